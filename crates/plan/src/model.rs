@@ -1,0 +1,316 @@
+//! The plan: what a run will do, decided once.
+//!
+//! Every value here has been checked when it exists: durations are within range, lists are not
+//! empty, segments without an end come last. The engine, the pacer and the report read it and
+//! never re-check.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Nanoseconds in a second.
+pub const NS_PER_S: u64 = 1_000_000_000;
+
+/// The validated, immutable description of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Whom the requests go to.
+    pub target: Target,
+    /// What is sent, and what must come back.
+    pub requests: Requests,
+    /// How requests are timed.
+    pub load: Load,
+    /// When the run ends.
+    pub stop: Stop,
+    /// How many connections there are and how they are made and used.
+    pub connections: Connections,
+    /// How long to wait before giving up.
+    pub timeouts: Timeouts,
+    /// What is kept of the run.
+    pub recording: Recording,
+    /// Threads and cores of the loader.
+    pub threads: Threads,
+    /// Seed of everything random: Poisson gaps, weighted choice of requests.
+    pub seed: u64,
+}
+
+/// Whom the requests go to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// The URL as the user gave it, without user information.
+    pub url: String,
+    /// `host[:port]` as it stands in the `Host` header unless a request overrides it.
+    pub authority: String,
+    /// Where connections go; differs from the URL under `--connect-to` and `--unix-socket`.
+    pub endpoint: Endpoint,
+    /// Addresses given by `--resolve` for the endpoint's host; empty: ask the resolver.
+    pub resolved: Vec<IpAddr>,
+}
+
+/// Where connections go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A TCP port of a host name or an address (IPv6 without brackets).
+    Tcp {
+        /// Host name or literal address.
+        host: String,
+        /// Port, 1 to 65535.
+        port: u16,
+    },
+    /// A unix socket in the file system.
+    Unix {
+        /// Path of the socket.
+        path: PathBuf,
+    },
+}
+
+/// The requests of a run and how they alternate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requests {
+    /// At least one request.
+    pub list: Vec<Request>,
+    /// How the next one is chosen.
+    pub order: Order,
+}
+
+/// How the next request is chosen from the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, by index modulo the length of the list.
+    Rotation,
+    /// At random in proportion to the weights, as a pure function of seed and index.
+    Weighted,
+}
+
+/// One request shape and the answer it must get.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The name in reports; the method and path if the user gave none.
+    pub name: String,
+    /// Method, sent as given.
+    pub method: String,
+    /// Path and query, sent as given; begins with `/`, or is `*` for OPTIONS.
+    pub path: String,
+    /// Header fields in order. No `Host` among them means [`Target::authority`]; no
+    /// `Content-Length` means one is made from the body.
+    pub headers: Vec<(String, String)>,
+    /// The body; empty for none.
+    pub body: Arc<[u8]>,
+    /// What counts as a right answer.
+    pub expect: Expect,
+    /// Share under [`Order::Weighted`], at least 1.
+    pub weight: u32,
+}
+
+/// What counts as a right answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expect {
+    /// Status codes that are right.
+    pub status: StatusSet,
+    /// What the body must be.
+    pub body: BodyExpect,
+}
+
+/// A set of status codes, as inclusive ranges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusSet {
+    /// Inclusive ranges within 100 to 999, not empty.
+    pub ranges: Vec<(u16, u16)>,
+}
+
+impl StatusSet {
+    /// The default: a status below 400 is right.
+    pub fn below_400() -> Self {
+        StatusSet { ranges: vec![(100, 399)] }
+    }
+
+    /// Whether `status` is right.
+    #[inline]
+    pub fn contains(&self, status: u16) -> bool {
+        self.ranges.iter().any(|&(low, high)| low <= status && status <= high)
+    }
+}
+
+/// What the body of an answer must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodyExpect {
+    /// Anything.
+    Any,
+    /// Exactly this many bytes.
+    Length(u64),
+    /// Exactly these bytes.
+    Exact(Arc<[u8]>),
+}
+
+/// How requests are timed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Load {
+    /// The next request leaves when the last one ended and the think time is over.
+    Closed {
+        /// Pause between an answer and the next request on that connection.
+        think_time_ns: u64,
+    },
+    /// A schedule decides.
+    Open(OpenLoad),
+}
+
+/// A schedule: segments one after the other, and the process that draws arrivals from them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenLoad {
+    /// At least one. Only the last may have no end. A warm-up is the first segment
+    /// ([`Recording::warm_up_ns`] long), put there by the plan.
+    pub segments: Vec<Segment>,
+    /// How arrivals are drawn within a segment.
+    pub arrivals: Arrivals,
+    /// Requests older than this are dropped unsent, and counted.
+    pub shed_after_ns: Option<u64>,
+}
+
+impl OpenLoad {
+    /// Length of all segments together; `None` if the last has no end.
+    ///
+    /// A replay ends at its last offset, plus one nanosecond so that this offset is within.
+    pub fn duration_ns(&self) -> Option<u64> {
+        self.segments
+            .iter()
+            .map(Segment::duration_ns)
+            .try_fold(0u64, |sum, one| one.map(|one| sum.saturating_add(one)))
+    }
+}
+
+/// How arrivals are drawn from a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Evenly spaced.
+    Constant,
+    /// A Poisson process with the segment's rate; not for bursts and replays.
+    Poisson,
+}
+
+/// One part of a schedule.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Segment {
+    /// A constant rate. `step` in the load grammar becomes a sequence of these.
+    Hold {
+        /// The rate, above zero.
+        rate: Rate,
+        /// How long; `None` as long as the run.
+        duration_ns: Option<u64>,
+    },
+    /// A rate that changes linearly.
+    Ramp {
+        /// Rate at the beginning; may be zero.
+        from: Rate,
+        /// Rate at the end; may be zero, but not both.
+        to: Rate,
+        /// How long, above zero.
+        duration_ns: u64,
+    },
+    /// `size` requests at once, again and again.
+    Burst {
+        /// Requests in a burst, at least 1.
+        size: u64,
+        /// From one burst to the next, above zero.
+        every_ns: u64,
+        /// How long; `None` as long as the run.
+        duration_ns: Option<u64>,
+    },
+    /// Due offsets from a file.
+    Replay {
+        /// Offsets from the segment's beginning, in ascending order, at least one.
+        offsets_ns: Arc<[u64]>,
+    },
+}
+
+impl Segment {
+    /// How long the segment lasts; `None` without end.
+    pub fn duration_ns(&self) -> Option<u64> {
+        match self {
+            Segment::Hold { duration_ns, .. } | Segment::Burst { duration_ns, .. } => *duration_ns,
+            Segment::Ramp { duration_ns, .. } => Some(*duration_ns),
+            Segment::Replay { offsets_ns } => offsets_ns.last().map(|last| last + 1),
+        }
+    }
+}
+
+/// A rate as an exact fraction: `events` in every `per_ns` nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rate {
+    /// Events, up to 10⁹ in a second.
+    pub events: u64,
+    /// In so many nanoseconds, above zero.
+    pub per_ns: u64,
+}
+
+impl Rate {
+    /// So many in a second.
+    pub fn per_second(events: u64) -> Self {
+        Rate { events, per_ns: NS_PER_S }
+    }
+
+    /// In events per second, for display and estimates; never for a schedule.
+    pub fn per_s_f64(self) -> f64 {
+        self.events as f64 * NS_PER_S as f64 / self.per_ns as f64
+    }
+}
+
+/// When a run ends. At least one of duration and count is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop {
+    /// Length of the measured window, warm-up not included.
+    pub duration_ns: Option<u64>,
+    /// Number of measured requests, warm-up not included.
+    pub count: Option<u64>,
+    /// How long to wait, after the end, for requests in flight.
+    pub drain_ns: u64,
+    /// Without a duration: how long no connection at all may be had before the run is given up.
+    pub give_up_ns: u64,
+}
+
+/// Connections: how many, made how, used how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connections {
+    /// Open from the beginning, at least 1.
+    pub count: u32,
+    /// In an open load, more are opened up to this many while requests wait; at least `count`.
+    pub max: u32,
+    /// Requests in flight on one connection at the same time, at least 1.
+    pub pipeline: u32,
+    /// A connection is closed by us after so many requests, at least 1.
+    pub requests_per_connection: Option<u64>,
+    /// Set TCP_NODELAY.
+    pub nodelay: bool,
+    /// Local addresses to connect from, in turn; empty: the system chooses.
+    pub sources: Vec<IpAddr>,
+}
+
+/// How long to wait before giving up. All above zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection to be established.
+    pub connect_ns: u64,
+    /// From sending a request to the last byte of its answer.
+    pub request_ns: u64,
+    /// For the next byte while an answer is awaited; `None`: only the request time-out counts.
+    pub idle_ns: Option<u64>,
+}
+
+/// What is kept of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recording {
+    /// Significant decimal digits of the histograms, 1 to 5.
+    pub digits: u8,
+    /// Length of an interval, above zero.
+    pub interval_ns: u64,
+    /// Requests due (closed load: sent) before this are counted apart and not recorded.
+    pub warm_up_ns: u64,
+}
+
+/// Threads and cores of the loader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Threads {
+    /// How many workers; `None`: half of the usable cores, and no more than connections.
+    pub count: Option<u32>,
+    /// Pin each worker to a core.
+    pub pin: bool,
+}

@@ -1,0 +1,12 @@
+//! HTTP clients without I/O: bytes in, events out; requests in, bytes out.
+//!
+//! [`session`] is the seam that every protocol fills and that the engine drives. Nothing here
+//! opens a socket or reads a clock, so every session can be tested to the byte. What a request
+//! looks like comes from the plan; when it is sent and how long it took is the engine's business.
+#![forbid(unsafe_code)]
+
+pub mod expect;
+pub mod h1;
+pub mod session;
+
+pub use session::{Answer, Event, Failure, RequestId, Session};

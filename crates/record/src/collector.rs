@@ -1,0 +1,213 @@
+//! The collector: sums the intervals of all workers, off the engine threads.
+//!
+//! Workers deliver intervals in order, each at its own pace. An interval is summarised when every
+//! worker has delivered it or has ended; a worker that delivers nothing for an index (it ended)
+//! is not waited for.
+
+use std::collections::BTreeMap;
+
+use crate::errors::ErrorKind;
+use crate::histogram::Histogram;
+use crate::interval::Interval;
+use crate::run::{RunEnd, RunRecord, WorkerHealth};
+
+/// A few numbers of a histogram. All zero without samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Percentiles {
+    /// Samples.
+    pub count: u64,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90 % are below.
+    pub p90_ns: u64,
+    /// 99 % are below.
+    pub p99_ns: u64,
+    /// 99.9 % are below.
+    pub p999_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+impl Percentiles {
+    /// Of a histogram.
+    pub fn of(histogram: &Histogram) -> Self {
+        let at = |q| histogram.quantile_ns(q).unwrap_or(0);
+        Percentiles {
+            count: histogram.count(),
+            min_ns: histogram.min_ns().unwrap_or(0),
+            mean_ns: histogram.mean_ns().unwrap_or(0.0),
+            p50_ns: at(0.5),
+            p90_ns: at(0.9),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: histogram.max_ns().unwrap_or(0),
+        }
+    }
+}
+
+/// One interval over all workers, as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IntervalSummary {
+    /// Index from the beginning of the measured window.
+    pub index: u64,
+    /// Beginning, from the beginning of the run.
+    pub start_ns: u64,
+    /// End, from the beginning of the run.
+    pub end_ns: u64,
+    /// Measured requests sent.
+    pub sent: u64,
+    /// Answered as expected.
+    pub ok: u64,
+    /// Failed.
+    pub errors: u64,
+    /// Complete answers, expected or not.
+    pub answered: u64,
+    /// Shed.
+    pub shed: u64,
+    /// Bytes written.
+    pub bytes_sent: u64,
+    /// Bytes read.
+    pub bytes_received: u64,
+    /// Connections established at its end.
+    pub connections: u64,
+    /// Requests due and not sent at its end.
+    pub backlog: u64,
+    /// Response times.
+    pub response: Percentiles,
+    /// Service times.
+    pub service: Percentiles,
+    /// Send lags.
+    pub send_lag: Percentiles,
+    /// The response-time histogram, HdrHistogram V2 compressed.
+    pub response_v2: Vec<u8>,
+}
+
+impl IntervalSummary {
+    fn of(interval: &Interval, index: u64) -> Self {
+        let ledger = &interval.ledger;
+        IntervalSummary {
+            index,
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            sent: ledger.sent,
+            ok: ledger.ok,
+            errors: ledger.errors.total(),
+            answered: ledger.ok + ledger.error(ErrorKind::Status) + ledger.error(ErrorKind::Body),
+            shed: ledger.shed,
+            bytes_sent: interval.bytes_sent,
+            bytes_received: interval.bytes_received,
+            connections: interval.connections.established,
+            backlog: interval.backlog,
+            response: Percentiles::of(&interval.latencies.response),
+            service: Percentiles::of(&interval.latencies.service),
+            send_lag: Percentiles::of(&interval.latencies.send_lag),
+            response_v2: interval.latencies.response.encode_v2(),
+        }
+    }
+}
+
+/// Position of an interval in time: the warm-up is before index 0.
+type Position = Option<u64>;
+
+/// Sums intervals to a [`RunRecord`].
+#[derive(Debug)]
+pub struct Collector {
+    total: Interval,
+    pending: BTreeMap<Position, Interval>,
+    /// For each worker the position it has delivered up to; `Err(())` when it has ended.
+    delivered: Vec<Result<Option<Position>, ()>>,
+    summaries: Vec<IntervalSummary>,
+    healths: Vec<WorkerHealth>,
+}
+
+/// What is known of the run besides its intervals.
+#[derive(Debug, Clone, Copy)]
+pub struct RunFacts {
+    /// Where the measured window begins.
+    pub warm_up_ns: u64,
+    /// Where it ends, from the beginning of the run.
+    pub window_end_ns: u64,
+    /// Connections asked for.
+    pub connections_asked: u64,
+    /// Why the run ended.
+    pub end: RunEnd,
+}
+
+impl Collector {
+    /// For `workers` workers.
+    pub fn new(digits: u8, requests: usize, workers: usize) -> Self {
+        Collector {
+            total: Interval::new(digits, requests),
+            pending: BTreeMap::new(),
+            delivered: vec![Ok(None); workers],
+            summaries: Vec::new(),
+            healths: vec![WorkerHealth::default(); workers],
+        }
+    }
+
+    /// Takes a finished interval of a worker. Returns memory that the worker can use again.
+    pub fn deliver(&mut self, worker: usize, interval: Interval) -> Option<Interval> {
+        let position = interval.index;
+        self.delivered[worker] = Ok(Some(position));
+        match self.pending.entry(position) {
+            std::collections::btree_map::Entry::Vacant(vacant) => {
+                vacant.insert(interval);
+                None
+            }
+            std::collections::btree_map::Entry::Occupied(mut occupied) => {
+                occupied.get_mut().merge_worker(&interval);
+                Some(interval)
+            }
+        }
+    }
+
+    /// A worker has delivered everything.
+    pub fn worker_ended(&mut self, worker: usize, health: WorkerHealth) {
+        self.delivered[worker] = Err(());
+        self.healths[worker] = health;
+    }
+
+    /// Summarises what every worker has delivered, and returns the new summaries.
+    pub fn settle(&mut self) -> &[IntervalSummary] {
+        let from = self.summaries.len();
+        while let Some((&position, _)) = self.pending.first_key_value() {
+            let complete = self
+                .delivered
+                .iter()
+                .all(|up_to| up_to.map_or(true, |up_to| up_to.is_some_and(|p| p >= position)));
+            if !complete {
+                break;
+            }
+            if let Some((_, interval)) = self.pending.pop_first() {
+                self.total.merge_later(&interval);
+                if let Some(index) = position {
+                    self.summaries.push(IntervalSummary::of(&interval, index));
+                }
+            }
+        }
+        &self.summaries[from..]
+    }
+
+    /// The record. Every worker must have ended.
+    pub fn finish(mut self, facts: RunFacts) -> RunRecord {
+        self.settle();
+        let in_window =
+            || self.summaries.iter().filter(|one| one.start_ns < facts.window_end_ns);
+        RunRecord {
+            warm_up_ns: facts.warm_up_ns,
+            window_ns: facts.window_end_ns.saturating_sub(facts.warm_up_ns),
+            answered_in_window: in_window().map(|one| one.answered).sum(),
+            connections_asked: facts.connections_asked,
+            connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
+            end: facts.end,
+            elapsed_ns: self.total.end_ns,
+            workers: self.healths,
+            intervals: self.summaries,
+            total: self.total,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Everything that can go wrong with a request or a connection, as values.
+//!
+//! They stay enums until they are printed. Each kind has a stable id, used in JSON and text, and
+//! a sentence.
+
+/// How a request that was sent can fail. Each sent request ends as ok, as exactly one of these,
+/// or unfinished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum ErrorKind {
+    /// A complete answer with a status that was not expected.
+    Status,
+    /// A complete answer whose body was not the expected one.
+    Body,
+    /// No complete answer within the request time-out.
+    Timeout,
+    /// No byte for longer than the idle time-out while an answer was awaited.
+    IdleTimeout,
+    /// The connection was closed before the first byte of the answer.
+    Closed,
+    /// The connection was closed in the middle of the answer.
+    Truncated,
+    /// The connection was reset.
+    Reset,
+    /// The answer was not HTTP, or not within the bounds.
+    Malformed,
+    /// Writing the request failed for another reason than a reset.
+    Write,
+    /// The connection was given up because of another request on it.
+    Aborted,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of reports.
+    pub const ALL: [ErrorKind; 10] = [
+        ErrorKind::Status,
+        ErrorKind::Body,
+        ErrorKind::Timeout,
+        ErrorKind::IdleTimeout,
+        ErrorKind::Closed,
+        ErrorKind::Truncated,
+        ErrorKind::Reset,
+        ErrorKind::Malformed,
+        ErrorKind::Write,
+        ErrorKind::Aborted,
+    ];
+
+    /// The stable id in documents.
+    pub fn id(self) -> &'static str {
+        match self {
+            ErrorKind::Status => "status",
+            ErrorKind::Body => "body",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::IdleTimeout => "idle-timeout",
+            ErrorKind::Closed => "closed",
+            ErrorKind::Truncated => "truncated",
+            ErrorKind::Reset => "reset",
+            ErrorKind::Malformed => "malformed",
+            ErrorKind::Write => "write",
+            ErrorKind::Aborted => "aborted",
+        }
+    }
+
+    /// What it means, as half a sentence for reports.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            ErrorKind::Status => "answered with a status that was not expected",
+            ErrorKind::Body => "answered with a body that was not the expected one",
+            ErrorKind::Timeout => "not answered within the request time-out",
+            ErrorKind::IdleTimeout => "no byte of the answer within the idle time-out",
+            ErrorKind::Closed => "connection closed before the answer began",
+            ErrorKind::Truncated => "connection closed in the middle of the answer",
+            ErrorKind::Reset => "connection reset by the server",
+            ErrorKind::Malformed => "the answer was not valid HTTP, or beyond the bounds",
+            ErrorKind::Write => "the request could not be written",
+            ErrorKind::Aborted => "lost with its connection, given up for another request on it",
+        }
+    }
+}
+
+/// How an attempt to connect can fail. No request is involved: a request that found no
+/// connection is still in the backlog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum ConnectErrorKind {
+    /// Nothing listens there.
+    Refused,
+    /// Not established within the connect time-out.
+    Timeout,
+    /// No route to the address.
+    Unreachable,
+    /// Reset while connecting.
+    Reset,
+    /// No local port is left (EADDRNOTAVAIL).
+    PortsExhausted,
+    /// No file descriptor is left (EMFILE, ENFILE).
+    FdsExhausted,
+    /// Anything else; the example says what.
+    Other,
+}
+
+impl ConnectErrorKind {
+    /// Every kind, in the order of reports.
+    pub const ALL: [ConnectErrorKind; 7] = [
+        ConnectErrorKind::Refused,
+        ConnectErrorKind::Timeout,
+        ConnectErrorKind::Unreachable,
+        ConnectErrorKind::Reset,
+        ConnectErrorKind::PortsExhausted,
+        ConnectErrorKind::FdsExhausted,
+        ConnectErrorKind::Other,
+    ];
+
+    /// The stable id in documents.
+    pub fn id(self) -> &'static str {
+        match self {
+            ConnectErrorKind::Refused => "connect-refused",
+            ConnectErrorKind::Timeout => "connect-timeout",
+            ConnectErrorKind::Unreachable => "connect-unreachable",
+            ConnectErrorKind::Reset => "connect-reset",
+            ConnectErrorKind::PortsExhausted => "ports-exhausted",
+            ConnectErrorKind::FdsExhausted => "fds-exhausted",
+            ConnectErrorKind::Other => "connect-other",
+        }
+    }
+
+    /// What it means, as half a sentence for reports.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            ConnectErrorKind::Refused => "nothing listens there",
+            ConnectErrorKind::Timeout => "not established within the connect time-out",
+            ConnectErrorKind::Unreachable => "no route to the address",
+            ConnectErrorKind::Reset => "reset while connecting",
+            ConnectErrorKind::PortsExhausted => "no local port is left",
+            ConnectErrorKind::FdsExhausted => "no file descriptor is left",
+            ConnectErrorKind::Other => "failed for another reason",
+        }
+    }
+}
+
+/// Counts by kind, with the first example of each.
+#[derive(Debug, Clone)]
+pub struct Tally<const N: usize> {
+    counts: [u64; N],
+    examples: [Option<Box<str>>; N],
+}
+
+impl<const N: usize> Default for Tally<N> {
+    fn default() -> Self {
+        Tally { counts: [0; N], examples: [const { None }; N] }
+    }
+}
+
+impl<const N: usize> Tally<N> {
+    /// The longest example that is kept, in bytes.
+    pub const EXAMPLE_MAX_BYTES: usize = 240;
+
+    /// Counts one of kind `index`; `example` is asked only for the first.
+    pub fn add(&mut self, index: usize, example: impl FnOnce() -> String) {
+        self.counts[index] += 1;
+        if self.examples[index].is_none() {
+            let mut text = example();
+            if text.len() > Self::EXAMPLE_MAX_BYTES {
+                let cut = text.floor_char_boundary(Self::EXAMPLE_MAX_BYTES);
+                text.truncate(cut);
+                text.push('…');
+            }
+            self.examples[index] = Some(text.into());
+        }
+    }
+
+    /// How many of kind `index`.
+    pub fn count(&self, index: usize) -> u64 {
+        self.counts[index]
+    }
+
+    /// The first example of kind `index`.
+    pub fn example(&self, index: usize) -> Option<&str> {
+        self.examples[index].as_deref()
+    }
+
+    /// All kinds together.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Adds the counts of `other`, keeping the examples already here.
+    pub fn merge(&mut self, other: &Self) {
+        for index in 0..N {
+            self.counts[index] += other.counts[index];
+            if self.examples[index].is_none() {
+                self.examples[index].clone_from(&other.examples[index]);
+            }
+        }
+    }
+
+    /// Back to nothing.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

@@ -1,0 +1,190 @@
+//! Everything that happened in one stretch of time, on one worker or on several merged.
+
+use crate::errors::{ConnectErrorKind, Tally};
+use crate::histogram::{Histogram, Latencies};
+use crate::ledger::Ledger;
+
+/// More request shapes than this are counted but get no histogram of their own.
+pub(crate) const MAX_REQUEST_HISTOGRAMS: usize = 32;
+
+/// What happened to connections.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectionCounts {
+    /// Established at the end of the stretch (a gauge: merging over workers adds it, merging over
+    /// time keeps the later one).
+    pub established: u64,
+    /// Newly established.
+    pub opened: u64,
+    /// Closed by the server, in order: idle, or announced.
+    pub closed_by_server: u64,
+    /// Closed by us: the limit of requests on a connection was reached.
+    pub retired: u64,
+    /// Lost by a reset, a time-out, a broken answer or an early close.
+    pub lost: u64,
+    /// Attempts that failed, by [`ConnectErrorKind`].
+    pub failed: Tally<{ ConnectErrorKind::ALL.len() }>,
+}
+
+impl ConnectionCounts {
+    fn merge_flows(&mut self, other: &ConnectionCounts) {
+        self.opened += other.opened;
+        self.closed_by_server += other.closed_by_server;
+        self.retired += other.retired;
+        self.lost += other.lost;
+        self.failed.merge(&other.failed);
+    }
+}
+
+/// Counts for one request of the plan.
+#[derive(Debug, Clone)]
+pub struct RequestCounts {
+    /// Measured requests sent.
+    pub sent: u64,
+    /// Answered as expected.
+    pub ok: u64,
+    /// Failed, of any kind.
+    pub errors: u64,
+    /// Response times, if the plan has more than one request and not too many.
+    pub response: Option<Histogram>,
+}
+
+/// Everything that happened in one stretch of time.
+#[derive(Debug, Clone)]
+pub struct Interval {
+    /// Index from the beginning of the measured window; `None` for the warm-up.
+    pub index: Option<u64>,
+    /// Beginning, from the beginning of the run.
+    pub start_ns: u64,
+    /// End, from the beginning of the run.
+    pub end_ns: u64,
+    /// Measured requests.
+    pub ledger: Ledger,
+    /// Warm-up requests.
+    pub warm_up: Ledger,
+    /// Answered as expected, measured.
+    pub latencies: Latencies,
+    /// Ages, at the time they were given up, of measured requests that were never answered
+    /// (unsent, unfinished, timed out): lower bounds of response times.
+    pub censored: Histogram,
+    /// Time to establish a connection.
+    pub connect: Histogram,
+    /// Complete answers of measured requests by status.
+    pub statuses: Vec<(u16, u64)>,
+    /// Bytes written to sockets.
+    pub bytes_sent: u64,
+    /// Bytes read from sockets.
+    pub bytes_received: u64,
+    /// Bytes of bodies of complete answers, framing removed.
+    pub body_bytes: u64,
+    /// Connections.
+    pub connections: ConnectionCounts,
+    /// Requests due and not sent at the end of the stretch (a gauge).
+    pub backlog: u64,
+    /// For each request of the plan.
+    pub requests: Vec<RequestCounts>,
+}
+
+impl Interval {
+    /// An empty stretch for a plan with `requests` requests.
+    pub fn new(digits: u8, requests: usize) -> Self {
+        let with_histograms = requests > 1 && requests <= MAX_REQUEST_HISTOGRAMS;
+        let one = RequestCounts {
+            sent: 0,
+            ok: 0,
+            errors: 0,
+            response: with_histograms.then(|| Histogram::new(digits)),
+        };
+        Interval {
+            index: None,
+            start_ns: 0,
+            end_ns: 0,
+            ledger: Ledger::default(),
+            warm_up: Ledger::default(),
+            latencies: Latencies::new(digits),
+            censored: Histogram::new(digits),
+            connect: Histogram::new(digits),
+            statuses: Vec::with_capacity(16),
+            bytes_sent: 0,
+            bytes_received: 0,
+            body_bytes: 0,
+            connections: ConnectionCounts::default(),
+            backlog: 0,
+            requests: vec![one; requests],
+        }
+    }
+
+    /// Counts one complete answer with this status.
+    #[inline]
+    pub fn add_status(&mut self, status: u16, count: u64) {
+        match self.statuses.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, n)) => *n += count,
+            None => self.statuses.push((status, count)),
+        }
+    }
+
+    /// Adds the same stretch of time of another worker.
+    pub fn merge_worker(&mut self, other: &Interval) {
+        self.start_ns = self.start_ns.min(other.start_ns);
+        self.end_ns = self.end_ns.max(other.end_ns);
+        self.connections.established += other.connections.established;
+        self.backlog += other.backlog;
+        self.merge_flows(other);
+    }
+
+    /// Adds a later stretch of time.
+    pub fn merge_later(&mut self, later: &Interval) {
+        self.end_ns = self.end_ns.max(later.end_ns);
+        self.connections.established = later.connections.established;
+        self.backlog = later.backlog;
+        self.merge_flows(later);
+    }
+
+    fn merge_flows(&mut self, other: &Interval) {
+        self.ledger.merge(&other.ledger);
+        self.warm_up.merge(&other.warm_up);
+        self.latencies.merge(&other.latencies);
+        self.censored.merge(&other.censored);
+        self.connect.merge(&other.connect);
+        for &(status, count) in &other.statuses {
+            self.add_status(status, count);
+        }
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.body_bytes += other.body_bytes;
+        self.connections.merge_flows(&other.connections);
+        for (mine, theirs) in self.requests.iter_mut().zip(&other.requests) {
+            mine.sent += theirs.sent;
+            mine.ok += theirs.ok;
+            mine.errors += theirs.errors;
+            if let (Some(a), Some(b)) = (&mut mine.response, &theirs.response) {
+                a.merge(b);
+            }
+        }
+    }
+
+    /// Back to nothing, keeping the memory.
+    pub fn clear(&mut self) {
+        self.index = None;
+        self.start_ns = 0;
+        self.end_ns = 0;
+        self.ledger = Ledger::default();
+        self.warm_up = Ledger::default();
+        self.latencies.clear();
+        self.censored.clear();
+        self.connect.clear();
+        self.statuses.clear();
+        self.bytes_sent = 0;
+        self.bytes_received = 0;
+        self.body_bytes = 0;
+        self.connections = ConnectionCounts::default();
+        self.backlog = 0;
+        for one in &mut self.requests {
+            one.sent = 0;
+            one.ok = 0;
+            one.errors = 0;
+            if let Some(histogram) = &mut one.response {
+                histogram.clear();
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! What happened in a run: the ledger, the histograms, the intervals.
+//!
+//! A worker owns a [`Recorder`] and gives it one [`Sample`] for every answered request and one
+//! call for every other outcome. The recorder fills an [`Interval`]; finished intervals go, off
+//! the hot path, into a [`Collector`], which sums them to one [`RunRecord`]. There is one path
+//! and one set of numbers: totals are the sum of the intervals and nothing else.
+//!
+//! This crate does no I/O, reads no clock and knows no protocol. Memory is a function of the
+//! number of histograms and of the length of the run in intervals, never of requests.
+#![forbid(unsafe_code)]
+
+mod collector;
+mod errors;
+mod histogram;
+mod interval;
+mod ledger;
+mod recorder;
+mod run;
+
+pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts};
+pub use errors::{ConnectErrorKind, ErrorKind, Tally};
+pub use histogram::{HIGHEST_NS, Histogram, Latencies};
+pub use interval::{ConnectionCounts, Interval, RequestCounts};
+pub use ledger::Ledger;
+pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
+pub use run::{RunEnd, RunRecord, WorkerHealth};

@@ -1,0 +1,337 @@
+//! The recorder: a worker's side. One call for each thing that happens.
+//!
+//! Every call carries the time at which it happened, and the recorder puts it into the interval
+//! of that time. Times are nanoseconds from the beginning of the run and do not go back.
+//! Finished intervals are taken with [`Recorder::take_finished`] and given back, emptied, with
+//! [`Recorder::recycle`], so that nothing is allocated once a run is going.
+
+use crate::errors::{ConnectErrorKind, ErrorKind};
+use crate::interval::Interval;
+
+/// Whether a request counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Counted apart, not in any histogram.
+    WarmUp,
+    /// Counted and recorded.
+    Measured,
+}
+
+/// The times of one request that was answered as expected, from the beginning of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When the schedule says that it should leave. Closed load: equal to `ready_ns`.
+    pub due_ns: u64,
+    /// First moment that it could leave.
+    pub ready_ns: u64,
+    /// When its first byte was handed to the kernel.
+    pub sent_ns: u64,
+    /// When the first byte of its answer was read.
+    pub first_byte_ns: u64,
+    /// When the last byte of its answer was read.
+    pub done_ns: u64,
+    /// Which request of the plan.
+    pub request: u32,
+    /// Status of the answer.
+    pub status: u16,
+    /// Length of the answer's body.
+    pub body_bytes: u64,
+    /// Whether it counts.
+    pub phase: Phase,
+}
+
+/// What a recorder must know of the plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Significant digits of the histograms, 1 to 5.
+    pub digits: u8,
+    /// Length of an interval, above zero.
+    pub interval_ns: u64,
+    /// Where the measured window begins.
+    pub warm_up_ns: u64,
+    /// Where the measured window ends, if that is known: an interval ends there too.
+    pub window_end_ns: Option<u64>,
+    /// Number of requests in the plan.
+    pub requests: usize,
+}
+
+/// A worker's record of the current interval.
+#[derive(Debug)]
+pub struct Recorder {
+    settings: Settings,
+    current: Interval,
+    /// The current interval ends before this.
+    boundary_ns: u64,
+    established: u64,
+    finished: Vec<Interval>,
+    spare: Vec<Interval>,
+}
+
+impl Recorder {
+    /// A recorder at the beginning of a run.
+    pub fn new(settings: Settings) -> Self {
+        let fresh = || Interval::new(settings.digits, settings.requests);
+        let mut recorder = Recorder {
+            settings,
+            current: fresh(),
+            boundary_ns: 0,
+            established: 0,
+            finished: Vec::with_capacity(4),
+            spare: vec![fresh(), fresh()],
+        };
+        recorder.begin(0);
+        recorder
+    }
+
+    /// Sets index, beginning and boundary of the current interval for time `start_ns`.
+    fn begin(&mut self, start_ns: u64) {
+        let Settings { interval_ns, warm_up_ns, window_end_ns, .. } = self.settings;
+        self.current.start_ns = start_ns;
+        if start_ns < warm_up_ns {
+            self.current.index = None;
+            self.boundary_ns = warm_up_ns;
+            return;
+        }
+        let index = (start_ns - warm_up_ns) / interval_ns;
+        self.current.index = Some(index);
+        self.boundary_ns = warm_up_ns + (index + 1) * interval_ns;
+        if let Some(end_ns) = window_end_ns {
+            if start_ns < end_ns {
+                self.boundary_ns = self.boundary_ns.min(end_ns);
+            } else {
+                // After the window: the drain has the index after the last interval of the
+                // window, also where the window's end cut an interval short.
+                let last = (end_ns - warm_up_ns).div_ceil(interval_ns);
+                let beyond = (start_ns - end_ns) / interval_ns;
+                self.current.index = Some(last + beyond);
+                self.boundary_ns = end_ns + (beyond + 1) * interval_ns;
+            }
+        }
+    }
+
+    /// Moves on to the interval that holds `now_ns`. Every recording call does this by itself;
+    /// a worker with nothing to record calls it now and then.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64) {
+        if now_ns >= self.boundary_ns {
+            self.roll(now_ns);
+        }
+    }
+
+    #[cold]
+    fn roll(&mut self, now_ns: u64) {
+        while now_ns >= self.boundary_ns {
+            let end_ns = self.boundary_ns;
+            self.close_current(end_ns);
+            self.begin(end_ns);
+        }
+    }
+
+    fn close_current(&mut self, end_ns: u64) {
+        let next = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| Interval::new(self.settings.digits, self.settings.requests));
+        let mut done = std::mem::replace(&mut self.current, next);
+        done.end_ns = end_ns;
+        done.connections.established = self.established;
+        self.finished.push(done);
+    }
+
+    /// When the current interval ends.
+    pub fn boundary_ns(&self) -> u64 {
+        self.boundary_ns
+    }
+
+    /// The oldest finished interval, if any.
+    pub fn take_finished(&mut self) -> Option<Interval> {
+        (!self.finished.is_empty()).then(|| self.finished.remove(0))
+    }
+
+    /// Gives an interval's memory back.
+    pub fn recycle(&mut self, mut interval: Interval) {
+        interval.clear();
+        self.spare.push(interval);
+    }
+
+    /// Ends the run at `now_ns`; the rest comes out of [`Recorder::take_finished`].
+    pub fn finish(&mut self, now_ns: u64, backlog: u64) {
+        self.advance(now_ns);
+        self.current.backlog = backlog;
+        self.close_current(now_ns);
+    }
+
+    /// Sets the gauge of requests due and not sent, as of now.
+    pub fn set_backlog(&mut self, backlog: u64) {
+        self.current.backlog = backlog;
+    }
+
+    #[inline]
+    fn ledger(&mut self, phase: Phase) -> &mut crate::ledger::Ledger {
+        match phase {
+            Phase::WarmUp => &mut self.current.warm_up,
+            Phase::Measured => &mut self.current.ledger,
+        }
+    }
+
+    /// A request was scheduled and its first byte was handed to the kernel.
+    #[inline]
+    pub fn sent(&mut self, now_ns: u64, phase: Phase, request: u32) {
+        self.advance(now_ns);
+        let ledger = self.ledger(phase);
+        ledger.scheduled += 1;
+        ledger.sent += 1;
+        if phase == Phase::Measured {
+            self.current.requests[request as usize].sent += 1;
+        }
+    }
+
+    /// A request was answered as expected.
+    #[inline]
+    pub fn ok(&mut self, sample: &Sample) {
+        self.advance(sample.done_ns);
+        let current = &mut self.current;
+        current.body_bytes += sample.body_bytes;
+        if sample.phase == Phase::WarmUp {
+            current.warm_up.ok += 1;
+            return;
+        }
+        current.ledger.ok += 1;
+        current.add_status(sample.status, 1);
+        let response_ns = sample.done_ns - sample.due_ns;
+        let latencies = &mut current.latencies;
+        latencies.response.record(response_ns);
+        latencies.queue_wait.record(sample.ready_ns - sample.due_ns);
+        latencies.send_lag.record(sample.sent_ns - sample.ready_ns);
+        latencies.service.record(sample.done_ns - sample.sent_ns);
+        latencies.first_byte.record(sample.first_byte_ns - sample.sent_ns);
+        let one = &mut current.requests[sample.request as usize];
+        one.ok += 1;
+        if let Some(histogram) = &mut one.response {
+            histogram.record(response_ns);
+        }
+    }
+
+    /// A sent request failed. `age_ns` counts from its due time; `status` is that of a complete
+    /// answer, if there was one.
+    pub fn error(
+        &mut self,
+        now_ns: u64,
+        failure: Failure,
+        example: impl FnOnce() -> String,
+    ) {
+        self.advance(now_ns);
+        let Failure { phase, request, kind, status, age_ns } = failure;
+        self.ledger(phase).errors.add(kind as usize, example);
+        if phase == Phase::WarmUp {
+            return;
+        }
+        self.current.requests[request as usize].errors += 1;
+        if let Some(status) = status {
+            self.current.add_status(status, 1);
+        }
+        if matches!(kind, ErrorKind::Timeout | ErrorKind::IdleTimeout) {
+            self.current.censored.record(age_ns);
+        }
+    }
+
+    /// A request was dropped unsent because it was too old.
+    pub fn shed(&mut self, now_ns: u64, phase: Phase) {
+        self.advance(now_ns);
+        let ledger = self.ledger(phase);
+        ledger.scheduled += 1;
+        ledger.shed += 1;
+    }
+
+    /// A request was still in the backlog at the end.
+    pub fn unsent(&mut self, now_ns: u64, phase: Phase, age_ns: u64) {
+        self.advance(now_ns);
+        let ledger = self.ledger(phase);
+        ledger.scheduled += 1;
+        ledger.unsent += 1;
+        if phase == Phase::Measured {
+            self.current.censored.record(age_ns);
+        }
+    }
+
+    /// A sent request was not answered when the drain ended.
+    pub fn unfinished(&mut self, now_ns: u64, phase: Phase, age_ns: u64) {
+        self.advance(now_ns);
+        self.ledger(phase).unfinished += 1;
+        if phase == Phase::Measured {
+            self.current.censored.record(age_ns);
+        }
+    }
+
+    /// Bytes were written.
+    #[inline]
+    pub fn bytes_sent(&mut self, bytes: u64) {
+        self.current.bytes_sent += bytes;
+    }
+
+    /// Bytes were read.
+    #[inline]
+    pub fn bytes_received(&mut self, bytes: u64) {
+        self.current.bytes_received += bytes;
+    }
+
+    /// A connection was established, `took_ns` after the attempt began.
+    pub fn connected(&mut self, now_ns: u64, took_ns: u64) {
+        self.advance(now_ns);
+        self.current.connect.record(took_ns);
+        self.current.connections.opened += 1;
+        self.established += 1;
+    }
+
+    /// An attempt to connect failed.
+    pub fn connect_failed(
+        &mut self,
+        now_ns: u64,
+        kind: ConnectErrorKind,
+        example: impl FnOnce() -> String,
+    ) {
+        self.advance(now_ns);
+        self.current.connections.failed.add(kind as usize, example);
+    }
+
+    /// An established connection ended.
+    pub fn disconnected(&mut self, now_ns: u64, why: Disconnect) {
+        self.advance(now_ns);
+        self.established -= 1;
+        let connections = &mut self.current.connections;
+        match why {
+            Disconnect::ByServer => connections.closed_by_server += 1,
+            Disconnect::Retired => connections.retired += 1,
+            Disconnect::Lost => connections.lost += 1,
+            Disconnect::RunOver => {}
+        }
+    }
+}
+
+/// A sent request that failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Failure {
+    /// Whether it counts.
+    pub phase: Phase,
+    /// Which request of the plan.
+    pub request: u32,
+    /// How it failed.
+    pub kind: ErrorKind,
+    /// Status, if the answer was complete.
+    pub status: Option<u16>,
+    /// From due to now.
+    pub age_ns: u64,
+}
+
+/// Why an established connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disconnect {
+    /// The server closed it in order.
+    ByServer,
+    /// We closed it: its share of requests was used up.
+    Retired,
+    /// It broke.
+    Lost,
+    /// The run is over.
+    RunOver,
+}

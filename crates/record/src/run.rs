@@ -1,0 +1,60 @@
+//! The record of a whole run: what the report is made from.
+
+use crate::collector::IntervalSummary;
+use crate::interval::Interval;
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEnd {
+    /// Its duration was over, or its schedule.
+    Duration,
+    /// Its number of requests was reached.
+    Count,
+    /// A signal.
+    Interrupted,
+    /// No connection could be had for too long.
+    GaveUp,
+}
+
+/// What one engine thread cost.
+#[derive(Debug, Clone, Default)]
+pub struct WorkerHealth {
+    /// The core it was pinned to.
+    pub core: Option<usize>,
+    /// Wall time of the measured window and the drain, on this worker.
+    pub wall_ns: u64,
+    /// CPU time in user mode over `wall_ns`.
+    pub cpu_user_ns: u64,
+    /// CPU time in the kernel over `wall_ns`.
+    pub cpu_system_ns: u64,
+    /// Times the kernel took the core away over `wall_ns`.
+    pub involuntary_switches: u64,
+    /// Times that the worker waited for events over `wall_ns`.
+    pub waits: u64,
+}
+
+/// What happened in a run, all workers together.
+#[derive(Debug, Clone)]
+pub struct RunRecord {
+    /// Sum of all intervals, warm-up and drain included. Its `start_ns` is 0.
+    pub total: Interval,
+    /// Finished intervals in order, without the warm-up. Those that begin at or after
+    /// `warm_up_ns + window_ns` are of the drain.
+    pub intervals: Vec<IntervalSummary>,
+    /// Where the measured window begins, from the beginning of the run.
+    pub warm_up_ns: u64,
+    /// Length of the measured window: as planned, or as far as it came.
+    pub window_ns: u64,
+    /// Complete answers (expected or not) of measured requests within the window.
+    pub answered_in_window: u64,
+    /// Connections asked for.
+    pub connections_asked: u64,
+    /// Fewest connections established at the end of any interval of the window.
+    pub connections_least: u64,
+    /// Why it ended.
+    pub end: RunEnd,
+    /// Length of the whole run from its first due time to the last event.
+    pub elapsed_ns: u64,
+    /// Each worker.
+    pub workers: Vec<WorkerHealth>,
+}
