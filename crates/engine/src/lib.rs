@@ -1,1 +1,29 @@
-//! engine
+//! Running a plan: workers, reactors and the clock.
+//!
+//! The only crate that makes system calls. A [`run`] starts one [`worker::Worker`] per thread;
+//! a worker asks pace when the next request is due, drives protocol sessions over a
+//! [`reactor::Reactor`], and tells record what happened. Workers share nothing while they run:
+//! finished intervals go over a channel to the thread that called [`run`], which sums them.
+//!
+//! [`drive::drive`] runs one worker on any reactor, which is how whole runs are tested on
+//! simulated time.
+
+mod books;
+mod chain;
+mod connection;
+mod drive;
+mod error;
+mod flight;
+mod health;
+mod machine;
+mod plan_share;
+pub mod reactor;
+mod resolve;
+mod run;
+mod source;
+mod worker;
+
+pub use drive::drive;
+pub use error::EngineError;
+pub use machine::{Host, host, usable_cores};
+pub use run::{Control, run};

@@ -122,6 +122,8 @@ pub struct Collector {
     delivered: Vec<Result<Option<Position>, ()>>,
     summaries: Vec<IntervalSummary>,
     healths: Vec<WorkerHealth>,
+    /// Emptied intervals, for workers to use again.
+    spare: Vec<Interval>,
 }
 
 /// What is known of the run besides its intervals.
@@ -146,20 +148,23 @@ impl Collector {
             delivered: vec![Ok(None); workers],
             summaries: Vec::new(),
             healths: vec![WorkerHealth::default(); workers],
+            spare: Vec::new(),
         }
     }
 
-    /// Takes a finished interval of a worker. Returns memory that the worker can use again.
-    pub fn deliver(&mut self, worker: usize, interval: Interval) -> Option<Interval> {
+    /// Takes a finished interval of a worker. Returns an empty one that the worker can use again,
+    /// if there is one.
+    pub fn deliver(&mut self, worker: usize, mut interval: Interval) -> Option<Interval> {
         let position = interval.index;
         self.delivered[worker] = Ok(Some(position));
         match self.pending.entry(position) {
             std::collections::btree_map::Entry::Vacant(vacant) => {
                 vacant.insert(interval);
-                None
+                self.spare.pop()
             }
             std::collections::btree_map::Entry::Occupied(mut occupied) => {
                 occupied.get_mut().merge_worker(&interval);
+                interval.clear();
                 Some(interval)
             }
         }
@@ -182,11 +187,13 @@ impl Collector {
             if !complete {
                 break;
             }
-            if let Some((_, interval)) = self.pending.pop_first() {
+            if let Some((_, mut interval)) = self.pending.pop_first() {
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
                     self.summaries.push(IntervalSummary::of(&interval, index));
                 }
+                interval.clear();
+                self.spare.push(interval);
             }
         }
         &self.summaries[from..]
@@ -195,8 +202,7 @@ impl Collector {
     /// The record. Every worker must have ended.
     pub fn finish(mut self, facts: RunFacts) -> RunRecord {
         self.settle();
-        let in_window =
-            || self.summaries.iter().filter(|one| one.start_ns < facts.window_end_ns);
+        let in_window = || self.summaries.iter().filter(|one| one.start_ns < facts.window_end_ns);
         RunRecord {
             warm_up_ns: facts.warm_up_ns,
             window_ns: facts.window_end_ns.saturating_sub(facts.warm_up_ns),

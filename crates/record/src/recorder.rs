@@ -101,7 +101,7 @@ impl Recorder {
             } else {
                 // After the window: the drain has the index after the last interval of the
                 // window, also where the window's end cut an interval short.
-                let last = (end_ns - warm_up_ns).div_ceil(interval_ns);
+                let last = end_ns.saturating_sub(warm_up_ns).div_ceil(interval_ns);
                 let beyond = (start_ns - end_ns) / interval_ns;
                 self.current.index = Some(last + beyond);
                 self.boundary_ns = end_ns + (beyond + 1) * interval_ns;
@@ -136,6 +136,17 @@ impl Recorder {
         done.end_ns = end_ns;
         done.connections.established = self.established;
         self.finished.push(done);
+    }
+
+    /// The measured window ends at `now_ns`, if it has not ended by itself: what comes later is
+    /// of the drain.
+    pub fn end_window(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        if self.settings.window_end_ns.is_none_or(|end_ns| end_ns > now_ns) {
+            self.settings.window_end_ns = Some(now_ns);
+            self.close_current(now_ns);
+            self.begin(now_ns);
+        }
     }
 
     /// When the current interval ends.
@@ -214,12 +225,7 @@ impl Recorder {
 
     /// A sent request failed. `age_ns` counts from its due time; `status` is that of a complete
     /// answer, if there was one.
-    pub fn error(
-        &mut self,
-        now_ns: u64,
-        failure: Failure,
-        example: impl FnOnce() -> String,
-    ) {
+    pub fn error(&mut self, now_ns: u64, failure: Failure, example: impl FnOnce() -> String) {
         self.advance(now_ns);
         let Failure { phase, request, kind, status, age_ns } = failure;
         self.ledger(phase).errors.add(kind as usize, example);

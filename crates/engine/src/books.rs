@@ -1,0 +1,168 @@
+//! The books of a worker: every request handed to a session comes back here exactly once.
+//!
+//! Requests in flight and the recorder are kept together, so that an outcome takes a request out
+//! of the one and enters it into the other in a single step, and the ledger cannot come apart.
+
+use std::sync::Arc;
+
+use candor_protocol::expect::Mismatch;
+use candor_protocol::{Answer, RequestId};
+use candor_record::{ErrorKind, Failure, Phase, Recorder, Sample};
+
+use crate::chain::Chain;
+use crate::flight::{Flight, Flights};
+use crate::reactor::Key;
+
+/// A request that is about to be handed to a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departure {
+    pub(crate) due_ns: u64,
+    pub(crate) ready_ns: u64,
+    pub(crate) connection: Key,
+    pub(crate) request: u32,
+    pub(crate) phase: Phase,
+}
+
+/// Requests in flight and the record of the others.
+#[derive(Debug)]
+pub(crate) struct Books {
+    pub(crate) flights: Flights,
+    pub(crate) recorder: Recorder,
+    /// Names of the plan's requests, for examples of errors.
+    names: Arc<[String]>,
+}
+
+/// The mark of a request whose first byte has not left.
+const NOT_SENT: u64 = u64::MAX;
+
+impl Books {
+    pub(crate) fn new(recorder: Recorder, names: Arc<[String]>) -> Self {
+        Books { flights: Flights::default(), recorder, names }
+    }
+
+    /// A request is handed to a session.
+    #[inline]
+    pub(crate) fn depart(&mut self, departure: Departure, chain: &mut Chain) -> RequestId {
+        let Departure { due_ns, ready_ns, connection, request, phase } = departure;
+        let flight = Flight {
+            due_ns,
+            ready_ns,
+            sent_ns: NOT_SENT,
+            first_byte_ns: 0,
+            connection,
+            request,
+            phase,
+        };
+        self.flights.insert(flight, chain)
+    }
+
+    /// Its first byte was handed to the kernel, in a call that began at `at_ns`.
+    #[inline]
+    pub(crate) fn sent(&mut self, id: RequestId, at_ns: u64) {
+        let flight = self.flights.get_mut(id);
+        // A slot's time is that of a read, and the clock does not go back; but the time given
+        // to a batch of events may be older than the slot's.
+        flight.sent_ns = at_ns.max(flight.ready_ns);
+        self.recorder.sent(at_ns, flight.phase, flight.request);
+    }
+
+    /// The first byte of its answer was read.
+    #[inline]
+    pub(crate) fn first_byte(&mut self, id: RequestId, at_ns: u64) {
+        self.flights.get_mut(id).first_byte_ns = at_ns;
+    }
+
+    /// Its answer is complete.
+    #[inline]
+    pub(crate) fn complete(&mut self, answer: &Answer, chain: &mut Chain, at_ns: u64) {
+        let expected = match answer.expected {
+            Ok(()) => self.flights.remove(answer.id, chain),
+            Err(mismatch) => return self.mismatch(answer, mismatch, chain, at_ns),
+        };
+        if expected.sent_ns == NOT_SENT {
+            // An answer to a request that has not left is an answer to nothing.
+            return self.enter_failure(expected, ErrorKind::Malformed, None, at_ns, || {
+                "answered before it was sent".to_owned()
+            });
+        }
+        self.recorder.ok(&Sample {
+            due_ns: expected.due_ns,
+            ready_ns: expected.ready_ns,
+            sent_ns: expected.sent_ns,
+            first_byte_ns: expected.first_byte_ns.max(expected.sent_ns),
+            done_ns: at_ns.max(expected.sent_ns),
+            request: expected.request,
+            status: answer.status,
+            body_bytes: answer.body_bytes,
+            phase: expected.phase,
+        });
+    }
+
+    #[cold]
+    fn mismatch(&mut self, answer: &Answer, mismatch: Mismatch, chain: &mut Chain, at_ns: u64) {
+        let kind = match mismatch {
+            Mismatch::Status(_) => ErrorKind::Status,
+            Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
+        };
+        let flight = self.flights.remove(answer.id, chain);
+        let name = self.names[flight.request as usize].clone();
+        self.enter_failure(flight, kind, Some(answer.status), at_ns, || {
+            format!("{name}: {mismatch}")
+        });
+    }
+
+    /// It failed without a complete answer.
+    #[cold]
+    pub(crate) fn fail(
+        &mut self,
+        id: RequestId,
+        chain: &mut Chain,
+        kind: ErrorKind,
+        at_ns: u64,
+        reason: &str,
+    ) {
+        let flight = self.flights.remove(id, chain);
+        let name = self.names[flight.request as usize].clone();
+        self.enter_failure(flight, kind, None, at_ns, || format!("{name}: {reason}"));
+    }
+
+    fn enter_failure(
+        &mut self,
+        flight: Flight,
+        kind: ErrorKind,
+        status: Option<u16>,
+        at_ns: u64,
+        example: impl FnOnce() -> String,
+    ) {
+        if flight.sent_ns == NOT_SENT {
+            // It was given to a connection that broke before it took the first byte. The
+            // attempt was made, so it counts as sent, and as failed.
+            self.recorder.sent(at_ns, flight.phase, flight.request);
+        }
+        let failure = Failure {
+            phase: flight.phase,
+            request: flight.request,
+            kind,
+            status,
+            age_ns: at_ns.saturating_sub(flight.due_ns),
+        };
+        self.recorder.error(at_ns, failure, example);
+    }
+
+    /// The drain is over: what is in flight is unfinished.
+    pub(crate) fn leave_unfinished(&mut self, id: RequestId, chain: &mut Chain, at_ns: u64) {
+        let flight = self.flights.remove(id, chain);
+        if flight.sent_ns == NOT_SENT {
+            self.recorder.sent(at_ns, flight.phase, flight.request);
+        }
+        self.recorder.unfinished(at_ns, flight.phase, at_ns.saturating_sub(flight.due_ns));
+    }
+
+    /// When the request that was sent first was sent, and which it is.
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<(RequestId, u64)> {
+        self.flights.oldest().map(|(id, flight)| {
+            (id, if flight.sent_ns == NOT_SENT { flight.ready_ns } else { flight.sent_ns })
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! One connection as its worker sees it.
+
+use crate::chain::Chain;
+use crate::reactor::Key;
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// There is none, and none is being made.
+    Absent,
+    /// An attempt is going on since this time.
+    Connecting { since_ns: u64 },
+    /// Established.
+    Open,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection<S> {
+    pub(crate) state: State,
+    /// Present while the state is open.
+    pub(crate) session: Option<S>,
+    /// Counts the connections under this key, so that a free slot of a former one is known.
+    pub(crate) generation: u32,
+    /// Requests handed to the session, ever.
+    pub(crate) taken: u64,
+    /// Its requests in flight.
+    pub(crate) flights: Chain,
+    /// How many those are.
+    pub(crate) outstanding: u32,
+    /// The kernel took less than was offered: the rest waits for room.
+    pub(crate) blocked: bool,
+    /// Slots that became free while blocked.
+    pub(crate) parked_slots: u32,
+    /// When the last byte was read, or the first request in flight was sent.
+    pub(crate) last_byte_ns: u64,
+    /// Attempts and connections in a row that brought no answer.
+    pub(crate) fruitless: u32,
+}
+
+impl<S> Default for Connection<S> {
+    fn default() -> Self {
+        Connection {
+            state: State::Absent,
+            session: None,
+            generation: 0,
+            taken: 0,
+            flights: Chain::default(),
+            outstanding: 0,
+            blocked: false,
+            parked_slots: 0,
+            last_byte_ns: 0,
+            fruitless: 0,
+        }
+    }
+}
+
+/// A place for one request on a connection, free since a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot {
+    pub(crate) key: Key,
+    pub(crate) generation: u32,
+    pub(crate) since_ns: u64,
+}
+
+/// How long to wait before the next attempt, after `fruitless` ones in a row. Starts at once,
+/// then doubles from 10 ms to 250 ms: a server that comes back is used within a quarter of a
+/// second, and one that does not costs four attempts a second and connection.
+pub(crate) fn back_off_ns(fruitless: u32) -> u64 {
+    const FIRST_NS: u64 = 10_000_000;
+    const MOST_NS: u64 = 250_000_000;
+    match fruitless {
+        0 => 0,
+        n => (FIRST_NS << (n - 1).min(8)).min(MOST_NS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::back_off_ns;
+
+    #[test]
+    fn back_off_starts_at_once_and_is_bounded() {
+        let all: Vec<u64> = (0..8).map(|n| back_off_ns(n) / 1_000_000).collect();
+        assert_eq!(all, [0, 10, 20, 40, 80, 160, 250, 250]);
+        assert_eq!(back_off_ns(u32::MAX), 250_000_000);
+    }
+}

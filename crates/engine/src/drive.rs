@@ -1,0 +1,49 @@
+//! One worker, alone, on the calling thread.
+
+use std::sync::Arc;
+
+use candor_pace::Share;
+use candor_plan::Plan;
+use candor_protocol::h1;
+use candor_record::{Collector, Interval, RunFacts, RunRecord};
+
+use crate::reactor::Reactor;
+use crate::run::Control;
+use crate::worker::{Sink, Worker};
+
+/// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
+/// run on simulated time.
+pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecord {
+    struct Alone(Collector);
+    impl Sink for Alone {
+        fn deliver(&mut self, interval: Interval) -> Option<Interval> {
+            let empty = self.0.deliver(0, interval);
+            self.0.settle();
+            empty
+        }
+    }
+    let digits = plan.recording.digits;
+    let mut sink = Alone(Collector::new(digits, plan.requests.list.len(), 1));
+    let sessions = session_factory(plan);
+    let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
+    worker.prepare(control);
+    let origin_ns = worker.now_ns();
+    let end = worker.run(origin_ns, control, &mut sink);
+    let mut collector = sink.0;
+    collector.worker_ended(0, end.health);
+    collector.finish(RunFacts {
+        warm_up_ns: plan.recording.warm_up_ns,
+        window_end_ns: end.window_end_ns,
+        connections_asked: u64::from(plan.connections.count),
+        end: end.end,
+    })
+}
+
+/// Makes a session for each new connection of a plan.
+pub(crate) fn session_factory(plan: &Plan) -> impl Fn() -> h1::Session + Clone + use<> {
+    let authority = &plan.target.authority;
+    let table: Arc<[h1::Prepared]> =
+        plan.requests.list.iter().map(|request| h1::prepare(request, authority)).collect();
+    let pipeline = plan.connections.pipeline;
+    move || h1::Session::new(Arc::clone(&table), pipeline, h1::Limits::default())
+}

@@ -1,0 +1,64 @@
+//! Why a run could not be made.
+
+/// Why a run could not be made. Nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The target's name has no address.
+    #[error(
+        "cannot resolve {host}: {reason}; check the name, or give its address with --resolve {host}:{port}:ADDRESS"
+    )]
+    Resolve {
+        /// The name.
+        host: String,
+        /// Its port.
+        port: u16,
+        /// The system's words.
+        reason: String,
+    },
+    /// Not one connection could be made.
+    #[error(
+        "cannot connect to {example}; not one of {asked} connections could be made. Is the server running, and is this its address?"
+    )]
+    NoConnection {
+        /// The first failure: address and the system's words.
+        example: String,
+        /// Connections asked for.
+        asked: u32,
+    },
+    /// More connections were asked for than files may be open.
+    #[error(
+        "{connections} connections need {needed} open files, and the limit is {limit}; raise it with `ulimit -n {needed}`, or ask for fewer with -c"
+    )]
+    OpenFiles {
+        /// Connections asked for.
+        connections: u32,
+        /// Files they need.
+        needed: u64,
+        /// The hard limit.
+        limit: u64,
+    },
+    /// More connections were asked for than there are local ports.
+    #[error(
+        "{connections} connections need as many local ports, and there are {ports} (net.ipv4.ip_local_port_range has {range}, for {sources} local and {destinations} remote addresses); add local addresses with --source, widen the range, or ask for fewer with -c"
+    )]
+    Ports {
+        /// Connections asked for.
+        connections: u32,
+        /// Ports there are.
+        ports: u64,
+        /// Ports in the range.
+        range: u64,
+        /// Local addresses.
+        sources: u64,
+        /// Remote addresses.
+        destinations: u64,
+    },
+    /// The system refused something else.
+    #[error("cannot {what}: {reason}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The system's words.
+        reason: String,
+    },
+}

@@ -1,0 +1,69 @@
+//! What a worker's thread costs: CPU time and the times it was pushed aside.
+//!
+//! Read at the beginning and at the end of a run from the kernel's accounting of the thread, so
+//! that it costs the run nothing.
+
+use candor_record::WorkerHealth;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The counters of the calling thread at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Snapshot {
+    wall_ns: u64,
+    cpu_ns: u64,
+    /// User and system time in the kernel's ticks: coarse, good for the proportion.
+    user_ticks: u64,
+    system_ticks: u64,
+    involuntary_switches: u64,
+}
+
+fn clock_ns(clock: ClockId) -> u64 {
+    let t = clock_gettime(clock);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+impl Snapshot {
+    pub(crate) fn take() -> Self {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
+        // The second field is the name in parentheses, which may hold anything; the 14th and
+        // 15th are user and system time (proc(5)).
+        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let field = |n: usize| {
+            after_name.split_ascii_whitespace().nth(n - 3).and_then(|f| f.parse().ok()).unwrap_or(0)
+        };
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        let involuntary_switches = status
+            .lines()
+            .find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))
+            .and_then(|count| count.trim().parse().ok())
+            .unwrap_or(0);
+        Snapshot {
+            wall_ns: clock_ns(ClockId::Monotonic),
+            cpu_ns: clock_ns(ClockId::ThreadCPUTime),
+            user_ticks: field(14),
+            system_ticks: field(15),
+            involuntary_switches,
+        }
+    }
+
+    /// What was spent between `self` and `later`.
+    pub(crate) fn until(self, later: Snapshot, core: Option<usize>, waits: u64) -> WorkerHealth {
+        let cpu_ns = later.cpu_ns.saturating_sub(self.cpu_ns);
+        let user = later.user_ticks.saturating_sub(self.user_ticks);
+        let system = later.system_ticks.saturating_sub(self.system_ticks);
+        let cpu_user_ns = match user + system {
+            0 => 0,
+            both => (u128::from(cpu_ns) * u128::from(user) / u128::from(both)) as u64,
+        };
+        WorkerHealth {
+            core,
+            wall_ns: later.wall_ns.saturating_sub(self.wall_ns),
+            cpu_user_ns,
+            cpu_system_ns: cpu_ns - cpu_user_ns,
+            involuntary_switches: later
+                .involuntary_switches
+                .saturating_sub(self.involuntary_switches),
+            waits,
+        }
+    }
+}

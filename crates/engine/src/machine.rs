@@ -1,0 +1,118 @@
+//! The machine: its cores, its limits, and what it is.
+//!
+//! Limits are checked before a run, so that a run that cannot be made says so at once and in
+//! terms of what was asked.
+
+use std::fs;
+
+use candor_plan::Plan;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::error::EngineError;
+use crate::reactor::epoll::Address;
+
+/// Files that a run needs besides its connections: standard streams, epoll, results, /proc.
+const OTHER_FILES: u64 = 24;
+
+/// The cores this process may use, in ascending order.
+pub fn usable_cores() -> Vec<usize> {
+    match sched_getaffinity(None) {
+        Ok(set) => (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect(),
+        Err(_) => {
+            let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            (0..count).collect()
+        }
+    }
+}
+
+/// Pins the calling thread to `core`. Returns whether that worked.
+pub(crate) fn pin(core: usize) -> bool {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).is_ok()
+}
+
+/// Raises the limit of open files as far as needed and allowed.
+pub(crate) fn reserve_files(connections: u32) -> Result<(), EngineError> {
+    let needed = u64::from(connections) + OTHER_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    if limit.current.unwrap_or(u64::MAX) >= needed {
+        return Ok(());
+    }
+    if needed > hard {
+        return Err(EngineError::OpenFiles { connections, needed, limit: hard });
+    }
+    let raised = Rlimit { current: Some(needed.max(1024).min(hard)), maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).map_err(|errno| EngineError::System {
+        what: "raise the limit of open files",
+        reason: std::io::Error::from(errno).to_string(),
+    })
+}
+
+/// Number of local ports that the system hands out for connections.
+fn local_ports() -> Option<u64> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut bounds = text.split_ascii_whitespace().map(str::parse::<u64>);
+    let (low, high) = (bounds.next()?.ok()?, bounds.next()?.ok()?);
+    Some((high + 1).saturating_sub(low))
+}
+
+/// Checks that there are local ports enough: each pair of local and remote address has its own.
+pub(crate) fn check_ports(plan: &Plan, addresses: &[Address]) -> Result<(), EngineError> {
+    let destinations = addresses.iter().filter(|one| matches!(one, Address::Tcp(_))).count() as u64;
+    let (Some(range), true) = (local_ports(), destinations > 0) else { return Ok(()) };
+    let sources = plan.connections.sources.len().max(1) as u64;
+    let ports = range.saturating_mul(sources).saturating_mul(destinations);
+    let connections = plan.connections.max;
+    if u64::from(connections) > ports {
+        return Err(EngineError::Ports { connections, ports, range, sources, destinations });
+    }
+    Ok(())
+}
+
+/// What machine this is, as far as it tells.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    /// Model of the CPU.
+    pub cpu: Option<String>,
+    /// Cores that this process may use.
+    pub usable_cores: usize,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Kind of virtual machine, if it says that it is one.
+    pub virtualisation: Option<String>,
+    /// Frequency governor of the first core.
+    pub governor: Option<String>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Asks the machine what it is.
+pub fn host() -> Host {
+    let line = |path: &str| {
+        fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).filter(|t| !t.is_empty())
+    };
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        cpuinfo
+            .lines()
+            .find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == name))
+            .map(|(_, value)| value.trim().to_owned())
+    };
+    let is_virtual = field("flags").is_some_and(|all| all.split(' ').any(|f| f == "hypervisor"));
+    let maker = || line("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "unnamed".to_owned());
+    let memory_kib = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        total.trim().trim_end_matches(" kB").parse::<u64>().ok()
+    });
+    Host {
+        cpu: field("model name"),
+        usable_cores: usable_cores().len(),
+        kernel: line("/proc/sys/kernel/osrelease"),
+        virtualisation: is_virtual.then(maker),
+        governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        memory_bytes: memory_kib.map(|kib| kib * 1024),
+    }
+}

@@ -1,0 +1,78 @@
+//! One worker's share of the plan.
+//!
+//! Connections and counts are divided so that the shares add up to exactly what was asked, for
+//! any number of workers.
+
+use candor_pace::{Limit, Share};
+use candor_plan::{Load, Plan, Timeouts};
+
+/// What a worker must know of the plan.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkerPlan {
+    pub(crate) share: Share,
+    /// Kept open.
+    pub(crate) connections: u32,
+    /// Opened at most, while requests wait.
+    pub(crate) max_connections: u32,
+    pub(crate) requests_per_connection: u64,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) warm_up_ns: u64,
+    /// When the measured window ends by time.
+    pub(crate) stop_ns: Option<u64>,
+    /// Whether a count ends the run.
+    pub(crate) counted: bool,
+    pub(crate) drain_ns: u64,
+    pub(crate) give_up_ns: u64,
+}
+
+/// Part `worker` of `total` divided into `workers` parts that differ by one at most.
+pub(crate) fn part(total: u64, worker: u32, workers: u32) -> u64 {
+    let (worker, workers) = (u64::from(worker), u64::from(workers));
+    total / workers + u64::from(worker < total % workers)
+}
+
+impl WorkerPlan {
+    pub(crate) fn new(plan: &Plan, share: Share) -> Self {
+        let Share { worker, workers } = share;
+        let of = |total: u32| part(u64::from(total), worker, workers) as u32;
+        let warm_up_ns = plan.recording.warm_up_ns;
+        let max = match plan.load {
+            Load::Closed { .. } => plan.connections.count,
+            Load::Open(_) => plan.connections.max,
+        };
+        WorkerPlan {
+            share,
+            connections: of(plan.connections.count),
+            max_connections: of(max.max(plan.connections.count)),
+            requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
+            timeouts: plan.timeouts,
+            warm_up_ns,
+            stop_ns: plan.stop.duration_ns.map(|length| warm_up_ns.saturating_add(length)),
+            counted: plan.stop.count.is_some(),
+            drain_ns: plan.stop.drain_ns,
+            give_up_ns: plan.stop.give_up_ns,
+        }
+    }
+
+    /// Where this worker's schedule ends.
+    pub(crate) fn limit(&self, plan: &Plan) -> Limit {
+        Limit { end_ns: self.stop_ns, measured_count: plan.stop.count, warm_up_ns: self.warm_up_ns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+
+    #[test]
+    fn parts_add_up_and_differ_by_one_at_most() {
+        for workers in 1..=9 {
+            for total in [1u64, 7, 50, 1000, 100_003] {
+                let parts: Vec<u64> = (0..workers).map(|w| part(total, w, workers)).collect();
+                assert_eq!(parts.iter().sum::<u64>(), total);
+                let (least, most) = (parts.iter().min(), parts.iter().max());
+                assert!(most.unwrap() - least.unwrap() <= 1, "{total} in {workers}: {parts:?}");
+            }
+        }
+    }
+}

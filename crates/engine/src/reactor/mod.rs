@@ -1,0 +1,123 @@
+//! The seam between a worker and the operating system.
+//!
+//! A [`Reactor`] owns the sockets of one worker and its clock. The worker names a connection by
+//! its [`Key`] and never sees a descriptor. There is one implementation for each way of asking
+//! the kernel, and a simulated one for tests; the engine is monomorphised over it.
+//!
+//! ```text
+//! connect(key) ─→ Ready{writable} ─→ finish_connect(key)
+//! Ready{readable} ─→ receive(key) until it returns Nothing, a last piece, End or Failed
+//! send(key): Blocked ─→ Ready{writable} ─→ send(key) again
+//! ```
+//! Readiness is edge-triggered: what is left unread or unwritten is not announced again.
+
+pub mod epoll;
+
+use std::io::IoSlice;
+
+use candor_record::ConnectErrorKind;
+
+/// A connection's name within a worker: its place in the worker's table. A key is free for a new
+/// connection after [`Reactor::close`]; events of the old one never reach the new one.
+pub type Key = u32;
+
+/// Something can be done on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// Which.
+    pub key: Key,
+    /// There is something to receive: bytes, the end, or an error.
+    pub readable: bool,
+    /// There is room to send, or a connection attempt ended.
+    pub writable: bool,
+    /// The peer ended its side: receive until [`Received::End`] or [`Received::Failed`].
+    pub ended: bool,
+}
+
+/// What [`Reactor::receive`] found.
+#[derive(Debug)]
+pub enum Received<'a> {
+    /// Bytes.
+    Bytes {
+        /// The bytes, valid until the next call.
+        bytes: &'a [u8],
+        /// When they were read.
+        at_ns: u64,
+        /// There may be more: receive again.
+        more: bool,
+    },
+    /// Nothing at present.
+    Nothing,
+    /// The peer will send nothing more.
+    End {
+        /// When that was read.
+        at_ns: u64,
+    },
+    /// The connection broke.
+    Failed {
+        /// Why.
+        error: IoFailure,
+        /// When that was noticed.
+        at_ns: u64,
+    },
+}
+
+/// What [`Reactor::send`] did.
+#[derive(Debug)]
+pub enum Sent {
+    /// So many bytes were taken by the kernel; fewer than offered means that it is full.
+    Written(usize),
+    /// None: wait for writable.
+    Blocked,
+    /// The connection broke.
+    Failed(IoFailure),
+}
+
+/// Why a connection broke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IoFailure {
+    /// It was a reset (ECONNRESET, EPIPE), as opposed to anything else.
+    pub reset: bool,
+    /// The system's words.
+    pub message: String,
+}
+
+/// Why a connection could not be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectFailure {
+    /// The kind, as it is counted.
+    pub kind: ConnectErrorKind,
+    /// The address and the system's words.
+    pub message: String,
+}
+
+/// Sockets and clock of one worker.
+pub trait Reactor {
+    /// Monotonic time in nanoseconds since the origin; zero before it.
+    fn now_ns(&mut self) -> u64;
+
+    /// Moves the origin of time to `origin_ns`, counted from the present origin.
+    fn set_origin_ns(&mut self, origin_ns: u64);
+
+    /// Begins to connect under `key`, to the `turn`-th address of the target.
+    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure>;
+
+    /// After the first writable: whether the connection is established. `Ok(false)`: not yet.
+    fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure>;
+
+    /// Reads what is there.
+    fn receive(&mut self, key: Key) -> Received<'_>;
+
+    /// Writes `slices` in order, as much as the kernel takes.
+    fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent;
+
+    /// Closes a connection, established or not. No event of it will be seen.
+    fn close(&mut self, key: Key);
+
+    /// Waits until something is ready or until `until_ns`, whichever is first. With a time in
+    /// the past it only looks.
+    fn wait(&mut self, until_ns: u64);
+
+    /// The next of what the last [`Reactor::wait`] found.
+    fn next_ready(&mut self) -> Option<Ready>;
+}

@@ -1,0 +1,239 @@
+//! A run over threads: one worker each, and the thread that called, which collects.
+//!
+//! Workers make their connections, meet, agree on the origin of time, and then share nothing
+//! until they end. Finished intervals come over one channel; emptied ones go back over another
+//! per worker, so that no worker allocates in the steady state.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
+
+use candor_pace::Share;
+use candor_plan::Plan;
+use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunRecord};
+
+use crate::drive::session_factory;
+use crate::error::EngineError;
+use crate::health::Snapshot;
+use crate::machine::{check_ports, pin, reserve_files, usable_cores};
+use crate::reactor::epoll::{Dialer, Unstarted};
+use crate::resolve;
+use crate::worker::{Sink, Worker, WorkerEnd};
+
+/// From the agreement on the origin to the origin: time for every thread to be told.
+const LEAD_NS: u64 = 500_000;
+
+/// How a run is told to stop from outside. Safe to use from a signal handler's thread.
+#[derive(Debug, Default)]
+pub struct Control(AtomicU8);
+
+impl Control {
+    /// Asks the run to stop: the first time in order, with a drain; the second time at once.
+    pub fn stop(&self) {
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1));
+    }
+
+    /// Whether it was asked to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether it was asked more than once.
+    pub fn is_impatient(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 1
+    }
+}
+
+/// Where the workers meet before the run.
+struct Meeting {
+    barrier: Barrier,
+    established: AtomicU32,
+    first_failure: Mutex<Option<String>>,
+    origin_ns: AtomicU64,
+}
+
+enum Message {
+    Interval(usize, Interval),
+    Ended(usize, Option<WorkerEnd>),
+}
+
+struct Channel {
+    worker: usize,
+    out: Sender<Message>,
+    back: Receiver<Interval>,
+}
+
+impl Sink for Channel {
+    fn deliver(&mut self, interval: Interval) -> Option<Interval> {
+        // The collector outlives the workers; if it is gone, the process is ending.
+        let _ = self.out.send(Message::Interval(self.worker, interval));
+        self.back.try_recv().ok()
+    }
+}
+
+/// Runs `plan` and returns what happened. `on_interval` is called on this thread with each
+/// finished interval of the measured window and the drain.
+pub fn run(
+    plan: &Plan,
+    control: &Control,
+    on_interval: &mut dyn FnMut(&IntervalSummary),
+) -> Result<RunRecord, EngineError> {
+    let addresses = resolve::addresses(&plan.target)?;
+    check_ports(plan, &addresses)?;
+    reserve_files(plan.connections.max)?;
+    let dialer = Dialer {
+        addresses,
+        sources: plan.connections.sources.clone().into(),
+        nodelay: plan.connections.nodelay,
+    };
+    let cores = usable_cores();
+    let workers = worker_count(plan, cores.len());
+    let meeting = Meeting {
+        barrier: Barrier::new(workers as usize),
+        established: AtomicU32::new(0),
+        first_failure: Mutex::new(None),
+        origin_ns: AtomicU64::new(0),
+    };
+    // Reactors are made here, so that one that cannot be made ends the run before it begins.
+    let mut reactors = Vec::new();
+    for _ in 0..workers {
+        reactors.push(Unstarted::new(dialer.clone()).map_err(|errno| EngineError::System {
+            what: "make an epoll instance",
+            reason: std::io::Error::from(errno).to_string(),
+        })?);
+    }
+    let (out, messages) = channel();
+    let mut collector =
+        Collector::new(plan.recording.digits, plan.requests.list.len(), workers as usize);
+    let ends = thread::scope(|scope| {
+        let mut backs = Vec::new();
+        for (worker, reactor) in reactors.into_iter().enumerate() {
+            let (back_to, back) = channel();
+            backs.push(back_to);
+            let link = Channel { worker, out: out.clone(), back };
+            // The last cores are the loader's: an embedded target takes the first.
+            let core = (plan.threads.pin && workers as usize <= cores.len())
+                .then(|| cores[cores.len() - 1 - worker]);
+            let share = Share { worker: worker as u32, workers };
+            let meeting = &meeting;
+            scope.spawn(move || work(plan, share, reactor, link, core, meeting, control));
+        }
+        drop(out);
+        collect(&messages, &mut collector, &backs, on_interval)
+    });
+    let Some(ends) = ends else {
+        let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        return Err(EngineError::NoConnection {
+            example: example.unwrap_or_else(|| plan.target.url.clone()),
+            asked: plan.connections.count,
+        });
+    };
+    Ok(collector.finish(facts(plan, &ends)))
+}
+
+/// As many workers as asked, or half of the cores; but no more than there are connections.
+fn worker_count(plan: &Plan, cores: usize) -> u32 {
+    let half = u32::try_from(cores / 2).unwrap_or(u32::MAX);
+    plan.threads.count.unwrap_or(half).clamp(1, plan.connections.count)
+}
+
+/// One worker's thread, from its connections to its end.
+fn work(
+    plan: &Plan,
+    share: Share,
+    reactor: Unstarted,
+    mut link: Channel,
+    core: Option<usize>,
+    meeting: &Meeting,
+    control: &Control,
+) {
+    let core = core.filter(|&core| pin(core));
+    let mut worker = Worker::new(plan, share, reactor.start(), session_factory(plan));
+    let prepared = worker.prepare(control);
+    meeting.established.fetch_add(prepared.established, Ordering::Relaxed);
+    if let Some(failure) = prepared.first_failure {
+        let mut first = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(failure);
+    }
+    meeting.barrier.wait();
+    let (index, out) = (link.worker, link.out.clone());
+    let mut end = None;
+    if meeting.established.load(Ordering::Relaxed) > 0 {
+        // All reactors read the same clock: the latest of their proposals is the origin.
+        meeting.origin_ns.fetch_max(worker.now_ns() + LEAD_NS, Ordering::Relaxed);
+        meeting.barrier.wait();
+        let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
+        let before = Snapshot::take();
+        let mut ended = worker.run(origin_ns, control, &mut link);
+        ended.health = before.until(Snapshot::take(), core, worker.waits());
+        end = Some(ended);
+    }
+    let _ = out.send(Message::Ended(index, end));
+}
+
+/// Sums what the workers deliver until all have ended; `None` if they never began.
+fn collect(
+    messages: &Receiver<Message>,
+    collector: &mut Collector,
+    backs: &[Sender<Interval>],
+    on_interval: &mut dyn FnMut(&IntervalSummary),
+) -> Option<Vec<WorkerEnd>> {
+    let mut ends = Vec::new();
+    for message in messages {
+        match message {
+            Message::Interval(worker, interval) => {
+                if let Some(empty) = collector.deliver(worker, interval) {
+                    // A worker that has ended needs no memory back.
+                    let _ = backs[worker].send(empty);
+                }
+            }
+            Message::Ended(worker, end) => {
+                let end = end?;
+                collector.worker_ended(worker, end.health.clone());
+                ends.push(end);
+            }
+        }
+        for summary in collector.settle() {
+            on_interval(summary);
+        }
+    }
+    Some(ends)
+}
+
+/// The run's end is the latest of its workers' ends, and the most telling reason.
+fn facts(plan: &Plan, ends: &[WorkerEnd]) -> RunFacts {
+    let severity = |end: RunEnd| match end {
+        RunEnd::Duration => 0,
+        RunEnd::Count => 1,
+        RunEnd::GaveUp => 2,
+        RunEnd::Interrupted => 3,
+    };
+    RunFacts {
+        warm_up_ns: plan.recording.warm_up_ns,
+        window_end_ns: ends.iter().map(|end| end.window_end_ns).max().unwrap_or(0),
+        connections_asked: u64::from(plan.connections.count),
+        end: ends
+            .iter()
+            .map(|end| end.end)
+            .max_by_key(|&end| severity(end))
+            .unwrap_or(RunEnd::Duration),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Control;
+
+    #[test]
+    fn stopping_has_two_steps() {
+        let control = Control::default();
+        assert!(!control.is_stopping());
+        control.stop();
+        assert!(control.is_stopping() && !control.is_impatient());
+        for _ in 0..1000 {
+            control.stop();
+        }
+        assert!(control.is_impatient());
+    }
+}

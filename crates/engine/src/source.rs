@@ -1,0 +1,124 @@
+//! Where a worker's next request comes from: a schedule, or the end of the last one.
+//!
+//! The backlog is not stored. It is the part of the schedule between what was taken and what is
+//! due; a second cursor, the scout, counts it. So a backlog of a million costs no memory.
+
+use candor_pace::{Due, Schedule};
+use candor_plan::{Load, Plan};
+use candor_record::Phase;
+
+use crate::plan_share::{WorkerPlan, part};
+
+/// The load of one worker.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The next request leaves when a slot is free.
+    Closed(Closed),
+    /// A schedule decides.
+    Open(Box<Open>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Closed {
+    pub(crate) think_ns: u64,
+    /// Measured requests still to be sent.
+    pub(crate) left: Option<u64>,
+    next_index: u64,
+    step: u64,
+    warm_up_ns: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Open {
+    schedule: Schedule,
+    taken: u64,
+    scout: Schedule,
+    scouted: u64,
+    pub(crate) shed_after_ns: Option<u64>,
+    warm_up_ns: u64,
+}
+
+impl Source {
+    pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
+        let share = own.share;
+        match &plan.load {
+            Load::Closed { think_time_ns } => Source::Closed(Closed {
+                think_ns: *think_time_ns,
+                left: plan.stop.count.map(|count| part(count, share.worker, share.workers)),
+                next_index: u64::from(share.worker),
+                step: u64::from(share.workers),
+                warm_up_ns: own.warm_up_ns,
+            }),
+            Load::Open(load) => {
+                let schedule = Schedule::new(load, plan.seed, share, own.limit(plan));
+                Source::Open(Box::new(Open {
+                    scout: schedule.clone(),
+                    schedule,
+                    taken: 0,
+                    scouted: 0,
+                    shed_after_ns: load.shed_after_ns,
+                    warm_up_ns: own.warm_up_ns,
+                }))
+            }
+        }
+    }
+
+    /// Whether no request is left to be sent.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        match self {
+            Source::Closed(closed) => closed.left == Some(0),
+            Source::Open(open) => open.peek().is_none(),
+        }
+    }
+}
+
+impl Closed {
+    /// Takes the next request, which leaves at `now_ns`: its index and phase.
+    #[inline]
+    pub(crate) fn take(&mut self, now_ns: u64) -> Option<(u64, Phase)> {
+        let phase = phase_at(now_ns, self.warm_up_ns);
+        if phase == Phase::Measured
+            && let Some(left) = &mut self.left
+        {
+            *left = left.checked_sub(1)?;
+        }
+        let index = self.next_index;
+        self.next_index += self.step;
+        Some((index, phase))
+    }
+}
+
+impl Open {
+    /// The oldest request that was not taken.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<Due> {
+        self.schedule.peek()
+    }
+
+    /// Takes the request that [`Open::peek`] shows.
+    #[inline]
+    pub(crate) fn take(&mut self) {
+        self.schedule.next();
+        self.taken += 1;
+    }
+
+    pub(crate) fn phase(&self, due: Due) -> Phase {
+        phase_at(due.due_ns, self.warm_up_ns)
+    }
+
+    /// How many requests are due at `now_ns` and were not taken.
+    pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
+        if self.schedule.peek().is_none_or(|due| due.due_ns > now_ns) {
+            return 0;
+        }
+        while self.scout.peek().is_some_and(|due| due.due_ns <= now_ns) {
+            self.scout.next();
+            self.scouted += 1;
+        }
+        self.scouted.saturating_sub(self.taken)
+    }
+}
+
+fn phase_at(at_ns: u64, warm_up_ns: u64) -> Phase {
+    if at_ns < warm_up_ns { Phase::WarmUp } else { Phase::Measured }
+}

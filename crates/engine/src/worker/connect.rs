@@ -1,0 +1,290 @@
+//! Making and losing connections.
+//!
+//! A connection that ends is replaced, for as long as the run sends. Nothing is sent twice: what
+//! was in flight on it has failed, by a kind that says how the connection ended.
+
+use std::cmp::Reverse;
+
+use candor_protocol::{Event, Failure, Session};
+use candor_record::{ConnectErrorKind, Disconnect, ErrorKind};
+
+use super::{Stage, Worker};
+use crate::connection::{Slot, State, back_off_ns};
+use crate::reactor::{ConnectFailure, IoFailure, Key, Reactor};
+use crate::source::Source;
+
+/// Why an established connection is given up.
+pub(super) enum Loss {
+    /// The peer ended it.
+    End,
+    /// The system reports an error.
+    Failed(IoFailure),
+    /// What came is not HTTP; the request it happened to, if any, and the words.
+    Malformed { id: Option<u32>, reason: String },
+    /// This request took too long.
+    Timeout { id: u32 },
+    /// Nothing came for too long.
+    IdleTimeout,
+    /// The answer that just ended was the last one by the server's word.
+    Announced,
+    /// Its share of requests is used up.
+    Retired,
+}
+
+impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+    /// The time for the record: before the run all that happens, happens at its beginning.
+    fn record_ns(&self, now_ns: u64) -> u64 {
+        if self.stage == Stage::Preparing { 0 } else { now_ns }
+    }
+
+    /// Begins to connect.
+    pub(super) fn open(&mut self, key: Key) {
+        let now_ns = self.reactor.now_ns();
+        let turn = self.next_turn;
+        self.next_turn += u64::from(self.own.share.workers);
+        match self.reactor.connect(key, turn) {
+            Ok(()) => {
+                self.connections[key as usize].state = State::Connecting { since_ns: now_ns };
+                self.connecting_links.push(&mut self.connecting, key);
+                self.connecting_count += 1;
+            }
+            Err(failure) => self.connect_failed(key, failure, now_ns),
+        }
+    }
+
+    fn leave_connecting(&mut self, key: Key) {
+        self.connecting_links.remove(&mut self.connecting, key);
+        self.connecting_count -= 1;
+    }
+
+    /// A connection attempt is writable: it has succeeded or failed.
+    pub(super) fn finish_connect(&mut self, key: Key, since_ns: u64) {
+        let outcome = self.reactor.finish_connect(key);
+        let now_ns = self.reactor.now_ns();
+        match outcome {
+            Ok(false) => {}
+            Ok(true) => {
+                self.leave_connecting(key);
+                let at_ns = self.record_ns(now_ns);
+                self.books.recorder.connected(at_ns, now_ns.saturating_sub(since_ns));
+                self.established += 1;
+                self.ever_established += 1;
+                let session = (self.make_session)();
+                let slots = session.free_slots();
+                let connection = &mut self.connections[key as usize];
+                connection.state = State::Open;
+                connection.session = Some(session);
+                connection.taken = 0;
+                connection.blocked = false;
+                connection.parked_slots = 0;
+                connection.last_byte_ns = now_ns;
+                self.offer_slots(key, slots, now_ns);
+            }
+            Err(failure) => {
+                self.leave_connecting(key);
+                self.connect_failed(key, failure, now_ns);
+            }
+        }
+    }
+
+    fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
+        self.reactor.close(key);
+        self.connections[key as usize].state = State::Absent;
+        if self.first_failure.is_none() && self.stage == Stage::Preparing {
+            self.first_failure = Some(failure.message.clone());
+        }
+        let at_ns = self.record_ns(now_ns);
+        self.books.recorder.connect_failed(at_ns, failure.kind, || failure.message);
+        self.schedule_retry(key, now_ns, 1);
+    }
+
+    /// Tries again later, `at_least` the first step of the back-off.
+    fn schedule_retry(&mut self, key: Key, now_ns: u64, at_least: u32) {
+        if key >= self.own.connections {
+            // One that was opened for a backlog is opened again when there is a backlog.
+            self.spare_keys.push(key);
+            return;
+        }
+        let connection = &mut self.connections[key as usize];
+        let at_ns = now_ns + back_off_ns(connection.fruitless.max(at_least));
+        connection.fruitless = connection.fruitless.saturating_add(1);
+        self.retries.push(Reverse((at_ns, key)));
+    }
+
+    pub(super) fn retry_connects(&mut self, now_ns: u64) {
+        while let Some(Reverse((at_ns, key))) = self.retries.peek().copied()
+            && at_ns <= now_ns
+        {
+            self.retries.pop();
+            self.open(key);
+        }
+    }
+
+    pub(super) fn expire_connects(&mut self, now_ns: u64) {
+        while let Some(key) = self.connecting.first() {
+            let State::Connecting { since_ns } = self.connections[key as usize].state else {
+                return;
+            };
+            if since_ns.saturating_add(self.own.timeouts.connect_ns) > now_ns {
+                return;
+            }
+            self.leave_connecting(key);
+            let message = format!(
+                "no answer to the attempt to connect within {} ms",
+                self.own.timeouts.connect_ns / 1_000_000
+            );
+            let failure = ConnectFailure { kind: ConnectErrorKind::Timeout, message };
+            self.connect_failed(key, failure, now_ns);
+        }
+    }
+
+    /// Whether one more connection may be opened for the backlog.
+    pub(super) fn can_open_more(&self) -> bool {
+        !self.spare_keys.is_empty()
+    }
+
+    /// Opens connections for requests that wait, one for each at most.
+    pub(super) fn open_for_backlog(&mut self, now_ns: u64) {
+        if !self.can_open_more() {
+            return;
+        }
+        let waiting = self.backlog(now_ns);
+        while (self.connecting_count as u64) < waiting
+            && let Some(key) = self.spare_keys.pop()
+        {
+            self.open(key);
+        }
+    }
+
+    pub(super) fn expire_requests(&mut self, now_ns: u64) {
+        while let Some((id, sent_ns)) = self.books.oldest()
+            && sent_ns.saturating_add(self.own.timeouts.request_ns) <= now_ns
+        {
+            let key = self.books.flights.get_mut(id).connection;
+            self.lose(key, Loss::Timeout { id }, now_ns);
+        }
+        let Some(idle_ns) = self.own.timeouts.idle_ns else { return };
+        while let Some(key) = self.awaiting.first()
+            && self.connections[key as usize].last_byte_ns.saturating_add(idle_ns) <= now_ns
+        {
+            self.lose(key, Loss::IdleTimeout, now_ns);
+        }
+    }
+
+    /// Gives `count` places of a connection to whoever sends next.
+    pub(super) fn offer_slots(&mut self, key: Key, count: u32, since_ns: u64) {
+        let connection = &self.connections[key as usize];
+        let slot = Slot { key, generation: connection.generation, since_ns };
+        let think_ns = match &self.source {
+            Source::Closed(closed) if connection.taken > 0 => closed.think_ns,
+            _ => 0,
+        };
+        for _ in 0..count {
+            if think_ns > 0 {
+                self.thinking.push_back(Slot { since_ns: since_ns + think_ns, ..slot });
+            } else {
+                self.free.push_back(slot);
+            }
+        }
+    }
+
+    /// Gives an established connection up: every request on it gets its outcome, and a new
+    /// connection is made if the run still sends.
+    #[cold]
+    pub(super) fn lose(&mut self, key: Key, loss: Loss, now_ns: u64) {
+        let at_ns = self.record_ns(now_ns);
+        let in_order = self.settle_flights(key, &loss, at_ns);
+        let why = match loss {
+            Loss::Retired => Disconnect::Retired,
+            Loss::Announced => Disconnect::ByServer,
+            Loss::End if in_order => Disconnect::ByServer,
+            _ => Disconnect::Lost,
+        };
+        self.books.recorder.disconnected(at_ns, why);
+        self.reactor.close(key);
+        self.awaiting_links.remove(&mut self.awaiting, key);
+        self.established -= 1;
+        if self.established == 0 {
+            self.none_since_ns = now_ns;
+        }
+        let connection = &mut self.connections[key as usize];
+        connection.state = State::Absent;
+        connection.session = None;
+        connection.generation = connection.generation.wrapping_add(1);
+        if !matches!(self.stage, Stage::Draining { .. }) {
+            self.schedule_retry(key, now_ns, 0);
+        }
+    }
+
+    /// Every request in flight on `key` gets its outcome. Returns whether none of them failed.
+    fn settle_flights(&mut self, key: Key, loss: &Loss, at_ns: u64) -> bool {
+        let connection = &mut self.connections[key as usize];
+        let chain = &mut connection.flights;
+        let books = &mut self.books;
+        let mut in_order = true;
+        let mut fail = |books: &mut crate::books::Books, chain: &mut _, id, kind, reason: &str| {
+            in_order = false;
+            books.fail(id, chain, kind, at_ns, reason);
+        };
+        match loss {
+            Loss::End => {
+                while let Some(event) = connection.session.as_mut().and_then(S::handle_end) {
+                    match event {
+                        Event::Done(answer) => {
+                            books.complete(&answer, chain, at_ns);
+                            connection.fruitless = 0;
+                        }
+                        Event::FirstByte(id) => books.first_byte(id, at_ns),
+                        Event::Failed { id: Some(id), failure } => {
+                            let (kind, reason) = words(&failure);
+                            fail(books, chain, id, kind, &reason);
+                        }
+                        Event::Failed { id: None, .. } => {}
+                    }
+                }
+            }
+            Loss::Timeout { id } => {
+                let limit_ms = self.own.timeouts.request_ns / 1_000_000;
+                let reason = format!("no complete answer within {limit_ms} ms");
+                fail(books, chain, *id, ErrorKind::Timeout, &reason);
+            }
+            Loss::IdleTimeout => {
+                let limit_ms = self.own.timeouts.idle_ns.unwrap_or(0) / 1_000_000;
+                let reason = format!("no byte for {limit_ms} ms");
+                if let Some(id) = chain.first() {
+                    fail(books, chain, id, ErrorKind::IdleTimeout, &reason);
+                }
+            }
+            Loss::Malformed { id: Some(id), reason } => {
+                fail(books, chain, *id, ErrorKind::Malformed, reason);
+            }
+            Loss::Failed(failure) => {
+                let kind = if failure.reset { ErrorKind::Reset } else { ErrorKind::Write };
+                while let Some(id) = chain.first() {
+                    fail(books, chain, id, kind, &failure.message);
+                }
+            }
+            Loss::Malformed { id: None, .. } | Loss::Announced | Loss::Retired => {}
+        }
+        let (kind, reason) = match loss {
+            Loss::Announced => (ErrorKind::Closed, "the server closed after an earlier answer"),
+            _ => (ErrorKind::Aborted, "the connection was given up for another request"),
+        };
+        while let Some(id) = chain.first() {
+            fail(books, chain, id, kind, reason);
+        }
+        connection.outstanding = 0;
+        in_order
+    }
+}
+
+/// How a session's failure is counted, and in which words.
+pub(super) fn words(failure: &Failure) -> (ErrorKind, String) {
+    match failure {
+        Failure::Closed => (ErrorKind::Closed, "closed before the answer began".to_owned()),
+        Failure::Truncated => {
+            (ErrorKind::Truncated, "closed in the middle of the answer".to_owned())
+        }
+        Failure::Malformed(error) => (ErrorKind::Malformed, error.to_string()),
+    }
+}

@@ -1,0 +1,188 @@
+//! Sending: which request goes to which connection, and when.
+
+use std::io::IoSlice;
+
+use candor_protocol::Session;
+
+use super::connect::Loss;
+use super::{Stage, Worker};
+use crate::books::Departure;
+use crate::connection::{Slot, State};
+use crate::reactor::{Key, Reactor, Sent};
+use crate::source::Source;
+
+/// Pieces given to the kernel in one call: eight pipelined requests with a body each.
+const SLICES: usize = 16;
+
+impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+    /// Sends everything that can be sent at `now_ns`.
+    #[inline]
+    pub(super) fn dispatch(&mut self, now_ns: u64) {
+        if self.stage != Stage::Running || self.own.stop_ns.is_some_and(|stop| now_ns >= stop) {
+            return;
+        }
+        // A write that fails reads what is left, and what was read asks for dispatch: without
+        // this, a thousand broken connections in a row would be a thousand calls deep. The
+        // dispatch that is going on takes up whatever became free.
+        if std::mem::replace(&mut self.dispatching, true) {
+            return;
+        }
+        match &self.source {
+            Source::Closed(_) => self.dispatch_closed(now_ns),
+            Source::Open(_) => self.dispatch_open(now_ns),
+        }
+        self.dispatching = false;
+    }
+
+    /// Every free place gets a request. Places of one connection stand together, so that a
+    /// pipelined batch leaves in one call.
+    fn dispatch_closed(&mut self, now_ns: u64) {
+        let mut last: Option<Key> = None;
+        while let Some(slot) = self.take_slot() {
+            let Source::Closed(closed) = &mut self.source else { return };
+            let Some((index, phase)) = closed.take(now_ns) else { break };
+            if let Some(key) = last.filter(|key| *key != slot.key) {
+                self.flush(key);
+            }
+            self.hand_over(
+                slot.key,
+                Departure {
+                    due_ns: slot.since_ns,
+                    ready_ns: slot.since_ns,
+                    connection: slot.key,
+                    request: self.picker.pick(index) as u32,
+                    phase,
+                },
+            );
+            last = Some(slot.key);
+        }
+        if let Some(key) = last {
+            self.flush(key);
+        }
+    }
+
+    /// Every request that is due goes to the place that has been free for longest.
+    fn dispatch_open(&mut self, now_ns: u64) {
+        loop {
+            let Source::Open(open) = &self.source else { return };
+            let shed_after_ns = open.shed_after_ns;
+            let Some(due) = open.peek().filter(|due| due.due_ns <= now_ns) else { return };
+            let phase = open.phase(due);
+            let slot = self.take_slot();
+            let ready_ns = slot.map_or(now_ns, |slot| slot.since_ns.max(due.due_ns));
+            let too_old = shed_after_ns.is_some_and(|limit| ready_ns - due.due_ns > limit);
+            if too_old {
+                if let Some(slot) = slot {
+                    self.free.push_front(slot);
+                }
+                self.books.recorder.shed(now_ns, phase);
+            } else if let Some(slot) = slot {
+                self.hand_over(
+                    slot.key,
+                    Departure {
+                        due_ns: due.due_ns,
+                        ready_ns,
+                        connection: slot.key,
+                        request: self.picker.pick(due.index) as u32,
+                        phase,
+                    },
+                );
+                self.flush(slot.key);
+            } else {
+                return self.open_for_backlog(now_ns);
+            }
+            if let Source::Open(open) = &mut self.source {
+                open.take();
+            }
+        }
+    }
+
+    /// The place that has been free for longest. Places of connections that are gone, or that
+    /// may take no more requests, are dropped; those of a blocked one are put aside.
+    #[inline]
+    fn take_slot(&mut self) -> Option<Slot> {
+        while let Some(slot) = self.free.pop_front() {
+            let connection = &mut self.connections[slot.key as usize];
+            if connection.generation != slot.generation
+                || connection.state != State::Open
+                || connection.taken >= self.own.requests_per_connection
+            {
+                continue;
+            }
+            if connection.blocked {
+                connection.parked_slots += 1;
+                continue;
+            }
+            return Some(slot);
+        }
+        None
+    }
+
+    #[inline]
+    fn hand_over(&mut self, key: Key, departure: Departure) {
+        let connection = &mut self.connections[key as usize];
+        let Some(session) = &mut connection.session else { return };
+        let id = self.books.depart(departure, &mut connection.flights);
+        session.handle_request(id, departure.request);
+        connection.taken += 1;
+        connection.outstanding += 1;
+        if connection.outstanding == 1 && self.own.timeouts.idle_ns.is_some() {
+            connection.last_byte_ns = departure.ready_ns;
+            self.awaiting_links.push(&mut self.awaiting, key);
+        }
+    }
+
+    /// Writes what the session has to write, as far as the kernel takes it.
+    pub(super) fn flush(&mut self, key: Key) {
+        loop {
+            let connection = &mut self.connections[key as usize];
+            let Some(session) = &mut connection.session else { return };
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let used = session.poll_transmit(&mut slices);
+            if used == 0 {
+                return;
+            }
+            let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
+            let at_ns = self.reactor.now_ns();
+            match self.reactor.send(key, &slices[..used]) {
+                Sent::Written(bytes) => {
+                    let books = &mut self.books;
+                    books.recorder.bytes_sent(bytes as u64);
+                    session.handle_transmitted(bytes, &mut |id| books.sent(id, at_ns));
+                    if bytes < offered {
+                        connection.blocked = true;
+                        return;
+                    }
+                }
+                Sent::Blocked => {
+                    connection.blocked = true;
+                    return;
+                }
+                Sent::Failed(failure) => return self.lose_while_sending(key, failure, at_ns),
+            }
+        }
+    }
+
+    /// A connection broke as it was written to. What the server said before is still there to be
+    /// read, and it comes first: an answer followed by a close is an answer.
+    #[cold]
+    fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
+        self.receive_all(key, true);
+        if self.connections[key as usize].state == State::Open {
+            self.lose(key, Loss::Failed(failure), at_ns);
+        }
+    }
+
+    /// There is room again.
+    pub(super) fn unblock(&mut self, key: Key) {
+        self.connections[key as usize].blocked = false;
+        self.flush(key);
+        let connection = &mut self.connections[key as usize];
+        if connection.state == State::Open && !connection.blocked && connection.parked_slots > 0 {
+            let slots = std::mem::take(&mut connection.parked_slots);
+            let since_ns = self.reactor.now_ns();
+            let slot = Slot { key, generation: connection.generation, since_ns };
+            self.free.extend(std::iter::repeat_n(slot, slots as usize));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Receiving: from bytes to outcomes, and the next request straight after.
+
+use candor_protocol::{Event, Failure, Session};
+
+use super::Worker;
+use super::connect::{Loss, words};
+use crate::connection::State;
+use crate::reactor::{Key, Reactor, Ready, Received};
+
+/// What a piece of input came to.
+struct Intake {
+    /// Answers completed.
+    done: u32,
+    /// The server ends the connection after the last of them.
+    last: bool,
+    /// The session is dead.
+    broken: Option<Loss>,
+    at_ns: u64,
+    more: bool,
+}
+
+impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+    /// Something can be done on a connection.
+    #[inline]
+    pub(super) fn handle(&mut self, ready: Ready) {
+        let Ready { key, readable, writable, ended } = ready;
+        if let State::Connecting { since_ns } = self.connections[key as usize].state {
+            if writable || ended {
+                self.finish_connect(key, since_ns);
+            }
+            if self.connections[key as usize].state != State::Open {
+                return;
+            }
+            let now_ns = self.reactor.now_ns();
+            self.dispatch(now_ns);
+        }
+        if writable && self.connections[key as usize].blocked {
+            self.unblock(key);
+        }
+        if readable && self.connections[key as usize].state == State::Open {
+            self.receive_all(key, ended);
+        }
+    }
+
+    /// Reads what is there, and sends what can be sent then.
+    pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
+        loop {
+            let Some(intake) = self.receive_piece(key) else { return };
+            let Intake { done, last, broken, at_ns, more } = intake;
+            if let Some(loss) = broken {
+                self.lose(key, loss, at_ns);
+            } else if last {
+                self.lose(key, Loss::Announced, at_ns);
+            } else if done > 0 {
+                self.answered(key, done, at_ns);
+            }
+            self.dispatch(at_ns);
+            if !(more || ended) || self.connections[key as usize].state != State::Open {
+                return;
+            }
+        }
+    }
+
+    /// Reads once and gives it to the session; `None`: there was nothing, or the connection is
+    /// gone.
+    fn receive_piece(&mut self, key: Key) -> Option<Intake> {
+        let connection = &mut self.connections[key as usize];
+        let session = connection.session.as_mut()?;
+        let (bytes, at_ns, more) = match self.reactor.receive(key) {
+            Received::Bytes { bytes, at_ns, more } => (bytes, at_ns, more),
+            Received::Nothing => return None,
+            Received::End { at_ns } => {
+                self.lose(key, Loss::End, at_ns);
+                self.dispatch(at_ns);
+                return None;
+            }
+            Received::Failed { error, at_ns } => {
+                self.lose(key, Loss::Failed(error), at_ns);
+                self.dispatch(at_ns);
+                return None;
+            }
+        };
+        let books = &mut self.books;
+        books.recorder.bytes_received(bytes.len() as u64);
+        let mut intake = Intake { done: 0, last: false, broken: None, at_ns, more };
+        let mut input = bytes;
+        while let Some(event) = session.handle_input(&mut input) {
+            match event {
+                Event::FirstByte(id) => books.first_byte(id, at_ns),
+                Event::Done(answer) => {
+                    books.complete(&answer, &mut connection.flights, at_ns);
+                    connection.outstanding -= 1;
+                    intake.done += 1;
+                    if answer.last {
+                        intake.last = true;
+                        break;
+                    }
+                }
+                Event::Failed { id, failure } => {
+                    intake.broken = Some(broken(id, &failure));
+                    break;
+                }
+            }
+        }
+        if intake.done > 0 {
+            connection.fruitless = 0;
+        }
+        if self.own.timeouts.idle_ns.is_some() {
+            connection.last_byte_ns = at_ns;
+            self.awaiting_links.remove(&mut self.awaiting, key);
+            if connection.outstanding > 0 {
+                self.awaiting_links.push(&mut self.awaiting, key);
+            }
+        }
+        Some(intake)
+    }
+
+    /// `done` answers came: their places are free, or the connection has done its share.
+    #[inline]
+    fn answered(&mut self, key: Key, done: u32, at_ns: u64) {
+        let connection = &self.connections[key as usize];
+        if connection.taken < self.own.requests_per_connection {
+            self.offer_slots(key, done, at_ns);
+        } else if connection.outstanding == 0 {
+            self.lose(key, Loss::Retired, at_ns);
+        }
+    }
+}
+
+#[cold]
+fn broken(id: Option<u32>, failure: &Failure) -> Loss {
+    let (_, reason) = words(failure);
+    Loss::Malformed { id, reason }
+}

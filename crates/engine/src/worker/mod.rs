@@ -1,0 +1,386 @@
+//! A worker: one thread's loop, in which pacing, protocol, sockets and recording meet.
+//!
+//! It is composed of four values that know nothing of each other: a [`Source`] says which request
+//! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
+//! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
+//! has the loop and the stop rule; [`connect`] makes and loses connections, [`dispatch`] sends,
+//! [`intake`] receives.
+//!
+//! Nothing here allocates, locks, formats or logs while a run goes well.
+
+mod connect;
+mod dispatch;
+mod intake;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use candor_pace::{Picker, Share};
+use candor_plan::Plan;
+use candor_protocol::Session;
+use candor_record::{Disconnect, Interval, Phase, Recorder, RunEnd, Settings, WorkerHealth};
+
+use crate::books::Books;
+use crate::chain::{Chain, Links};
+use crate::connection::{Connection, Slot, State};
+use crate::plan_share::WorkerPlan;
+use crate::reactor::{Key, Reactor};
+use crate::run::Control;
+use crate::source::Source;
+
+/// The longest sleep: signals are noticed and intervals are closed within this time.
+const LONGEST_WAIT_NS: u64 = 50_000_000;
+/// Attempts to connect that one worker has going on at once before the run, so that a listener's
+/// backlog is not overrun.
+const CONNECTING_AT_ONCE: usize = 128;
+
+/// Takes what a worker delivers while it runs.
+pub(crate) trait Sink {
+    /// Takes a finished interval; may give memory back for another.
+    fn deliver(&mut self, interval: Interval) -> Option<Interval>;
+}
+
+/// How a worker's run ended.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkerEnd {
+    /// Where the measured window ended.
+    pub(crate) window_end_ns: u64,
+    /// Why.
+    pub(crate) end: RunEnd,
+    /// What the thread cost; filled by whoever owns the thread.
+    pub(crate) health: WorkerHealth,
+}
+
+/// How the connections made before the run came out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prepared {
+    /// Established, if only for a moment.
+    pub(crate) established: u32,
+    /// The first failure.
+    pub(crate) first_failure: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Connections are being made; time has not begun.
+    Preparing,
+    /// Requests are sent.
+    Running,
+    /// No request is sent any more; answers are awaited until this time.
+    Draining { until_ns: u64 },
+}
+
+/// One thread's part of a run.
+pub(crate) struct Worker<R, S, M> {
+    reactor: R,
+    make_session: M,
+    own: WorkerPlan,
+    source: Source,
+    picker: Picker,
+    books: Books,
+    connections: Vec<Connection<S>>,
+    /// Free places for a request, the longest free first.
+    free: VecDeque<Slot>,
+    /// Places whose user is thinking until `since_ns`.
+    thinking: VecDeque<Slot>,
+    /// Connections with answers awaited, the longest silent first.
+    awaiting: Chain,
+    awaiting_links: Links,
+    /// Connections being made, the oldest attempt first.
+    connecting: Chain,
+    connecting_links: Links,
+    connecting_count: usize,
+    /// When to try which connection again.
+    retries: BinaryHeap<Reverse<(u64, Key)>>,
+    /// Keys above the number of connections kept open, that are not in use.
+    spare_keys: Vec<Key>,
+    established: u32,
+    /// Since when no connection is established.
+    none_since_ns: u64,
+    next_turn: u64,
+    stage: Stage,
+    dispatching: bool,
+    ever_established: u32,
+    first_failure: Option<String>,
+    waits: u64,
+}
+
+impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+    /// Worker `share` of a run of `plan`.
+    pub(crate) fn new(plan: &Plan, share: Share, reactor: R, make_session: M) -> Self {
+        let own = WorkerPlan::new(plan, share);
+        let settings = Settings {
+            digits: plan.recording.digits,
+            interval_ns: plan.recording.interval_ns,
+            warm_up_ns: own.warm_up_ns,
+            window_end_ns: own.stop_ns,
+            requests: plan.requests.list.len(),
+        };
+        let names: Arc<[String]> =
+            plan.requests.list.iter().map(|request| request.name.clone()).collect();
+        let keys = own.max_connections as usize;
+        let links = || {
+            let mut links = Links::default();
+            links.grow(keys);
+            links
+        };
+        Worker {
+            reactor,
+            make_session,
+            source: Source::new(plan, &own),
+            picker: Picker::new(&plan.requests, plan.seed),
+            books: Books::new(Recorder::new(settings), names),
+            connections: (0..keys).map(|_| Connection::default()).collect(),
+            free: VecDeque::with_capacity(keys * plan.connections.pipeline as usize),
+            thinking: VecDeque::new(),
+            awaiting: Chain::default(),
+            awaiting_links: links(),
+            connecting: Chain::default(),
+            connecting_links: links(),
+            connecting_count: 0,
+            retries: BinaryHeap::new(),
+            spare_keys: (own.connections..own.max_connections).rev().collect(),
+            established: 0,
+            none_since_ns: 0,
+            next_turn: u64::from(share.worker),
+            stage: Stage::Preparing,
+            dispatching: false,
+            ever_established: 0,
+            first_failure: None,
+            waits: 0,
+            own,
+        }
+    }
+
+    /// Makes the connections. Returns when each was established or has failed once.
+    pub(crate) fn prepare(&mut self, control: &Control) -> Prepared {
+        let mut to_open = 0..self.own.connections;
+        loop {
+            while self.connecting_count < CONNECTING_AT_ONCE
+                && let Some(key) = to_open.next()
+            {
+                self.open(key);
+            }
+            if self.connecting_count == 0 || control.is_stopping() {
+                break;
+            }
+            let now_ns = self.reactor.now_ns();
+            self.expire_connects(now_ns);
+            self.wait_and_handle(now_ns + LONGEST_WAIT_NS);
+        }
+        Prepared { established: self.ever_established, first_failure: self.first_failure.take() }
+    }
+
+    /// The reactor's present time, for agreeing on an origin.
+    pub(crate) fn now_ns(&mut self) -> u64 {
+        self.reactor.now_ns()
+    }
+
+    /// Runs to the end. Time begins at `origin_ns`, counted by the reactor's present origin.
+    pub(crate) fn run(&mut self, origin_ns: u64, control: &Control, sink: &mut impl Sink) -> WorkerEnd {
+        self.reactor.set_origin_ns(origin_ns);
+        self.stage = Stage::Running;
+        self.none_since_ns = 0;
+        // What became free or failed before the beginning did so at the beginning.
+        self.spread_slots();
+        for connection in &mut self.connections {
+            connection.last_byte_ns = 0;
+        }
+        let failed: Vec<_> = self.retries.drain().map(|Reverse((_, key))| key).collect();
+        self.retries.extend(failed.into_iter().map(|key| Reverse((0, key))));
+        let mut window_end = None;
+        loop {
+            let now_ns = self.reactor.now_ns();
+            if let Some(why) = self.should_stop(now_ns, control) {
+                window_end = Some(self.end_window(now_ns, why));
+            }
+            if let Some(end) = &window_end
+                && self.is_drained(now_ns, control)
+            {
+                let end = end.clone();
+                self.wind_up(end.window_end_ns, sink);
+                return end;
+            }
+            self.expire(now_ns);
+            self.dispatch(now_ns);
+            self.close_interval(now_ns, sink);
+            let until_ns = self.next_event_ns(now_ns);
+            self.wait_and_handle(until_ns);
+        }
+    }
+
+    /// All free places are free since the beginning. In an open load one of each connection
+    /// comes first, then the second of each, so that requests spread before they pipeline.
+    fn spread_slots(&mut self) {
+        let mut ranked: Vec<(u32, Slot)> = Vec::with_capacity(self.free.len());
+        for slot in self.free.drain(..) {
+            let rank = match ranked.last() {
+                Some((rank, before)) if before.key == slot.key => rank + 1,
+                _ => 0,
+            };
+            ranked.push((rank, Slot { since_ns: 0, ..slot }));
+        }
+        if matches!(self.source, Source::Open(_)) {
+            ranked.sort_by_key(|(rank, _)| *rank);
+        }
+        self.free.extend(ranked.into_iter().map(|(_, slot)| slot));
+    }
+
+    /// How often the worker waited for events.
+    pub(crate) fn waits(&self) -> u64 {
+        self.waits
+    }
+
+    /// The stop rule.
+    fn should_stop(&self, now_ns: u64, control: &Control) -> Option<RunEnd> {
+        if self.stage != Stage::Running {
+            return None;
+        }
+        if control.is_stopping() {
+            return Some(RunEnd::Interrupted);
+        }
+        if self.own.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
+            return Some(RunEnd::Duration);
+        }
+        let no_time = self.own.stop_ns.is_none();
+        if (self.own.counted || no_time)
+            && self.books.flights.len() == 0
+            && self.source.is_exhausted()
+        {
+            return Some(if self.own.counted { RunEnd::Count } else { RunEnd::Duration });
+        }
+        let patience_is_over = no_time
+            && self.established == 0
+            && now_ns >= self.none_since_ns.saturating_add(self.own.give_up_ns);
+        patience_is_over.then_some(RunEnd::GaveUp)
+    }
+
+    fn end_window(&mut self, now_ns: u64, end: RunEnd) -> WorkerEnd {
+        let window_end_ns = match (end, self.own.stop_ns) {
+            (RunEnd::Duration, Some(stop_ns)) => stop_ns,
+            _ => now_ns,
+        };
+        let backlog = self.backlog(window_end_ns);
+        self.books.recorder.set_backlog(backlog);
+        self.books.recorder.end_window(window_end_ns);
+        self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
+        WorkerEnd { window_end_ns, end, health: WorkerHealth::default() }
+    }
+
+    fn is_drained(&self, now_ns: u64, control: &Control) -> bool {
+        let Stage::Draining { until_ns } = self.stage else { return false };
+        self.books.flights.len() == 0 || now_ns >= until_ns || control.is_impatient()
+    }
+
+    fn backlog(&mut self, now_ns: u64) -> u64 {
+        match &mut self.source {
+            Source::Closed(_) => 0,
+            Source::Open(open) => open.backlog(now_ns),
+        }
+    }
+
+    /// Everything whose time has come.
+    fn expire(&mut self, now_ns: u64) {
+        self.expire_connects(now_ns);
+        self.expire_requests(now_ns);
+        if self.stage == Stage::Running {
+            self.retry_connects(now_ns);
+            while let Some(slot) = self.thinking.front().filter(|slot| slot.since_ns <= now_ns) {
+                self.free.push_back(*slot);
+                self.thinking.pop_front();
+            }
+        }
+    }
+
+    fn close_interval(&mut self, now_ns: u64, sink: &mut impl Sink) {
+        if self.stage == Stage::Running {
+            let backlog = self.backlog(now_ns);
+            self.books.recorder.set_backlog(backlog);
+        }
+        self.books.recorder.advance(now_ns);
+        while let Some(interval) = self.books.recorder.take_finished() {
+            if let Some(empty) = sink.deliver(interval) {
+                self.books.recorder.recycle(empty);
+            }
+        }
+    }
+
+    /// When the worker has something to do without being told by the reactor.
+    fn next_event_ns(&mut self, now_ns: u64) -> u64 {
+        let timeouts = &self.own.timeouts;
+        let mut until_ns =
+            (now_ns + LONGEST_WAIT_NS).min(self.books.recorder.boundary_ns().max(now_ns));
+        if let Some((_, sent_ns)) = self.books.oldest() {
+            until_ns = until_ns.min(sent_ns.saturating_add(timeouts.request_ns));
+        }
+        if let (Some(key), Some(idle_ns)) = (self.awaiting.first(), timeouts.idle_ns) {
+            let since_ns = self.connections[key as usize].last_byte_ns;
+            until_ns = until_ns.min(since_ns.saturating_add(idle_ns));
+        }
+        if let Some(State::Connecting { since_ns }) =
+            self.connecting.first().map(|key| self.connections[key as usize].state)
+        {
+            until_ns = until_ns.min(since_ns.saturating_add(timeouts.connect_ns));
+        }
+        match self.stage {
+            Stage::Preparing => {}
+            Stage::Draining { until_ns: drained_ns } => until_ns = until_ns.min(drained_ns),
+            Stage::Running => {
+                if let Some(stop_ns) = self.own.stop_ns {
+                    until_ns = until_ns.min(stop_ns);
+                }
+                if let Some(Reverse((retry_ns, _))) = self.retries.peek() {
+                    until_ns = until_ns.min(*retry_ns);
+                }
+                if let Some(slot) = self.thinking.front() {
+                    until_ns = until_ns.min(slot.since_ns);
+                }
+                if let Source::Open(open) = &self.source
+                    && let Some(due) = open.peek()
+                    && (!self.free.is_empty() || self.can_open_more())
+                {
+                    until_ns = until_ns.min(due.due_ns);
+                }
+            }
+        }
+        until_ns
+    }
+
+    fn wait_and_handle(&mut self, until_ns: u64) {
+        self.waits += 1;
+        self.reactor.wait(until_ns);
+        while let Some(ready) = self.reactor.next_ready() {
+            self.handle(ready);
+        }
+    }
+
+    /// Accounts for everything that is left, and closes.
+    fn wind_up(&mut self, window_end_ns: u64, sink: &mut impl Sink) {
+        let now_ns = self.reactor.now_ns();
+        for key in 0..self.connections.len() as Key {
+            let connection = &mut self.connections[key as usize];
+            while let Some(id) = connection.flights.first() {
+                self.books.leave_unfinished(id, &mut connection.flights, now_ns);
+            }
+            if connection.state == State::Open {
+                self.books.recorder.disconnected(now_ns, Disconnect::RunOver);
+            }
+            connection.state = State::Absent;
+            self.reactor.close(key);
+        }
+        let mut unsent = 0;
+        if let Source::Open(open) = &mut self.source {
+            while let Some(due) = open.peek().filter(|due| due.due_ns < window_end_ns) {
+                let phase = open.phase(due);
+                open.take();
+                self.books.recorder.unsent(now_ns, phase, window_end_ns - due.due_ns);
+                unsent += u64::from(phase == Phase::Measured);
+            }
+        }
+        self.books.recorder.finish(now_ns, unsent);
+        while let Some(interval) = self.books.recorder.take_finished() {
+            sink.deliver(interval);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Plans for tests of the engine.
+
+use candor_plan::*;
+
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const S: u64 = 1_000_000_000;
+
+/// One GET on `connections` connections, with this load, for `duration_ns`.
+pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
+    Plan {
+        target: Target {
+            url: "http://sim/".to_owned(),
+            authority: "sim".to_owned(),
+            endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 80 },
+            resolved: vec![],
+        },
+        requests: Requests { list: vec![get("/")], order: Order::Rotation },
+        load,
+        stop: Stop {
+            duration_ns: Some(duration_ns),
+            count: None,
+            drain_ns: 5 * S,
+            give_up_ns: 10 * S,
+        },
+        connections: Connections {
+            count: connections,
+            max: connections,
+            pipeline: 1,
+            requests_per_connection: None,
+            nodelay: true,
+            sources: vec![],
+        },
+        timeouts: Timeouts { connect_ns: 10 * S, request_ns: 30 * S, idle_ns: None },
+        recording: Recording { digits: 3, interval_ns: S, warm_up_ns: 0 },
+        threads: Threads { count: Some(1), pin: false },
+        seed: 1,
+    }
+}
+
+/// A GET for `path`.
+pub(crate) fn get(path: &str) -> Request {
+    Request {
+        name: format!("GET {path}"),
+        method: "GET".to_owned(),
+        path: path.to_owned(),
+        headers: vec![],
+        body: [].into(),
+        expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        weight: 1,
+    }
+}
+
+pub(crate) fn closed(think_time_ns: u64) -> Load {
+    Load::Closed { think_time_ns }
+}
+
+/// An open load at a constant mean rate.
+pub(crate) fn open(rate_per_s: u64, arrivals: Arrivals) -> Load {
+    let rate = Rate::per_second(rate_per_s);
+    let segments = vec![Segment::Hold { rate, duration_ns: None }];
+    Load::Open(OpenLoad { segments, arrivals, shed_after_ns: None })
+}

@@ -1,0 +1,478 @@
+//! Whole runs on simulated time, against closed forms. See "Truth, in closed form" in
+//! ARCHITECTURE.md: R is a rate, D a service time, S a stall, T the length of a run.
+
+mod common;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use candor_engine::{Control, drive};
+use candor_pace::{Limit, Schedule, Share};
+use candor_plan::{Arrivals, Load, Plan, Segment};
+use candor_record::{ErrorKind, Histogram, RunEnd, RunRecord};
+use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
+use common::*;
+use proptest::prelude::*;
+
+fn run(plan: &Plan, server: impl SimServer) -> RunRecord {
+    run_over(plan, server, Link::default())
+}
+
+fn run_over(plan: &Plan, server: impl SimServer, link: Link) -> RunRecord {
+    let record = drive(plan, SimReactor::new(server, link), &Control::default());
+    assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
+    assert!(record.total.warm_up.balances(), "{:?}", record.total.warm_up);
+    let (measured, latencies) = (&record.total.ledger, &record.total.latencies);
+    assert_eq!(measured.ok, latencies.response.count());
+    assert_eq!(
+        latencies.response.sum_ns(),
+        latencies.queue_wait.sum_ns() + latencies.send_lag.sum_ns() + latencies.service.sum_ns()
+    );
+    record
+}
+
+/// A server that answers any number at once, each after `delay_ns`.
+fn delay(delay_ns: u64) -> impl SimServer {
+    move |at_ns, _, _| Reaction::Answer { at_ns: at_ns + delay_ns, bytes: ok_bytes() }
+}
+
+fn assert_within(value: f64, expected: f64, share: f64, what: &str) {
+    let off = (value - expected).abs() / expected;
+    assert!(off <= share, "{what}: {value} is {off:.4} off {expected}");
+}
+
+#[test]
+fn a_constant_rate_is_sent_exactly() {
+    let record = run(&plan(50, open(1000, Arrivals::Constant), 10 * S), delay(5 * MS));
+    let ledger = &record.total.ledger;
+    assert_eq!((ledger.scheduled, ledger.ok), (10_000, 10_000));
+    let latencies = &record.total.latencies;
+    assert_eq!(latencies.service.min_ns(), Some(5 * MS));
+    assert_eq!(latencies.service.max_ns(), Some(5 * MS));
+    assert_eq!(latencies.response.max_ns(), Some(5 * MS));
+    assert_eq!(latencies.queue_wait.max_ns(), Some(0));
+    assert_eq!(latencies.send_lag.max_ns(), Some(0));
+    assert_eq!(record.end, RunEnd::Duration);
+    // The last five arrivals, of the last 5 ms, are answered after the window.
+    assert_eq!(record.answered_in_window, 9_995);
+    assert_eq!(record.intervals.len(), 11);
+}
+
+#[test]
+fn a_closed_loop_of_n_gives_n_over_d_plus_z() {
+    let (n, d, z) = (20, 10 * MS, 30 * MS);
+    let record = run(&plan(n, closed(z), 10 * S), delay(d));
+    let expected = u64::from(n) * 10 * S / (d + z);
+    assert_eq!(record.total.ledger.sent, expected);
+    assert_eq!(record.total.latencies.service.max_ns(), Some(d));
+    assert_eq!(record.total.latencies.response.max_ns(), Some(d));
+}
+
+#[test]
+fn a_stall_shows_in_response_time_as_the_closed_form_says() {
+    // R=1000/s, S=2 s, T=30 s, ρ→0: p95 0.50 s, p99 1.70 s, mean +67 ms.
+    let server = Fifo::new(1000).with_stall(10 * S, 12 * S);
+    let record = run(&plan(50, open(1000, Arrivals::Constant), 30 * S), server);
+    let response = &record.total.latencies.response;
+    assert_eq!(response.count(), 30_000);
+    assert_within(response.quantile_ns(0.95).unwrap() as f64, 0.5e9, 0.005, "p95");
+    assert_within(response.quantile_ns(0.99).unwrap() as f64, 1.7e9, 0.005, "p99");
+    assert_within(response.mean_ns().unwrap(), 66.7e6, 0.005, "mean");
+    // Service time shows it only for the 50 that were in flight.
+    let service = &record.total.latencies.service;
+    assert!(service.quantile_ns(0.998).unwrap() < 2 * MS);
+    assert!(service.max_ns().unwrap() > 1_900 * MS);
+}
+
+#[test]
+fn overload_grows_a_backlog_as_the_closed_form_says() {
+    // R=200, D=10 ms, T=10 s: request n waits D + n(D − 1/R); the last 10 s; 100/s are served,
+    // and the backlog grows to 1000.
+    let mut plan = plan(1, open(200, Arrivals::Constant), 10 * S);
+    plan.stop.drain_ns = 0;
+    let record = run(&plan, Fifo::new(10 * MS));
+    let ledger = &record.total.ledger;
+    assert_eq!((ledger.scheduled, ledger.sent), (2000, 1000));
+    assert_eq!((ledger.ok, ledger.unfinished, ledger.unsent), (1000, 0, 1000));
+    let latencies = &record.total.latencies;
+    // The last one answered is n = 999, done at 10 s sharp.
+    assert_eq!(latencies.response.max_ns(), Some(10 * MS + 999 * 5 * MS));
+    assert_eq!(latencies.response.mean_ns(), Some(999.0 / 2.0 * 5e6 + 10e6));
+    assert_eq!(record.total.censored.count(), 1000);
+    assert_eq!(record.total.censored.max_ns(), Some(5 * S));
+    let backlogs: Vec<u64> = record.intervals.iter().take(9).map(|i| i.backlog).collect();
+    assert_eq!(backlogs, [100, 200, 300, 400, 500, 600, 700, 800, 900]);
+}
+
+#[test]
+fn every_response_time_is_lindleys_under_poisson_arrivals() {
+    // W[n+1] = max(0, W[n] + D − A[n]): no statistics in it. The histogram of the run is the
+    // histogram of the sample path, bucket by bucket.
+    for rho_percent in [30u64, 50, 70, 95] {
+        let d = 10 * MS;
+        let plan = plan(200, open(rho_percent, Arrivals::Poisson), 200 * S);
+        let record = run(&plan, Fifo::new(d));
+        let Load::Open(load) = &plan.load else { unreachable!() };
+        let limit = Limit { end_ns: Some(200 * S), ..Limit::default() };
+        let schedule = Schedule::new(load, plan.seed, Share { worker: 0, workers: 1 }, limit);
+        let mut expected = Histogram::new(3);
+        let mut server = Fifo::new(d);
+        for due in schedule {
+            expected.record(server.done_ns(due.due_ns) - due.due_ns);
+        }
+        let response = &record.total.latencies.response;
+        assert_eq!(response.hdr(), expected.hdr(), "ρ = 0.{rho_percent}");
+        assert_eq!(response.sum_ns(), expected.sum_ns());
+    }
+}
+
+#[test]
+fn shedding_without_a_queue_follows_erlang_b() {
+    // R=100, D=50 ms, c=5: 28.5 % find no connection.
+    let mut plan = plan(5, open(100, Arrivals::Poisson), 2000 * S);
+    let Load::Open(load) = &mut plan.load else { unreachable!() };
+    load.shed_after_ns = Some(0);
+    plan.recording.interval_ns = 100 * S;
+    let record = run(&plan, delay(50 * MS));
+    let ledger = &record.total.ledger;
+    let share = ledger.shed as f64 / ledger.scheduled as f64;
+    // Standard error with about a thousand independent busy periods is below 0.3 %.
+    assert!((share - 0.285).abs() < 0.009, "{share}");
+    assert_eq!(record.total.latencies.queue_wait.max_ns(), Some(0));
+}
+
+#[test]
+fn max_connections_are_opened_for_a_backlog() {
+    let mut plan = plan(2, open(100, Arrivals::Constant), 20 * S);
+    plan.connections.max = 10;
+    let record = run(&plan, delay(95 * MS));
+    // Ten in flight at a time are needed for 100/s at 95 ms.
+    assert_eq!(record.total.connections.opened, 10);
+    assert_eq!(record.total.ledger.ok, 2000);
+    let last = &record.intervals[18];
+    assert_eq!((last.connections, last.backlog), (10, 0));
+}
+
+#[test]
+fn warm_up_is_sent_and_kept_out() {
+    let mut warm = plan(10, open(100, Arrivals::Constant), 10 * S);
+    warm.recording.warm_up_ns = 2 * S;
+    let record = run(&warm, delay(MS));
+    assert_eq!((record.total.warm_up.ok, record.total.ledger.ok), (200, 1000));
+    assert_eq!(record.intervals[0].start_ns, 2 * S);
+
+    let mut warm = plan(10, closed(0), 10 * S);
+    warm.recording.warm_up_ns = 2 * S;
+    let record = run(&warm, delay(10 * MS));
+    assert_eq!((record.total.warm_up.sent, record.total.ledger.sent), (2000, 10_000));
+}
+
+#[test]
+fn a_count_ends_the_run_in_both_loads() {
+    for load in [closed(0), open(500, Arrivals::Constant), open(500, Arrivals::Poisson)] {
+        let mut plan = plan(7, load, S);
+        plan.stop.duration_ns = None;
+        plan.stop.count = Some(1234);
+        let record = run(&plan, delay(3 * MS));
+        assert_eq!(record.total.ledger.ok, 1234);
+        assert_eq!(record.answered_in_window, 1234);
+        assert_eq!(record.end, RunEnd::Count);
+    }
+}
+
+#[test]
+fn fewer_requests_than_connections_are_that_many() {
+    let mut plan = plan(50, closed(0), S);
+    plan.stop.count = Some(10);
+    let record = run(&plan, delay(MS));
+    assert_eq!((record.total.ledger.ok, record.end), (10, RunEnd::Count));
+}
+
+#[test]
+fn bursts_wait_for_their_turn() {
+    // 20 at once on 4 connections of 10 ms: five rounds.
+    let segments = vec![Segment::Burst { size: 20, every_ns: S, duration_ns: None }];
+    let load = Load::Open(candor_plan::OpenLoad {
+        segments,
+        arrivals: Arrivals::Constant,
+        shed_after_ns: None,
+    });
+    let record = run(&plan(4, load, 5 * S), delay(10 * MS));
+    let latencies = &record.total.latencies;
+    assert_eq!(record.total.ledger.ok, 100);
+    assert_eq!(latencies.response.max_ns(), Some(50 * MS));
+    assert_eq!(latencies.queue_wait.max_ns(), Some(40 * MS));
+    assert_eq!(latencies.service.max_ns(), Some(10 * MS));
+}
+
+#[test]
+fn pipelined_requests_are_each_timed_by_themselves() {
+    let mut plan = plan(1, closed(0), S);
+    plan.connections.pipeline = 4;
+    plan.stop.duration_ns = None;
+    plan.stop.count = Some(400);
+    let record = run(&plan, Fifo::new(MS));
+    let service = &record.total.latencies.service;
+    assert_eq!(record.total.ledger.ok, 400);
+    // One server, four in flight: each waits for the three before it.
+    assert_eq!(service.max_ns(), Some(4 * MS));
+    assert_eq!(service.min_ns(), Some(MS));
+    assert!(service.quantile_ns(0.5).unwrap() >= 3_990_000);
+}
+
+#[test]
+fn a_connection_is_retired_after_its_share() {
+    let mut plan = plan(3, closed(0), S);
+    plan.connections.requests_per_connection = Some(10);
+    plan.stop.duration_ns = None;
+    plan.stop.count = Some(300);
+    let seen = Rc::new(RefCell::new(std::collections::HashMap::<u64, u64>::new()));
+    let log = Rc::clone(&seen);
+    let record = run(&plan, move |at_ns: u64, connection, _| {
+        *log.borrow_mut().entry(connection).or_default() += 1;
+        Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }
+    });
+    assert_eq!(record.total.ledger.ok, 300);
+    assert!(seen.borrow().values().all(|&n| n <= 10));
+    assert_eq!(record.total.connections.lost, 0);
+    assert_eq!(record.total.connections.retired, 30);
+}
+
+#[test]
+fn a_request_that_is_never_answered_times_out_and_costs_its_connection() {
+    let mut plan = plan(2, closed(0), 10 * S);
+    plan.timeouts.request_ns = S;
+    let record = run(&plan, |at_ns: u64, _, nth| match nth {
+        3 => Reaction::Never,
+        _ => Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() },
+    });
+    let ledger = &record.total.ledger;
+    // Three answers of 1 ms and a time-out of 1 s, ten times on two connections; the last time
+    // falls into the drain.
+    assert_eq!((ledger.ok, ledger.error(ErrorKind::Timeout)), (2 * 30, 2 * 10));
+    assert_eq!(record.total.connections.lost, 20);
+    assert_eq!(record.total.censored.count(), 20);
+    assert!(ledger.errors.example(ErrorKind::Timeout as usize).unwrap().contains("1000 ms"));
+}
+
+#[test]
+fn silence_longer_than_the_idle_time_out_is_its_own_error() {
+    let mut plan = plan(1, closed(0), 5 * S);
+    plan.timeouts.idle_ns = Some(100 * MS);
+    let record = run(&plan, |at_ns: u64, _, nth| match nth {
+        0 => Reaction::Answer { at_ns: at_ns + 90 * MS, bytes: ok_bytes() },
+        _ => Reaction::Never,
+    });
+    let ledger = &record.total.ledger;
+    assert!(ledger.error(ErrorKind::IdleTimeout) >= 25, "{ledger:?}");
+    assert_eq!(ledger.errors.total(), ledger.error(ErrorKind::IdleTimeout));
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_is_unfinished_with_its_age() {
+    let mut plan = plan(10, open(10, Arrivals::Constant), 2 * S);
+    plan.stop.drain_ns = 500 * MS;
+    let record = run(&plan, |at_ns: u64, _, _| {
+        if at_ns < S {
+            Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }
+        } else {
+            Reaction::Never
+        }
+    });
+    let ledger = &record.total.ledger;
+    assert_eq!((ledger.ok, ledger.unfinished, ledger.unsent), (10, 10, 0));
+    assert_eq!(record.total.censored.max_ns(), Some(1500 * MS));
+    assert_eq!(record.total.censored.min_ns(), Some(600 * MS));
+    assert_eq!(record.elapsed_ns, 2500 * MS);
+}
+
+#[test]
+fn a_server_that_comes_back_is_used_within_a_quarter_of_a_second() {
+    // It refuses and resets from 4 s to 7 s.
+    struct Restart(Fifo);
+    impl SimServer for Restart {
+        fn accepts(&mut self, at_ns: u64) -> bool {
+            !(4 * S..7 * S).contains(&at_ns)
+        }
+        fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+            if (4 * S..7 * S).contains(&at_ns) {
+                return Reaction::Reset { at_ns };
+            }
+            self.0.request(at_ns, connection, nth)
+        }
+    }
+    let record = run(&plan(20, open(500, Arrivals::Constant), 10 * S), Restart(Fifo::new(1000)));
+    let ledger = &record.total.ledger;
+    assert_eq!(ledger.error(ErrorKind::Reset), 20, "one for each connection: {ledger:?}");
+    assert_eq!(ledger.ok, 5000 - 20);
+    assert!(record.total.latencies.response.max_ns().unwrap() < 3_300 * MS);
+    let first_after = record.intervals.iter().find(|i| i.start_ns == 7 * S).unwrap();
+    assert!(first_after.ok > 1500, "the backlog of three seconds is worked off: {first_after:?}");
+    assert_eq!(first_after.connections, 20);
+}
+
+#[test]
+fn connections_that_are_accepted_and_closed_do_not_make_it_spin() {
+    let attempts = Rc::new(RefCell::new(0));
+    let count = Rc::clone(&attempts);
+    let record = run(&plan(1, closed(0), 10 * S), move |at_ns: u64, _, _| {
+        *count.borrow_mut() += 1;
+        Reaction::AnswerAndClose { at_ns, bytes: vec![] }
+    });
+    assert!(*attempts.borrow() < 60, "{} attempts in 10 s", attempts.borrow());
+    assert_eq!(record.total.ledger.error(ErrorKind::Closed), *attempts.borrow());
+}
+
+#[test]
+fn our_own_pause_is_send_lag_and_not_the_servers_time() {
+    let link = Link { pause: Some((5 * S, 500 * MS)), ..Link::default() };
+    let record = run_over(&plan(50, open(1000, Arrivals::Constant), 10 * S), delay(MS), link);
+    let latencies = &record.total.latencies;
+    assert_eq!(record.total.ledger.ok, 10_000);
+    assert!(latencies.send_lag.max_ns().unwrap() >= 499 * MS);
+    assert!(latencies.response.max_ns().unwrap() >= 499 * MS);
+    // Only the one in flight when it began was read late.
+    assert!(latencies.service.quantile_ns(0.999).unwrap() < 2 * MS);
+}
+
+#[test]
+fn latency_of_the_link_and_pieces_change_nothing_but_time() {
+    let base = plan(4, open(200, Arrivals::Poisson), 5 * S);
+    let link = Link { latency_ns: 2 * MS, send_limit_bytes: 7, piece_bytes: 3, pause: None };
+    let record = run_over(&base, delay(MS), link);
+    assert_eq!(record.total.ledger.ok, record.total.ledger.scheduled);
+    assert!(record.total.latencies.service.min_ns().unwrap() >= 5 * MS);
+    let first_byte = &record.total.latencies.first_byte;
+    assert!(first_byte.max_ns() < record.total.latencies.service.max_ns());
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let control = Rc::new(Control::default());
+    let stop = Rc::clone(&control);
+    let server = move |at_ns: u64, _: u64, _: u64| {
+        if at_ns >= 3 * S {
+            stop.stop();
+        }
+        Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }
+    };
+    let plan = plan(10, open(100, Arrivals::Constant), 60 * S);
+    let record = drive(&plan, SimReactor::new(server, Link::default()), &control);
+    assert_eq!(record.end, RunEnd::Interrupted);
+    assert!(record.total.ledger.balances());
+    assert_eq!(record.total.ledger.ok, 301);
+    assert!(record.window_ns < 3_100 * MS);
+}
+
+#[test]
+fn a_count_without_a_server_is_given_up() {
+    struct Gone;
+    impl SimServer for Gone {
+        fn accepts(&mut self, at_ns: u64) -> bool {
+            at_ns < S
+        }
+        fn request(&mut self, at_ns: u64, _: u64, _: u64) -> Reaction {
+            if at_ns < S {
+                Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }
+            } else {
+                Reaction::Reset { at_ns }
+            }
+        }
+    }
+    let mut plan = plan(3, closed(0), S);
+    plan.stop.duration_ns = None;
+    plan.stop.count = Some(1_000_000);
+    let record = run(&plan, Gone);
+    assert_eq!(record.end, RunEnd::GaveUp);
+    assert!(record.elapsed_ns < 12 * S);
+    assert_eq!(record.total.ledger.ok, 3000);
+}
+
+/// What a hostile server does with the n-th request it sees.
+fn reaction(kind: u8, at_ns: u64) -> Reaction {
+    let at_ns = at_ns + u64::from(kind) * 10_000;
+    match kind % 16 {
+        0 => Reaction::Never,
+        1 => Reaction::Reset { at_ns },
+        2 => Reaction::AnswerAndClose { at_ns, bytes: vec![] },
+        3 => Reaction::AnswerAndClose { at_ns, bytes: b"HTTP/1.1 200 OK\r\nContent-".to_vec() },
+        4 => Reaction::AnswerAndClose {
+            at_ns,
+            bytes: b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab".to_vec(),
+        },
+        5 => Reaction::Answer { at_ns, bytes: b"nonsense\r\n\r\n".to_vec() },
+        6 => Reaction::Answer {
+            at_ns,
+            bytes: b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        },
+        7 => Reaction::AnswerAndClose { at_ns, bytes: b"HTTP/1.0 200 OK\r\n\r\nall".to_vec() },
+        8 => Reaction::AnswerAndClose {
+            at_ns,
+            bytes: b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx".to_vec(),
+        },
+        9 => {
+            let mut twice = ok_bytes();
+            twice.extend(ok_bytes());
+            Reaction::Answer { at_ns, bytes: twice }
+        }
+        _ => Reaction::Answer { at_ns, bytes: ok_bytes() },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Whatever the server does, the ledger balances, the run ends in time, and no more answers
+    /// are ok than the server gave.
+    #[test]
+    fn the_ledger_balances_under_any_behaviour(
+        kinds in prop::collection::vec(any::<u8>(), 1..40),
+        connections in 1u32..6,
+        pipeline in 1u32..4,
+        per_connection in prop::option::of(1u64..5),
+        is_open in any::<bool>(),
+        shed in prop::option::of(0u64..200),
+        piece_bytes in 0usize..9,
+        send_limit_bytes in 0usize..30,
+        max in 0u32..4,
+    ) {
+        let load = if is_open { open(300, Arrivals::Poisson) } else { closed(MS) };
+        let mut plan = plan(connections, load, 3 * S);
+        plan.connections.pipeline = pipeline;
+        plan.connections.max = connections + max;
+        plan.connections.requests_per_connection = per_connection;
+        plan.timeouts.request_ns = 400 * MS;
+        plan.timeouts.idle_ns = Some(300 * MS);
+        plan.stop.drain_ns = 200 * MS;
+        if let Load::Open(load) = &mut plan.load {
+            load.shed_after_ns = shed.map(|ms| ms * MS);
+        }
+        let answers = Rc::new(RefCell::new((0u64, 0u64)));
+        let log = Rc::clone(&answers);
+        let mut n = 0;
+        let server = move |at_ns: u64, _: u64, _: u64| {
+            n += 1;
+            let kind = kinds[n % kinds.len()];
+            let mut log = log.borrow_mut();
+            log.0 += 1;
+            log.1 += match kind % 16 {
+                9 => 2,
+                7.. => 1,
+                _ => 0,
+            };
+            reaction(kind, at_ns)
+        };
+        let link = Link { piece_bytes, send_limit_bytes, ..Link::default() };
+        let record = run_over(&plan, server, link);
+        let ledger = &record.total.ledger;
+        let (requests, good) = *answers.borrow();
+        prop_assert!(ledger.ok <= good, "ok {} of {good} good answers", ledger.ok);
+        prop_assert!(requests <= ledger.sent);
+        prop_assert!(record.elapsed_ns <= 3 * S + 250 * MS);
+        if let Load::Open(load) = &plan.load {
+            let limit = Limit { end_ns: Some(3 * S), ..Limit::default() };
+            let all = Schedule::new(load, plan.seed, Share { worker: 0, workers: 1 }, limit);
+            prop_assert_eq!(ledger.scheduled, all.count() as u64);
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! A simulated network: whole runs on a fake clock, exactly and in no time.
+//!
+//! [`SimReactor`] stands where the epoll reactor stands. Time moves only while a worker waits, to
+//! the next thing that happens or to the time it asked for, so that a run of minutes takes
+//! milliseconds and every latency is known to the nanosecond. What the other side does is up to
+//! a [`SimServer`]: for each complete request it says when to answer with what.
+//!
+//! The simulation understands requests without a body. A worker that asks a million times in a
+//! row for a time that has passed is spinning, and the simulation panics: that is a failed test.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io::IoSlice;
+
+use candor_engine::reactor::{
+    ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Sent,
+};
+use candor_record::ConnectErrorKind;
+
+/// Waits without progress that are taken for a spinning worker.
+const SPINNING: u32 = 1_000_000;
+
+/// What a server does with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reaction {
+    /// Sends these bytes at this time.
+    Answer {
+        /// When, not before the request arrived.
+        at_ns: u64,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Sends these bytes and closes in order.
+    AnswerAndClose {
+        /// When.
+        at_ns: u64,
+        /// What; may be empty.
+        bytes: Vec<u8>,
+    },
+    /// Resets the connection.
+    Reset {
+        /// When.
+        at_ns: u64,
+    },
+    /// Nothing, ever.
+    Never,
+}
+
+/// The other side of a simulated network.
+pub trait SimServer {
+    /// Whether a connection is accepted at `at_ns`; refused otherwise.
+    fn accepts(&mut self, at_ns: u64) -> bool {
+        let _ = at_ns;
+        true
+    }
+
+    /// A complete request arrived at `at_ns`: the `nth` (from 0) on connection `connection`,
+    /// which is unique in the run. Times count from the reactor's beginning, not from the
+    /// run's; with a link without latency the two are the same.
+    fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction;
+}
+
+impl<F: FnMut(u64, u64, u64) -> Reaction> SimServer for F {
+    fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+        self(at_ns, connection, nth)
+    }
+}
+
+/// An answer of 200 with a body of two bytes.
+pub fn ok_bytes() -> Vec<u8> {
+    b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
+}
+
+/// A first-come-first-served server: one request at a time, `service_ns` each, and nothing is
+/// begun during a stall.
+#[derive(Debug, Clone, Default)]
+pub struct Fifo {
+    /// Time for one request.
+    pub service_ns: u64,
+    /// Stalls, as beginning and end.
+    pub stalls: Vec<(u64, u64)>,
+    free_at_ns: u64,
+}
+
+impl Fifo {
+    /// With this service time and without stalls.
+    pub fn new(service_ns: u64) -> Self {
+        Fifo { service_ns, ..Fifo::default() }
+    }
+
+    /// And nothing is begun from `from_ns` to `to_ns`.
+    pub fn with_stall(mut self, from_ns: u64, to_ns: u64) -> Self {
+        self.stalls.push((from_ns, to_ns));
+        self
+    }
+
+    /// When a request that arrives at `at_ns` is done. Requests must be asked for in order.
+    pub fn done_ns(&mut self, at_ns: u64) -> u64 {
+        let mut start_ns = at_ns.max(self.free_at_ns);
+        for &(from_ns, to_ns) in &self.stalls {
+            if (from_ns..to_ns).contains(&start_ns) {
+                start_ns = to_ns;
+            }
+        }
+        self.free_at_ns = start_ns + self.service_ns;
+        self.free_at_ns
+    }
+}
+
+impl SimServer for Fifo {
+    fn request(&mut self, at_ns: u64, _connection: u64, _nth: u64) -> Reaction {
+        Reaction::Answer { at_ns: self.done_ns(at_ns), bytes: ok_bytes() }
+    }
+}
+
+/// How the simulated network and machine behave.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Link {
+    /// One way, for everything.
+    pub latency_ns: u64,
+    /// The kernel takes at most so many bytes in a call, and is full for a microsecond after
+    /// each; 0: no limit.
+    pub send_limit_bytes: usize,
+    /// Answers arrive in pieces of this many bytes, a microsecond apart; 0: whole.
+    pub piece_bytes: usize,
+    /// The loader itself stands still once: from when, and how long.
+    pub pause: Option<(u64, u64)>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Connected,
+    Refused,
+    Writable,
+    Bytes(Vec<u8>),
+    End,
+    Reset,
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    generation: u64,
+    open: bool,
+    refused: bool,
+    /// Bytes that arrived here.
+    inbox: Vec<u8>,
+    ended: bool,
+    reset: bool,
+    full: bool,
+    /// Bytes at the server that are not a complete request yet.
+    at_server: Vec<u8>,
+    served: u64,
+    /// The server has closed its side.
+    closed_there: bool,
+    /// Bytes of one connection arrive in order.
+    last_arrival_ns: u64,
+}
+
+/// The simulated reactor.
+pub struct SimReactor<S> {
+    server: S,
+    link: Link,
+    now_ns: u64,
+    origin_ns: u64,
+    sequence: u64,
+    generations: u64,
+    future: BinaryHeap<Reverse<(u64, u64, Key, u64, Happening)>>,
+    connections: Vec<Connection>,
+    ready: VecDeque<(Ready, u64)>,
+    buffer: Vec<u8>,
+    idle_waits: u32,
+}
+
+impl<S: SimServer> SimReactor<S> {
+    /// A network with `server` at its other end, at time 0.
+    pub fn new(server: S, link: Link) -> Self {
+        SimReactor {
+            server,
+            link,
+            now_ns: 0,
+            origin_ns: 0,
+            sequence: 0,
+            generations: 0,
+            future: BinaryHeap::new(),
+            connections: Vec::new(),
+            ready: VecDeque::new(),
+            buffer: Vec::new(),
+            idle_waits: 0,
+        }
+    }
+
+    fn connection(&mut self, key: Key) -> &mut Connection {
+        let index = key as usize;
+        if index >= self.connections.len() {
+            self.connections.resize_with(index + 1, Connection::default);
+        }
+        &mut self.connections[index]
+    }
+
+    fn later(&mut self, at_ns: u64, key: Key, what: Happening) {
+        self.sequence += 1;
+        let generation = self.connection(key).generation;
+        self.future.push(Reverse((at_ns, self.sequence, key, generation, what)));
+    }
+
+    /// Bytes that the server sends at `at_ns`.
+    fn arrive(&mut self, at_ns: u64, key: Key, bytes: &[u8]) {
+        let step = if self.link.piece_bytes == 0 { bytes.len().max(1) } else { self.link.piece_bytes };
+        let mut at_ns = (at_ns + self.link.latency_ns).max(self.connection(key).last_arrival_ns);
+        for (n, piece) in bytes.chunks(step).enumerate() {
+            at_ns += if n == 0 { 0 } else { 1_000 };
+            self.later(at_ns, key, Happening::Bytes(piece.to_vec()));
+        }
+        self.connection(key).last_arrival_ns = at_ns;
+    }
+
+    /// Complete requests at the server get their reaction.
+    fn serve(&mut self, key: Key) {
+        let arrived_ns = self.now_ns + self.link.latency_ns;
+        loop {
+            let connection = self.connection(key);
+            let end = connection.at_server.windows(4).position(|four| four == b"\r\n\r\n");
+            let Some(end) = end.filter(|_| !connection.closed_there) else { return };
+            connection.at_server.drain(..end + 4);
+            let nth = connection.served;
+            connection.served += 1;
+            let generation = connection.generation;
+            let latency_ns = self.link.latency_ns;
+            match self.server.request(arrived_ns, generation, nth) {
+                Reaction::Answer { at_ns, bytes } => self.arrive(at_ns, key, &bytes),
+                Reaction::AnswerAndClose { at_ns, bytes } => {
+                    self.arrive(at_ns, key, &bytes);
+                    let end_ns = (at_ns + latency_ns).max(self.connection(key).last_arrival_ns);
+                    self.later(end_ns, key, Happening::End);
+                    self.connection(key).closed_there = true;
+                }
+                Reaction::Reset { at_ns } => {
+                    self.later(at_ns + latency_ns, key, Happening::Reset);
+                    self.connection(key).closed_there = true;
+                }
+                Reaction::Never => {}
+            }
+        }
+    }
+
+    fn happen(&mut self, key: Key, generation: u64, what: Happening) {
+        let connection = &mut self.connections[key as usize];
+        if connection.generation != generation {
+            return;
+        }
+        let mut ready = Ready { key, readable: false, writable: false, ended: false };
+        match what {
+            Happening::Connected => {
+                connection.open = true;
+                ready.writable = true;
+            }
+            Happening::Refused => {
+                connection.refused = true;
+                ready.writable = true;
+            }
+            Happening::Writable => {
+                connection.full = false;
+                ready.writable = true;
+            }
+            Happening::Bytes(bytes) => {
+                connection.inbox.extend_from_slice(&bytes);
+                ready.readable = true;
+            }
+            Happening::End => {
+                connection.ended = true;
+                (ready.readable, ready.ended) = (true, true);
+            }
+            Happening::Reset => {
+                connection.reset = true;
+                (ready.readable, ready.ended) = (true, true);
+            }
+        }
+        self.ready.push_back((ready, generation));
+    }
+
+    fn rel(&self) -> u64 {
+        self.now_ns.saturating_sub(self.origin_ns)
+    }
+
+    /// Moves time, past the pause of the loader if it lies in between.
+    fn move_to(&mut self, to_ns: u64) {
+        if to_ns > self.now_ns {
+            self.now_ns = to_ns;
+            self.idle_waits = 0;
+        }
+        if let Some((from_ns, length_ns)) = self.link.pause
+            && self.now_ns >= from_ns
+        {
+            self.now_ns = self.now_ns.max(from_ns + length_ns);
+            self.link.pause = None;
+        }
+    }
+}
+
+impl<S: SimServer> Reactor for SimReactor<S> {
+    fn now_ns(&mut self) -> u64 {
+        self.rel()
+    }
+
+    fn set_origin_ns(&mut self, origin_ns: u64) {
+        self.origin_ns += origin_ns;
+    }
+
+    fn connect(&mut self, key: Key, _turn: u64) -> Result<(), ConnectFailure> {
+        self.close(key);
+        let round_trip_ns = 2 * self.link.latency_ns;
+        let (now_ns, latency_ns) = (self.now_ns, self.link.latency_ns);
+        let accepted = self.server.accepts(now_ns + latency_ns);
+        let what = if accepted { Happening::Connected } else { Happening::Refused };
+        self.later(now_ns + round_trip_ns, key, what);
+        Ok(())
+    }
+
+    fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
+        let connection = &self.connections[key as usize];
+        if connection.refused {
+            return Err(ConnectFailure {
+                kind: ConnectErrorKind::Refused,
+                message: "simulated: refused".to_owned(),
+            });
+        }
+        Ok(connection.open)
+    }
+
+    fn receive(&mut self, key: Key) -> Received<'_> {
+        let at_ns = self.rel();
+        let connection = &mut self.connections[key as usize];
+        if connection.reset {
+            let error = IoFailure { reset: true, message: "simulated: reset".to_owned() };
+            return Received::Failed { error, at_ns };
+        }
+        if !connection.inbox.is_empty() {
+            self.buffer.clear();
+            self.buffer.append(&mut connection.inbox);
+            return Received::Bytes { bytes: &self.buffer, at_ns, more: false };
+        }
+        if connection.ended { Received::End { at_ns } } else { Received::Nothing }
+    }
+
+    fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
+        let limit = self.link.send_limit_bytes;
+        let now_ns = self.now_ns;
+        let connection = self.connection(key);
+        if connection.reset {
+            let message = "simulated: broken pipe".to_owned();
+            return Sent::Failed(IoFailure { reset: true, message });
+        }
+        if connection.full {
+            return Sent::Blocked;
+        }
+        let offered: usize = slices.iter().map(|slice| slice.len()).sum();
+        let taken = if limit == 0 { offered } else { offered.min(limit) };
+        let bytes = slices.iter().flat_map(|slice| slice.iter().copied()).take(taken);
+        connection.at_server.extend(bytes);
+        if taken < offered || limit > 0 {
+            connection.full = true;
+            self.later(now_ns + 1_000, key, Happening::Writable);
+        }
+        self.serve(key);
+        Sent::Written(taken)
+    }
+
+    fn close(&mut self, key: Key) {
+        self.generations += 1;
+        let generation = self.generations;
+        *self.connection(key) = Connection { generation, ..Connection::default() };
+    }
+
+    fn wait(&mut self, until_ns: u64) {
+        let until_ns = self.origin_ns.saturating_add(until_ns);
+        self.idle_waits += 1;
+        assert!(self.idle_waits < SPINNING, "the worker spins at {} ns", self.now_ns);
+        match self.future.peek() {
+            Some(Reverse((at_ns, ..))) if *at_ns <= until_ns => {
+                let at_ns = *at_ns;
+                self.move_to(at_ns);
+            }
+            _ => self.move_to(until_ns),
+        }
+        while let Some(Reverse((at_ns, ..))) = self.future.peek()
+            && *at_ns <= self.now_ns
+            && let Some(Reverse((_, _, key, generation, what))) = self.future.pop()
+        {
+            self.idle_waits = 0;
+            self.happen(key, generation, what);
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<Ready> {
+        loop {
+            let (ready, generation) = self.ready.pop_front()?;
+            if self.connections[ready.key as usize].generation == generation {
+                return Some(ready);
+            }
+        }
+    }
+}
