@@ -25,12 +25,13 @@ use candor_plan::Rate;
 
 use crate::fixed::{self, Position};
 
-/// Greatest relative error of the estimate: 32 units in the last place. It takes eight roundings.
-const ESTIMATE_ERROR: f64 = 1.0 / (1u64 << 48) as f64;
+/// Greatest error of the estimate, as a share of the duration: half of this is its roundings (the
+/// square root halves those before it), the rest is safety.
+const ESTIMATE_ERROR: f64 = 1.0 / (1u64 << 49) as f64;
 
-/// Nearer than this (in arrivals, 2⁻¹²) to where a ramp may have rate zero, Λ is so flat that its
+/// Nearer than this (in arrivals, 2⁻⁸) to where a ramp may have rate zero, Λ is so flat that its
 /// rounding to 2⁻⁶⁴ can be seen in t.
-const FLAT: Position = 1 << 52;
+const FLAT: Position = 1 << 56;
 
 /// A linear change of rate over a time.
 #[derive(Debug, Clone)]
@@ -84,13 +85,13 @@ impl Ramp {
     #[inline]
     pub(crate) fn due_ns(&self, x: Position) -> u64 {
         let estimate_ns = self.estimate_ns(x);
-        let whole_ns = estimate_ns.floor();
-        let part_ns = estimate_ns - whole_ns;
+        let whole_ns = estimate_ns as u64;
+        let part_ns = estimate_ns - whole_ns as f64;
         let sure = part_ns > self.margin_ns && part_ns < 1.0 - self.margin_ns;
         if sure && x >= FLAT && self.total - x >= FLAT {
-            whole_ns as u64
+            whole_ns
         } else {
-            self.search_ns(x, whole_ns as u64)
+            self.search_ns(x, whole_ns)
         }
     }
 
