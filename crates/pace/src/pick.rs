@@ -1,0 +1,111 @@
+//! Which request of the plan an arrival sends.
+//!
+//! A pure function of seed and index, so that it is the same for any number of workers and needs
+//! no state. In rotation the *index* decides: even arrivals take the list in due order; Poisson
+//! arrivals, whose indices are not in order, take each request equally often but not in turn.
+
+use candor_plan::{Order, Requests};
+
+use crate::random::split_mix;
+
+/// Keeps the choice of requests independent of the gaps, which use the same seed.
+const STREAM: u64 = 0x7069_636b; // "pick"
+
+/// Chooses requests by index.
+#[derive(Debug, Clone)]
+pub struct Picker {
+    seed: u64,
+    requests: u64,
+    /// Under weights: for each request the sum of the weights up to and including it.
+    sums: Vec<u64>,
+}
+
+impl Picker {
+    /// For a list of at least one request.
+    pub fn new(requests: &Requests, seed: u64) -> Self {
+        let weighted = requests.order == Order::Weighted && requests.list.len() > 1;
+        let sums = requests.list.iter().scan(0u64, |sum, request| {
+            *sum += u64::from(request.weight);
+            Some(*sum)
+        });
+        Picker {
+            seed: split_mix(seed, STREAM),
+            requests: requests.list.len() as u64,
+            sums: if weighted { sums.collect() } else { Vec::new() },
+        }
+    }
+
+    /// The request, by its place in the list, that arrival `index` sends.
+    #[inline]
+    pub fn pick(&self, index: u64) -> usize {
+        let Some(&total) = self.sums.last() else {
+            return if self.requests <= 1 { 0 } else { (index % self.requests) as usize };
+        };
+        // Uniform in 0..total: the high half of the product. Its bias is below total/2⁶⁴.
+        let random = u128::from(split_mix(self.seed, index));
+        let ticket = ((random * u128::from(total)) >> 64) as u64;
+        self.sums.partition_point(|&sum| sum <= ticket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_plan::{BodyExpect, Expect, Request, StatusSet};
+
+    fn requests(order: Order, weights: &[u32]) -> Requests {
+        let request = |&weight: &u32| Request {
+            name: String::new(),
+            method: "GET".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            body: Vec::new().into(),
+            expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+            weight,
+        };
+        Requests { list: weights.iter().map(request).collect(), order }
+    }
+
+    #[test]
+    fn rotation_takes_one_after_the_other() {
+        let picker = Picker::new(&requests(Order::Rotation, &[9, 1, 1]), 5);
+        let picks: Vec<usize> = (0..7).map(|index| picker.pick(index)).collect();
+        assert_eq!(picks, [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn weights_are_kept() {
+        let weights = [1, 4, 0, 95];
+        let picker = Picker::new(&requests(Order::Weighted, &weights), 5);
+        let n = 100_000u32;
+        let mut counts = [0f64; 4];
+        for index in 0..n {
+            counts[picker.pick(u64::from(index))] += 1.0;
+        }
+        assert_eq!(counts[2], 0.0);
+        for (count, weight) in counts.iter().zip(weights) {
+            let p = f64::from(weight) / 100.0;
+            let sigma = (f64::from(n) * p * (1.0 - p)).sqrt();
+            assert!((count - f64::from(n) * p).abs() <= 4.0 * sigma, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn choice_is_a_function_of_seed_and_index() {
+        let list = requests(Order::Weighted, &[1, 1]);
+        let picks = |seed| -> Vec<usize> {
+            let picker = Picker::new(&list, seed);
+            (0..64).map(|index| picker.pick(index)).collect()
+        };
+        assert_eq!(picks(1), picks(1));
+        assert_ne!(picks(1), picks(2));
+    }
+
+    #[test]
+    fn a_single_request_is_always_taken() {
+        for order in [Order::Rotation, Order::Weighted] {
+            let picker = Picker::new(&requests(order, &[3]), 0);
+            assert!((0..100).all(|index| picker.pick(index * 7) == 0));
+        }
+    }
+}
