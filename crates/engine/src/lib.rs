@@ -25,5 +25,5 @@ mod worker;
 
 pub use drive::drive;
 pub use error::EngineError;
-pub use machine::{Host, host, usable_cores};
+pub use machine::{Host, host, keep_to_cores, usable_cores};
 pub use run::{Control, run};

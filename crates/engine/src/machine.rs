@@ -26,10 +26,13 @@ pub fn usable_cores() -> Vec<usize> {
     }
 }
 
-/// Pins the calling thread to `core`. Returns whether that worked.
-pub(crate) fn pin(core: usize) -> bool {
+/// Keeps the calling thread, and processes that it starts, to these cores. Returns whether that
+/// worked.
+pub fn keep_to_cores(cores: &[usize]) -> bool {
     let mut set = CpuSet::new();
-    set.set(core);
+    for &core in cores {
+        set.set(core);
+    }
     sched_setaffinity(None, &set).is_ok()
 }
 

@@ -16,7 +16,7 @@ use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunR
 use crate::drive::session_factory;
 use crate::error::EngineError;
 use crate::health::Snapshot;
-use crate::machine::{check_ports, pin, reserve_files, usable_cores};
+use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
 use crate::reactor::epoll::{Dialer, Unstarted};
 use crate::resolve;
 use crate::worker::{Sink, Worker, WorkerEnd};
@@ -148,7 +148,7 @@ fn work(
     meeting: &Meeting,
     control: &Control,
 ) {
-    let core = core.filter(|&core| pin(core));
+    let core = core.filter(|&core| keep_to_cores(&[core]));
     let mut worker = Worker::new(plan, share, reactor.start(), session_factory(plan));
     let prepared = worker.prepare(control);
     meeting.established.fetch_add(prepared.established, Ordering::Relaxed);

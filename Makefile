@@ -1,0 +1,38 @@
+# Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
+
+.PHONY: help build demo test lint format deny bench clean
+
+help: ## What can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+build: ## The release binary, target/release/candor
+	@scripts/need-cc
+	cargo build --release --bin candor
+
+demo: build ## Closed and open load against the embedded target
+	@echo
+	@echo '$$ candor -c 20 -d 3s'
+	@target/release/candor -c 20 -d 3s
+	@echo
+	@echo '$$ candor -R 2k -c 20 -d 3s'
+	@target/release/candor -R 2k -c 20 -d 3s
+
+test: ## Every test; installs the peers that tests need (nginx)
+	@scripts/need-peers
+	@scripts/test
+
+lint: ## Formatting and clippy, warnings denied
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+format: ## Formats the code
+	cargo fmt --all
+
+deny: ## Licences, advisories and sources of dependencies (needs cargo-deny)
+	cargo deny check
+
+bench: build ## Benchmarks that are not tests: recording without growth of memory
+	cargo run --release -p candor-record --example flat_memory
+
+clean: ## Removes what was built
+	cargo clean

@@ -1,0 +1,144 @@
+//! The command line: which command, and its options.
+//!
+//! `candor URL` is `candor run URL`: what is not a command's name is an argument of `run`.
+
+use candor_plan::options::{EXAMPLES, Options};
+use candor_serve::ServeOptions;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::path::PathBuf;
+
+use crate::exit::Failure;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 fine; 1 could not run; 2 usage; 3 an --expect was not met; 4 the result is not
+trustworthy (the ledger does not balance, a figure is impossible, or --strict and a warning);
+130 interrupted, what was measured is reported.";
+
+/// Measure an HTTP server, and the measuring itself.
+///
+/// `candor URL` is short for `candor run URL`. Without a URL it measures its own embedded target.
+#[derive(Debug, Parser)]
+#[command(name = "candor", version, after_long_help = EXIT_CODES, arg_required_else_help = false)]
+struct Candor {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure a server once: closed loop, or open with --rate or --load
+    ///
+    /// A closed loop sends a connection's next request when its last one is answered. An open
+    /// load sends by a schedule, whatever the server does, and counts latency from when a request
+    /// was due. Without a URL the embedded target is measured, in a process of its own.
+    #[command(after_long_help = run_footer())]
+    Run(Box<RunArguments>),
+    /// Run the embedded target: every scenario, and faults on demand
+    Serve(ServeArguments),
+    /// Render saved results again
+    Report(ReportArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    #[command(flatten)]
+    pub(crate) options: ServeOptions,
+    /// Stop when the standard input ends: whoever started this process is gone
+    #[arg(long, hide = true)]
+    pub(crate) stop_with_stdin: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// Results written by --json
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// How to render them on the standard output
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) format: Format,
+}
+
+/// The renderings of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// The report that a run prints
+    Text,
+    /// The document itself
+    Json,
+    /// The intervals
+    Csv,
+    /// Response-time percentiles, as HdrHistogram's plotter takes them
+    Hgrm,
+    /// The same of service times
+    HgrmService,
+    /// The intervals' histograms, as an HdrHistogram log
+    Hlog,
+}
+
+fn run_footer() -> String {
+    format!("{EXAMPLES}\n\n{EXIT_CODES}")
+}
+
+/// The arguments, which have to be UTF-8.
+pub(crate) fn from_environment() -> Result<Vec<String>, Failure> {
+    std::env::args_os()
+        .map(|argument| {
+            argument.into_string().map_err(|argument| {
+                Failure::usage(format!("argument {argument:?} is not valid UTF-8; write it so"))
+            })
+        })
+        .collect()
+}
+
+/// The command that was typed. Ends the process on `--help`, `--version` and usage errors.
+pub(crate) fn parse(typed: &[String]) -> Command {
+    let matches = Candor::command().get_matches_from(with_command(typed));
+    match Candor::from_arg_matches(&matches) {
+        Ok(candor) => candor.command,
+        Err(error) => error.exit(),
+    }
+}
+
+/// Puts `run` where no command was typed.
+fn with_command(typed: &[String]) -> Vec<String> {
+    let mut all = typed.to_vec();
+    let command = Candor::command();
+    let is_known = |word: &str| {
+        matches!(word, "help" | "-h" | "--help" | "-V" | "--version")
+            || command.get_subcommands().any(|one| one.get_name() == word)
+    };
+    if !typed.get(1).is_some_and(|word| is_known(word)) {
+        all.insert(typed.len().min(1), "run".to_owned());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(typed: &[&str]) -> Vec<String> {
+        with_command(&typed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_no_command_is_an_argument_of_run() {
+        assert_eq!(resolved(&["candor"]), ["candor", "run"]);
+        assert_eq!(resolved(&["candor", "-c", "5"]), ["candor", "run", "-c", "5"]);
+        assert_eq!(resolved(&["candor", "http://a/"]), ["candor", "run", "http://a/"]);
+        assert_eq!(resolved(&["candor", "run", "serve"]), ["candor", "run", "serve"]);
+        assert_eq!(resolved(&["candor", "serve"]), ["candor", "serve"]);
+        assert_eq!(resolved(&["candor", "--help"]), ["candor", "--help"]);
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Candor::command().debug_assert();
+    }
+}

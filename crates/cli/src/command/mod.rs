@@ -1,0 +1,5 @@
+//! One module for each command.
+
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod serve;

@@ -1,0 +1,44 @@
+//! `candor report`: renders saved results again.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use candor_report::Document;
+use candor_report::render::{csv, hgrm, hlog, json, text};
+
+use crate::arguments::{Format, ReportArguments};
+use crate::console;
+use crate::exit::{Exit, Failure};
+
+pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
+    for (n, path) in arguments.files.iter().enumerate() {
+        let document = read(path)?;
+        if n > 0 && arguments.format == Format::Text {
+            console::print("\n")?;
+        }
+        console::print(&render(&document, arguments.format, path)?)?;
+    }
+    Ok(Exit::Fine.into())
+}
+
+fn read(path: &Path) -> Result<Document, Failure> {
+    let of_file = |error: &dyn std::fmt::Display| {
+        Failure::could_not_run(format!("cannot read {}: {error}", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| of_file(&error))?;
+    Document::from_json(&text).map_err(|error| of_file(&error))
+}
+
+fn render(document: &Document, format: Format, path: &Path) -> Result<String, Failure> {
+    let histogram = match format {
+        Format::Text => return Ok(text::render(document, console::stdout_style())),
+        Format::Json => return Ok(json::render(document)),
+        Format::Csv => return Ok(csv::render(document)),
+        Format::Hlog => return Ok(hlog::render(document)),
+        Format::Hgrm => hgrm::response(document),
+        Format::HgrmService => hgrm::service(document),
+    };
+    histogram.map_err(|error| {
+        Failure::could_not_run(format!("a histogram in {} is damaged: {error}", path.display()))
+    })
+}

@@ -1,0 +1,36 @@
+//! `candor serve`: the embedded target, until SIGTERM.
+
+use std::io::{self, Read};
+use std::process::ExitCode;
+use std::thread;
+
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::arguments::ServeArguments;
+use crate::exit::{Exit, Failure};
+
+pub(crate) fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
+    let server = candor_serve::Server::bind(arguments.options.into_config())
+        .map_err(Failure::could_not_run)?;
+    if arguments.stop_with_stdin {
+        thread::spawn(stop_with_stdin);
+    } else {
+        eprintln!("candor serve: listening on http://{}/", server.address());
+    }
+    let stats = server.run_until_signal().map_err(Failure::could_not_run)?;
+    if !arguments.stop_with_stdin {
+        eprintln!(
+            "candor serve: {} connections, {} requests, {} answers",
+            stats.connections_accepted, stats.requests_accepted, stats.requests_answered
+        );
+    }
+    Ok(Exit::Fine.into())
+}
+
+/// Waits for the end of the standard input, then asks this process to stop.
+fn stop_with_stdin() {
+    let mut rest = [0; 64];
+    while !matches!(io::stdin().read(&mut rest), Ok(0) | Err(_)) {}
+    // If even that fails, the process was about to end anyway.
+    let _ = kill_process(getpid(), Signal::TERM);
+}

@@ -1,0 +1,62 @@
+//! Writing to the terminal: reports to the standard output, progress to the standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use candor_record::IntervalSummary;
+use candor_report::Style;
+use candor_report::render::progress;
+
+use crate::exit::Failure;
+
+/// How to write to the standard output: colours if it is a terminal and `NO_COLOR` is not set.
+pub(crate) fn stdout_style() -> Style {
+    style(io::stdout().is_terminal())
+}
+
+fn style(is_terminal: bool) -> Style {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if is_terminal && !no_color { Style::Colour } else { Style::Plain }
+}
+
+/// Prints `text`. A reader that has seen enough and is gone is no error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::could_not_run(format!("cannot write to the standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One line that is written over and over while a run goes on; nothing if nobody looks.
+pub(crate) struct Progress {
+    is_on: bool,
+    shown: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Progress { is_on: !quiet && io::stderr().is_terminal(), shown: false }
+    }
+
+    pub(crate) fn show(&mut self, interval: &IntervalSummary) {
+        if self.is_on {
+            self.write(&format!("\r\x1b[K{}", progress::line(interval, style(true))));
+            self.shown = true;
+        }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&mut self) {
+        if self.shown {
+            self.write("\r\x1b[K");
+            self.shown = false;
+        }
+    }
+
+    fn write(&self, text: &str) {
+        // Progress is not worth a failure.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}

@@ -1,0 +1,90 @@
+//! The embedded target in a process of its own, for runs without a URL.
+//!
+//! The same program is started as `candor serve`, on the first half of the cores, while the
+//! loader takes the last. It ends with its standard input, which this process holds: it is gone
+//! when this process is, however this process ends.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::exit::Failure;
+
+/// How long the target may take to get ready.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running embedded target; it ends when this is dropped.
+pub(crate) struct Embedded {
+    process: Child,
+    port_file: PathBuf,
+    pub(crate) url: String,
+}
+
+impl Embedded {
+    pub(crate) fn start() -> Result<Self, Failure> {
+        let port_file =
+            std::env::temp_dir().join(format!("candor-embedded-{}.port", std::process::id()));
+        let program = std::env::current_exe().map_err(|error| {
+            Failure::could_not_run(format!("cannot find this program's own file: {error}"))
+        })?;
+        let mut command = Command::new(program);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--stop-with-stdin", "--port-file"]);
+        command.arg(&port_file).stdin(Stdio::piped()).stdout(Stdio::null());
+        let cores = candor_engine::usable_cores();
+        let own = cores[..(cores.len() / 2).max(1)].to_vec();
+        // A process begins on the cores of the thread that starts it.
+        let spawned = thread::scope(|scope| {
+            let starter = scope.spawn(|| {
+                candor_engine::keep_to_cores(&own);
+                command.spawn()
+            });
+            starter.join()
+        });
+        let process = match spawned {
+            Ok(Ok(process)) => process,
+            Ok(Err(error)) => {
+                let message = format!("cannot start the embedded target: {error}");
+                return Err(Failure::could_not_run(message));
+            }
+            Err(_) => return Err(Failure::could_not_run("cannot start the embedded target")),
+        };
+        let mut embedded = Embedded { process, port_file, url: String::new() };
+        embedded.url = format!("http://127.0.0.1:{}/", embedded.wait_for_port()?);
+        Ok(embedded)
+    }
+
+    fn wait_for_port(&mut self) -> Result<u16, Failure> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let text = std::fs::read_to_string(&self.port_file).unwrap_or_default();
+            let port = text.lines().find_map(|line| line.strip_prefix("PORT=")?.parse().ok());
+            if let Some(port) = port {
+                return Ok(port);
+            }
+            if let Ok(Some(status)) = self.process.try_wait() {
+                let message = format!("the embedded target ended at once, with {status}");
+                return Err(Failure::could_not_run(message));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Err(Failure::could_not_run("the embedded target was not ready within ten seconds"))
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(2) {
+            if matches!(self.process.try_wait(), Ok(Some(_)) | Err(_)) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        // It has ended, or it does not listen: killing a process that has ended is no error.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_file(&self.port_file);
+    }
+}

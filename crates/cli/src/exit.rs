@@ -1,0 +1,46 @@
+//! Exit codes and the one way to fail.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// What a process says when it ends; see `candor --help`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Fine = 0,
+    CouldNotRun = 1,
+    Usage = 2,
+    ExpectationNotMet = 3,
+    NotTrustworthy = 4,
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// An error on its way to the user: an exit code and a sentence.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    /// Something outside stood in the way.
+    pub(crate) fn could_not_run(message: impl Display) -> Self {
+        Failure { exit: Exit::CouldNotRun, message: message.to_string() }
+    }
+
+    /// What was typed makes no sense.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Failure { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    /// Tells the user.
+    pub(crate) fn report(self) -> ExitCode {
+        eprintln!("candor: {}", self.message);
+        self.exit.into()
+    }
+}

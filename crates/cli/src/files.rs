@@ -1,0 +1,86 @@
+//! Files of a run: what is read for a plan, and what is written of a result.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use candor_plan::Outputs;
+use candor_plan::options::ReadFile;
+use candor_report::render::{csv, hgrm, hlog, json};
+use candor_report::{Document, write_atomically};
+
+use crate::exit::Failure;
+
+/// Files as a plan sees them; `-` is the standard input.
+pub(crate) struct Disk;
+
+impl ReadFile for Disk {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes)?;
+            return Ok(bytes);
+        }
+        fs::read(path)
+    }
+}
+
+/// Every file that a run is asked to write.
+fn wanted(outputs: &Outputs) -> impl Iterator<Item = &PathBuf> {
+    [&outputs.json, &outputs.csv, &outputs.hgrm, &outputs.hlog].into_iter().flatten()
+}
+
+/// Refuses a path that cannot be written before a run is made for it.
+pub(crate) fn check_writable(outputs: &Outputs) -> Result<(), Failure> {
+    for path in wanted(outputs) {
+        let existed = path.exists();
+        let attempt = if path.is_dir() {
+            Err(io::Error::other("it is a directory"))
+        } else {
+            OpenOptions::new().append(true).create(true).open(path).map(drop)
+        };
+        attempt.map_err(|error| {
+            Failure::usage(format!(
+                "cannot write {}: {error}; nothing was run, choose another path",
+                path.display()
+            ))
+        })?;
+        if !existed {
+            // The file was made by the attempt alone. If it cannot be taken away again, the
+            // result will replace it.
+            let _ = fs::remove_file(path);
+        }
+    }
+    Ok(())
+}
+
+/// Writes what was asked for. A result that cannot be written where it should be is written to
+/// the temporary directory, and if not even there, to the standard output: nothing is lost.
+pub(crate) fn write(document: &Document, outputs: &Outputs) -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    let mut keep = |path: &Option<PathBuf>, bytes: &dyn Fn() -> Result<String, Failure>| {
+        if let Some(path) = path {
+            match bytes() {
+                Ok(text) => failed.extend(write_one(path, text.as_bytes())),
+                Err(failure) => failed.push(failure),
+            }
+        }
+    };
+    let no_histogram = |error| Failure::could_not_run(format!("a histogram is damaged: {error}"));
+    keep(&outputs.json, &|| Ok(json::render(document)));
+    keep(&outputs.csv, &|| Ok(csv::render(document)));
+    keep(&outputs.hgrm, &|| hgrm::response(document).map_err(no_histogram));
+    keep(&outputs.hlog, &|| Ok(hlog::render(document)));
+    failed.into_iter().next().map_or(Ok(()), Err)
+}
+
+fn write_one(path: &Path, bytes: &[u8]) -> Option<Failure> {
+    let error = write_atomically(path, bytes).err()?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let refuge = std::env::temp_dir().join(format!("candor-{}-{name}", std::process::id()));
+    if write_atomically(&refuge, bytes).is_ok() {
+        return Some(Failure::could_not_run(format!("{error}. It is kept in {}", refuge.display())));
+    }
+    println!("{}", String::from_utf8_lossy(bytes));
+    Some(Failure::could_not_run(format!("{error}. It was printed instead")))
+}
