@@ -138,8 +138,10 @@ impl Head {
         Ok(())
     }
 
-    /// RFC 9112 6.1: codings in the order in which they were applied, `chunked` last.
+    /// RFC 9112 6.1: codings in the order in which they were applied, `chunked` last. At least
+    /// one a field.
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Error> {
+        let mut empty = true;
         for element in list(value) {
             let end = element.iter().position(|&byte| byte == b';').unwrap_or(element.len());
             let name = trim(&element[..end]);
@@ -150,8 +152,9 @@ impl Head {
                 return Err(Error::TransferEncoding);
             }
             self.coding = if chunked { Coding::Chunked } else { Coding::Other };
+            empty = false;
         }
-        if self.coding == Coding::None { Err(Error::TransferEncoding) } else { Ok(()) }
+        if empty { Err(Error::TransferEncoding) } else { Ok(()) }
     }
 
     /// How the answer to `request` goes on (RFC 9112 6.3) and whether the connection does
