@@ -3,7 +3,7 @@
 //! Hands each piece of the content to the caller as a slice of the input, framing removed, and
 //! keeps none of it.
 
-use super::head::{self, Field};
+use super::head::{self, Field, FieldLine};
 use super::lines::{Lines, Taken, without_end};
 use super::{Error, Limits};
 
@@ -131,7 +131,7 @@ fn trailer(
         Taken::Line(line) => match without_end(line) {
             [] => Ok(None),
             field => {
-                head::split_field(field, previous).map_err(|_| Error::Trailer)?;
+                FieldLine::read(field, previous).map_err(|_| Error::Trailer)?;
                 let bytes = bytes + line.len();
                 Ok(Some(Chunk::Trailers { bytes, previous: Field::Ordinary }))
             }

@@ -103,7 +103,7 @@ impl Head {
     /// Takes a header line, without its line end and not empty.
     #[inline]
     pub(super) fn handle_field(&mut self, line: &[u8]) -> Result<(), Error> {
-        let Some((name, value)) = split_field(line, self.previous)? else {
+        let FieldLine::New { name, value } = FieldLine::read(line, self.previous)? else {
             return Ok(());
         };
         self.previous = Field::Framing;
@@ -187,24 +187,33 @@ impl Head {
     }
 }
 
-/// Splits a header or trailer line into name and untrimmed value; `None` if the line continues
-/// `previous`, whose value then goes on.
-#[inline]
-pub(super) fn split_field(line: &[u8], previous: Field) -> Result<Option<(&[u8], &[u8])>, Error> {
-    let end = line.iter().position(|&byte| !is_token_byte(byte)).unwrap_or(line.len());
-    let (name, rest) = line.split_at(end);
-    match rest {
-        [b':', value @ ..] if !name.is_empty() => {
-            check_text(value)?;
-            Ok(Some((name, value)))
+/// A header or trailer line of valid form.
+pub(super) enum FieldLine<'a> {
+    /// A field; the value still has white space around it.
+    New { name: &'a [u8], value: &'a [u8] },
+    /// More of the value of the field before.
+    Folded,
+}
+
+impl<'a> FieldLine<'a> {
+    /// Reads a line, without its line end and not empty, that comes after `previous`.
+    #[inline]
+    pub(super) fn read(line: &'a [u8], previous: Field) -> Result<Self, Error> {
+        let end = line.iter().position(|&byte| !is_token_byte(byte)).unwrap_or(line.len());
+        let (name, rest) = line.split_at(end);
+        match rest {
+            [b':', value @ ..] if !name.is_empty() => {
+                check_text(value)?;
+                Ok(FieldLine::New { name, value })
+            }
+            [b' ' | b'\t', ..] if name.is_empty() => match previous {
+                Field::None => Err(Error::FieldSpace),
+                Field::Framing => Err(Error::FoldedFraming),
+                Field::Ordinary => check_text(rest).map(|()| FieldLine::Folded),
+            },
+            [b' ' | b'\t', ..] => Err(Error::FieldSpace),
+            _ => Err(Error::FieldName),
         }
-        [b' ' | b'\t', ..] if name.is_empty() => match previous {
-            Field::None => Err(Error::FieldSpace),
-            Field::Framing => Err(Error::FoldedFraming),
-            Field::Ordinary => check_text(rest).map(|()| None),
-        },
-        [b' ' | b'\t', ..] => Err(Error::FieldSpace),
-        _ => Err(Error::FieldName),
     }
 }
 

@@ -343,3 +343,39 @@ impl crate::session::Session for Session {
         Some(Event::Failed { id: Some(id), failure })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use candor_plan::{BodyExpect, Expect, Request, StatusSet};
+
+    use super::*;
+    use crate::h1::lines::KEPT_BYTES;
+    use crate::h1::prepare;
+    use crate::session::Session as _;
+
+    #[test]
+    fn an_idle_connection_holds_next_to_nothing() {
+        let request = Request {
+            name: "hello".to_owned(),
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            headers: Vec::new(),
+            body: Arc::new([]),
+            expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+            weight: 1,
+        };
+        let table = [prepare(&request, "example")].into();
+        let mut session = Session::new(table, 1, Limits::default());
+        session.handle_request(0, 0);
+        session.handle_transmitted(session.table[0].length(), &mut |_| {});
+        let long = "x".repeat(10_000);
+        let answer = format!("HTTP/1.1 200 OK\r\nA: {long}\r\nContent-Length: 0\r\n\r\n");
+        for byte in answer.as_bytes().chunks(1) {
+            session.handle_input(&mut &byte[..]);
+        }
+        assert_eq!(session.outstanding(), 0);
+        assert!(session.lines.capacity() <= KEPT_BYTES);
+        assert!(session.outstanding.capacity() + session.unwritten.capacity() <= 8);
+        assert!(size_of::<Session>() <= 320, "{} bytes", size_of::<Session>());
+    }
+}
