@@ -100,7 +100,10 @@ mod tests {
     fn an_exact_body_is_compared_across_pieces() {
         let expect = exact(b"alive\r\n");
         assert_eq!(verdict(&expect, 200, &[b"al", b"", b"ive\r\n"]), Ok(()));
-        assert_eq!(verdict(&expect, 200, &[b"al", b"iVe\r\n"]), Err(Mismatch::Content { offset: 3 }));
+        assert_eq!(
+            verdict(&expect, 200, &[b"al", b"iVe\r\n"]),
+            Err(Mismatch::Content { offset: 3 })
+        );
         assert_eq!(
             verdict(&expect, 200, &[b"alive"]),
             Err(Mismatch::Length { got: 5, expected: 7 })

@@ -1,9 +1,37 @@
-//! HTTP/1.1 (RFC 9112), to be filled.
+//! HTTP/1.1 over one connection (RFC 9112), without I/O.
+//!
+//! [`prepare`] serialises each request of the plan once; a [`Session`] offers those bytes for
+//! writing and takes the bytes of the answers, in pieces of any size. What it says depends on the
+//! bytes alone, never on how they were cut. It must not read a clock, open a socket or keep a
+//! body: bodies are compared with the expected one and counted as they pass.
+//!
+//! Where the RFC leaves a choice, or a client may be more careful than it asks:
+//!
+//! - A bare LF ends the status line, a header line and a trailer line (9112 2.2), but not a chunk's
+//!   size line or its data. A bare CR and a NUL are refused everywhere; other control characters in
+//!   values are let through (9110 5.5).
+//! - An empty line before the status line is refused: it is what a wrong Content-Length leaves.
+//! - Status lines may lack the reason and the space before it. HTTP/1.2 to 1.9 are read as 1.1
+//!   (9110 2.5).
+//! - White space before a colon is refused. A folded line (9112 5.2) is let through for a field
+//!   that nothing depends on, and refused for Content-Length, Transfer-Encoding and Connection.
+//! - Several Content-Lengths must be the same number (9110 8.6). Content-Length beside
+//!   Transfer-Encoding, and Transfer-Encoding in HTTP/1.0, are refused (9112 6.1, 6.3).
+//! - Codings below `chunked` are not undone: their coded bytes are the body. Without `chunked` at
+//!   the end the body ends with the connection (9112 6.3); `chunked` anywhere else, twice, or with
+//!   parameters is refused.
+//! - White space after a chunk's size is let through: some servers pad it.
+//! - Fields in trailers are checked for their form and otherwise ignored (9110 6.5.1).
+//! - 101 is an answer if the request had an `Upgrade` field, and refused if not.
+//! - The bytes that follow an answer which ends the connection are ignored.
 
-/// Why an answer cannot be understood.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The status line is not one.
-    #[error("the status line is not HTTP/1.0 or HTTP/1.1")]
-    StatusLine,
-}
+mod body;
+mod error;
+mod head;
+mod lines;
+mod request;
+mod session;
+
+pub use error::Error;
+pub use request::{Prepared, prepare};
+pub use session::{Limits, Session};

@@ -1,0 +1,287 @@
+//! The status line and the header lines of one answer, and what they say about its framing.
+//!
+//! Looks closely at three fields only: Content-Length, Transfer-Encoding and Connection; of all
+//! others it checks the form. A [`Head`] is a small value that knows nothing of the request: what
+//! the two mean together is decided by [`Head::framing`], once the block is complete. So a head
+//! that was seen before can be taken from elsewhere instead of being parsed again.
+
+use memchr::memchr2;
+
+use super::body::Body;
+use super::{Error, Prepared};
+
+/// What the lines so far say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    http_1_0: bool,
+    close: bool,
+    keep_alive: bool,
+    coding: Coding,
+    content_length: Option<u64>,
+    previous: Field,
+}
+
+/// The last transfer coding that was named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    None,
+    Chunked,
+    Other,
+}
+
+/// What the line before was, since a folded line continues it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    /// None: the status line, or a chunk.
+    None,
+    /// One that decides about framing or the connection.
+    Framing,
+    /// Any other.
+    Ordinary,
+}
+
+/// How an answer goes on after its head.
+#[derive(Debug)]
+pub(super) struct Framing {
+    pub(super) body: Body,
+    /// The connection ends with this answer.
+    pub(super) last: bool,
+}
+
+/// How every status line begins.
+const HTTP: &[u8] = b"HTTP/";
+
+/// Whether a status line may begin like this.
+pub(super) fn may_be_status_line(beginning: &[u8]) -> bool {
+    beginning.iter().zip(HTTP).all(|(got, wanted)| got == wanted)
+}
+
+impl Head {
+    /// Reads a status line (RFC 9112 4), which comes without its line end.
+    #[inline]
+    pub(super) fn from_status_line(line: &[u8]) -> Result<Self, Error> {
+        let [b'H', b'T', b'T', b'P', b'/', major, b'.', minor, rest @ ..] = line else {
+            return Err(Error::StatusLine);
+        };
+        if !major.is_ascii_digit() || !minor.is_ascii_digit() {
+            return Err(Error::StatusLine);
+        }
+        if *major != b'1' {
+            return Err(Error::Version);
+        }
+        let (code, reason) = match rest {
+            [b' ', a, b, c] => ([*a, *b, *c], &[][..]),
+            [b' ', a, b, c, b' ', reason @ ..] => ([*a, *b, *c], reason),
+            _ => return Err(Error::StatusLine),
+        };
+        if !code.iter().all(u8::is_ascii_digit) {
+            return Err(Error::StatusLine);
+        }
+        check_text(reason)?;
+        let status = code.iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'));
+        if status < 100 {
+            return Err(Error::StatusCode);
+        }
+        Ok(Head {
+            status,
+            http_1_0: *minor == b'0',
+            close: false,
+            keep_alive: false,
+            coding: Coding::None,
+            content_length: None,
+            previous: Field::None,
+        })
+    }
+
+    /// Whether this is the head of an interim answer (RFC 9110 15.2), and not of the one asked
+    /// for. 101 ends HTTP on the connection and so is no interim one.
+    pub(super) fn is_interim(&self) -> bool {
+        self.status < 200 && self.status != 101
+    }
+
+    /// Takes a header line, without its line end and not empty.
+    #[inline]
+    pub(super) fn handle_field(&mut self, line: &[u8]) -> Result<(), Error> {
+        let FieldLine::New { name, value } = FieldLine::read(line, self.previous)? else {
+            return Ok(());
+        };
+        self.previous = Field::Framing;
+        match name.len() {
+            10 if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.content_length(value)?,
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                self.transfer_encoding(value)?;
+            }
+            _ => self.previous = Field::Ordinary,
+        }
+        Ok(())
+    }
+
+    /// RFC 9110 7.6.1. Options other than these two do not concern us.
+    fn connection(&mut self, value: &[u8]) {
+        for option in list(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// RFC 9110 8.6: one number, or the same number several times.
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Error> {
+        for number in value.split(|&byte| byte == b',').map(trim) {
+            let length = decimal(number).ok_or(Error::ContentLength)?;
+            if self.content_length.is_some_and(|before| before != length) {
+                return Err(Error::ContentLengthsDiffer);
+            }
+            self.content_length = Some(length);
+        }
+        Ok(())
+    }
+
+    /// RFC 9112 6.1: codings in the order in which they were applied, `chunked` last. At least
+    /// one a field.
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Error> {
+        let mut empty = true;
+        for element in list(value) {
+            let end = element.iter().position(|&byte| byte == b';').unwrap_or(element.len());
+            let name = trim(&element[..end]);
+            let chunked = name.eq_ignore_ascii_case(b"chunked");
+            let is_token = !name.is_empty() && name.iter().copied().all(is_token_byte);
+            let parameters = end < element.len();
+            if self.coding == Coding::Chunked || !is_token || (chunked && parameters) {
+                return Err(Error::TransferEncoding);
+            }
+            self.coding = if chunked { Coding::Chunked } else { Coding::Other };
+            empty = false;
+        }
+        if empty { Err(Error::TransferEncoding) } else { Ok(()) }
+    }
+
+    /// How the answer to `request` goes on (RFC 9112 6.3) and whether the connection does
+    /// (RFC 9112 9.3). The block is complete, and the answer not an interim one.
+    #[inline]
+    pub(super) fn framing(&self, request: &Prepared) -> Result<Framing, Error> {
+        // RFC 9110 9.3.6 and 7.8: what follows is not HTTP.
+        let tunnel = request.is_connect && (200..300).contains(&self.status);
+        if tunnel || self.status == 101 {
+            return Ok(Framing { body: Body::NONE, last: true });
+        }
+        if self.coding != Coding::None && self.http_1_0 {
+            return Err(Error::TransferEncodingInHttp10);
+        }
+        if self.coding != Coding::None && self.content_length.is_some() {
+            return Err(Error::LengthAndTransferEncoding);
+        }
+        let persists = !self.close && (!self.http_1_0 || self.keep_alive) && !request.closes;
+        let body = if request.is_head || self.status == 204 || self.status == 304 {
+            Body::NONE
+        } else {
+            match (self.coding, self.content_length) {
+                (Coding::Chunked, _) => Body::CHUNKED,
+                (Coding::None, Some(length)) => Body::Length(length),
+                (Coding::Other, _) | (Coding::None, None) => Body::UntilEnd,
+            }
+        };
+        let last = !persists || matches!(body, Body::UntilEnd);
+        Ok(Framing { body, last })
+    }
+}
+
+/// A header or trailer line of valid form.
+pub(super) enum FieldLine<'a> {
+    /// A field; the value still has white space around it.
+    New { name: &'a [u8], value: &'a [u8] },
+    /// More of the value of the field before.
+    Folded,
+}
+
+impl<'a> FieldLine<'a> {
+    /// Reads a line, without its line end and not empty, that comes after `previous`.
+    #[inline]
+    pub(super) fn read(line: &'a [u8], previous: Field) -> Result<Self, Error> {
+        let end = line.iter().position(|&byte| !is_token_byte(byte)).unwrap_or(line.len());
+        let (name, rest) = line.split_at(end);
+        match rest {
+            [b':', value @ ..] if !name.is_empty() => {
+                check_text(value)?;
+                Ok(FieldLine::New { name, value })
+            }
+            [b' ' | b'\t', ..] if name.is_empty() => match previous {
+                Field::None => Err(Error::FieldSpace),
+                Field::Framing => Err(Error::FoldedFraming),
+                Field::Ordinary => check_text(rest).map(|()| FieldLine::Folded),
+            },
+            [b' ' | b'\t', ..] => Err(Error::FieldSpace),
+            _ => Err(Error::FieldName),
+        }
+    }
+}
+
+/// Refuses NUL and bare CR (RFC 9110 5.5, RFC 9112 2.2).
+#[inline]
+fn check_text(text: &[u8]) -> Result<(), Error> {
+    match memchr2(0, b'\r', text) {
+        None => Ok(()),
+        Some(_) => Err(Error::ControlCharacter),
+    }
+}
+
+/// The elements of a comma list, empty ones left out (RFC 9110 5.6.1).
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(trim).filter(|element| !element.is_empty())
+}
+
+/// Without white space around it (OWS, RFC 9110 5.6.3).
+fn trim(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = value {
+        value = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
+}
+
+/// A number of digits only; `None` if there are none or too many.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |sum, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Whether a byte may be in a token (RFC 9110 5.6.2).
+#[inline]
+pub(super) fn is_token_byte(byte: u8) -> bool {
+    TOKEN[usize::from(byte)]
+}
+
+static TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(
+                byte,
+                b'!' | b'#'
+                    | b'$'
+                    | b'%'
+                    | b'&'
+                    | b'\''
+                    | b'*'
+                    | b'+'
+                    | b'-'
+                    | b'.'
+                    | b'^'
+                    | b'_'
+                    | b'`'
+                    | b'|'
+                    | b'~'
+            );
+        byte += 1;
+    }
+    table
+};

@@ -1,0 +1,79 @@
+//! Requests, serialised once.
+//!
+//! Everything goes out as the plan has it; added are Host and Content-Length where HTTP needs
+//! them, and nothing else.
+
+use std::sync::Arc;
+
+use candor_plan::{Expect, Request};
+
+/// One request, ready to be written as often as needed, and what its answer must be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    /// Request line and header fields, up to and with the empty line.
+    pub head: Box<[u8]>,
+    /// What follows; empty for none.
+    pub body: Arc<[u8]>,
+    /// What counts as a right answer.
+    pub expect: Expect,
+    /// The method is HEAD: answers have no body.
+    pub is_head: bool,
+    /// The method is CONNECT: a 2xx answer turns the connection into a tunnel.
+    pub is_connect: bool,
+    /// The request has `Connection: close`: nothing may follow it (RFC 9112 9.6).
+    pub closes: bool,
+    /// The request has an Upgrade field: 101 may be the answer.
+    pub upgrades: bool,
+}
+
+/// Serialises `request`. `authority` goes into Host, unless the request has a Host of its own.
+/// Content-Length is added where there is a body, or where the method leads servers to expect
+/// one, unless the request has Content-Length or Transfer-Encoding of its own.
+pub fn prepare(request: &Request, authority: &str) -> Prepared {
+    let has =
+        |name: &str| request.headers.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
+    let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
+    let mut add = |name: &str, value: &str| {
+        for part in [name, ": ", value, "\r\n"] {
+            head.push_str(part);
+        }
+    };
+    // RFC 9110 7.2: Host is best the first field.
+    if !has("host") {
+        add("Host", authority);
+    }
+    for (name, value) in &request.headers {
+        add(name, value);
+    }
+    // RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.
+    let wants_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
+    if (wants_length || !request.body.is_empty())
+        && !has("content-length")
+        && !has("transfer-encoding")
+    {
+        add("Content-Length", &request.body.len().to_string());
+    }
+    head.push_str("\r\n");
+    let closes = request
+        .headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("connection"))
+        .flat_map(|(_, value)| value.split(','))
+        .any(|option| option.trim().eq_ignore_ascii_case("close"));
+    Prepared {
+        head: head.into_bytes().into(),
+        body: Arc::clone(&request.body),
+        expect: request.expect.clone(),
+        is_head: request.method == "HEAD",
+        is_connect: request.method == "CONNECT",
+        closes,
+        upgrades: has("upgrade"),
+    }
+}
+
+impl Prepared {
+    /// Length of head and body together.
+    pub(super) fn length(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+}

@@ -1,0 +1,381 @@
+//! One connection: which request is being written, which one is being answered.
+//!
+//! Bytes to be written are slices of the table of prepared requests. Bytes that were read go line
+//! by line to [`head`](super::head), then to [`body`](super::body). No step allocates, apart from
+//! a line that a read cut in two.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use super::body::Body;
+use super::head::{self, Head};
+use super::lines::{Lines, Taken, without_end};
+use super::{Error, Prepared};
+use crate::expect::BodyCheck;
+use crate::session::{Answer, Event, Failure, RequestId};
+
+/// Bounds on the parts of an answer. Line ends count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Status line and header lines together.
+    pub header_block_bytes: usize,
+    /// One status, header or trailer line.
+    pub line_bytes: usize,
+    /// One chunk's size line.
+    pub chunk_line_bytes: usize,
+    /// All trailer lines of one answer.
+    pub trailer_bytes: usize,
+    /// Interim (1xx) answers before the answer to one request.
+    pub interim_answers: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            header_block_bytes: 64 << 10,
+            line_bytes: 16 << 10,
+            chunk_line_bytes: 4 << 10,
+            trailer_bytes: 64 << 10,
+            interim_answers: 100,
+        }
+    }
+}
+
+/// One HTTP/1.1 connection.
+///
+/// Answers are matched to requests in the order in which these were handed in. Only a request
+/// whose first byte was written can be answered: call `handle_transmitted` for it before
+/// `handle_input`. An answer may come while its own request is still being written; the rest of
+/// it is then written nevertheless, before the next one.
+///
+/// Requests that are not begun when an answer announces the end of the connection are not
+/// written any more (RFC 9112 9.6) and fail in `handle_end`.
+#[derive(Debug)]
+pub struct Session {
+    table: Arc<[Prepared]>,
+    limits: Limits,
+    pipeline: u32,
+    /// Requests without an outcome, oldest first.
+    outstanding: VecDeque<InFlight>,
+    /// How many of them were begun to be written.
+    started: usize,
+    /// Requests not wholly written, oldest first. The first may have its answer already.
+    unwritten: VecDeque<InFlight>,
+    /// How much of the first of them was written.
+    written_bytes: usize,
+    /// No more requests may be handed in.
+    closing: bool,
+    state: State,
+    lines: Lines,
+    interim_answers: u32,
+    check: BodyCheck,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct InFlight {
+    id: RequestId,
+    request: u32,
+}
+
+/// What the next byte of input belongs to.
+#[derive(Debug)]
+enum State {
+    /// A status line.
+    Status,
+    /// The header lines; `block_bytes` were read of this block.
+    Fields { head: Head, block_bytes: usize },
+    /// The body.
+    Body { status: u16, body: Body, last: bool },
+    /// Nothing: the connection is at its end.
+    Ended,
+    /// Nothing: an answer was not understood.
+    Dead,
+}
+
+impl Session {
+    /// A session on a fresh connection, for requests of `table`, with up to `pipeline` of them
+    /// outstanding.
+    pub fn new(table: Arc<[Prepared]>, pipeline: u32, limits: Limits) -> Self {
+        Session {
+            table,
+            limits,
+            pipeline,
+            outstanding: VecDeque::new(),
+            started: 0,
+            unwritten: VecDeque::new(),
+            written_bytes: 0,
+            closing: false,
+            state: State::Status,
+            lines: Lines::default(),
+            interim_answers: 0,
+            check: BodyCheck::default(),
+        }
+    }
+
+    fn handle_status_line(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        let Some(&current) = self.outstanding.front().filter(|_| self.started > 0) else {
+            return Err(Error::AnswerWithoutRequest);
+        };
+        let limit = self.limits.line_bytes.min(self.limits.header_block_bytes);
+        let line = match self.lines.take(input, limit) {
+            Taken::Line(line) => line,
+            cut => {
+                let too_long = cut == Taken::TooLong;
+                // Something that does not speak HTTP may never send a line end.
+                return if !head::may_be_status_line(self.lines.partial()) {
+                    Err(Error::StatusLine)
+                } else if too_long {
+                    Err(self.line_too_long(self.limits.header_block_bytes))
+                } else {
+                    Ok(None)
+                };
+            }
+        };
+        let head = Head::from_status_line(without_end(line))?;
+        self.state = State::Fields { head, block_bytes: line.len() };
+        if head.is_interim() {
+            self.interim_answers += 1;
+            if self.interim_answers > self.limits.interim_answers {
+                return Err(Error::TooManyInterimAnswers);
+            }
+            return Ok(None);
+        }
+        if head.status == 101 && !self.table[current.request as usize].upgrades {
+            return Err(Error::UnaskedUpgrade);
+        }
+        Ok(Some(Event::FirstByte(current.id)))
+    }
+
+    fn handle_fields(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        let State::Fields { head, block_bytes } = &mut self.state else {
+            return Ok(None);
+        };
+        loop {
+            let left = self.limits.header_block_bytes.saturating_sub(*block_bytes);
+            match self.lines.take(input, left.min(self.limits.line_bytes)) {
+                Taken::Line(line) => {
+                    *block_bytes += line.len();
+                    match without_end(line) {
+                        [] => break,
+                        field => head.handle_field(field)?,
+                    }
+                }
+                Taken::Partial => return Ok(None),
+                Taken::TooLong => return Err(self.line_too_long(left)),
+            }
+            if input.is_empty() {
+                return Ok(None);
+            }
+        }
+        let head = *head;
+        self.handle_head(&head)
+    }
+
+    /// Takes a complete head, wherever it comes from.
+    #[inline]
+    fn handle_head(&mut self, head: &Head) -> Result<Option<Event>, Error> {
+        if head.is_interim() {
+            self.state = State::Status;
+            return Ok(None);
+        }
+        let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
+        let framing = head.framing(&self.table[current.request as usize])?;
+        self.closing |= framing.last;
+        self.state = State::Body { status: head.status, body: framing.body, last: framing.last };
+        if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
+    }
+
+    fn handle_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        let State::Body { body, .. } = &mut self.state else {
+            return Ok(None);
+        };
+        let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
+        let expect = &self.table[current.request as usize].expect.body;
+        let check = &mut self.check;
+        let complete = body.handle_input(input, &mut self.lines, &self.limits, |content| {
+            check.handle(expect, content);
+        })?;
+        if complete { Ok(self.finish()) } else { Ok(None) }
+    }
+
+    /// The answer whose body is being read is complete.
+    fn finish(&mut self) -> Option<Event> {
+        let State::Body { status, last, .. } = self.state else {
+            return None;
+        };
+        let check = std::mem::take(&mut self.check);
+        let current = self.pop_outstanding()?;
+        self.lines.release();
+        self.interim_answers = 0;
+        self.state = if last { State::Ended } else { State::Status };
+        Some(Event::Done(Answer {
+            id: current.id,
+            status,
+            body_bytes: check.length(),
+            expected: check.finish(&self.table[current.request as usize].expect, status),
+            last,
+        }))
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Event {
+        let id = match error {
+            Error::AnswerWithoutRequest => None,
+            _ => self.pop_outstanding().map(|current| current.id),
+        };
+        self.state = State::Dead;
+        self.lines.release();
+        Event::Failed { id, failure: Failure::Malformed(error) }
+    }
+
+    fn pop_outstanding(&mut self) -> Option<InFlight> {
+        self.started = self.started.saturating_sub(1);
+        self.outstanding.pop_front()
+    }
+
+    /// Which limit a header line ran into, when `left` bytes of the block's limit were left.
+    fn line_too_long(&self, left: usize) -> Error {
+        if left < self.limits.line_bytes { Error::HeaderBlockTooLarge } else { Error::LineTooLong }
+    }
+}
+
+impl crate::session::Session for Session {
+    fn free_slots(&self) -> u32 {
+        if self.closing || matches!(self.state, State::Ended | State::Dead) {
+            0
+        } else {
+            self.pipeline.saturating_sub(self.outstanding())
+        }
+    }
+
+    fn outstanding(&self) -> u32 {
+        // No more than `pipeline` were handed in.
+        self.outstanding.len() as u32
+    }
+
+    fn handle_request(&mut self, id: RequestId, request: u32) {
+        debug_assert!(self.free_slots() > 0, "no request may be handed in now");
+        let request = InFlight { id, request };
+        self.closing |= self.table[request.request as usize].closes;
+        self.outstanding.push_back(request);
+        self.unwritten.push_back(request);
+    }
+
+    fn poll_transmit<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let writable = match self.state {
+            State::Ended | State::Dead => 0,
+            // The answer being read is the last: only what is half written is of use.
+            State::Body { last: true, .. } => usize::from(self.written_bytes > 0),
+            _ => self.unwritten.len(),
+        };
+        let mut skip = self.written_bytes;
+        let mut used = 0;
+        for one in self.unwritten.iter().take(writable) {
+            let request = &self.table[one.request as usize];
+            for part in [&request.head[..], &request.body[..]] {
+                let skipped = skip.min(part.len());
+                skip -= skipped;
+                if skipped == part.len() {
+                    continue;
+                }
+                let Some(slice) = slices.get_mut(used) else {
+                    return used;
+                };
+                *slice = IoSlice::new(&part[skipped..]);
+                used += 1;
+            }
+        }
+        used
+    }
+
+    fn handle_transmitted(&mut self, mut bytes: usize, started: &mut dyn FnMut(RequestId)) {
+        while bytes > 0
+            && let Some(&first) = self.unwritten.front()
+        {
+            if self.written_bytes == 0 {
+                self.started += 1;
+                started(first.id);
+            }
+            let left = self.table[first.request as usize].length() - self.written_bytes;
+            if bytes < left {
+                self.written_bytes += bytes;
+                return;
+            }
+            bytes -= left;
+            self.written_bytes = 0;
+            self.unwritten.pop_front();
+        }
+    }
+
+    #[inline]
+    fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
+        while !input.is_empty() {
+            let step = match self.state {
+                State::Status => self.handle_status_line(input),
+                State::Fields { .. } => self.handle_fields(input),
+                State::Body { .. } => self.handle_body(input),
+                State::Ended | State::Dead => {
+                    *input = &[];
+                    Ok(None)
+                }
+            };
+            match step {
+                Ok(None) => {}
+                Ok(event) => return event,
+                Err(error) => return Some(self.fail(error)),
+            }
+        }
+        None
+    }
+
+    fn handle_end(&mut self) -> Option<Event> {
+        let failure = match self.state {
+            State::Dead => return None,
+            State::Body { body: Body::UntilEnd, .. } => return self.finish(),
+            State::Fields { .. } | State::Body { .. } => Failure::Truncated,
+            State::Status if !self.lines.partial().is_empty() => Failure::Truncated,
+            State::Status | State::Ended => Failure::Closed,
+        };
+        self.state = State::Ended;
+        self.lines.release();
+        let id = self.pop_outstanding()?.id;
+        Some(Event::Failed { id: Some(id), failure })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_plan::{BodyExpect, Expect, Request, StatusSet};
+
+    use super::*;
+    use crate::h1::lines::KEPT_BYTES;
+    use crate::h1::prepare;
+    use crate::session::Session as _;
+
+    #[test]
+    fn an_idle_connection_holds_next_to_nothing() {
+        let request = Request {
+            name: "hello".to_owned(),
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            headers: Vec::new(),
+            body: Arc::new([]),
+            expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+            weight: 1,
+        };
+        let table = [prepare(&request, "example")].into();
+        let mut session = Session::new(table, 1, Limits::default());
+        session.handle_request(0, 0);
+        session.handle_transmitted(session.table[0].length(), &mut |_| {});
+        let long = "x".repeat(10_000);
+        let answer = format!("HTTP/1.1 200 OK\r\nA: {long}\r\nContent-Length: 0\r\n\r\n");
+        for byte in answer.as_bytes().chunks(1) {
+            session.handle_input(&mut &byte[..]);
+        }
+        assert_eq!(session.outstanding(), 0);
+        assert!(session.lines.capacity() <= KEPT_BYTES);
+        assert!(session.outstanding.capacity() + session.unwritten.capacity() <= 8);
+        assert!(size_of::<Session>() <= 320, "{} bytes", size_of::<Session>());
+    }
+}

@@ -1,0 +1,8 @@
+//! The HTTP/1.1 session against the RFCs, against itself and against other parsers.
+
+mod clauses;
+mod generate;
+mod oracles;
+mod properties;
+mod support;
+mod transmit;

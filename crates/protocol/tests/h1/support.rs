@@ -1,0 +1,118 @@
+//! Drives sessions: requests in, pieces of input in, all events out.
+
+use std::sync::Arc;
+
+use candor_plan::{BodyExpect, Expect, Request, StatusSet};
+use candor_protocol::h1::{Error, Limits, Prepared, Session, prepare};
+use candor_protocol::{Answer, Event, Failure, Session as _};
+
+/// A request of the plan, which expects any answer.
+pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
+    Request {
+        name: method.to_owned(),
+        method: method.to_owned(),
+        path: "/".to_owned(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
+        body: body.into(),
+        expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
+        weight: 1,
+    }
+}
+
+pub(crate) fn prepared(method: &str, headers: &[(&str, &str)]) -> Prepared {
+    prepare(&plan_request(method, headers, b""), "example")
+}
+
+/// A GET whose answer must have this body.
+pub(crate) fn get_expecting(body: &[u8]) -> Prepared {
+    let mut request = plan_request("GET", &[], b"");
+    request.expect.body = BodyExpect::Exact(body.into());
+    prepare(&request, "example")
+}
+
+/// A session with each of `requests` handed in (ids from 0) and written.
+pub(crate) fn started(requests: &[Prepared], limits: Limits) -> Session {
+    let table: Arc<[Prepared]> = requests.into();
+    let bytes = table.iter().map(|request| request.head.len() + request.body.len()).sum();
+    let mut session = Session::new(table, requests.len() as u32, limits);
+    for index in 0..requests.len() as u32 {
+        session.handle_request(index, index);
+    }
+    session.handle_transmitted(bytes, &mut |_| {});
+    session
+}
+
+/// All events of one piece of input.
+pub(crate) fn feed(session: &mut Session, mut input: &[u8]) -> Vec<Event> {
+    let mut events = Vec::new();
+    while let Some(event) = session.handle_input(&mut input) {
+        events.push(event);
+    }
+    assert!(input.is_empty(), "a session without events must have consumed its input");
+    events
+}
+
+/// All events of the end of the connection.
+pub(crate) fn end(session: &mut Session) -> Vec<Event> {
+    std::iter::from_fn(|| session.handle_end()).collect()
+}
+
+/// All events of `pieces` and, after them, of the end of the connection.
+pub(crate) fn run<'a>(
+    requests: &[Prepared],
+    limits: Limits,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<Event> {
+    let mut session = started(requests, limits);
+    let mut events = Vec::new();
+    for piece in pieces {
+        events.extend(feed(&mut session, piece));
+    }
+    events.extend(end(&mut session));
+    events
+}
+
+/// The events of an answer to one request, whole, without the end of the connection.
+pub(crate) fn answer_to(request: &Prepared, input: &[u8]) -> Vec<Event> {
+    feed(&mut started(std::slice::from_ref(request), Limits::default()), input)
+}
+
+/// The events of an answer to a GET.
+pub(crate) fn answer(input: &str) -> Vec<Event> {
+    answer_to(&prepared("GET", &[]), input.as_bytes())
+}
+
+/// What `input`, as the answer to a GET, is refused for.
+pub(crate) fn refused(input: &[u8]) -> Error {
+    let events = answer_to(&prepared("GET", &[]), input);
+    match events.last() {
+        Some(Event::Failed { id: Some(0), failure: Failure::Malformed(error) }) => *error,
+        _ => panic!("{:?} was not refused: {events:?}", String::from_utf8_lossy(input)),
+    }
+}
+
+/// First byte and completion of a right answer to request 0.
+pub(crate) fn complete(status: u16, body_bytes: u64, last: bool) -> Vec<Event> {
+    answered(0, status, body_bytes, last).into()
+}
+
+/// First byte and completion of a right answer.
+pub(crate) fn answered(id: u32, status: u16, body_bytes: u64, last: bool) -> [Event; 2] {
+    let expected = Ok(());
+    [Event::FirstByte(id), Event::Done(Answer { id, status, body_bytes, expected, last })]
+}
+
+pub(crate) fn closed(id: u32) -> Event {
+    Event::Failed { id: Some(id), failure: Failure::Closed }
+}
+
+pub(crate) fn truncated(id: u32) -> Event {
+    Event::Failed { id: Some(id), failure: Failure::Truncated }
+}
+
+pub(crate) fn unasked() -> Event {
+    Event::Failed { id: None, failure: Failure::Malformed(Error::AnswerWithoutRequest) }
+}
