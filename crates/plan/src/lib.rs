@@ -6,5 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod model;
+mod suggest;
+pub mod units;
 
 pub use model::*;
