@@ -5,8 +5,10 @@
 //! whoever calls it hands in the bytes of files by way of [`options::ReadFile`].
 #![forbid(unsafe_code)]
 
+pub mod load;
 pub mod model;
 mod suggest;
 pub mod units;
+pub mod url;
 
 pub use model::*;

@@ -86,7 +86,7 @@ impl Quantity {
             Quantity::Duration => "whole nanoseconds",
             Quantity::Count => "a whole number",
             Quantity::Size => "whole bytes",
-            Quantity::Rate => "at most one event in 30 years, and so many decimals",
+            Quantity::Rate => "an exact fraction over at most 30 years",
         }
     }
 }
