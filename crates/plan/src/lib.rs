@@ -3,8 +3,25 @@
 //! Command-line flags, URLs and TOML files come in; one validated, immutable [`Plan`] goes out,
 //! and nothing downstream checks it again. This crate reads no file, no clock and no environment:
 //! whoever calls it hands in the bytes of files by way of [`options::ReadFile`].
+//!
+//! Flags and TOML become [`options::Options`], [`options::Options::build`] turns those into the
+//! plan, and [`describe`](describe::describe) and [`redact`] say what may be shown of it.
 #![forbid(unsafe_code)]
 
+pub mod build;
+pub mod describe;
+pub mod error;
+pub mod load;
 pub mod model;
+pub mod options;
+pub mod plan_file;
+pub mod redact;
+mod suggest;
+pub mod units;
+pub mod url;
+pub mod values;
 
+pub use build::Outputs;
+pub use error::PlanError;
 pub use model::*;
+pub use options::{Options, ReadFile, looks_like_plan};

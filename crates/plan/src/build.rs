@@ -1,0 +1,188 @@
+//! From options to the plan: defaults are filled in, and what contradicts itself is refused.
+//!
+//! Every value was checked alone by its type; here they meet. Files are read by the caller's
+//! [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
+
+mod load;
+mod requests;
+mod target;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::PlanError;
+use crate::model::{Connections, NS_PER_S, Plan, Recording, Stop, Threads, Timeouts};
+use crate::options::{Options, ReadFile};
+use crate::values::{Nanos, SmallCount};
+
+/// Connections, if nothing is said.
+pub const DEFAULT_CONNECTIONS: u32 = 10;
+/// The measured window of a run that would not end otherwise.
+pub const DEFAULT_DURATION_NS: u64 = 10 * NS_PER_S;
+/// The seed, if nothing is said: fixed, so that a run can be repeated without noting it.
+pub const DEFAULT_SEED: u64 = 1;
+const DEFAULT_DRAIN_NS: u64 = 5 * NS_PER_S;
+const DEFAULT_GIVE_UP_NS: u64 = 10 * NS_PER_S;
+const DEFAULT_TIMEOUT_NS: u64 = 30 * NS_PER_S;
+const DEFAULT_CONNECT_TIMEOUT_NS: u64 = 10 * NS_PER_S;
+const DEFAULT_DIGITS: u8 = 3;
+const DEFAULT_INTERVAL_NS: u64 = NS_PER_S;
+
+/// What a run leaves behind, beside the plan: where results go and what they must meet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outputs {
+    /// File for the result document.
+    pub json: Option<PathBuf>,
+    /// File for the intervals.
+    pub csv: Option<PathBuf>,
+    /// File for the percentiles.
+    pub hgrm: Option<PathBuf>,
+    /// File for the HdrHistogram log.
+    pub hlog: Option<PathBuf>,
+    /// Print no report and no progress.
+    pub quiet: bool,
+    /// Objectives as text, such as `p99 < 5ms`.
+    pub expect: Vec<String>,
+    /// Exit with an error if the result is not trustworthy.
+    pub strict: bool,
+}
+
+impl Options {
+    /// Makes the plan, or says what stands in the way.
+    pub fn build(self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
+        let mut files = Files { files, known: HashMap::new() };
+        let (target, url) = target::target(&self)?;
+        let requests = requests::requests(&self, &url, &mut files)?;
+        let load = load::load(&self, &mut files)?;
+        let connections = self.connections()?;
+        let plan = Plan {
+            target,
+            requests,
+            stop: self.stop(load.shape_ns),
+            load: load.load,
+            threads: self.threads(connections.count)?,
+            connections,
+            timeouts: Timeouts {
+                connect_ns: self
+                    .connect_timeout
+                    .map_or(DEFAULT_CONNECT_TIMEOUT_NS, |one| one.get()),
+                request_ns: self.timeout.map_or(DEFAULT_TIMEOUT_NS, |one| one.get()),
+                idle_ns: self.idle_timeout.map(|one| one.get()),
+            },
+            recording: Recording {
+                digits: self.digits.map_or(DEFAULT_DIGITS, |one| one.get()),
+                interval_ns: self.interval.map_or(DEFAULT_INTERVAL_NS, |one| one.get()),
+                warm_up_ns: self.warm_up_ns(),
+            },
+            seed: self.seed.unwrap_or(DEFAULT_SEED),
+        };
+        Ok((plan, self.outputs()))
+    }
+
+    /// The duration is the shorter one of what was asked and what the shape has; without any
+    /// end, the default.
+    fn stop(&self, shape_ns: Option<u64>) -> Stop {
+        let asked_ns = self.duration.map(|one| one.get());
+        let count = self.requests.map(|one| one.get());
+        let duration_ns = asked_ns.into_iter().chain(shape_ns).min();
+        Stop {
+            duration_ns: match (duration_ns, count) {
+                (None, None) => Some(DEFAULT_DURATION_NS),
+                (duration_ns, _) => duration_ns,
+            },
+            count,
+            drain_ns: self.drain.map_or(DEFAULT_DRAIN_NS, |Nanos(ns)| ns),
+            give_up_ns: self.give_up.map_or(DEFAULT_GIVE_UP_NS, |one| one.get()),
+        }
+    }
+
+    fn connections(&self) -> Result<Connections, PlanError> {
+        let count = self.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get);
+        let max = self.max_connections.map_or(count, SmallCount::get);
+        if max < count {
+            return Err(PlanError::Value {
+                option: "--max-connections",
+                problem: format!(
+                    "{max} is below the {count} connections that are open from the beginning; raise it, or lower --connections"
+                ),
+            });
+        }
+        let pipeline = self.pipeline.map_or(1, SmallCount::get);
+        let mut per_connection = self.requests_per_connection.map(|one| one.get());
+        if self.no_keepalive {
+            let why = "a connection then carries one request; leave one of them out";
+            if per_connection.is_some_and(|count| count > 1) {
+                return Err(conflict("--requests-per-connection", "--no-keepalive", why));
+            }
+            if pipeline > 1 {
+                return Err(conflict("--pipeline", "--no-keepalive", why));
+            }
+            per_connection = Some(1);
+        }
+        Ok(Connections {
+            count,
+            max,
+            pipeline,
+            requests_per_connection: per_connection,
+            nodelay: !self.no_nodelay,
+            sources: self.source.clone().map_or(Vec::new(), |sources| sources.into_vec()),
+        })
+    }
+
+    /// As in wrk, a thread without a connection is refused.
+    fn threads(&self, connections: u32) -> Result<Threads, PlanError> {
+        let count = self.threads.map(SmallCount::get);
+        match count.filter(|count| *count > connections) {
+            Some(count) => Err(PlanError::Value {
+                option: "--threads",
+                problem: format!(
+                    "{count} threads cannot share {connections} connections; raise --connections, or lower --threads"
+                ),
+            }),
+            None => Ok(Threads { count, pin: !self.no_pin }),
+        }
+    }
+
+    fn warm_up_ns(&self) -> u64 {
+        self.warm_up.map_or(0, |Nanos(ns)| ns)
+    }
+
+    fn outputs(self) -> Outputs {
+        Outputs {
+            json: self.json,
+            csv: self.csv,
+            hgrm: self.hgrm,
+            hlog: self.hlog,
+            quiet: self.quiet,
+            expect: self.expect,
+            strict: self.strict,
+        }
+    }
+}
+
+fn conflict(one: &'static str, other: &'static str, why: &'static str) -> PlanError {
+    PlanError::Conflict { one, other, why }
+}
+
+/// The caller's files, each read once: the standard input cannot be read twice.
+struct Files<'a> {
+    files: &'a dyn ReadFile,
+    known: HashMap<PathBuf, Arc<[u8]>>,
+}
+
+impl Files<'_> {
+    fn read(&mut self, option: &'static str, file: &Path) -> Result<Arc<[u8]>, PlanError> {
+        if let Some(bytes) = self.known.get(file) {
+            return Ok(bytes.clone());
+        }
+        let bytes: Arc<[u8]> = match self.files.read(file) {
+            Ok(bytes) => bytes.into(),
+            Err(error) => {
+                return Err(PlanError::Read { option, file: file.display().to_string(), error });
+            }
+        };
+        self.known.insert(file.to_owned(), bytes.clone());
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,89 @@
+//! The target of a plan: the URL, and where connections really go.
+
+use std::net::IpAddr;
+
+use super::conflict;
+use crate::error::PlanError;
+use crate::model::{Endpoint, Target};
+use crate::options::Options;
+use crate::redact;
+use crate::units::fmt_count;
+use crate::url::HttpUrl;
+
+pub(super) fn target(options: &Options) -> Result<(Target, HttpUrl), PlanError> {
+    let text = options.url.as_deref().ok_or(PlanError::NoUrl)?;
+    let url =
+        HttpUrl::parse(text).map_err(|error| PlanError::Url { url: redact::url(text), error })?;
+    let endpoint = endpoint(options, &url)?;
+    let resolved = resolved(options, &endpoint)?;
+    check_sources(options, &endpoint, &resolved)?;
+    let target = Target { url: url.shown(), authority: url.authority.clone(), endpoint, resolved };
+    Ok((target, url))
+}
+
+fn endpoint(options: &Options, url: &HttpUrl) -> Result<Endpoint, PlanError> {
+    let Some(path) = &options.unix_socket else {
+        let (host, port) = match &options.connect_to {
+            Some(other) => (other.host.clone(), other.port),
+            None => (url.host.clone(), url.port),
+        };
+        return Ok(Endpoint::Tcp { host, port });
+    };
+    let tcp_only = [
+        ("--connect-to", options.connect_to.is_some()),
+        ("--resolve", !options.resolve.is_empty()),
+        ("--source", options.source.is_some()),
+        ("--no-nodelay", options.no_nodelay),
+    ];
+    match tcp_only.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            Err(conflict(option, "--unix-socket", "that is for TCP only; leave one of them out"))
+        }
+        None => Ok(Endpoint::Unix { path: path.clone() }),
+    }
+}
+
+/// The addresses that `--resolve` gives to the endpoint; one that gives none would be a slip.
+fn resolved(options: &Options, endpoint: &Endpoint) -> Result<Vec<IpAddr>, PlanError> {
+    let Endpoint::Tcp { host, port } = endpoint else { return Ok(Vec::new()) };
+    let mut addresses = Vec::new();
+    for one in &options.resolve {
+        if one.from.port != *port || !one.from.host.eq_ignore_ascii_case(host) {
+            return Err(PlanError::Value {
+                option: "--resolve",
+                problem: format!(
+                    "{}:{} is not where connections go, which is {host}:{port}; name that one",
+                    one.from.host, one.from.port
+                ),
+            });
+        }
+        addresses.extend(&one.addresses);
+    }
+    Ok(addresses)
+}
+
+/// A source can only reach an address of its own family, which is known before the run if
+/// addresses are given as such.
+fn check_sources(
+    options: &Options,
+    endpoint: &Endpoint,
+    resolved: &[IpAddr],
+) -> Result<(), PlanError> {
+    let (Some(sources), Endpoint::Tcp { host, .. }) = (&options.source, endpoint) else {
+        return Ok(());
+    };
+    let sources = sources.clone().into_vec();
+    let literal: Vec<IpAddr> = host.parse().into_iter().collect();
+    let goals = if resolved.is_empty() { &literal } else { resolved };
+    let unreachable = |goal: &&IpAddr| sources.iter().all(|one| one.is_ipv4() != goal.is_ipv4());
+    match goals.iter().find(unreachable) {
+        Some(goal) => Err(PlanError::Value {
+            option: "--source",
+            problem: format!(
+                "none of {} addresses can reach {goal}; give one of the same family, IPv4 or IPv6",
+                fmt_count(sources.len() as u64)
+            ),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,71 @@
+//! Why no plan could be made: what, where and the remedy, one sentence each.
+
+use crate::load::ReplayError;
+use crate::url::UrlError;
+
+/// Why no plan could be made of the options.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// Something in a plan file, at a line and column that count from 1.
+    #[error("{file}:{line}:{column}: {message}")]
+    PlanFile {
+        /// The file.
+        file: String,
+        /// Its line.
+        line: usize,
+        /// The character in the line.
+        column: usize,
+        /// What is wrong, and the remedy.
+        message: String,
+    },
+    /// Neither a flag nor the plan says where to.
+    #[error("no URL is given; write http://HOST[:PORT]/PATH, or `url = \"…\"` in the plan")]
+    NoUrl,
+    /// The URL cannot be used.
+    #[error("URL {url:?}: {error}")]
+    Url {
+        /// The URL, user information hidden.
+        url: String,
+        /// What is wrong with it.
+        error: UrlError,
+    },
+    /// A file cannot be read.
+    #[error("{option}: cannot read {file}: {error}; check its name and permissions")]
+    Read {
+        /// The option that names it.
+        option: &'static str,
+        /// The file.
+        file: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// A file of due offsets is wrong.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// Two options that exclude each other.
+    #[error("{one} cannot be used with {other}: {why}")]
+    Conflict {
+        /// An option.
+        one: &'static str,
+        /// The other one, or a situation.
+        other: &'static str,
+        /// Why, and the remedy.
+        why: &'static str,
+    },
+    /// Two numbers that do not fit together.
+    #[error("{option}: {problem}")]
+    Value {
+        /// The option.
+        option: &'static str,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
+    /// A request cannot be sent as it is.
+    #[error("request {name:?}: {problem}")]
+    Request {
+        /// Its name in reports.
+        name: String,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
+}

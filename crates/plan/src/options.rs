@@ -1,0 +1,437 @@
+//! The options of a run: every flag with its help, and the same names in a TOML plan.
+//!
+//! Values come from the command line (clap) or from a plan's text (serde) and are checked one by
+//! one by their types; [`Options::or`] lays one over the other and [`Options::build`] makes the
+//! plan. This module reads no file: whoever calls hands one over by way of [`ReadFile`].
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::error::PlanError;
+use crate::load::{Part, Shape};
+use crate::model::{Arrivals, Order, Rate, StatusSet};
+use crate::plan_file;
+use crate::values::{
+    Count, Digits, Header, HostPort, Method, Nanos, PositiveNanos, RequestPath, Resolve, Size,
+    SmallCount, Sources, checked_url, headers, one_or_many,
+};
+
+/// Examples for the long help of commands that take [`Options`].
+pub const EXAMPLES: &str = "\
+Examples:
+  candor -c 50 -d 30s http://localhost:8080/
+      Closed loop: 50 connections, each sends its next request when the last is answered.
+  candor -R 20k -d 30s http://localhost:8080/
+      Open load: 20,000 requests a second are due, whatever the server does.
+  candor --load 'ramp 1k..20k over 30s; hold 20k for 1m' http://localhost:8080/
+      A shape: a climb, then a plateau. The run ends with the shape.
+  candor -R 500 -X POST -H 'Content-Type: application/json' --body-file order.json URL
+      A request of your own. Path and query are sent as given.
+  candor -R 5k --expect 'p99 < 5ms' --expect 'error-rate < 0.1%' URL
+      For CI: exit code 3 if an objective is missed.
+  candor run plan.toml
+      A plan: every long flag can stand in it, and [[request]] tables besides.
+
+Durations take ns us ms s m h d (a bare number is seconds), counts take k M G, rates take /s /m /h.";
+
+/// Where the bytes of files come from. `-` is the standard input.
+pub trait ReadFile {
+    /// All bytes of the file at `path`.
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>>;
+}
+
+/// Whether an argument in the place of a URL names a plan: it ends in `.toml` and has no scheme.
+pub fn looks_like_plan(argument: &str) -> bool {
+    !argument.contains("://")
+        && argument.len() > 5
+        && argument.to_ascii_lowercase().ends_with(".toml")
+}
+
+// Help comes from the comments of the fields: the first paragraph is the short help (`-h`), all
+// of it the long one (`--help`). `about = None` keeps the struct's own comment from becoming a
+// command's description.
+
+/// What a user asked for, from flags, a plan, or both.
+#[derive(Debug, Clone, Default, PartialEq, Args, Deserialize)]
+#[command(about = None, long_about = None)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Options {
+    /// Where to send requests: http://HOST[:PORT]/PATH?QUERY
+    ///
+    /// Path and query are sent as given. IPv6 addresses stand in brackets. User information
+    /// becomes an Authorization header. A name that ends in .toml is a plan.
+    #[arg(value_name = "URL")]
+    #[serde(deserialize_with = "checked_url")]
+    pub url: Option<String>,
+
+    // ---- Load ----
+    /// Connections that are open from the beginning [default: 10]
+    #[arg(short, long, value_name = "N", help_heading = "Load")]
+    pub connections: Option<SmallCount>,
+
+    /// Threads that send [default: half of the cores]
+    ///
+    /// Each has its share of the connections and of the schedule.
+    #[arg(short, long, value_name = "N", help_heading = "Load")]
+    pub threads: Option<SmallCount>,
+
+    /// How long to measure [default: 10s, or as long as the load]
+    ///
+    /// Not counting the warm-up and the drain. With --requests or a --load that ends, whatever
+    /// comes first ends the run.
+    #[arg(short, long, value_name = "TIME", help_heading = "Load", allow_negative_numbers = true)]
+    pub duration: Option<PositiveNanos>,
+
+    /// How many requests to measure
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        help_heading = "Load",
+        allow_negative_numbers = true
+    )]
+    pub requests: Option<Count>,
+
+    /// Open load: requests that are due per time, such as 20k, 30/m or 0.01/s
+    ///
+    /// Latency counts from when a request was due, so a stall of the server shows in full.
+    /// Without --rate and --load the loop is closed: a connection sends its next request when
+    /// the last one is answered.
+    #[arg(
+        short = 'R',
+        long,
+        value_name = "RATE",
+        help_heading = "Load",
+        allow_negative_numbers = true
+    )]
+    pub rate: Option<Rate>,
+
+    /// Open load: how due times are drawn from the rate [default: constant]
+    #[arg(long, value_name = "PROCESS", help_heading = "Load")]
+    pub arrivals: Option<Arrivals>,
+
+    /// Open load: a shape, such as 'ramp 1k..20k over 30s; hold 20k for 1m'
+    ///
+    /// Parts are joined by `;`, and only the last may have no end:
+    ///   hold 20k [for 1m]
+    ///   ramp 1k..20k over 30s
+    ///   step 1k..10k by 1k every 5s
+    ///   burst 500 every 1s [for 30s]
+    ///   replay FILE      (one due offset a line, in seconds or with a unit)
+    #[arg(long, value_name = "SHAPE", help_heading = "Load", verbatim_doc_comment)]
+    pub load: Option<Shape>,
+
+    /// Seed of everything random [default: 1]
+    ///
+    /// The same plan and seed give the same schedule, for any number of threads.
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub seed: Option<u64>,
+
+    /// Closed loop: pause between an answer and the next request [default: 0]
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub think_time: Option<Nanos>,
+
+    /// Open load: drop requests that are due for longer than this, and count them
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub shed_after: Option<PositiveNanos>,
+
+    /// Open load: open up to so many connections while requests wait [default: --connections]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub max_connections: Option<SmallCount>,
+
+    /// Send for so long before measuring; counted apart [default: 0]
+    ///
+    /// In an open load, at the rate with which the load begins.
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub warm_up: Option<Nanos>,
+
+    /// How long to wait, after the end, for requests in flight [default: 5s]
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub drain: Option<Nanos>,
+
+    /// With --requests and no duration: give up if no connection can be had for so long
+    /// [default: 10s]
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub give_up: Option<PositiveNanos>,
+
+    // ---- Requests ----
+    /// Method, sent as given [default: GET]
+    #[arg(short = 'X', long, value_name = "METHOD", help_heading = "Requests")]
+    pub method: Option<Method>,
+
+    /// Header to send, as 'Name: value'; may be repeated
+    ///
+    /// A Host header replaces the one made from the URL.
+    #[arg(short = 'H', long, value_name = "HEADER", help_heading = "Requests")]
+    #[serde(deserialize_with = "headers")]
+    pub header: Vec<Header>,
+
+    /// Body to send
+    #[arg(short, long, value_name = "TEXT", help_heading = "Requests", allow_hyphen_values = true)]
+    pub body: Option<String>,
+
+    /// File with the body to send; - is the standard input
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub body_file: Option<PathBuf>,
+
+    /// Requests in flight on one connection at the same time [default: 1]
+    #[arg(short, long, value_name = "N", help_heading = "Requests")]
+    pub pipeline: Option<SmallCount>,
+
+    /// Close a connection after so many requests
+    #[arg(long, value_name = "N", help_heading = "Requests")]
+    pub requests_per_connection: Option<Count>,
+
+    /// A new connection for each request, with `Connection: close`
+    #[arg(long, help_heading = "Requests")]
+    pub no_keepalive: bool,
+
+    /// How the next of several [[request]] tables of a plan is chosen
+    ///
+    /// [default: rotation, or weighted if any of them has a weight]
+    #[arg(long, value_name = "ORDER", help_heading = "Requests")]
+    pub order: Option<Order>,
+
+    /// The `[[request]]` tables of a plan.
+    #[arg(skip)]
+    pub request: Vec<RequestOptions>,
+
+    // ---- Expected answers ----
+    /// Statuses that are right, such as 200, 2xx or 200-299,304 [default: below 400]
+    #[arg(long, value_name = "STATUS", help_heading = "Expected answers")]
+    pub expect_status: Option<StatusSet>,
+
+    /// Length that every body must have
+    #[arg(long, value_name = "SIZE", help_heading = "Expected answers")]
+    pub expect_body_bytes: Option<Size>,
+
+    /// File that every body must equal
+    #[arg(long, value_name = "FILE", help_heading = "Expected answers")]
+    pub expect_body: Option<PathBuf>,
+
+    // ---- Where ----
+    /// Connect to this host and port instead of the URL's
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Where")]
+    pub connect_to: Option<HostPort>,
+
+    /// Use these addresses for a host and port instead of asking the resolver
+    #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]", help_heading = "Where")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub resolve: Vec<Resolve>,
+
+    /// Connect to a unix socket
+    #[arg(long, value_name = "PATH", help_heading = "Where")]
+    pub unix_socket: Option<PathBuf>,
+
+    /// Leave Nagle's algorithm on, to study it
+    #[arg(long, help_heading = "Where")]
+    pub no_nodelay: bool,
+
+    /// Local addresses to connect from, in turn
+    ///
+    /// Single addresses, ranges and networks, joined by commas, such as
+    /// 127.0.0.2-127.0.0.9,10.0.0.0/24. One address has about 28,000 ports for one target.
+    #[arg(long, value_name = "ADDR[,ADDR-ADDR]", help_heading = "Where")]
+    pub source: Option<Sources>,
+
+    /// Do not pin threads to cores
+    #[arg(long, help_heading = "Where")]
+    pub no_pin: bool,
+
+    // ---- Time-outs ----
+    /// For an answer, from sending its request to its last byte [default: 30s]
+    ///
+    /// Ends the connection; the request is counted as a time-out.
+    #[arg(long, value_name = "TIME", help_heading = "Time-outs")]
+    pub timeout: Option<PositiveNanos>,
+
+    /// For a connection to be established [default: 10s]
+    #[arg(long, value_name = "TIME", help_heading = "Time-outs")]
+    pub connect_timeout: Option<PositiveNanos>,
+
+    /// For the next byte of an answer [default: only --timeout counts]
+    #[arg(long, value_name = "TIME", help_heading = "Time-outs")]
+    pub idle_timeout: Option<PositiveNanos>,
+
+    // ---- Recording ----
+    /// Significant digits of the histograms, 1 to 5 [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Recording")]
+    pub digits: Option<Digits>,
+
+    /// Length of the intervals of which a series is kept [default: 1s]
+    #[arg(long, value_name = "TIME", help_heading = "Recording")]
+    pub interval: Option<PositiveNanos>,
+
+    // ---- Output ----
+    /// Write the result document
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+
+    /// Write the intervals
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv: Option<PathBuf>,
+
+    /// Write the percentiles, as HdrHistogram's plotter takes them
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub hgrm: Option<PathBuf>,
+
+    /// Write the intervals' histograms, as an HdrHistogram log
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub hlog: Option<PathBuf>,
+
+    /// Print no report and no progress
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+
+    /// Objective to meet, or exit with 3, such as 'p99 < 5ms'; may be repeated
+    ///
+    /// Also 'error-rate < 0.1%', 'rate >= 99%' and the like.
+    #[arg(long, value_name = "OBJECTIVE", help_heading = "Output")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub expect: Vec<String>,
+
+    /// Exit with 4 if the result is not trustworthy
+    #[arg(long, help_heading = "Output")]
+    pub strict: bool,
+}
+
+/// One `[[request]]` table of a plan. What it leaves out, it takes from the top level.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RequestOptions {
+    /// Name in reports.
+    pub name: Option<String>,
+    /// As `--method`.
+    pub method: Option<Method>,
+    /// Path and query; by default the URL's.
+    pub path: Option<RequestPath>,
+    /// As `--header`; replaces headers of the same name from the top level.
+    #[serde(deserialize_with = "headers")]
+    pub header: Vec<Header>,
+    /// As `--body`.
+    pub body: Option<String>,
+    /// As `--body-file`.
+    pub body_file: Option<PathBuf>,
+    /// Share under `--order weighted`.
+    pub weight: Option<SmallCount>,
+    /// As `--expect-status`.
+    pub expect_status: Option<StatusSet>,
+    /// As `--expect-body-bytes`.
+    pub expect_body_bytes: Option<Size>,
+    /// As `--expect-body`.
+    pub expect_body: Option<PathBuf>,
+}
+
+impl Options {
+    /// The options in the plan `text`, which stands in the file `name`.
+    ///
+    /// Files that the plan reads (bodies, due offsets) are found from the plan's own directory;
+    /// files that a run writes, from where the command runs.
+    pub fn from_toml(name: &str, text: &str) -> Result<Options, PlanError> {
+        let mut options = plan_file::parse(name, text)?;
+        let directory = Path::new(name).parent().unwrap_or(Path::new(""));
+        options.find_files_from(directory);
+        Ok(options)
+    }
+
+    fn find_files_from(&mut self, directory: &Path) {
+        let find = |file: &mut PathBuf| {
+            if file.as_os_str() != "-" {
+                *file = directory.join(&*file);
+            }
+        };
+        let requests = self.request.iter_mut();
+        requests
+            .flat_map(|one| [&mut one.body_file, &mut one.expect_body])
+            .chain([&mut self.body_file, &mut self.expect_body])
+            .flatten()
+            .for_each(find);
+        for part in self.load.iter_mut().flat_map(|shape| &mut shape.parts) {
+            if let Part::Replay(file) = part {
+                find(file);
+            }
+        }
+    }
+
+    /// These options, with those of `plan` where these say nothing.
+    ///
+    /// An option also hides those of the plan that say the same thing in another way: `--rate`
+    /// hides `load`, `--body` hides `body-file`. Headers replace those of the same name; other
+    /// lists replace the whole list.
+    pub fn or(self, mut plan: Options) -> Options {
+        if self.rate.is_some() || self.load.is_some() {
+            (plan.rate, plan.load) = (None, None);
+        }
+        if self.body.is_some() || self.body_file.is_some() {
+            (plan.body, plan.body_file) = (None, None);
+        }
+        if self.expect_body.is_some() || self.expect_body_bytes.is_some() {
+            (plan.expect_body, plan.expect_body_bytes) = (None, None);
+        }
+        if self.connect_to.is_some() || self.unix_socket.is_some() {
+            (plan.connect_to, plan.unix_socket) = (None, None);
+        }
+        Options {
+            url: self.url.or(plan.url),
+            connections: self.connections.or(plan.connections),
+            threads: self.threads.or(plan.threads),
+            duration: self.duration.or(plan.duration),
+            requests: self.requests.or(plan.requests),
+            rate: self.rate.or(plan.rate),
+            arrivals: self.arrivals.or(plan.arrivals),
+            load: self.load.or(plan.load),
+            seed: self.seed.or(plan.seed),
+            think_time: self.think_time.or(plan.think_time),
+            shed_after: self.shed_after.or(plan.shed_after),
+            max_connections: self.max_connections.or(plan.max_connections),
+            warm_up: self.warm_up.or(plan.warm_up),
+            drain: self.drain.or(plan.drain),
+            give_up: self.give_up.or(plan.give_up),
+            method: self.method.or(plan.method),
+            header: headers_over(plan.header, self.header),
+            body: self.body.or(plan.body),
+            body_file: self.body_file.or(plan.body_file),
+            pipeline: self.pipeline.or(plan.pipeline),
+            requests_per_connection: self.requests_per_connection.or(plan.requests_per_connection),
+            no_keepalive: self.no_keepalive || plan.no_keepalive,
+            order: self.order.or(plan.order),
+            request: non_empty(self.request, plan.request),
+            expect_status: self.expect_status.or(plan.expect_status),
+            expect_body_bytes: self.expect_body_bytes.or(plan.expect_body_bytes),
+            expect_body: self.expect_body.or(plan.expect_body),
+            connect_to: self.connect_to.or(plan.connect_to),
+            resolve: non_empty(self.resolve, plan.resolve),
+            unix_socket: self.unix_socket.or(plan.unix_socket),
+            no_nodelay: self.no_nodelay || plan.no_nodelay,
+            source: self.source.or(plan.source),
+            no_pin: self.no_pin || plan.no_pin,
+            timeout: self.timeout.or(plan.timeout),
+            connect_timeout: self.connect_timeout.or(plan.connect_timeout),
+            idle_timeout: self.idle_timeout.or(plan.idle_timeout),
+            digits: self.digits.or(plan.digits),
+            interval: self.interval.or(plan.interval),
+            json: self.json.or(plan.json),
+            csv: self.csv.or(plan.csv),
+            hgrm: self.hgrm.or(plan.hgrm),
+            hlog: self.hlog.or(plan.hlog),
+            quiet: self.quiet || plan.quiet,
+            expect: non_empty(self.expect, plan.expect),
+            strict: self.strict || plan.strict,
+        }
+    }
+}
+
+fn non_empty<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
+    if first.is_empty() { second } else { first }
+}
+
+/// `above` and, before them, those of `below` that have another name.
+pub(crate) fn headers_over(below: Vec<Header>, above: Vec<Header>) -> Vec<Header> {
+    let hidden =
+        |one: &Header| above.iter().any(|other| other.name().eq_ignore_ascii_case(one.name()));
+    let mut all: Vec<Header> = below.into_iter().filter(|one| !hidden(one)).collect();
+    all.extend(above);
+    all
+}

@@ -1,0 +1,155 @@
+//! TOML plans: from text to [`Options`], with errors that point at the line.
+//!
+//! The TOML library says what is wrong and at which byte. This module adds the file, the line
+//! and the key, and the nearest key that exists.
+
+use std::fmt::{self, Display};
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+use toml::de::{DeTable, DeValue};
+
+use crate::error::PlanError;
+use crate::options::{Options, RequestOptions};
+use crate::suggest::did_you_mean;
+
+/// Parses a plan; `name` is its file.
+pub(crate) fn parse(name: &str, text: &str) -> Result<Options, PlanError> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let (line, column) = position(text, at);
+        PlanError::PlanFile { file: name.to_owned(), line, column, message: message(text, &error) }
+    })
+}
+
+/// Keys that a TOML table for `T` may have.
+pub fn keys_of<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
+    match T::deserialize(Keys) {
+        Err(Found(keys)) => keys,
+        Ok(_) => &[],
+    }
+}
+
+fn message(text: &str, error: &toml::de::Error) -> String {
+    let problem = error.message().trim().replace('\n', "; ");
+    let Ok(document) = DeTable::parse(text) else {
+        return format!("not valid TOML: {problem}");
+    };
+    let Some(span) = error.span() else { return problem };
+    let place = place(document.get_ref(), &span, String::new());
+    if let Some(word) = unknown_key(&problem) {
+        let keys = match &place {
+            Some(Place { path, .. }) if path.contains('.') => keys_of::<RequestOptions>(),
+            _ => keys_of::<Options>(),
+        };
+        let hint = did_you_mean(word, keys.iter().copied());
+        let hint = match hint.is_empty() {
+            true => format!("; the keys are {}", keys.join(", ")),
+            false => hint,
+        };
+        return format!("unknown key \"{word}\"{hint}");
+    }
+    match place {
+        Some(Place { path, value: Some(value) }) if value.len() <= 80 && !value.contains('\n') => {
+            format!("{path} = {value}: {problem}")
+        }
+        Some(Place { path, .. }) => format!("{path}: {problem}"),
+        None => problem,
+    }
+}
+
+/// The key in serde's message about an unknown field.
+fn unknown_key(problem: &str) -> Option<&str> {
+    problem.strip_prefix("unknown field `")?.split_once('`').map(|(word, _)| word)
+}
+
+/// A key, and the text of its value if that may be shown.
+struct Place {
+    path: String,
+    value: Option<String>,
+}
+
+/// The deepest key at `span`, as a dotted path; requests are counted from 1.
+fn place(table: &DeTable<'_>, span: &Range<usize>, prefix: String) -> Option<Place> {
+    let within = |outer: Range<usize>| outer.start <= span.start && span.end <= outer.end;
+    table.iter().find_map(|(key, value)| {
+        let path = format!("{prefix}{}", key.get_ref());
+        let deeper = match value.get_ref() {
+            DeValue::Table(inner) => place(inner, span, format!("{path}.")),
+            DeValue::Array(list) => list.iter().enumerate().find_map(|(index, one)| {
+                let inner = one.get_ref().as_table()?;
+                place(inner, span, format!("{path}[{}].", index + 1))
+            }),
+            _ => None,
+        };
+        let here = || {
+            (within(value.span()) || within(key.span()))
+                .then(|| Place { path: path.clone(), value: shown(&path, value.get_ref()) })
+        };
+        deeper.or_else(here)
+    })
+}
+
+/// Scalars as they may be repeated in a message. Headers may be secret.
+fn shown(path: &str, value: &DeValue<'_>) -> Option<String> {
+    let secret = path.contains("header") || path == "url";
+    match value {
+        _ if secret => None,
+        DeValue::String(text) => Some(format!("\"{text}\"")),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.to_string()),
+        DeValue::Boolean(is) => Some(is.to_string()),
+        _ => None,
+    }
+}
+
+/// Line and column of the byte `at`, both from 1, columns in characters.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// A deserializer that only wants to know which fields a struct asks for, so that the list of
+/// keys stands nowhere but in the struct.
+struct Keys;
+
+#[derive(Debug)]
+struct Found(&'static [&'static str]);
+
+impl Display for Found {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{:?}", self.0)
+    }
+}
+
+impl std::error::Error for Found {}
+
+impl de::Error for Found {
+    fn custom<T: Display>(_: T) -> Self {
+        Found(&[])
+    }
+}
+
+impl<'de> Deserializer<'de> for Keys {
+    type Error = Found;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Found> {
+        Err(Found(&[]))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Found> {
+        Err(Found(fields))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}

@@ -1,0 +1,111 @@
+//! Numbers as people read them in reports: three digits that matter, thousands apart.
+//!
+//! These round and are not for parsing. Every rendering uses them, so that a number looks the
+//! same wherever it stands.
+
+use super::{as_typed, with_fraction};
+use crate::model::{NS_PER_S, Rate};
+
+/// A duration with three significant digits: `117 ns`, `1.05 ms`, `30 s`, `2 m`.
+///
+/// Zeros are left out where nothing was rounded away: `1.5 s` is exact, `1.50 s` is not.
+pub fn fmt_duration_ns(duration_ns: u64) -> String {
+    const MINUTE_NS: u64 = 60 * NS_PER_S;
+    const HOUR_NS: u64 = 60 * MINUTE_NS;
+    if duration_ns > 0 && duration_ns.is_multiple_of(HOUR_NS) {
+        return format!("{} h", fmt_count(duration_ns / HOUR_NS));
+    }
+    if duration_ns > 0 && duration_ns.is_multiple_of(MINUTE_NS) && duration_ns < 100 * MINUTE_NS {
+        return format!("{} m", duration_ns / MINUTE_NS);
+    }
+    let units = [
+        ("ns", 1),
+        ("µs", 1_000),
+        ("ms", 1_000_000),
+        ("s", NS_PER_S),
+        ("m", MINUTE_NS),
+        ("h", HOUR_NS),
+    ];
+    three_digits(duration_ns, &units)
+}
+
+/// A number of bytes with three significant digits: `512 B`, `1.5 MB`. Prefixes are decimal.
+pub fn fmt_bytes(bytes: u64) -> String {
+    let units = [
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("PB", 1_000_000_000_000_000),
+    ];
+    three_digits(bytes, &units)
+}
+
+/// `value` in the first unit in which it has at most three digits before the point.
+fn three_digits(value: u64, units: &[(&str, u64)]) -> String {
+    for &(name, unit) in units {
+        for (decimals, tens) in [(2, 100), (1, 10), (0, 1)] {
+            if unit == 1 && decimals > 0 {
+                continue;
+            }
+            let scaled = u128::from(value) * tens;
+            let rounded = (scaled + u128::from(unit) / 2) / u128::from(unit);
+            if rounded < 1000 {
+                let exact = scaled.is_multiple_of(u128::from(unit));
+                return format!("{} {name}", fixed(rounded, decimals, exact));
+            }
+        }
+    }
+    let &(name, unit) = units.last().unwrap_or(&("", 1));
+    format!("{} {name}", fmt_count(value / unit))
+}
+
+/// `scaled / 10^decimals`; trailing zeros only where `exact` is false.
+fn fixed(scaled: u128, decimals: u32, exact: bool) -> String {
+    let tens = 10u128.pow(decimals);
+    let (whole, fraction) = (scaled / tens, scaled % tens);
+    match (decimals, exact) {
+        (0, _) => whole.to_string(),
+        (_, true) => with_fraction(whole.to_string(), fraction, decimals),
+        (_, false) => format!("{whole}.{fraction:0width$}", width = decimals as usize),
+    }
+}
+
+/// A count with its thousands apart: `1,234,567`.
+pub fn fmt_count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// An asked rate as it was typed: `20,000/s`, `30/m`, `0.01/s`.
+pub fn fmt_rate(rate: Rate) -> String {
+    match as_typed(rate) {
+        Some(typed) => {
+            with_fraction(fmt_count(typed.whole), typed.fraction, typed.decimals) + typed.per
+        }
+        None => fmt_per_second(rate.per_s_f64()),
+    }
+}
+
+/// A measured rate per second: `160,123/s`, `99.93/s`, `0.0100/s`; a dash if there is none.
+pub fn fmt_per_second(rate_per_s: f64) -> String {
+    if !rate_per_s.is_finite() || rate_per_s < 0.0 {
+        return "–".to_owned();
+    }
+    let decimals = match rate_per_s {
+        rate if rate >= 999.95 => return format!("{}/s", fmt_count(rate.round() as u64)),
+        rate if rate >= 99.995 => 1,
+        rate if rate >= 1.0 => 2,
+        rate if rate > 0.0 => 4,
+        _ => 0,
+    };
+    format!("{rate_per_s:.decimals$}/s")
+}

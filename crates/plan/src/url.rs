@@ -1,0 +1,361 @@
+//! URLs as a load generator needs them: taken apart, but never rewritten.
+//!
+//! Path and query go to the server byte for byte as they were given: nothing is normalised,
+//! decoded or encoded. What cannot stand in a request line is refused. User information becomes
+//! an `Authorization` header and a fragment is dropped, as RFC 9110 section 4.2.4 and RFC 3986
+//! section 3.5 ask of a client.
+
+use std::net::Ipv6Addr;
+
+/// A URL taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpUrl {
+    /// Host name or address; IPv6 without brackets.
+    pub host: String,
+    /// 80 if none was given.
+    pub port: u16,
+    /// `host[:port]` as it was given.
+    pub authority: String,
+    /// Path and query as given; `/` if there was no path.
+    pub path: String,
+    /// The value of the `Authorization` header that stands for the user information.
+    pub authorization: Option<String>,
+}
+
+/// Why a text is not a URL to send requests to. The text is not repeated in full where it could
+/// hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// Nothing that could be a host.
+    #[error("no host in the URL; write http://HOST[:PORT]/PATH")]
+    NoHost,
+    /// https.
+    #[error("TLS is not built in yet in this version, so https cannot be used; write http://")]
+    Tls,
+    /// Another scheme.
+    #[error("scheme \"{0}\" is not supported; write http://HOST[:PORT]/PATH")]
+    Scheme(String),
+    /// A blank or control character, which would end the request line early.
+    #[error("blank or control character {character:?} at byte {at}; write it as {escaped}")]
+    Character {
+        /// The character.
+        character: char,
+        /// Its byte offset.
+        at: usize,
+        /// Its percent-encoding.
+        escaped: String,
+    },
+    /// Not a port.
+    #[error("\"{0}\" is not a port; write a number from 1 to 65535")]
+    Port(String),
+    /// Not a host.
+    #[error("\"{0}\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]")]
+    Host(String),
+    /// A path that does not begin with a slash.
+    #[error("path \"{0}\" does not begin with /; write /PATH[?QUERY]")]
+    Path(String),
+}
+
+impl HttpUrl {
+    /// Takes `http://[user@]host[:port][/path][?query][#fragment]` apart; the scheme may be
+    /// left out.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        refuse_blanks(text)?;
+        let rest = strip_scheme(text)?;
+        let rest = rest.split('#').next().unwrap_or_default();
+        let path_at = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(path_at);
+        let (user, authority) = match authority.rsplit_once('@') {
+            Some((user, authority)) => (Some(user), authority),
+            None => (None, authority),
+        };
+        let (host, port) = parse_host_port(authority)?;
+        Ok(HttpUrl {
+            host,
+            port: port.unwrap_or(80),
+            authority: authority.strip_suffix(':').unwrap_or(authority).to_owned(),
+            path: if path.starts_with('/') { path.to_owned() } else { format!("/{path}") },
+            authorization: user.map(basic_authorization),
+        })
+    }
+
+    /// The URL without user information and fragment.
+    pub fn shown(&self) -> String {
+        format!("http://{}{}", self.authority, self.path)
+    }
+}
+
+/// Checks a path with query that stands alone, and drops its fragment.
+pub fn parse_path(text: &str) -> Result<String, UrlError> {
+    refuse_blanks(text)?;
+    let path = text.split('#').next().unwrap_or_default();
+    match path.starts_with('/') {
+        true => Ok(path.to_owned()),
+        false => Err(UrlError::Path(text.to_owned())),
+    }
+}
+
+/// Takes `HOST[:PORT]` apart: IPv6 addresses stand in brackets and come out without.
+pub fn parse_host_port(text: &str) -> Result<(String, Option<u16>), UrlError> {
+    if let Some(rest) = text.strip_prefix('[') {
+        let (address, rest) =
+            rest.split_once(']').ok_or_else(|| UrlError::Host(text.to_owned()))?;
+        let port = match rest {
+            "" => "",
+            rest => rest.strip_prefix(':').ok_or_else(|| UrlError::Host(text.to_owned()))?,
+        };
+        if address.parse::<Ipv6Addr>().is_err() {
+            return Err(UrlError::Host(format!("[{address}]")));
+        }
+        return Ok((address.to_owned(), parse_port(port)?));
+    }
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Err(UrlError::Host(text.to_owned()));
+    }
+    let (host, port) = text.split_once(':').unwrap_or((text, ""));
+    if host.is_empty() {
+        return Err(UrlError::NoHost);
+    }
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if !host.bytes().all(is_name) {
+        return Err(UrlError::Host(host.to_owned()));
+    }
+    Ok((host.to_owned(), parse_port(port)?))
+}
+
+/// An empty port is none (RFC 3986 section 3.2.3).
+fn parse_port(text: &str) -> Result<Option<u16>, UrlError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let port = match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => text.parse().ok().filter(|port| *port > 0),
+        false => None,
+    };
+    port.map(Some).ok_or_else(|| UrlError::Port(text.to_owned()))
+}
+
+fn strip_scheme(text: &str) -> Result<&str, UrlError> {
+    // A `://` further on belongs to the path or the query.
+    let end = text.find(['/', '?', '#', '@']).unwrap_or(text.len());
+    match text.split_once("://") {
+        Some((scheme, rest)) if scheme.len() < end => match scheme.to_ascii_lowercase().as_str() {
+            "http" => Ok(rest),
+            "https" => Err(UrlError::Tls),
+            "" => Err(UrlError::NoHost),
+            _ => Err(UrlError::Scheme(scheme.to_owned())),
+        },
+        _ => Ok(text),
+    }
+}
+
+fn refuse_blanks(text: &str) -> Result<(), UrlError> {
+    match text.char_indices().find(|(_, c)| c.is_whitespace() || c.is_control()) {
+        None => Ok(()),
+        Some((at, character)) => {
+            let mut buffer = [0; 4];
+            let bytes = character.encode_utf8(&mut buffer).bytes();
+            let escaped = bytes.map(|byte| format!("%{byte:02X}")).collect();
+            Err(UrlError::Character { character, at, escaped })
+        }
+    }
+}
+
+/// RFC 7617 section 2: `user:password`, percent-decoded, in base64.
+fn basic_authorization(user: &str) -> String {
+    let mut bytes = percent_decoded(user);
+    if !bytes.contains(&b':') {
+        bytes.push(b':');
+    }
+    format!("Basic {}", base64(&bytes))
+}
+
+/// A percent sign that begins no escape stands for itself.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
+    let mut rest = text.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    while let Some((&byte, after)) = rest.split_first() {
+        match (byte, hex(after.first()), hex(after.get(1))) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                rest = &after[2..];
+            }
+            _ => {
+                decoded.push(byte);
+                rest = after;
+            }
+        }
+    }
+    decoded
+}
+
+/// RFC 4648 section 4.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for index in 0..4 {
+            match index <= chunk.len() {
+                true => text.push(char::from(ALPHABET[(group >> (18 - 6 * index)) as usize & 63])),
+                false => text.push('='),
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parts(text: &str) -> (String, u16, String, String) {
+        let url = HttpUrl::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        (url.host, url.port, url.authority, url.path)
+    }
+
+    fn expected(
+        host: &str,
+        port: u16,
+        authority: &str,
+        path: &str,
+    ) -> (String, u16, String, String) {
+        (host.to_owned(), port, authority.to_owned(), path.to_owned())
+    }
+
+    #[test]
+    fn urls_are_taken_apart() {
+        let table = [
+            (
+                "http://localhost:8080/a?b=c",
+                expected("localhost", 8080, "localhost:8080", "/a?b=c"),
+            ),
+            ("http://example.com", expected("example.com", 80, "example.com", "/")),
+            ("HTTP://Example.com/", expected("Example.com", 80, "Example.com", "/")),
+            ("http://example.com?x=1", expected("example.com", 80, "example.com", "/?x=1")),
+            ("http://example.com:/x", expected("example.com", 80, "example.com", "/x")),
+            ("http://example.com#top", expected("example.com", 80, "example.com", "/")),
+            ("http://example.com/a#b/c?d", expected("example.com", 80, "example.com", "/a")),
+            ("http://[::1]:8080/x", expected("::1", 8080, "[::1]:8080", "/x")),
+            ("http://[2001:db8::7]", expected("2001:db8::7", 80, "[2001:db8::7]", "/")),
+            ("localhost:8080/x", expected("localhost", 8080, "localhost:8080", "/x")),
+            ("127.0.0.1", expected("127.0.0.1", 80, "127.0.0.1", "/")),
+            ("localhost/?u=http://x", expected("localhost", 80, "localhost", "/?u=http://x")),
+            ("http://a/@b", expected("a", 80, "a", "/@b")),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(parts(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn path_and_query_stay_as_given() {
+        for path in
+            ["/a/../b/./c//d", "/%7euser/%zz%", "/ä?ö=ü&x[]={\"a\":1}", "/?", "/a?b?c/d\\e|f"]
+        {
+            assert_eq!(parts(&format!("http://h{path}")).3, path);
+            assert_eq!(parse_path(path).unwrap(), path);
+        }
+    }
+
+    #[test]
+    fn user_information_becomes_a_header_and_leaves_the_url() {
+        let url = HttpUrl::parse("http://aladdin:open%20sesame@h:81/x").unwrap();
+        // The example of RFC 7617 section 2, with its password.
+        assert_eq!(url.authorization.as_deref(), Some("Basic YWxhZGRpbjpvcGVuIHNlc2FtZQ=="));
+        assert_eq!(url.shown(), "http://h:81/x");
+        assert_eq!(url.authority, "h:81");
+        let alone = HttpUrl::parse("me@h").unwrap();
+        assert_eq!(alone.authorization.as_deref(), Some("Basic bWU6"));
+        let odd = HttpUrl::parse("http://a@b:100%@h").unwrap();
+        assert_eq!(odd.authorization, Some(format!("Basic {}", base64(b"a@b:100%"))));
+    }
+
+    #[test]
+    fn base64_of_rfc_4648_section_10() {
+        let table = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (plain, encoded) in table {
+            assert_eq!(base64(plain.as_bytes()), encoded);
+        }
+    }
+
+    #[test]
+    fn bad_urls_are_refused_with_the_remedy() {
+        let no_host = "no host in the URL; write http://HOST[:PORT]/PATH";
+        let table = [
+            ("", no_host),
+            ("http://", no_host),
+            ("http:///path", no_host),
+            ("http://:8080/", no_host),
+            ("/path", no_host),
+            ("://x", no_host),
+            ("http://user@/", no_host),
+            (
+                "https://example.com/",
+                "TLS is not built in yet in this version, so https cannot be used; write http://",
+            ),
+            ("ftp://x/", "scheme \"ftp\" is not supported; write http://HOST[:PORT]/PATH"),
+            ("http://h:0/", "\"0\" is not a port; write a number from 1 to 65535"),
+            ("http://h:65536/", "\"65536\" is not a port; write a number from 1 to 65535"),
+            ("http://h:+80/", "\"+80\" is not a port; write a number from 1 to 65535"),
+            (
+                "http://::1/",
+                "\"::1\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]",
+            ),
+            (
+                "http://[::1/",
+                "\"[::1\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]",
+            ),
+            (
+                "http://[nope]/",
+                "\"[nope]\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]",
+            ),
+            (
+                "http://bü.example/",
+                "\"bü.example\" is not a host; write a name, an IPv4 address, or an IPv6 address \
+                 in [ ]",
+            ),
+            ("http://h/a b", "blank or control character ' ' at byte 10; write it as %20"),
+            ("http://h/a\r\nX: y", "blank or control character '\\r' at byte 10; write it as %0D"),
+            ("http://h/\0", "blank or control character '\\0' at byte 9; write it as %00"),
+        ];
+        for (text, message) in table {
+            assert_eq!(HttpUrl::parse(text).expect_err(text).to_string(), message, "{text}");
+        }
+        assert_eq!(
+            parse_path("http://x/").unwrap_err().to_string(),
+            "path \"http://x/\" does not begin with /; write /PATH[?QUERY]"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_parses_to_the_same(host in "[a-z][a-z0-9.-]{0,20}", port in 1..=u16::MAX, path in "(/[!-\"$-~]{0,30})?") {
+            let url = HttpUrl::parse(&format!("http://{host}:{port}{path}")).unwrap();
+            prop_assert_eq!(HttpUrl::parse(&url.shown()).unwrap(), url.clone());
+            prop_assert_eq!(url.port, port);
+            prop_assert!(url.path == path || path.is_empty() && url.path == "/");
+        }
+
+        #[test]
+        fn no_url_panics(text in ".{0,60}", shaped in "(http://)?[a@:%\\[\\]#?/0-9.]{0,30}") {
+            for text in [text, shaped] {
+                if let Ok(url) = HttpUrl::parse(&text) {
+                    prop_assert!(url.path.starts_with('/') && !url.host.is_empty());
+                }
+                let _ = (parse_path(&text), parse_host_port(&text));
+            }
+        }
+    }
+}
