@@ -195,8 +195,7 @@ impl Collector {
     /// The record. Every worker must have ended.
     pub fn finish(mut self, facts: RunFacts) -> RunRecord {
         self.settle();
-        let in_window =
-            || self.summaries.iter().filter(|one| one.start_ns < facts.window_end_ns);
+        let in_window = || self.summaries.iter().filter(|one| one.start_ns < facts.window_end_ns);
         RunRecord {
             warm_up_ns: facts.warm_up_ns,
             window_ns: facts.window_end_ns.saturating_sub(facts.warm_up_ns),

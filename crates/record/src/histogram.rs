@@ -82,8 +82,7 @@ impl Histogram {
 
     /// The value at quantile `q` in [0, 1], never outside of the exact extremes.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
-        (!self.is_empty())
-            .then(|| self.hdr.value_at_quantile(q).clamp(self.min_ns, self.max_ns))
+        (!self.is_empty()).then(|| self.hdr.value_at_quantile(q).clamp(self.min_ns, self.max_ns))
     }
 
     /// Adds all samples of `other`, which has the same number of digits.
@@ -180,7 +179,11 @@ mod tests {
         let (mut a, mut b, mut both) = (Histogram::new(3), Histogram::new(3), Histogram::new(3));
         for i in 0..10_000u64 {
             let value = i * i * 37 % 5_000_000_000;
-            if i % 3 == 0 { a.record(value) } else { b.record(value) }
+            if i % 3 == 0 {
+                a.record(value)
+            } else {
+                b.record(value)
+            }
             both.record(value);
         }
         a.merge(&b);

@@ -214,12 +214,7 @@ impl Recorder {
 
     /// A sent request failed. `age_ns` counts from its due time; `status` is that of a complete
     /// answer, if there was one.
-    pub fn error(
-        &mut self,
-        now_ns: u64,
-        failure: Failure,
-        example: impl FnOnce() -> String,
-    ) {
+    pub fn error(&mut self, now_ns: u64, failure: Failure, example: impl FnOnce() -> String) {
         self.advance(now_ns);
         let Failure { phase, request, kind, status, age_ns } = failure;
         self.ledger(phase).errors.add(kind as usize, example);
