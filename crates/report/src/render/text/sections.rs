@@ -76,9 +76,9 @@ pub(super) fn outcome(page: &mut Page, document: &Document) {
     let worst = document.verdicts.iter().map(|verdict| verdict.severity).max();
     let (tone, word) = match worst {
         Some(Severity::Invalid) => (Tone::Bad, "INVALID"),
-        Some(Severity::Warning) => (Tone::Doubtful, "DOUBTFUL"),
         _ if document.ledger.ok == 0 => (Tone::Bad, "NO ANSWERS"),
         _ if !document.expectations.iter().all(Judgement::met) => (Tone::Bad, "NOT MET"),
+        Some(Severity::Warning) => (Tone::Doubtful, "DOUBTFUL"),
         _ if document.plan.load.kind == LoadKind::Closed => (Tone::Good, "OK"),
         Some(Severity::Note) | None => (Tone::Good, "HELD"),
     };
