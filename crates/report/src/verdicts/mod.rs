@@ -2,7 +2,7 @@
 //!
 //! A verdict is a value. It is found by a pure function of the document, kept in the document and
 //! printed by the renderings; it changes nothing. To add one: write a function in the module of
-//! its subject (or a new module), and put it into [`CHECKS`] with its id. A test here makes sure
+//! its subject (or a new module), and put it into the table `CHECKS` with its id. A test here makes sure
 //! that every id in the table is provoked by some test document and that healthy documents
 //! provoke none.
 
@@ -144,6 +144,19 @@ mod tests {
             ]
         );
         assert!(document.verdicts.is_sorted_by_key(|one| std::cmp::Reverse(one.severity)));
+    }
+
+    #[test]
+    fn every_check_is_provoked_by_some_document() {
+        let mut spoilt = testing::healthy_open();
+        spoilt.ledger.ok += 1;
+        spoilt.verdicts = judge(&spoilt);
+        let documents = testing::every_document().into_iter().chain([spoilt]);
+        let found: std::collections::BTreeSet<_> =
+            documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
+        for check in CHECKS {
+            assert!(found.contains(check.id), "nothing provokes {}", check.id);
+        }
     }
 
     #[test]

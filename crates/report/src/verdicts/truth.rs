@@ -4,7 +4,7 @@
 use super::{Finding, Severity};
 use crate::document::counts::{LedgerCounts, count_of};
 use crate::document::latency::Distribution;
-use crate::document::plan::ArrivalKind;
+use crate::document::plan::{ArrivalKind, LoadKind};
 use crate::document::{Document, EndReason};
 use crate::units::count;
 
@@ -149,10 +149,16 @@ fn counts(document: &Document, found: &mut Vec<String>) {
             document.rate.answered_in_window
         ));
     }
-    if let (EndReason::Count, Some(asked)) = (document.end.reason, document.plan.stop.count)
-        && ledger.scheduled != asked
-    {
-        found.push(format!("{} requests scheduled where {asked} were asked for", ledger.scheduled));
+    if let Some(asked) = document.plan.stop.count {
+        let scheduled = ledger.scheduled;
+        // A duration or a schedule may end a run before its count; in a closed load that ended
+        // by its count alone, nothing can.
+        let exactly = document.end.reason == EndReason::Count
+            && document.plan.stop.duration_ns.is_none()
+            && document.plan.load.kind == LoadKind::Closed;
+        if scheduled > asked || (exactly && scheduled < asked) {
+            found.push(format!("{scheduled} requests scheduled where {asked} were asked for"));
+        }
     }
 }
 
@@ -265,7 +271,14 @@ mod tests {
         assert!(found(&document, "impossible").unwrap().sentence.contains("errors by request"));
         let mut document = testing::healthy_closed();
         document.end.reason = EndReason::Count;
-        document.plan.stop.count = Some(7);
-        assert!(found(&document, "impossible").unwrap().sentence.contains("where 7 were asked"));
+        let mut with_count = |count, duration_ns| {
+            document.plan.stop.count = Some(count);
+            document.plan.stop.duration_ns = duration_ns;
+            found(&document, "impossible").map(|one| one.sentence)
+        };
+        assert!(with_count(7, Some(1)).unwrap().contains("where 7 were asked"));
+        assert!(with_count(1_000_000, None).is_some());
+        assert!(with_count(1_000_000, Some(1)).is_none(), "the duration may have ended it");
+        assert!(with_count(104_810, None).is_none());
     }
 }
