@@ -1,1 +1,23 @@
-//! report
+//! The result document and its renderings.
+//!
+//! A finished run comes in as a plan, a record and a few facts; one [`Document`] is made of them,
+//! with its [`verdicts`]. Every rendering in [`render`] is made from that document and from
+//! nothing else. Nothing here prints or talks to a network; [`files`] alone touches the file
+//! system, on behalf of whoever has bytes to keep.
+#![forbid(unsafe_code)]
+
+pub mod document;
+pub mod expect;
+pub mod files;
+pub mod render;
+pub mod verdicts;
+
+#[cfg(test)]
+mod testing;
+mod units;
+
+pub use document::{Document, Facts, Host, ReadError};
+pub use expect::Expectation;
+pub use files::write_atomically;
+pub use render::Style;
+pub use verdicts::{Severity, Verdict};

@@ -1,0 +1,240 @@
+//! What must hold for any course of events: totals are the sum of the intervals, the ledger
+//! balances, the parts of response time add up, and how requests were spread over workers does
+//! not matter.
+
+use candor_record::{
+    Collector, ErrorKind, Failure, Phase, Recorder, RunEnd, RunFacts, RunRecord, Sample, Settings,
+    WorkerHealth,
+};
+use proptest::prelude::*;
+
+const WARM_UP_NS: u64 = 700;
+const WINDOW_END_NS: u64 = 5_200;
+const REQUESTS: usize = 3;
+
+/// One request: its times as distances from the one before, and how it ends.
+#[derive(Debug, Clone)]
+struct Request {
+    due_ns: u64,
+    queue_wait_ns: u64,
+    send_lag_ns: u64,
+    service_ns: u64,
+    request: u32,
+    fate: Fate,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Ok,
+    Failed(usize),
+    Unfinished,
+    Unsent,
+    Shed,
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let fate = prop_oneof![
+        6 => Just(Fate::Ok),
+        2 => (0..ErrorKind::ALL.len()).prop_map(Fate::Failed),
+        1 => Just(Fate::Unfinished),
+        1 => Just(Fate::Unsent),
+        1 => Just(Fate::Shed),
+    ];
+    (0..WINDOW_END_NS, 0..900u64, 0..300u64, 0..2000u64, 0..REQUESTS as u32, fate).prop_map(
+        |(due_ns, queue_wait_ns, send_lag_ns, service_ns, request, fate)| Request {
+            due_ns,
+            queue_wait_ns,
+            send_lag_ns,
+            service_ns,
+            request,
+            fate,
+        },
+    )
+}
+
+impl Request {
+    fn phase(&self) -> Phase {
+        if self.due_ns < WARM_UP_NS { Phase::WarmUp } else { Phase::Measured }
+    }
+
+    fn sent_ns(&self) -> u64 {
+        self.due_ns + self.queue_wait_ns + self.send_lag_ns
+    }
+
+    fn done_ns(&self) -> u64 {
+        self.sent_ns() + self.service_ns
+    }
+
+    fn is_sent(&self) -> bool {
+        !matches!(self.fate, Fate::Unsent | Fate::Shed)
+    }
+
+    fn end(&self, recorder: &mut Recorder) {
+        let (now_ns, phase, request) = (self.done_ns(), self.phase(), self.request);
+        let age_ns = now_ns - self.due_ns;
+        match self.fate {
+            Fate::Ok => recorder.ok(&Sample {
+                due_ns: self.due_ns,
+                ready_ns: self.due_ns + self.queue_wait_ns,
+                sent_ns: self.sent_ns(),
+                first_byte_ns: self.sent_ns() + self.service_ns / 2,
+                done_ns: now_ns,
+                request,
+                status: 200 + (self.due_ns % 3) as u16,
+                body_bytes: 5,
+                phase,
+            }),
+            Fate::Failed(index) => {
+                let kind = ErrorKind::ALL[index];
+                let answered = matches!(kind, ErrorKind::Status | ErrorKind::Body);
+                let status = answered.then_some(503);
+                let failure = Failure { phase, request, kind, status, age_ns };
+                recorder.error(now_ns, failure, || "example".to_owned());
+            }
+            Fate::Unfinished => recorder.unfinished(now_ns, phase, age_ns),
+            Fate::Unsent => recorder.unsent(now_ns, phase, age_ns),
+            Fate::Shed => recorder.shed(now_ns, phase),
+        }
+    }
+}
+
+/// Spreads the requests over so many workers and records them in order of time.
+fn run(requests: &[Request], workers: usize, interval_ns: u64) -> RunRecord {
+    let mut collector = Collector::new(3, REQUESTS, workers);
+    for worker in 0..workers {
+        let mut events: Vec<(u64, bool, &Request)> = Vec::new();
+        for one in requests.iter().skip(worker).step_by(workers) {
+            if one.is_sent() {
+                events.push((one.sent_ns(), false, one));
+            }
+            events.push((one.done_ns(), true, one));
+        }
+        events.sort_by_key(|&(at_ns, ended, _)| (at_ns, ended));
+        let mut recorder = Recorder::new(Settings {
+            digits: 3,
+            interval_ns,
+            warm_up_ns: WARM_UP_NS,
+            window_end_ns: Some(WINDOW_END_NS),
+            requests: REQUESTS,
+        });
+        for (at_ns, ended, one) in events {
+            if ended {
+                one.end(&mut recorder)
+            } else {
+                recorder.sent(at_ns, one.phase(), one.request)
+            }
+            deliver(&mut recorder, &mut collector, worker);
+        }
+        recorder.finish(WINDOW_END_NS + 4000, 0);
+        deliver(&mut recorder, &mut collector, worker);
+        collector.worker_ended(worker, WorkerHealth::default());
+    }
+    collector.finish(RunFacts {
+        warm_up_ns: WARM_UP_NS,
+        window_end_ns: WINDOW_END_NS,
+        connections_asked: 1,
+        end: RunEnd::Duration,
+    })
+}
+
+fn deliver(recorder: &mut Recorder, collector: &mut Collector, worker: usize) {
+    while let Some(interval) = recorder.take_finished() {
+        if let Some(used) = collector.deliver(worker, interval) {
+            recorder.recycle(used);
+        }
+    }
+    collector.settle();
+}
+
+fn count(requests: &[Request], counts: impl Fn(&Request) -> bool) -> u64 {
+    requests.iter().filter(|one| counts(one)).count() as u64
+}
+
+// Each case fills and clears whole histograms for every interval: few cases, long ones.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_request_is_in_exactly_one_place(
+        requests in prop::collection::vec(request(), 0..200),
+        workers in 1usize..4,
+        interval_ns in 300u64..2000,
+    ) {
+        let record = run(&requests, workers, interval_ns);
+        let (measured, warm_up) = (&record.total.ledger, &record.total.warm_up);
+        for (ledger, phase) in [(measured, Phase::Measured), (warm_up, Phase::WarmUp)] {
+            let of = |fate: fn(&Fate) -> bool| {
+                count(&requests, |one| one.phase() == phase && fate(&one.fate))
+            };
+            prop_assert!(ledger.balances());
+            prop_assert_eq!(ledger.scheduled, of(|_| true));
+            prop_assert_eq!(ledger.ok, of(|fate| matches!(fate, Fate::Ok)));
+            prop_assert_eq!(ledger.errors.total(), of(|fate| matches!(fate, Fate::Failed(_))));
+            prop_assert_eq!(ledger.shed, of(|fate| matches!(fate, Fate::Shed)));
+            prop_assert_eq!(ledger.unsent, of(|fate| matches!(fate, Fate::Unsent)));
+            prop_assert_eq!(ledger.unfinished, of(|fate| matches!(fate, Fate::Unfinished)));
+        }
+        let statuses: u64 = record.total.statuses.iter().map(|(_, count)| count).sum();
+        let answered = measured.ok + measured.error(ErrorKind::Status) + measured.error(ErrorKind::Body);
+        prop_assert_eq!(statuses, answered);
+        let rows = &record.total.requests;
+        prop_assert_eq!(rows.iter().map(|row| row.sent).sum::<u64>(), measured.sent);
+        prop_assert_eq!(rows.iter().map(|row| row.ok).sum::<u64>(), measured.ok);
+        prop_assert_eq!(rows.iter().map(|row| row.errors).sum::<u64>(), measured.errors.total());
+    }
+
+    #[test]
+    fn totals_are_the_sum_of_the_intervals(
+        requests in prop::collection::vec(request(), 0..200),
+        workers in 1usize..4,
+        interval_ns in 300u64..2000,
+    ) {
+        let record = run(&requests, workers, interval_ns);
+        let (total, intervals) = (&record.total, &record.intervals);
+        let sum = |of: fn(&candor_record::IntervalSummary) -> u64| intervals.iter().map(of).sum::<u64>();
+        prop_assert_eq!(sum(|one| one.sent), total.ledger.sent);
+        prop_assert_eq!(sum(|one| one.ok), total.ledger.ok);
+        prop_assert_eq!(sum(|one| one.errors), total.ledger.errors.total());
+        prop_assert_eq!(sum(|one| one.shed), total.ledger.shed);
+        prop_assert_eq!(sum(|one| one.response.count), total.latencies.response.count());
+        let in_window = intervals.iter().filter(|one| one.start_ns < WINDOW_END_NS);
+        prop_assert_eq!(in_window.map(|one| one.answered).sum::<u64>(), record.answered_in_window);
+        for (one, next) in intervals.iter().zip(intervals.iter().skip(1)) {
+            prop_assert_eq!(one.index + 1, next.index);
+            prop_assert_eq!(one.end_ns, next.start_ns);
+        }
+        prop_assert!(intervals.iter().any(|one| one.end_ns == WINDOW_END_NS));
+        prop_assert_eq!(intervals.first().map(|one| one.start_ns), Some(WARM_UP_NS));
+    }
+
+    #[test]
+    fn response_time_is_the_sum_of_its_parts(
+        requests in prop::collection::vec(request(), 0..200),
+        workers in 1usize..4,
+    ) {
+        let record = run(&requests, workers, 1000);
+        let times = &record.total.latencies;
+        prop_assert_eq!(
+            times.response.sum_ns(),
+            times.queue_wait.sum_ns() + times.send_lag.sum_ns() + times.service.sum_ns()
+        );
+        for histogram in [&times.queue_wait, &times.send_lag, &times.service, &times.first_byte] {
+            prop_assert_eq!(histogram.count(), times.response.count());
+        }
+    }
+
+    #[test]
+    fn how_requests_are_spread_over_workers_does_not_matter(
+        requests in prop::collection::vec(request(), 0..200),
+        interval_ns in 300u64..2000,
+    ) {
+        let (alone, shared) = (run(&requests, 1, interval_ns), run(&requests, 3, interval_ns));
+        prop_assert_eq!(&alone.intervals, &shared.intervals);
+        prop_assert_eq!(
+            alone.total.latencies.response.hdr(),
+            shared.total.latencies.response.hdr()
+        );
+        prop_assert_eq!(alone.total.censored.hdr(), shared.total.censored.hdr());
+        prop_assert_eq!(alone.answered_in_window, shared.answered_in_window);
+    }
+}

@@ -1,0 +1,201 @@
+//! What was counted: ledger, statuses, errors, connections, bytes, requests.
+
+use candor_plan::Plan;
+use candor_record::{ConnectErrorKind, ErrorKind, Interval, Ledger, RunRecord, Tally};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::latency::Distribution;
+
+/// The ledger. `scheduled = sent + shed + unsent` and `sent = ok + errors + unfinished`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerCounts {
+    /// Requests that the load asked for.
+    pub scheduled: u64,
+    /// Requests whose first byte was handed to the kernel.
+    pub sent: u64,
+    /// Dropped unsent because they were too old.
+    pub shed: u64,
+    /// Due, and still in the backlog when the run ended.
+    pub unsent: u64,
+    /// Answered as expected.
+    pub ok: u64,
+    /// Failed after being sent, all kinds.
+    pub errors: u64,
+    /// Sent, and not answered when the drain ended.
+    pub unfinished: u64,
+}
+
+impl LedgerCounts {
+    pub(super) fn of(ledger: &Ledger) -> Self {
+        LedgerCounts {
+            scheduled: ledger.scheduled,
+            sent: ledger.sent,
+            shed: ledger.shed,
+            unsent: ledger.unsent,
+            ok: ledger.ok,
+            errors: ledger.errors.total(),
+            unfinished: ledger.unfinished,
+        }
+    }
+
+    /// What `scheduled` must be.
+    pub fn scheduled_parts(&self) -> u64 {
+        self.sent.saturating_add(self.shed).saturating_add(self.unsent)
+    }
+
+    /// What `sent` must be.
+    pub fn sent_parts(&self) -> u64 {
+        self.ok.saturating_add(self.errors).saturating_add(self.unfinished)
+    }
+
+    /// Whether both equations hold.
+    pub fn balances(&self) -> bool {
+        self.scheduled == self.scheduled_parts() && self.sent == self.sent_parts()
+    }
+}
+
+/// Answers with one status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusCount {
+    /// The status.
+    pub status: u16,
+    /// How many.
+    pub count: u64,
+}
+
+impl StatusCount {
+    pub(super) fn all(statuses: &[(u16, u64)]) -> Vec<Self> {
+        let mut all: Vec<_> =
+            statuses.iter().map(|&(status, count)| StatusCount { status, count }).collect();
+        all.sort_by_key(|one| one.status);
+        all
+    }
+}
+
+/// Failures of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorCount {
+    /// The kind's stable id.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+    /// What the kind means, as half a sentence.
+    pub sentence: String,
+    /// The first one in detail.
+    pub example: Option<String>,
+}
+
+impl ErrorCount {
+    fn of<const N: usize>(
+        tally: &Tally<N>,
+        index: usize,
+        id: &str,
+        sentence: &str,
+    ) -> Option<Self> {
+        (tally.count(index) > 0).then(|| ErrorCount {
+            kind: id.to_owned(),
+            count: tally.count(index),
+            sentence: sentence.to_owned(),
+            example: tally.example(index).map(str::to_owned),
+        })
+    }
+}
+
+/// Failed requests by kind, those that occurred.
+pub(super) fn errors(tally: &Tally<{ ErrorKind::ALL.len() }>) -> Vec<ErrorCount> {
+    ErrorKind::ALL
+        .iter()
+        .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
+        .collect()
+}
+
+/// Failed attempts to connect by kind, those that occurred.
+pub(super) fn connect_errors(tally: &Tally<{ ConnectErrorKind::ALL.len() }>) -> Vec<ErrorCount> {
+    ConnectErrorKind::ALL
+        .iter()
+        .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
+        .collect()
+}
+
+/// Count of the kind with this id.
+pub fn count_of(errors: &[ErrorCount], id: &str) -> u64 {
+    errors.iter().find(|one| one.kind == id).map_or(0, |one| one.count)
+}
+
+/// What happened to connections, warm-up and drain included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Connections {
+    /// Asked for.
+    pub asked: u64,
+    /// Fewest established at the end of any interval of the window.
+    pub least: u64,
+    /// Newly established.
+    pub opened: u64,
+    /// Closed by the server in order.
+    pub closed_by_server: u64,
+    /// Closed by us: the limit of requests on a connection was reached.
+    pub retired: u64,
+    /// Lost by a reset, a time-out, a broken answer or an early close.
+    pub lost: u64,
+}
+
+impl Connections {
+    pub(super) fn of(record: &RunRecord) -> Self {
+        let counts = &record.total.connections;
+        Connections {
+            asked: record.connections_asked,
+            least: record.connections_least,
+            opened: counts.opened,
+            closed_by_server: counts.closed_by_server,
+            retired: counts.retired,
+            lost: counts.lost,
+        }
+    }
+}
+
+/// Bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Written to sockets.
+    pub sent: u64,
+    /// Read from sockets.
+    pub received: u64,
+    /// Bodies of complete answers, framing removed.
+    pub bodies: u64,
+}
+
+/// One request of a plan that has several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestRow {
+    /// Its name.
+    pub name: String,
+    /// Measured requests sent.
+    pub sent: u64,
+    /// Answered as expected.
+    pub ok: u64,
+    /// Failed.
+    pub errors: u64,
+    /// Response times; null if the plan has too many requests for a histogram each.
+    pub response: Option<Distribution>,
+}
+
+impl RequestRow {
+    pub(super) fn all(plan: &Plan, total: &Interval) -> Vec<Self> {
+        if plan.requests.list.len() < 2 {
+            return Vec::new();
+        }
+        plan.requests
+            .list
+            .iter()
+            .zip(&total.requests)
+            .map(|(request, counts)| RequestRow {
+                name: request.name.clone(),
+                sent: counts.sent,
+                ok: counts.ok,
+                errors: counts.errors,
+                response: counts.response.as_ref().map(Distribution::of),
+            })
+            .collect()
+    }
+}

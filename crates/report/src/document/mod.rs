@@ -1,0 +1,309 @@
+//! The result document: everything that is known of a run, in one versioned value.
+//!
+//! It is made once, from the plan, the record and what only the caller knows ([`Facts`]), and
+//! every rendering is made from it and from nothing else. So a result that was saved can be
+//! rendered again later by `candor report`. It holds numbers with their units in their names
+//! and no text meant for a screen except sentences of errors and verdicts. Nothing here reads a
+//! file or a clock.
+//!
+//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed,
+//! [`intervals`] the course of it, [`schema`] the description for others.
+
+pub mod counts;
+pub mod intervals;
+pub mod latency;
+pub mod plan;
+mod read;
+pub mod schema;
+mod time;
+
+use candor_plan::Plan;
+use candor_record::{RunEnd, RunRecord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::expect::{Expectation, Judgement};
+use crate::verdicts::{self, Verdict};
+use counts::{Bytes, Connections, ErrorCount, LedgerCounts, RequestRow, StatusCount};
+use intervals::IntervalRow;
+use latency::Latencies;
+use plan::PlanSummary;
+pub use read::ReadError;
+
+/// The value of [`Document::format`] that this version writes.
+pub const FORMAT: &str = "candor.result/1";
+
+/// What only the caller knows.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Version of the tool, such as `0.1.0`.
+    pub version: String,
+    /// The command line, secrets already redacted.
+    pub arguments: Vec<String>,
+    /// When the run began, in milliseconds since 1970 (UTC).
+    pub started_unix_ms: u64,
+    /// The machine of the loader.
+    pub host: Host,
+    /// What is worth knowing of the target, such as `embedded`.
+    pub target_note: Option<String>,
+}
+
+/// The result of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Document {
+    /// `candor.result/1`. Fields may be added under the same number; none changes its meaning.
+    pub format: String,
+    /// What made the document.
+    pub tool: Tool,
+    /// The command line, secrets redacted.
+    pub arguments: Vec<String>,
+    /// When the run began, RFC 3339, UTC.
+    pub started_at: String,
+    /// The same in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// The machine of the loader.
+    pub host: Host,
+    /// What is worth knowing of the target, such as `embedded`.
+    pub target_note: Option<String>,
+    /// What the run was asked to do.
+    pub plan: PlanSummary,
+    /// How it ended.
+    pub end: Ending,
+    /// Its lengths.
+    pub time: Lengths,
+    /// Measured requests: every one in exactly one place.
+    pub ledger: LedgerCounts,
+    /// Warm-up requests, counted apart.
+    pub warm_up: LedgerCounts,
+    /// Asked and achieved.
+    pub rate: Rates,
+    /// The histograms.
+    pub latencies: Latencies,
+    /// Complete answers of measured requests by status.
+    pub statuses: Vec<StatusCount>,
+    /// Failed measured requests by kind. Kinds that did not occur are left out.
+    pub errors: Vec<ErrorCount>,
+    /// Failed warm-up requests by kind.
+    pub warm_up_errors: Vec<ErrorCount>,
+    /// Failed attempts to connect by kind, warm-up included. No request is lost by these.
+    pub connect_errors: Vec<ErrorCount>,
+    /// Connections.
+    pub connections: Connections,
+    /// Bytes, warm-up and drain included.
+    pub bytes: Bytes,
+    /// Each request of the plan, if it has several.
+    pub requests: Vec<RequestRow>,
+    /// The course of the run.
+    pub intervals: Vec<IntervalRow>,
+    /// What each engine thread cost.
+    pub workers: Vec<WorkerRow>,
+    /// What is to be known before the numbers are trusted. Empty: nothing was found.
+    pub verdicts: Vec<Verdict>,
+    /// The expectations of the user and whether they were met.
+    pub expectations: Vec<Judgement>,
+}
+
+/// What made a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// `candor`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The machine of the loader. What could not be found out is null.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Model of the CPU.
+    pub cpu: Option<String>,
+    /// Cores that the loader may use.
+    pub cores: Option<u32>,
+    /// Operating system and kernel version.
+    pub kernel: Option<String>,
+    /// Kind of virtual machine or container; `none` on bare metal.
+    pub virtualisation: Option<String>,
+    /// The CPU frequency governor.
+    pub governor: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ending {
+    /// Why.
+    pub reason: EndReason,
+    /// Whether it ended before it had done what the plan asked.
+    pub partial: bool,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// Its duration was over, or its schedule.
+    Duration,
+    /// Its number of requests was reached.
+    Count,
+    /// A signal.
+    Interrupted,
+    /// No connection could be had for too long.
+    GaveUp,
+}
+
+/// The lengths of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lengths {
+    /// The warm-up.
+    pub warm_up_ns: u64,
+    /// The measured window, as far as it came.
+    pub window_ns: u64,
+    /// All of it: warm-up, window and drain.
+    pub elapsed_ns: u64,
+}
+
+/// Asked and achieved, over the measured window. Null where the window has no length.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rates {
+    /// Mean of the planned schedule over the window; null in a closed load.
+    pub asked_per_s: Option<f64>,
+    /// Scheduled requests by the length of the window. In an open load with constant arrivals
+    /// this is the asked rate, under Poisson arrivals it is what was drawn.
+    pub scheduled_per_s: Option<f64>,
+    /// Complete answers within the window by its length. Answers with a status or a body that
+    /// was not expected are among them, answers during the drain are not.
+    pub achieved_per_s: Option<f64>,
+    /// Complete answers within the window.
+    pub answered_in_window: u64,
+}
+
+/// What one engine thread cost, over the window and the drain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerRow {
+    /// The core it was pinned to.
+    pub core: Option<u64>,
+    /// Wall time.
+    pub wall_ns: u64,
+    /// CPU time in user mode.
+    pub cpu_user_ns: u64,
+    /// CPU time in the kernel.
+    pub cpu_system_ns: u64,
+    /// CPU time by wall time, 1 for a whole core; null without wall time.
+    pub cpu_share: Option<f64>,
+    /// Times the kernel took the core away.
+    pub involuntary_switches: u64,
+    /// Times it waited for events.
+    pub waits: u64,
+}
+
+impl Document {
+    /// The document of a finished run, with its verdicts.
+    pub fn new(facts: &Facts, plan: &Plan, record: &RunRecord) -> Self {
+        let total = &record.total;
+        let window_end_ns = record.warm_up_ns.saturating_add(record.window_ns);
+        let mut document = Document {
+            format: FORMAT.to_owned(),
+            tool: Tool { name: "candor".to_owned(), version: facts.version.clone() },
+            arguments: facts.arguments.clone(),
+            started_at: time::rfc3339(facts.started_unix_ms),
+            started_unix_ms: facts.started_unix_ms,
+            host: facts.host.clone(),
+            target_note: facts.target_note.clone(),
+            plan: PlanSummary::of(plan),
+            end: Ending::of(record.end),
+            time: Lengths {
+                warm_up_ns: record.warm_up_ns,
+                window_ns: record.window_ns,
+                elapsed_ns: record.elapsed_ns,
+            },
+            ledger: LedgerCounts::of(&total.ledger),
+            warm_up: LedgerCounts::of(&total.warm_up),
+            rate: Rates::of(plan, record),
+            latencies: Latencies::of(total),
+            statuses: StatusCount::all(&total.statuses),
+            errors: counts::errors(&total.ledger.errors),
+            warm_up_errors: counts::errors(&total.warm_up.errors),
+            connect_errors: counts::connect_errors(&total.connections.failed),
+            connections: Connections::of(record),
+            bytes: Bytes {
+                sent: total.bytes_sent,
+                received: total.bytes_received,
+                bodies: total.body_bytes,
+            },
+            requests: RequestRow::all(plan, total),
+            intervals: record
+                .intervals
+                .iter()
+                .map(|one| IntervalRow::of(one, one.start_ns < window_end_ns))
+                .collect(),
+            workers: record.workers.iter().map(WorkerRow::of).collect(),
+            verdicts: Vec::new(),
+            expectations: Vec::new(),
+        };
+        document.verdicts = verdicts::judge(&document);
+        document
+    }
+
+    /// Judges the expectations of the user and keeps the results in the document. Returns
+    /// whether all were met.
+    pub fn judge_expectations(&mut self, expectations: &[Expectation]) -> bool {
+        self.expectations = expectations.iter().map(|one| one.judge(self)).collect();
+        self.expectations.iter().all(Judgement::met)
+    }
+
+    /// Whether a verdict says that the numbers cannot be true.
+    pub fn is_invalid(&self) -> bool {
+        self.verdicts.iter().any(|one| one.severity == verdicts::Severity::Invalid)
+    }
+
+    /// The intervals of the measured window, without the drain.
+    pub fn window_intervals(&self) -> impl DoubleEndedIterator<Item = &IntervalRow> {
+        self.intervals.iter().filter(|one| one.in_window)
+    }
+}
+
+impl Ending {
+    fn of(end: RunEnd) -> Self {
+        let reason = match end {
+            RunEnd::Duration => EndReason::Duration,
+            RunEnd::Count => EndReason::Count,
+            RunEnd::Interrupted => EndReason::Interrupted,
+            RunEnd::GaveUp => EndReason::GaveUp,
+        };
+        let partial = matches!(reason, EndReason::Interrupted | EndReason::GaveUp);
+        Ending { reason, partial }
+    }
+}
+
+impl Rates {
+    fn of(plan: &Plan, record: &RunRecord) -> Self {
+        let per_s =
+            |count: f64| (record.window_ns > 0).then(|| count * 1e9 / record.window_ns as f64);
+        let from_ns = record.warm_up_ns;
+        let asked =
+            plan::asked_between(&plan.load, from_ns, from_ns.saturating_add(record.window_ns));
+        Rates {
+            asked_per_s: asked.and_then(per_s),
+            scheduled_per_s: per_s(record.total.ledger.scheduled as f64),
+            achieved_per_s: per_s(record.answered_in_window as f64),
+            answered_in_window: record.answered_in_window,
+        }
+    }
+}
+
+impl WorkerRow {
+    fn of(health: &candor_record::WorkerHealth) -> Self {
+        let cpu_ns = health.cpu_user_ns.saturating_add(health.cpu_system_ns);
+        WorkerRow {
+            core: health.core.map(|core| core as u64),
+            wall_ns: health.wall_ns,
+            cpu_user_ns: health.cpu_user_ns,
+            cpu_system_ns: health.cpu_system_ns,
+            cpu_share: (health.wall_ns > 0).then(|| cpu_ns as f64 / health.wall_ns as f64),
+            involuntary_switches: health.involuntary_switches,
+            waits: health.waits,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+use super::*;
+use crate::testing;
+
+#[test]
+fn a_healthy_open_run() {
+    let document = testing::healthy_open();
+    assert_eq!(document.ledger.scheduled, 6000);
+    assert_eq!(document.warm_up.scheduled, 1000);
+    assert_eq!(document.ledger.ok, 6000);
+    assert_eq!(document.rate.asked_per_s, Some(2000.0));
+    assert_eq!(document.rate.scheduled_per_s, Some(2000.0));
+    assert!(document.rate.achieved_per_s.unwrap() > 1999.0);
+    assert_eq!(document.connections.least, 16);
+    assert_eq!(document.window_intervals().count(), 3);
+    assert_eq!(document.started_at, "2023-11-14T22:13:20.123Z");
+    assert!(!document.end.partial && !document.is_invalid());
+}
+
+#[test]
+fn a_closed_run_asks_for_no_rate() {
+    let document = testing::healthy_closed();
+    assert_eq!(document.rate.asked_per_s, None);
+    assert_eq!(document.plan.load.description, "closed");
+    assert_eq!(document.requests, []);
+}
+
+#[test]
+fn a_broken_run_is_partial_and_still_balances() {
+    let document = testing::broken();
+    assert!(document.end.partial);
+    assert!(document.ledger.balances(), "{:?}", document.ledger);
+    assert!(!document.is_invalid(), "{:?}", document.verdicts);
+    assert_eq!(document.requests.len(), 2);
+    let kinds: Vec<_> = document.errors.iter().map(|one| one.kind.as_str()).collect();
+    assert_eq!(kinds, ["status", "timeout", "reset"]);
+    assert!(document.errors.iter().all(|one| one.example.is_some()));
+    let ledger = &document.ledger;
+    assert!(ledger.shed > 0 && ledger.unsent > 0 && ledger.unfinished > 0, "{ledger:?}");
+}
+
+#[test]
+fn a_run_without_a_window_has_no_rates() {
+    let mut record = testing::empty_run().record();
+    record.window_ns = 0;
+    let document = Document::new(&testing::facts(), &testing::empty_run().plan, &record);
+    assert_eq!(document.rate.achieved_per_s, None);
+    assert_eq!(document.rate.scheduled_per_s, None);
+    assert!(!document.is_invalid(), "{:?}", document.verdicts);
+}
+
+#[test]
+fn secrets_do_not_enter() {
+    let text = crate::render::json::render(&testing::broken());
+    assert!(text.contains("[redacted]") && !text.contains("hunter2"));
+}

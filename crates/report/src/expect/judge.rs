@@ -1,0 +1,284 @@
+//! An expectation against a document.
+//!
+//! Requests that were never answered have no latency, but they had one for whoever waited. So
+//! they count as slower than everything in percentiles and maxima of response and service time:
+//! a p99 cannot be met when two in a hundred were never answered.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Counter, Expectation, Metric, Series, Statistic};
+use crate::document::Document;
+use crate::document::counts::count_of;
+use crate::document::latency::{Distribution, SAMPLES_BEYOND, enough_samples};
+use crate::document::plan::LoadKind;
+use crate::units;
+
+/// An expectation and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Judgement {
+    /// The expectation as the user wrote it.
+    pub expression: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The measured value in nanoseconds, per second, as a share or a count, as the expression
+    /// has it; null if there is none.
+    pub measured: Option<f64>,
+    /// What was measured, in one sentence.
+    pub sentence: String,
+}
+
+/// What became of an expectation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Met.
+    Met,
+    /// Not met.
+    NotMet,
+    /// Not measurable, which is not met.
+    NotMeasurable,
+}
+
+impl Judgement {
+    /// Whether the expectation was met.
+    pub fn met(&self) -> bool {
+        self.outcome == Outcome::Met
+    }
+}
+
+/// A measured value, or why there is none.
+enum Measured {
+    Value(f64),
+    /// It lies among requests that were never answered.
+    Never,
+    /// Nothing to say, and why.
+    Nothing(String),
+}
+
+impl Expectation {
+    /// Holds the expectation against a finished document.
+    pub fn judge(&self, document: &Document) -> Judgement {
+        let (outcome, measured, found) = match self.measure(document) {
+            Measured::Value(value) => {
+                let holds = self.comparison.holds(value, self.wanted);
+                let outcome = if holds { Outcome::Met } else { Outcome::NotMet };
+                (outcome, Some(value), self.show(value))
+            }
+            Measured::Never => {
+                let holds = self.comparison.holds(f64::INFINITY, self.wanted);
+                let outcome = if holds { Outcome::Met } else { Outcome::NotMet };
+                (outcome, None, "requests that were never answered decide it".to_owned())
+            }
+            Measured::Nothing(why) => (Outcome::NotMeasurable, None, why),
+        };
+        let word = match outcome {
+            Outcome::Met => "met",
+            Outcome::NotMet => "not met",
+            Outcome::NotMeasurable => "not measurable, so not met",
+        };
+        let sentence = format!("{}: {word}, {found}.", self.expression);
+        Judgement { expression: self.expression.clone(), outcome, measured, sentence }
+    }
+
+    fn measure(&self, document: &Document) -> Measured {
+        let ledger = &document.ledger;
+        match self.metric {
+            Metric::Latency(series, statistic) => latency(document, series, statistic),
+            Metric::Count(counter) => Measured::Value(match counter {
+                Counter::Scheduled => ledger.scheduled,
+                Counter::Sent => ledger.sent,
+                Counter::Ok => ledger.ok,
+                Counter::Errors => ledger.errors,
+                Counter::Shed => ledger.shed,
+                Counter::Unsent => ledger.unsent,
+                Counter::Unfinished => ledger.unfinished,
+            } as f64),
+            Metric::ErrorRate if ledger.sent == 0 => {
+                Measured::Nothing("no request was sent".to_owned())
+            }
+            Metric::ErrorRate => {
+                let failed = ledger.errors.saturating_add(ledger.unfinished);
+                Measured::Value(failed as f64 / ledger.sent as f64)
+            }
+            Metric::RateShare if document.plan.load.kind == LoadKind::Closed => Measured::Nothing(
+                "a closed load asks for no rate; write for example rate >= 20k/s".to_owned(),
+            ),
+            Metric::RateShare => {
+                match (document.rate.achieved_per_s, document.rate.scheduled_per_s) {
+                    (Some(achieved), Some(scheduled)) if scheduled > 0.0 => {
+                        Measured::Value(achieved / scheduled)
+                    }
+                    _ => Measured::Nothing("nothing was scheduled".to_owned()),
+                }
+            }
+            Metric::Rate => document.rate.achieved_per_s.map_or_else(
+                || Measured::Nothing("the measured window has no length".to_owned()),
+                Measured::Value,
+            ),
+        }
+    }
+
+    /// The value in words.
+    fn show(&self, value: f64) -> String {
+        match self.metric {
+            Metric::Latency(..) => format!("it was {}", units::duration(value)),
+            Metric::Count(_) => format!("it was {}", units::count(value as u64)),
+            Metric::ErrorRate => {
+                format!("{} of the sent requests failed or never ended", units::percent(value))
+            }
+            Metric::RateShare => {
+                format!("{} of the scheduled rate was achieved", units::percent(value))
+            }
+            Metric::Rate => format!("it was {}", units::rate(value)),
+        }
+    }
+}
+
+fn latency(document: &Document, series: Series, statistic: Statistic) -> Measured {
+    let latencies = &document.latencies;
+    let sent_unanswered = count_of(&document.errors, "timeout")
+        .saturating_add(count_of(&document.errors, "idle-timeout"))
+        .saturating_add(document.ledger.unfinished);
+    let (distribution, never) = match series {
+        Series::Response => {
+            (&latencies.response, sent_unanswered.saturating_add(document.ledger.unsent))
+        }
+        Series::Service => (&latencies.service, sent_unanswered),
+        Series::FirstByte => (&latencies.first_byte, 0),
+        Series::QueueWait => (&latencies.queue_wait, 0),
+        Series::SendLag => (&latencies.send_lag, 0),
+        Series::Connect => (&latencies.connect, 0),
+    };
+    let (Some(min_ns), Some(mean_ns), Some(max_ns)) =
+        (distribution.min_ns, distribution.mean_ns, distribution.max_ns)
+    else {
+        return Measured::Nothing("there is no sample".to_owned());
+    };
+    match statistic {
+        Statistic::Min => Measured::Value(min_ns as f64),
+        Statistic::Mean | Statistic::Max if never > 0 => Measured::Never,
+        Statistic::Mean => Measured::Value(mean_ns),
+        Statistic::Max => Measured::Value(max_ns as f64),
+        Statistic::Quantile(q) => quantile(distribution, never, q),
+    }
+}
+
+/// The quantile of the samples and of `never` more that lie above all of them.
+fn quantile(distribution: &Distribution, never: u64, q: f64) -> Measured {
+    let all = distribution.count.saturating_add(never);
+    if !enough_samples(all, q) {
+        return Measured::Nothing(format!(
+            "{} samples are too few: {SAMPLES_BEYOND} must lie beyond the percentile",
+            units::count(all)
+        ));
+    }
+    let among_answered = q * all as f64 / distribution.count as f64;
+    if among_answered > 1.0 {
+        return Measured::Never;
+    }
+    match distribution.quantile_ns(among_answered) {
+        Ok(Some(value_ns)) => Measured::Value(value_ns as f64),
+        Ok(None) => Measured::Nothing("there is no sample".to_owned()),
+        Err(error) => Measured::Nothing(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn judged(document: &Document, expression: &str) -> Judgement {
+        Expectation::parse(expression).unwrap().judge(document)
+    }
+
+    #[test]
+    fn a_healthy_run_meets_what_it_should() {
+        let open = testing::healthy_open();
+        for expression in [
+            "p99 < 5ms",
+            "p50 >= 400us",
+            "max < 1s",
+            "mean < 1ms",
+            "service.p99 < 5ms",
+            "send_lag.p99 < 100us",
+            "queue_wait.max <= 30us",
+            "connect.min > 0ns",
+            "error-rate < 0.1%",
+            "errors == 0",
+            "rate >= 99%",
+            "rate >= 1.9k/s",
+            "shed == 0",
+            "unsent == 0",
+            "unfinished == 0",
+            "ok == 6k",
+            "sent == 6000",
+            "scheduled != 0",
+        ] {
+            let judgement = judged(&open, expression);
+            assert_eq!(judgement.outcome, Outcome::Met, "{}", judgement.sentence);
+        }
+        for expression in ["p99 < 5us", "max > 1s", "rate >= 3k/s", "ok == 1", "error-rate > 0"] {
+            assert_eq!(judged(&open, expression).outcome, Outcome::NotMet, "{expression}");
+        }
+    }
+
+    #[test]
+    fn the_sentence_has_the_value() {
+        let judgement = judged(&testing::healthy_open(), "send_lag.max < 1us");
+        assert_eq!(judgement.sentence, "send_lag.max < 1us: not met, it was 10.0 µs.");
+        assert_eq!(judgement.measured, Some(10_000.0));
+    }
+
+    #[test]
+    fn too_few_samples_are_not_met_and_say_so() {
+        let judgement = judged(&testing::healthy_open(), "p99.99 < 1h");
+        assert_eq!(judgement.outcome, Outcome::NotMeasurable);
+        assert!(!judgement.met());
+        assert!(judgement.sentence.contains("6,000 samples are too few"), "{}", judgement.sentence);
+    }
+
+    #[test]
+    fn requests_never_answered_count_as_slowest() {
+        let mut document = testing::healthy_open();
+        assert!(judged(&document, "p90 < 1ms").met());
+        document.ledger.unfinished = 300;
+        assert!(judged(&document, "p90 < 1ms").met(), "5 % are not the slowest 10 %");
+        document.ledger.unfinished = 700;
+        let judgement = judged(&document, "p90 < 1h");
+        assert_eq!(judgement.outcome, Outcome::NotMet);
+        assert!(judgement.sentence.contains("never answered"), "{}", judgement.sentence);
+        assert!(!judged(&document, "max < 1h").met());
+        assert!(!judged(&document, "mean < 1h").met());
+        assert!(judged(&document, "send_lag.p90 < 1ms").met());
+        document.ledger.unfinished = 0;
+        document.ledger.unsent = 700;
+        assert!(!judged(&document, "p90 < 1h").met());
+        assert!(judged(&document, "service.p90 < 1ms").met(), "unsent requests had no service");
+    }
+
+    #[test]
+    fn a_run_without_answers_meets_nothing() {
+        let empty = testing::empty_run().document();
+        for expression in ["p99 < 1h", "max < 1h", "error-rate < 1%", "rate >= 1%"] {
+            assert_eq!(judged(&empty, expression).outcome, Outcome::NotMeasurable, "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_closed_load_has_no_share_of_a_rate() {
+        let closed = testing::healthy_closed();
+        assert!(judged(&closed, "rate >= 99%").sentence.contains("20k/s"));
+        assert!(judged(&closed, "rate >= 20k/s").met());
+    }
+
+    #[test]
+    fn the_document_keeps_the_results() {
+        let mut document = testing::healthy_open();
+        let wanted = ["p99 < 5ms", "errors == 1"].map(|one| Expectation::parse(one).unwrap());
+        assert!(document.judge_expectations(&wanted[..1]));
+        assert!(!document.judge_expectations(&wanted));
+        assert_eq!(document.expectations.len(), 2);
+    }
+}

@@ -1,0 +1,89 @@
+//! Expectations of the user: `p99 < 5ms`, `error-rate < 0.1%`, `rate >= 99%`.
+//!
+//! [`parse`](Expectation::parse) makes an [`Expectation`] of an expression, before the run;
+//! [`judge`](Expectation::judge) holds it against a finished document. What cannot be measured,
+//! for want of samples or of answers, is not met: a build must not pass because nothing worked.
+
+mod judge;
+mod parse;
+
+pub use judge::{Judgement, Outcome};
+pub use parse::ParseError;
+
+/// A parsed expectation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expectation {
+    /// As the user wrote it, without blanks around it.
+    pub expression: String,
+    metric: Metric,
+    comparison: Comparison,
+    wanted: f64,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Metric {
+    /// A figure of a distribution, in nanoseconds.
+    Latency(Series, Statistic),
+    /// A count of the ledger.
+    Count(Counter),
+    /// Sent requests that did not end as ok, as a share of those sent.
+    ErrorRate,
+    /// Achieved rate as a share of the scheduled one.
+    RateShare,
+    /// Achieved rate per second.
+    Rate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Series {
+    Response,
+    QueueWait,
+    SendLag,
+    Service,
+    FirstByte,
+    Connect,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Statistic {
+    Min,
+    Mean,
+    Max,
+    /// In [0, 1].
+    Quantile(f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counter {
+    Scheduled,
+    Sent,
+    Ok,
+    Errors,
+    Shed,
+    Unsent,
+    Unfinished,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+}
+
+impl Comparison {
+    fn holds(self, measured: f64, wanted: f64) -> bool {
+        match self {
+            Comparison::Less => measured < wanted,
+            Comparison::LessOrEqual => measured <= wanted,
+            Comparison::Greater => measured > wanted,
+            Comparison::GreaterOrEqual => measured >= wanted,
+            Comparison::Equal => measured == wanted,
+            Comparison::NotEqual => measured != wanted,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `METRIC COMPARISON VALUE` to an [`Expectation`].
+//!
+//! A metric is `error-rate`, `rate`, a count of the ledger, or a figure of a distribution:
+//! `[SERIES.]min|mean|max|pN`, where the series is `response` unless said otherwise. The unit of
+//! the value follows from the metric.
+
+use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
+use crate::units;
+
+/// An expression that is no expectation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--expect '{expression}', character {position}: {problem}")]
+pub struct ParseError {
+    /// The expression.
+    pub expression: String,
+    /// Where in it, counted in characters from 1.
+    pub position: usize,
+    /// What is wrong there, and what would be right.
+    pub problem: String,
+}
+
+const COMPARISONS: [(&str, Comparison); 8] = [
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+    ("≤", Comparison::LessOrEqual),
+    ("≥", Comparison::GreaterOrEqual),
+];
+
+const SERIES: [(&str, Series); 6] = [
+    ("response", Series::Response),
+    ("queue_wait", Series::QueueWait),
+    ("send_lag", Series::SendLag),
+    ("service", Series::Service),
+    ("first_byte", Series::FirstByte),
+    ("connect", Series::Connect),
+];
+
+const COUNTERS: [(&str, Counter); 7] = [
+    ("scheduled", Counter::Scheduled),
+    ("sent", Counter::Sent),
+    ("ok", Counter::Ok),
+    ("errors", Counter::Errors),
+    ("shed", Counter::Shed),
+    ("unsent", Counter::Unsent),
+    ("unfinished", Counter::Unfinished),
+];
+
+const STATISTICS: [(&str, Statistic); 3] =
+    [("min", Statistic::Min), ("mean", Statistic::Mean), ("max", Statistic::Max)];
+
+/// Names of metrics, for suggestions.
+const NAMES: [&str; 16] = [
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "min",
+    "mean",
+    "max",
+    "error-rate",
+    "rate",
+    "scheduled",
+    "sent",
+    "ok",
+    "errors",
+    "shed",
+    "unsent",
+    "unfinished",
+];
+
+/// A problem at a byte of the expression.
+type Problem = (usize, String);
+
+impl Expectation {
+    /// Reads an expression such as `p99 < 5ms`.
+    pub fn parse(expression: &str) -> Result<Self, ParseError> {
+        parse(expression).map_err(|(byte, problem)| ParseError {
+            expression: expression.to_owned(),
+            position: expression[..byte].chars().count() + 1,
+            problem,
+        })
+    }
+}
+
+fn parse(expression: &str) -> Result<Expectation, Problem> {
+    let trimmed_start = expression.len() - expression.trim_start().len();
+    let comparison_at = expression.find(['<', '>', '=', '!', '≤', '≥']).ok_or_else(|| {
+        let end = expression.trim_end().len();
+        (end, "a comparison is missing; write for example 'p99 < 5ms'".to_owned())
+    })?;
+    let name = expression[..comparison_at].trim();
+    if name.is_empty() {
+        return Err((
+            comparison_at,
+            "a metric is missing before the comparison, such as p99".into(),
+        ));
+    }
+    let (symbol, comparison) = comparison_of(&expression[comparison_at..]).ok_or_else(|| {
+        (comparison_at, "this is not a comparison; use <, <=, >, >=, == or !=".to_owned())
+    })?;
+    let rest_at = comparison_at + symbol.len();
+    let rest = &expression[rest_at..];
+    let value_at = rest_at + (rest.len() - rest.trim_start().len());
+    let value = rest.trim();
+    if value.is_empty() {
+        return Err((value_at, "a value is missing after the comparison".to_owned()));
+    }
+    let metric = metric(name).map_err(|problem| (trimmed_start, problem))?;
+    let (metric, wanted) = wanted(metric, value).map_err(|problem| (value_at, problem))?;
+    Ok(Expectation { expression: expression.trim().to_owned(), metric, comparison, wanted })
+}
+
+fn comparison_of(text: &str) -> Option<(&'static str, Comparison)> {
+    COMPARISONS.into_iter().find(|(symbol, _)| text.starts_with(symbol))
+}
+
+fn metric(name: &str) -> Result<Metric, String> {
+    match name {
+        "error-rate" | "error_rate" => return Ok(Metric::ErrorRate),
+        "rate" => return Ok(Metric::RateShare),
+        _ => {}
+    }
+    if let Some(counter) = lookup(&COUNTERS, name) {
+        return Ok(Metric::Count(counter));
+    }
+    // `service.p99.9`: the series is before the first point, unless that is `p99.9` itself.
+    let (series_name, statistic_name) = match name.split_once('.') {
+        Some((series, statistic)) if percentile_number(series).is_none() => (series, statistic),
+        _ => ("response", name),
+    };
+    let Some(series) = lookup(&SERIES, &series_name.replace('-', "_")) else {
+        return Err(unknown(series_name, &SERIES.map(|(name, _)| name)));
+    };
+    if let Some(statistic) = lookup(&STATISTICS, statistic_name) {
+        return Ok(Metric::Latency(series, statistic));
+    }
+    match percentile_number(statistic_name) {
+        Some(percent) if percent > 0.0 && percent < 100.0 => {
+            Ok(Metric::Latency(series, Statistic::Quantile(percent / 100.0)))
+        }
+        Some(_) => Err(format!("'{statistic_name}' is not between p0 and p100; use min or max")),
+        None => Err(unknown(statistic_name, &NAMES)),
+    }
+}
+
+/// The number of `p99.9`; `None` if it is not of that form.
+fn percentile_number(name: &str) -> Option<f64> {
+    let digits = name.strip_prefix('p')?;
+    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+        .then(|| digits.parse().ok())
+        .flatten()
+}
+
+/// The value in the unit of the metric. The value decides which of the two rates is meant.
+fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
+    let wanted = match metric {
+        Metric::Latency(..) => units::parse_duration_ns(value)?,
+        Metric::Count(_) => units::parse_count(value)?,
+        Metric::ErrorRate => units::parse_share(value)?,
+        Metric::RateShare | Metric::Rate if value.ends_with('%') => units::parse_share(value)?,
+        Metric::RateShare | Metric::Rate => {
+            return Ok((Metric::Rate, units::parse_rate_per_s(value)?));
+        }
+    };
+    Ok((metric, wanted))
+}
+
+fn lookup<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
+    table.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+fn unknown(name: &str, known: &[&str]) -> String {
+    let nearest = known.iter().min_by_key(|known| distance(name, known));
+    match nearest {
+        Some(nearest) if distance(name, nearest) <= 2 => {
+            format!("'{name}' is not known; did you mean '{nearest}'?")
+        }
+        _ => format!("'{name}' is not known; use one of {}", known.join(", ")),
+    }
+}
+
+/// Levenshtein distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(expression: &str) -> (Metric, Comparison, f64) {
+        let expectation = Expectation::parse(expression).unwrap();
+        (expectation.metric, expectation.comparison, expectation.wanted)
+    }
+
+    fn latency(series: Series, quantile: f64) -> Metric {
+        Metric::Latency(series, Statistic::Quantile(quantile))
+    }
+
+    #[test]
+    fn what_can_be_said() {
+        use Comparison::*;
+        let response = Series::Response;
+        assert_eq!(parsed("p99 < 5ms"), (latency(response, 0.99), Less, 5e6));
+        assert_eq!(parsed(" p99.9<=10ms "), (latency(response, 99.9 / 100.0), LessOrEqual, 1e7));
+        assert_eq!(parsed("response.p50 > 1us"), (latency(response, 0.5), Greater, 1e3));
+        assert_eq!(parsed("service.p99.99 < 1s").0, latency(Series::Service, 99.99 / 100.0));
+        assert_eq!(parsed("send-lag.p99 < 1ms").0, latency(Series::SendLag, 0.99));
+        assert_eq!(
+            parsed("queue_wait.max < 1s").0,
+            Metric::Latency(Series::QueueWait, Statistic::Max)
+        );
+        assert_eq!(parsed("mean < 1s").0, Metric::Latency(response, Statistic::Mean));
+        assert_eq!(parsed("error-rate < 0.1%"), (Metric::ErrorRate, Less, 0.001));
+        assert_eq!(parsed("errors == 0"), (Metric::Count(Counter::Errors), Equal, 0.0));
+        assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, GreaterOrEqual, 0.99));
+        assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, GreaterOrEqual, 20_000.0));
+        assert_eq!(parsed("rate>20k").0, Metric::Rate);
+        for counter in ["shed", "unsent", "unfinished", "ok", "sent", "scheduled"] {
+            assert!(matches!(parsed(&format!("{counter} != 1k")).0, Metric::Count(_)));
+        }
+    }
+
+    #[test]
+    fn what_cannot_and_where() {
+        for (expression, position, part) in [
+            ("", 1, "comparison is missing"),
+            ("p99", 4, "comparison is missing"),
+            ("< 5ms", 1, "metric is missing"),
+            ("p99 <", 6, "value is missing"),
+            ("p99 = 5ms", 5, "not a comparison"),
+            ("p99 < 5", 7, "5ms"),
+            ("p99 < > 5ms", 7, "begin with a number"),
+            ("  eror-rate < 1%", 3, "did you mean"),
+            ("error < 1", 1, "did you mean 'errors'?"),
+            ("servce.p99 < 1ms", 1, "did you mean 'service'?"),
+            ("p100 < 1ms", 1, "use min or max"),
+            ("p1.2.3 < 1ms", 1, "not known"),
+            ("wibble-wobble < 1", 1, "use one of p50"),
+            ("errors < 1%", 10, "not a multiple"),
+            ("µ99 < 5", 1, "did you mean 'p99'?"),
+            ("error-rate < 5", 14, "5%"),
+        ] {
+            let error = Expectation::parse(expression).unwrap_err();
+            assert_eq!(error.position, position, "{error}");
+            assert!(error.problem.contains(part), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd(text in "\\PC{0,24}") {
+            let _ = Expectation::parse(&text);
+        }
+
+        #[test]
+        fn no_mangled_expression_is_too_odd(text in "[a-z]{0,4}[p.]{0,2}[0-9.]{0,4} ?[<>=!≤≥]{0,2} ?[0-9.]{0,4}[a-zµ%/]{0,3}") {
+            let _ = Expectation::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The latency table.
+//!
+//! Open load: response and service time side by side, then what lies between them. Closed load:
+//! response time is service time and our own lag, so it has no column of its own.
+
+use super::super::style::Tone;
+use super::page::Page;
+use crate::document::Document;
+use crate::document::latency::{Distribution, SAMPLES_BEYOND};
+use crate::document::plan::LoadKind;
+use crate::units::{count, duration};
+
+const ROWS: [&str; 8] = ["min", "p50", "p90", "p99", "p99.9", "p99.99", "max", "mean"];
+const COLUMN: usize = 14;
+
+/// Percentiles of what was timed.
+pub(super) fn table(page: &mut Page, document: &Document) {
+    let latencies = &document.latencies;
+    if latencies.response.count == 0 {
+        page.entry("Latency", "Nothing was answered as expected, so nothing was timed.");
+        never_answered(page, document);
+        page.blank();
+        return;
+    }
+    let open = document.plan.load.kind == LoadKind::Open;
+    let columns: Vec<(&str, &str, &Distribution)> = if open {
+        vec![
+            ("response", "due→done", &latencies.response),
+            ("service", "sent→done", &latencies.service),
+            ("queue wait", "due→ready", &latencies.queue_wait),
+            ("send lag", "ready→sent", &latencies.send_lag),
+            ("first byte", "sent→first", &latencies.first_byte),
+        ]
+    } else {
+        vec![
+            ("service", "sent→done", &latencies.service),
+            ("send lag", "ready→sent", &latencies.send_lag),
+            ("first byte", "sent→first", &latencies.first_byte),
+        ]
+    };
+    let line = |cells: &mut dyn Iterator<Item = String>| {
+        cells.map(|cell| format!("{cell:>COLUMN$}")).collect::<String>()
+    };
+    let heading = line(&mut columns.iter().map(|column| column.0.to_owned()));
+    page.row("Latency", Some(Tone::Heading), &heading);
+    page.row("", Some(Tone::Faint), &line(&mut columns.iter().map(|column| column.1.to_owned())));
+    for row in ROWS {
+        page.row(&format!("  {row}"), None, &line(&mut columns.iter().map(|c| cell(c.2, row))));
+    }
+    if ROWS.iter().any(|row| columns.iter().any(|column| cell(column.2, row) == NOTHING)) {
+        let note = format!(
+            "{NOTHING} fewer than {SAMPLES_BEYOND} of {} samples lie beyond it.",
+            count(latencies.response.count)
+        );
+        page.toned_entry("", Some(Tone::Faint), &note);
+    }
+    if !open {
+        page.toned_entry(
+            "",
+            Some(Tone::Faint),
+            "Closed load: response = service + our send lag. While the server stalls nothing is \
+             sent, so a stall shows in few samples; use --rate to see it as users do.",
+        );
+    }
+    never_answered(page, document);
+    page.blank();
+}
+
+const NOTHING: &str = "–";
+
+fn cell(distribution: &Distribution, row: &str) -> String {
+    let value_ns = match row {
+        "min" => distribution.min_ns.map(|ns| ns as f64),
+        "max" => distribution.max_ns.map(|ns| ns as f64),
+        "mean" => distribution.mean_ns,
+        percentile => distribution.percentile_ns(percentile).map(|ns| ns as f64),
+    };
+    value_ns.map_or_else(|| NOTHING.to_owned(), duration)
+}
+
+fn never_answered(page: &mut Page, document: &Document) {
+    let censored = &document.latencies.censored;
+    if let Some(max_ns) = censored.max_ns {
+        let text = format!(
+            "Not in the table: {} never answered, up to {} after they were due.",
+            count(censored.count),
+            duration(max_ns as f64)
+        );
+        page.toned_entry("", Some(Tone::Doubtful), &text);
+    }
+}
+
+/// Time to connect, in a line.
+pub(super) fn connect(page: &mut Page, document: &Document) {
+    let connect = &document.latencies.connect;
+    if connect.count == 0 {
+        return;
+    }
+    let figures: Vec<_> = ["min", "p50", "p99", "max"]
+        .into_iter()
+        .map(|row| (row, cell(connect, row)))
+        .filter(|(_, cell)| cell != NOTHING)
+        .map(|(row, cell)| format!("{row} {cell}"))
+        .collect();
+    page.entry("Connect", &format!("{}, of {}", figures.join(", "), count(connect.count)));
+}

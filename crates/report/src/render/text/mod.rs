@@ -1,0 +1,94 @@
+//! The page that a person reads top to bottom in ten seconds.
+//!
+//! What was run; did it hold; the ledger; latency with response and service time side by side;
+//! errors with examples; how much to trust it. At most [`WIDTH`] characters wide.
+
+mod latency;
+mod page;
+mod sections;
+
+use super::style::Style;
+use crate::document::Document;
+use page::Page;
+
+/// Characters in the longest line.
+pub const WIDTH: usize = 100;
+
+/// The report.
+pub fn render(document: &Document, style: Style) -> String {
+    let mut page = Page::new(style);
+    sections::headline(&mut page, document);
+    sections::outcome(&mut page, document);
+    sections::ledger(&mut page, document);
+    latency::table(&mut page, document);
+    latency::connect(&mut page, document);
+    sections::errors(&mut page, document);
+    sections::requests(&mut page, document);
+    sections::traffic(&mut page, document);
+    sections::trust(&mut page, document);
+    sections::expectations(&mut page, document);
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expect::Expectation;
+    use crate::testing;
+
+    fn expected(mut document: Document, expressions: &[&str]) -> Document {
+        let expectations: Vec<_> =
+            expressions.iter().map(|one| Expectation::parse(one).unwrap()).collect();
+        document.judge_expectations(&expectations);
+        document
+    }
+
+    #[test]
+    fn the_pages() {
+        for (name, document) in [
+            ("open", expected(testing::healthy_open(), &["p99 < 5ms", "rate >= 99%"])),
+            ("closed", testing::healthy_closed()),
+            ("broken", expected(testing::broken(), &["p99 < 5ms", "error-rate < 0.1%"])),
+            ("empty", testing::empty_run().document()),
+        ] {
+            testing::golden(&format!("golden/{name}.txt"), &render(&document, Style::Plain));
+        }
+    }
+
+    #[test]
+    fn no_line_is_too_wide_and_none_ends_in_blanks() {
+        let mut long = testing::broken();
+        long.plan.url = format!("http://127.0.0.1/{}", "x".repeat(300));
+        long.plan.requests[0].path = "/a b".repeat(60);
+        long.errors[0].example = Some("word ".repeat(60) + &"y".repeat(200));
+        long.requests[1].name = "n".repeat(120);
+        for document in testing::every_document().into_iter().chain([long]) {
+            for line in render(&document, Style::Plain).lines() {
+                assert!(line.chars().count() <= WIDTH, "{line}");
+                assert_eq!(line, line.trim_end());
+            }
+        }
+    }
+
+    #[test]
+    fn colours_change_nothing_but_colours() {
+        for document in testing::every_document() {
+            let mut coloured = render(&document, Style::Colour);
+            assert!(coloured.contains("\u{1b}["));
+            for code in ["1", "1;32", "1;33", "1;31", "2", "0"] {
+                coloured = coloured.replace(&format!("\u{1b}[{code}m"), "");
+            }
+            assert_eq!(coloured, render(&document, Style::Plain));
+        }
+    }
+
+    /// What a server sent may stand in an example; it must not reach the terminal as it is.
+    #[test]
+    fn control_characters_are_shown_and_not_obeyed() {
+        let mut document = testing::broken();
+        document.errors[0].example = Some("bad\u{1b}[2J\u{7}\nline".to_owned());
+        let text = render(&document, Style::Plain);
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'));
+        assert!(text.contains("bad\\u{1b}[2J\\u{7}\\nline"), "{text}");
+    }
+}

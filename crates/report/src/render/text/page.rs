@@ -1,0 +1,146 @@
+//! A page under construction: lines with a heading in the margin, and tables.
+
+use super::super::style::{Style, Tone};
+use super::WIDTH;
+
+/// Width of the margin that headings stand in.
+const MARGIN: usize = 13;
+
+pub(super) struct Page {
+    style: Style,
+    text: String,
+}
+
+impl Page {
+    pub(super) fn new(style: Style) -> Self {
+        Page { style, text: String::new() }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    pub(super) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// A line over the whole width; what is too long goes on in the next line.
+    pub(super) fn line(&mut self, tone: Option<Tone>, content: &str) {
+        for piece in wrap(&printable(content), WIDTH) {
+            self.push_line("", tone, &piece);
+        }
+    }
+
+    /// A line with a heading in the margin (empty: none), wrapped.
+    pub(super) fn entry(&mut self, heading: &str, content: &str) {
+        self.toned_entry(heading, None, content);
+    }
+
+    /// The same in a tone.
+    pub(super) fn toned_entry(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
+        for (at, piece) in wrap(&printable(content), WIDTH - MARGIN).iter().enumerate() {
+            let heading = if at == 0 { heading } else { "" };
+            let heading = format!("{heading:MARGIN$}");
+            self.push_line(&heading, tone, piece);
+        }
+    }
+
+    /// A line of a table: already measured and in columns.
+    pub(super) fn row(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
+        self.push_line(&format!("{heading:MARGIN$}"), tone, &printable(content));
+    }
+
+    fn push_line(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
+        if heading.trim().is_empty() {
+            self.text.push_str(heading);
+        } else {
+            self.text.push_str(&self.style.paint(Tone::Heading, heading.trim_end()));
+            self.text.push_str(&" ".repeat(heading.len() - heading.trim_end().len()));
+        }
+        let content = content.trim_end();
+        match tone {
+            Some(tone) => self.text.push_str(&self.style.paint(tone, content)),
+            None => self.text.push_str(content),
+        }
+        self.text.push('\n');
+    }
+}
+
+/// Control characters as escapes: some of the text came from servers.
+fn printable(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            let escape = c.is_control();
+            let escaped = escape.then(|| c.escape_debug()).into_iter().flatten();
+            escaped.chain((!escape).then_some(c))
+        })
+        .collect()
+}
+
+/// At most `limit` characters of `text`, the last one an ellipsis if some are missing.
+pub(super) fn shorten(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(limit.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// Lines of at most `width` characters, broken at blanks, or within words longer than a line.
+/// Blanks at the beginning are kept and indent what follows.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let indent = (text.len() - text.trim_start_matches(' ').len()).min(width / 2);
+    let mut lines = Vec::new();
+    let mut line = " ".repeat(indent);
+    let mut used = indent;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let mut word: Vec<char> = word.chars().collect();
+        if used > indent && used + 1 + word.len() > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            used = indent;
+        }
+        if used > indent {
+            line.push(' ');
+            used += 1;
+        }
+        while used + word.len() > width {
+            let rest = word.split_off(width - used);
+            line.extend(word);
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            used = indent;
+            word = rest;
+        }
+        used += word.len();
+        line.extend(word);
+    }
+    if used > indent || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn words_stay_whole_where_they_can() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("  one two three", 8), ["  one", "  two", "  three"]);
+        assert_eq!(wrap("abcdefghijk lm", 4), ["abcd", "efgh", "ijk", "lm"]);
+        assert_eq!(wrap("", 4), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_too_wide(text in "\\PC{0,80}", width in 4usize..30) {
+            let lines = wrap(&text, width);
+            prop_assert!(lines.iter().all(|line| line.chars().count() <= width));
+            let letters = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
+            prop_assert_eq!(letters(&lines.concat()), letters(&text));
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The sections of the page around the latency table.
+
+use super::super::style::Tone;
+use super::page::{Page, shorten};
+use crate::document::counts::{ErrorCount, LedgerCounts, count_of};
+use crate::document::plan::LoadKind;
+use crate::document::{Document, EndReason};
+use crate::expect::{Judgement, Outcome};
+use crate::units::{bytes, count, duration, percent, rate};
+use crate::verdicts::Severity;
+
+/// Characters of a request's name in its table.
+const NAME: usize = 24;
+
+/// What was run.
+pub(super) fn headline(page: &mut Page, document: &Document) {
+    let plan = &document.plan;
+    let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
+    let what = match plan.requests.as_slice() {
+        [one] => format!("{} {}{note}", one.method, plan.url),
+        several => format!("{} requests to {}{note}", several.len(), plan.url),
+    };
+    page.line(Some(Tone::Heading), &what);
+    let connections = &plan.connections;
+    let mut parts = vec![plan.load.description.clone()];
+    parts.push(match connections.max > connections.count {
+        true => format!(
+            "{} to {} connections",
+            count(connections.count.into()),
+            count(connections.max.into())
+        ),
+        false if connections.count == 1 => "1 connection".to_owned(),
+        false => format!("{} connections", count(connections.count.into())),
+    });
+    if connections.pipeline > 1 {
+        parts.push(format!("{} in a pipeline", connections.pipeline));
+    }
+    parts.push(format!("{} threads", document.workers.len()));
+    let mut window = duration(document.time.window_ns as f64);
+    if document.time.warm_up_ns > 0 {
+        window += &format!(" after {} of warm-up", duration(document.time.warm_up_ns as f64));
+    }
+    parts.push(window);
+    page.line(None, &parts.join(" · "));
+    let identity = format!(
+        "{} {} · {} · seed {}",
+        document.tool.name, document.tool.version, document.started_at, plan.seed
+    );
+    page.line(Some(Tone::Faint), &identity);
+    page.blank();
+}
+
+/// Did it hold: the one line that matters most.
+pub(super) fn outcome(page: &mut Page, document: &Document) {
+    let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), rate);
+    let mut sentence =
+        match document.rate.asked_per_s.filter(|_| document.plan.load.kind == LoadKind::Open) {
+            Some(asked) => format!("Asked {}, achieved {achieved}", rate(asked)),
+            None => format!("Achieved {achieved}"),
+        };
+    let scheduled = document.ledger.scheduled;
+    if document.plan.load.kind == LoadKind::Open && scheduled > 0 {
+        let share = document.rate.answered_in_window as f64 / scheduled as f64;
+        sentence += &format!(" ({} of what was due)", percent(share));
+    }
+    sentence += &match document.ledger.errors {
+        0 if document.ledger.sent == 0 => ", nothing was sent".to_owned(),
+        0 => ", no errors".to_owned(),
+        errors => format!(", {} errors", count(errors)),
+    };
+    match document.end.reason {
+        EndReason::Interrupted => sentence += ", interrupted",
+        EndReason::GaveUp => sentence += ", given up",
+        EndReason::Duration | EndReason::Count => {}
+    }
+    let worst = document.verdicts.iter().map(|verdict| verdict.severity).max();
+    let (tone, word) = match worst {
+        Some(Severity::Invalid) => (Tone::Bad, "INVALID"),
+        _ if document.ledger.ok == 0 => (Tone::Bad, "NO ANSWERS"),
+        _ if !document.expectations.iter().all(Judgement::met) => (Tone::Bad, "NOT MET"),
+        Some(Severity::Warning) => (Tone::Doubtful, "DOUBTFUL"),
+        _ if document.plan.load.kind == LoadKind::Closed => (Tone::Good, "OK"),
+        Some(Severity::Note) | None => (Tone::Good, "HELD"),
+    };
+    let found = match document.verdicts.len() {
+        0 => String::new(),
+        1 => " 1 finding below.".to_owned(),
+        many => format!(" {many} findings below."),
+    };
+    page.toned_entry(word, Some(tone), &format!("{sentence}.{found}"));
+    page.blank();
+}
+
+/// Where every scheduled request went.
+pub(super) fn ledger(page: &mut Page, document: &Document) {
+    let ledger = &document.ledger;
+    let (first, second) = equations(ledger);
+    page.row("Ledger", None, &first);
+    page.row("", None, &second);
+    let warm_up = &document.warm_up;
+    if warm_up.scheduled > 0 {
+        let errors: Vec<_> = document
+            .warm_up_errors
+            .iter()
+            .map(|one| format!("{} {}", one.kind, count(one.count)))
+            .collect();
+        let errors =
+            if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) };
+        page.toned_entry(
+            "",
+            Some(Tone::Faint),
+            &format!(
+                "warm-up apart: {} scheduled, {} ok, {} errors{errors}",
+                count(warm_up.scheduled),
+                count(warm_up.ok),
+                count(warm_up.errors)
+            ),
+        );
+    }
+    page.blank();
+}
+
+fn equations(ledger: &LedgerCounts) -> (String, String) {
+    let width = count(ledger.scheduled.max(ledger.sent)).len();
+    let sign = |holds| if holds { '=' } else { '≠' };
+    let first = format!(
+        "scheduled {:>width$} {} sent {} + shed {} + unsent {}",
+        count(ledger.scheduled),
+        sign(ledger.scheduled == ledger.scheduled_parts()),
+        count(ledger.sent),
+        count(ledger.shed),
+        count(ledger.unsent)
+    );
+    let second = format!(
+        "sent      {:>width$} {} ok {} + errors {} + unfinished {}",
+        count(ledger.sent),
+        sign(ledger.sent == ledger.sent_parts()),
+        count(ledger.ok),
+        count(ledger.errors),
+        count(ledger.unfinished)
+    );
+    (first, second)
+}
+
+/// Errors of requests and of connecting, with one example each.
+pub(super) fn errors(page: &mut Page, document: &Document) {
+    kinds(page, "Errors", &document.errors, document.ledger.sent);
+    kinds(page, "No connect", &document.connect_errors, 0);
+    let unexpected = count_of(&document.errors, "status") > 0;
+    if unexpected || document.statuses.len() > 1 {
+        let statuses: Vec<_> = document
+            .statuses
+            .iter()
+            .map(|one| format!("{} × {}", one.status, count(one.count)))
+            .collect();
+        page.entry("Statuses", &statuses.join(", "));
+    }
+}
+
+fn kinds(page: &mut Page, heading: &str, errors: &[ErrorCount], of: u64) {
+    for (at, one) in errors.iter().enumerate() {
+        let share = if of > 0 {
+            format!(" ({})", percent(one.count as f64 / of as f64))
+        } else {
+            String::new()
+        };
+        let heading = if at == 0 { heading } else { "" };
+        page.toned_entry(
+            heading,
+            Some(Tone::Bad),
+            &format!("{} {}{share}: {}", count(one.count), one.kind, one.sentence),
+        );
+        if let Some(example) = &one.example {
+            page.toned_entry("", Some(Tone::Faint), &format!("  e.g. {example}"));
+        }
+    }
+}
+
+/// Each request of a plan that has several.
+pub(super) fn requests(page: &mut Page, document: &Document) {
+    if document.requests.is_empty() {
+        return;
+    }
+    page.blank();
+    let heading = format!(
+        "{:<NAME$}{:>12}{:>12}{:>10}{:>9}{:>9}{:>9}",
+        "name", "sent", "ok", "errors", "p50", "p99", "max"
+    );
+    page.row("Requests", Some(Tone::Heading), &heading);
+    for one in &document.requests {
+        let figure = |pick: &dyn Fn(&crate::document::latency::Distribution) -> Option<u64>| {
+            one.response
+                .as_ref()
+                .and_then(pick)
+                .map_or_else(|| "–".to_owned(), |ns| duration(ns as f64))
+        };
+        let row = format!(
+            "{:<NAME$}{:>12}{:>12}{:>10}{:>9}{:>9}{:>9}",
+            shorten(&one.name, NAME - 1),
+            count(one.sent),
+            count(one.ok),
+            count(one.errors),
+            figure(&|response| response.percentile_ns("p50")),
+            figure(&|response| response.percentile_ns("p99")),
+            figure(&|response| response.max_ns),
+        );
+        page.row("", None, &row);
+    }
+    page.blank();
+}
+
+/// Connections and bytes.
+pub(super) fn traffic(page: &mut Page, document: &Document) {
+    let connections = &document.connections;
+    let mut parts = vec![
+        format!("{} asked", count(connections.asked)),
+        format!("at least {} at a time", count(connections.least)),
+        format!("{} opened", count(connections.opened)),
+    ];
+    for (number, what) in [
+        (connections.closed_by_server, "closed by the server"),
+        (connections.retired, "retired"),
+        (connections.lost, "lost"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {what}", count(number)));
+        }
+    }
+    page.entry("Connections", &parts.join(", "));
+    let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
+    let one = |name: &str, number: u64| {
+        let number = number as f64;
+        let per_s = if elapsed_s > 0.0 {
+            format!(" ({}/s)", bytes(number / elapsed_s))
+        } else {
+            String::new()
+        };
+        format!("{name} {}{per_s}", bytes(number))
+    };
+    let all = &document.bytes;
+    page.entry(
+        "Bytes",
+        &[one("sent", all.sent), one("received", all.received), one("bodies", all.bodies)]
+            .join(", "),
+    );
+    page.blank();
+}
+
+/// How much to trust it.
+pub(super) fn trust(page: &mut Page, document: &Document) {
+    let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);
+    let mut parts = Vec::new();
+    if document.verdicts.is_empty() {
+        parts.push("nothing found against the numbers".to_owned());
+    }
+    if let Some(busiest) = shares.max_by(f64::total_cmp) {
+        let switches: u64 = document.workers.iter().map(|worker| worker.involuntary_switches).sum();
+        parts.push(format!(
+            "loader CPU {} of a core (busiest of {}), core taken away {} times",
+            percent(busiest),
+            document.workers.len(),
+            count(switches)
+        ));
+    }
+    if let Some(lag_ns) = document.latencies.send_lag.percentile_ns("p99") {
+        parts.push(format!("p99 send lag {}", duration(lag_ns as f64)));
+    }
+    for (at, part) in parts.iter().enumerate() {
+        page.entry(if at == 0 { "Trust" } else { "" }, part);
+    }
+    for verdict in &document.verdicts {
+        let (word, tone) = match verdict.severity {
+            Severity::Invalid => ("INVALID", Tone::Bad),
+            Severity::Warning => ("warning", Tone::Doubtful),
+            Severity::Note => ("note", Tone::Heading),
+        };
+        page.toned_entry(
+            &format!("  {word}"),
+            Some(tone),
+            &format!("{}: {}", verdict.id, verdict.sentence),
+        );
+        page.entry("", &format!("  → {}", verdict.remedy));
+    }
+    let host = &document.host;
+    let cores = host.cores.map(|cores| format!("{cores} cores"));
+    let governor = host.governor.as_ref().map(|governor| format!("governor {governor}"));
+    let machine: Vec<_> =
+        [host.cpu.clone(), cores, host.kernel.clone(), host.virtualisation.clone(), governor]
+            .into_iter()
+            .flatten()
+            .collect();
+    if !machine.is_empty() {
+        page.toned_entry("Host", Some(Tone::Faint), &machine.join(", "));
+    }
+}
+
+/// What the user expected.
+pub(super) fn expectations(page: &mut Page, document: &Document) {
+    if document.expectations.is_empty() {
+        return;
+    }
+    page.blank();
+    for (at, judgement) in document.expectations.iter().enumerate() {
+        let heading = if at == 0 { "Expected" } else { "" };
+        let tone = if judgement.outcome == Outcome::Met { Tone::Good } else { Tone::Bad };
+        page.toned_entry(heading, Some(tone), &judgement.sentence);
+    }
+}

@@ -1,0 +1,392 @@
+//! Runs for tests: made with record's own recorder and collector, so that documents in tests have
+//! what documents of real runs have.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use candor_plan::*;
+use candor_record::{
+    Collector, ConnectErrorKind, Disconnect, ErrorKind, Failure, Phase, Recorder, RunEnd, RunFacts,
+    RunRecord, Sample, Settings, WorkerHealth,
+};
+
+use crate::document::{Document, Facts, Host};
+
+const MS: u64 = 1_000_000;
+const WORKERS: usize = 2;
+
+/// Compares with a checked-in file, or writes it where `CANDOR_RENEW` is set.
+pub(crate) fn golden(file: &str, actual: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    if std::env::var_os("CANDOR_RENEW").is_some() {
+        std::fs::write(&path, actual).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        expected == actual,
+        "{file} is stale. Renew with: CANDOR_RENEW=1 cargo test -p candor-report\n{actual}"
+    );
+}
+
+/// What happened to one simulated request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outcome {
+    Ok { service_ns: u64 },
+    Failed { kind: ErrorKind, status: Option<u16>, after_ns: u64 },
+    Unfinished,
+    Unsent,
+    Shed { after_ns: u64 },
+}
+
+/// One simulated request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Simulated {
+    pub(crate) due_ns: u64,
+    pub(crate) queue_wait_ns: u64,
+    pub(crate) send_lag_ns: u64,
+    pub(crate) request: u32,
+    pub(crate) outcome: Outcome,
+}
+
+/// A simulated run: plan, requests and how it ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub(crate) plan: Plan,
+    pub(crate) requests: Vec<Simulated>,
+    pub(crate) end: RunEnd,
+    /// Backlog at the end of each interval, for worker 0.
+    pub(crate) backlog: Vec<u64>,
+    pub(crate) connect_errors: Vec<ConnectErrorKind>,
+    /// Connections lost for good in the middle of the run.
+    pub(crate) lost: u32,
+    pub(crate) cpu_share: f64,
+}
+
+impl Run {
+    pub(crate) fn document(&self) -> Document {
+        Document::new(&facts(), &self.plan, &self.record())
+    }
+
+    fn window_end_ns(&self) -> u64 {
+        self.plan.recording.warm_up_ns + self.plan.stop.duration_ns.unwrap_or(0)
+    }
+
+    pub(crate) fn record(&self) -> RunRecord {
+        let plan = &self.plan;
+        let digits = plan.recording.digits;
+        let mut collector = Collector::new(digits, plan.requests.list.len(), WORKERS);
+        for worker in 0..WORKERS {
+            let mut recorder = Recorder::new(Settings {
+                digits,
+                interval_ns: plan.recording.interval_ns,
+                warm_up_ns: plan.recording.warm_up_ns,
+                window_end_ns: Some(self.window_end_ns()),
+                requests: plan.requests.list.len(),
+            });
+            self.drive(worker, &mut recorder);
+            while let Some(interval) = recorder.take_finished() {
+                if let Some(used) = collector.deliver(worker, interval) {
+                    recorder.recycle(used);
+                }
+            }
+            let wall_ns = self.window_end_ns() + 50 * MS;
+            let cpu_ns = (wall_ns as f64 * self.cpu_share) as u64;
+            let health = WorkerHealth {
+                core: Some(worker),
+                wall_ns,
+                cpu_user_ns: cpu_ns / 4,
+                cpu_system_ns: cpu_ns - cpu_ns / 4,
+                involuntary_switches: 7,
+                waits: 1000,
+            };
+            collector.worker_ended(worker, health);
+        }
+        collector.finish(RunFacts {
+            warm_up_ns: plan.recording.warm_up_ns,
+            window_end_ns: self.window_end_ns(),
+            connections_asked: plan.connections.count.into(),
+            end: self.end,
+        })
+    }
+
+    /// Replays one worker's share in order of time.
+    fn drive(&self, worker: usize, recorder: &mut Recorder) {
+        let end_ns = self.window_end_ns() + 50 * MS;
+        let mut events: Vec<(u64, Event)> = Vec::new();
+        let connected = if self.end == RunEnd::GaveUp { 0 } else { self.plan.connections.count };
+        for index in 0..connected {
+            if index as usize % WORKERS == worker {
+                events.push((u64::from(index) * 1000, Event::Connect));
+                if index < self.lost {
+                    events.push((end_ns / 2, Event::Lose));
+                }
+            }
+        }
+        if worker == 0 {
+            events.extend(self.connect_errors.iter().map(|&kind| (0, Event::NoConnect(kind))));
+            for (index, &backlog) in self.backlog.iter().enumerate() {
+                let at_ns = self.plan.recording.warm_up_ns
+                    + (index as u64 + 1) * self.plan.recording.interval_ns;
+                events.push((at_ns - 1, Event::Backlog(backlog)));
+            }
+        }
+        for one in self.requests.iter().skip(worker).step_by(WORKERS) {
+            let sent_ns = one.due_ns + one.queue_wait_ns + one.send_lag_ns;
+            let ends_ns = match one.outcome {
+                Outcome::Ok { service_ns } => sent_ns + service_ns,
+                Outcome::Failed { after_ns, .. } => sent_ns + after_ns,
+                Outcome::Shed { after_ns } => one.due_ns + after_ns,
+                Outcome::Unfinished | Outcome::Unsent => end_ns,
+            };
+            if !matches!(one.outcome, Outcome::Unsent | Outcome::Shed { .. }) {
+                events.push((sent_ns, Event::Sent(*one)));
+            }
+            events.push((ends_ns, Event::Ended(*one)));
+        }
+        events.sort_by_key(|(at_ns, _)| *at_ns);
+        for (at_ns, event) in events {
+            self.apply(recorder, at_ns, event);
+        }
+        recorder.finish(end_ns, 0);
+    }
+
+    fn apply(&self, recorder: &mut Recorder, now_ns: u64, event: Event) {
+        let phase = |due_ns: u64| {
+            if due_ns < self.plan.recording.warm_up_ns { Phase::WarmUp } else { Phase::Measured }
+        };
+        match event {
+            Event::Connect => recorder.connected(now_ns, 80_000),
+            Event::Lose => recorder.disconnected(now_ns, Disconnect::Lost),
+            Event::NoConnect(kind) => {
+                recorder.connect_failed(now_ns, kind, || "127.0.0.1:8080 said no".to_owned());
+            }
+            Event::Backlog(backlog) => {
+                recorder.advance(now_ns);
+                recorder.set_backlog(backlog);
+            }
+            Event::Sent(one) => {
+                recorder.sent(now_ns, phase(one.due_ns), one.request);
+                recorder.bytes_sent(50);
+            }
+            Event::Ended(one) => end_request(recorder, now_ns, phase(one.due_ns), one),
+        }
+    }
+}
+
+fn end_request(recorder: &mut Recorder, now_ns: u64, phase: Phase, one: Simulated) {
+    let age_ns = now_ns - one.due_ns;
+    match one.outcome {
+        Outcome::Ok { service_ns } => {
+            recorder.bytes_received(150);
+            recorder.ok(&Sample {
+                due_ns: one.due_ns,
+                ready_ns: one.due_ns + one.queue_wait_ns,
+                sent_ns: one.due_ns + one.queue_wait_ns + one.send_lag_ns,
+                first_byte_ns: now_ns - service_ns / 10,
+                done_ns: now_ns,
+                request: one.request,
+                status: 200,
+                body_bytes: 12,
+                phase,
+            });
+        }
+        Outcome::Failed { kind, status, .. } => {
+            let failure = Failure { phase, request: one.request, kind, status, age_ns };
+            recorder.error(now_ns, failure, || format!("GET /hello: {}", kind.sentence()));
+        }
+        Outcome::Unfinished => recorder.unfinished(now_ns, phase, age_ns),
+        Outcome::Unsent => recorder.unsent(now_ns, phase, age_ns),
+        Outcome::Shed { .. } => recorder.shed(now_ns, phase),
+    }
+}
+
+enum Event {
+    Connect,
+    Lose,
+    NoConnect(ConnectErrorKind),
+    Backlog(u64),
+    Sent(Simulated),
+    Ended(Simulated),
+}
+
+pub(crate) fn facts() -> Facts {
+    Facts {
+        version: "0.1.0".to_owned(),
+        arguments: vec!["candor".to_owned(), "http://127.0.0.1:8080/hello".to_owned()],
+        started_unix_ms: 1_700_000_000_123,
+        host: Host {
+            cpu: Some("Example CPU".to_owned()),
+            cores: Some(2),
+            kernel: Some("Linux 6.1.0".to_owned()),
+            virtualisation: None,
+            governor: None,
+        },
+        target_note: Some("embedded".to_owned()),
+    }
+}
+
+fn request(name: &str, path: &str) -> Request {
+    Request {
+        name: name.to_owned(),
+        method: "GET".to_owned(),
+        path: path.to_owned(),
+        headers: vec![("Authorization".to_owned(), "Bearer hunter2".to_owned())],
+        body: Arc::from([]),
+        expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        weight: 1,
+    }
+}
+
+fn plan(load: Load, warm_up_ns: u64) -> Plan {
+    Plan {
+        target: Target {
+            url: "http://127.0.0.1:8080/hello".to_owned(),
+            authority: "127.0.0.1:8080".to_owned(),
+            endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 8080 },
+            resolved: Vec::new(),
+        },
+        requests: Requests { list: vec![request("GET /hello", "/hello")], order: Order::Rotation },
+        load,
+        stop: Stop {
+            duration_ns: Some(3000 * MS),
+            count: None,
+            drain_ns: 2000 * MS,
+            give_up_ns: 10_000 * MS,
+        },
+        connections: Connections {
+            count: 16,
+            max: 16,
+            pipeline: 1,
+            requests_per_connection: None,
+            nodelay: true,
+            sources: Vec::new(),
+        },
+        timeouts: Timeouts { connect_ns: 5000 * MS, request_ns: 5000 * MS, idle_ns: None },
+        recording: Recording { digits: 3, interval_ns: 1000 * MS, warm_up_ns },
+        threads: Threads { count: None, pin: true },
+        seed: 42,
+    }
+}
+
+/// A service time that varies: mostly a bit above 0.4 ms, at times much more.
+fn service_ns(index: u64) -> u64 {
+    let spread = index.wrapping_mul(2_654_435_761) % 100_000;
+    400_000 + spread + if index % 500 == 499 { 3 * MS } else { 0 }
+}
+
+/// Constant 2000/s for 3 s after half a second of warm-up, everything in time.
+pub(crate) fn healthy_open_run() -> Run {
+    let rate = Rate::per_second(2000);
+    let load = Load::Open(OpenLoad {
+        segments: vec![
+            Segment::Hold { rate, duration_ns: Some(500 * MS) },
+            Segment::Hold { rate, duration_ns: Some(3000 * MS) },
+        ],
+        arrivals: Arrivals::Constant,
+        shed_after_ns: None,
+    });
+    let requests = (0..7000)
+        .map(|index| Simulated {
+            due_ns: index * 500_000,
+            queue_wait_ns: if index % 100 == 0 { 30_000 } else { 0 },
+            send_lag_ns: 4_000 + index % 7 * 1000,
+            request: 0,
+            outcome: Outcome::Ok { service_ns: service_ns(index) },
+        })
+        .collect();
+    Run {
+        plan: plan(load, 500 * MS),
+        requests,
+        end: RunEnd::Duration,
+        backlog: Vec::new(),
+        connect_errors: Vec::new(),
+        lost: 0,
+        cpu_share: 0.38,
+    }
+}
+
+/// Sixteen connections, each sending as soon as it has its answer, for 3 s.
+pub(crate) fn healthy_closed_run() -> Run {
+    let mut requests = Vec::new();
+    for connection in 0..16u64 {
+        let mut now_ns = connection * 10_000 + 100_000;
+        while now_ns < 3000 * MS {
+            let service_ns = service_ns(requests.len() as u64);
+            requests.push(Simulated {
+                due_ns: now_ns,
+                queue_wait_ns: 0,
+                send_lag_ns: 2_000,
+                request: 0,
+                outcome: Outcome::Ok { service_ns },
+            });
+            now_ns += 2_000 + service_ns;
+        }
+    }
+    Run {
+        plan: plan(Load::Closed { think_time_ns: 0 }, 0),
+        requests,
+        cpu_share: 0.71,
+        ..healthy_open_run()
+    }
+}
+
+/// Everything goes wrong at once: overload, errors of several kinds, lost connections, a loader
+/// at its limit, and then a signal.
+pub(crate) fn broken_run() -> Run {
+    let mut run = healthy_open_run();
+    run.plan.recording.warm_up_ns = 500 * MS;
+    run.plan.requests.list = vec![request("front", "/"), request("search", "/search?q=1")];
+    for (index, one) in run.requests.iter_mut().enumerate() {
+        let index = index as u64;
+        one.request = (index % 4 / 2) as u32;
+        one.queue_wait_ns = index * 4_000;
+        one.send_lag_ns = 200_000 + index * 2_000;
+        one.outcome = match index % 20 {
+            0 => failed(ErrorKind::Status, Some(503)),
+            1..=5 => failed(ErrorKind::Timeout, None),
+            6..=10 => failed(ErrorKind::Reset, None),
+            11 if index > 1000 => Outcome::Shed { after_ns: MS },
+            _ if index > 6900 => Outcome::Unsent,
+            _ if index > 6800 => Outcome::Unfinished,
+            _ => one.outcome,
+        };
+    }
+    run.end = RunEnd::Interrupted;
+    run.backlog = vec![100, 600, 1500];
+    run.connect_errors = vec![ConnectErrorKind::PortsExhausted, ConnectErrorKind::FdsExhausted];
+    run.lost = 5;
+    run.cpu_share = 0.97;
+    run
+}
+
+fn failed(kind: ErrorKind, status: Option<u16>) -> Outcome {
+    Outcome::Failed { kind, status, after_ns: 300_000 }
+}
+
+/// A run that could connect to nothing.
+pub(crate) fn empty_run() -> Run {
+    Run {
+        requests: Vec::new(),
+        end: RunEnd::GaveUp,
+        connect_errors: vec![ConnectErrorKind::Refused; 3],
+        plan: plan(Load::Closed { think_time_ns: 0 }, 0),
+        ..healthy_open_run()
+    }
+}
+
+pub(crate) fn healthy_open() -> Document {
+    healthy_open_run().document()
+}
+
+pub(crate) fn healthy_closed() -> Document {
+    healthy_closed_run().document()
+}
+
+pub(crate) fn broken() -> Document {
+    broken_run().document()
+}
+
+pub(crate) fn every_document() -> [Document; 4] {
+    [healthy_open(), healthy_closed(), broken(), empty_run().document()]
+}

@@ -1,0 +1,95 @@
+//! Whether there were the connections that were asked for.
+
+use super::{Finding, Severity};
+use crate::document::Document;
+use crate::document::counts::count_of;
+use crate::units::count;
+
+/// Fewer established than asked for, at the end of some interval of the window.
+///
+/// Where connections are closed and opened all the time, some are always on the way: a note.
+pub(super) fn fewer(document: &Document) -> Option<Finding> {
+    let connections = &document.connections;
+    document.window_intervals().next()?;
+    if connections.least >= connections.asked {
+        return None;
+    }
+    let turned_over = connections.closed_by_server.saturating_add(connections.retired);
+    let severity =
+        if turned_over >= connections.asked { Severity::Note } else { Severity::Warning };
+    Some(Finding {
+        severity,
+        sentence: format!(
+            "Of {} connections asked for, as few as {} were established within the window.",
+            count(connections.asked),
+            count(connections.least)
+        ),
+        evidence: vec![
+            ("asked", connections.asked as f64),
+            ("least", connections.least as f64),
+            ("lost", connections.lost as f64),
+            ("turned_over", turned_over as f64),
+        ],
+        remedy: "Look at the connect errors and at the target's limit of connections.",
+    })
+}
+
+/// No local port was left.
+pub(super) fn ports_exhausted(document: &Document) -> Option<Finding> {
+    let failed = count_of(&document.connect_errors, "ports-exhausted");
+    (failed > 0).then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "Attempts to connect that failed because no local port was left: {}.",
+            count(failed)
+        ),
+        evidence: vec![("attempts", failed as f64)],
+        remedy: "Keep connections alive, give more local addresses with --source, or widen \
+                 net.ipv4.ip_local_port_range.",
+    })
+}
+
+/// No file descriptor was left.
+pub(super) fn fds_exhausted(document: &Document) -> Option<Finding> {
+    let failed = count_of(&document.connect_errors, "fds-exhausted");
+    (failed > 0).then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "Attempts to connect that failed because no file descriptor was left: {}.",
+            count(failed)
+        ),
+        evidence: vec![("attempts", failed as f64)],
+        remedy: "Raise the limit with ulimit -n, or ask for fewer --connections.",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::testing;
+    use crate::verdicts::Severity;
+
+    #[test]
+    fn fewer_than_asked_for() {
+        let mut document = testing::healthy_open();
+        assert!(found(&document, "fewer-connections").is_none());
+        document.connections.least = 11;
+        let verdict = found(&document, "fewer-connections").unwrap();
+        assert_eq!(verdict.severity, Severity::Warning);
+        assert!(verdict.sentence.contains("Of 16 connections asked for, as few as 11"));
+        document.connections.closed_by_server = 500;
+        assert_eq!(found(&document, "fewer-connections").unwrap().severity, Severity::Note);
+        document.intervals.clear();
+        assert!(found(&document, "fewer-connections").is_none(), "no window, no finding");
+    }
+
+    #[test]
+    fn the_loader_ran_out_of_ports_or_descriptors() {
+        let broken = testing::broken();
+        assert!(found(&broken, "ports-exhausted").unwrap().remedy.contains("--source"));
+        assert!(found(&broken, "fds-exhausted").unwrap().remedy.contains("ulimit -n"));
+        let refused = testing::empty_run().document();
+        assert!(found(&refused, "ports-exhausted").is_none());
+        assert!(found(&refused, "fds-exhausted").is_none());
+    }
+}

@@ -1,0 +1,52 @@
+//! Runs that ended before they had done what the plan asked.
+
+use super::{Finding, Severity};
+use crate::document::{Document, EndReason};
+use crate::units::duration;
+
+/// A signal ended the run.
+pub(super) fn interrupted(document: &Document) -> Option<Finding> {
+    (document.end.reason == EndReason::Interrupted).then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The run was interrupted: the result is partial, from {} of measured time.",
+            duration(document.time.window_ns as f64)
+        ),
+        evidence: vec![("window_ns", document.time.window_ns as f64)],
+        remedy: "Let the run end by itself, or ask for a shorter one with --duration.",
+    })
+}
+
+/// No connection could be had for too long.
+pub(super) fn gave_up(document: &Document) -> Option<Finding> {
+    (document.end.reason == EndReason::GaveUp).then(|| {
+        let failed: u64 = document.connect_errors.iter().map(|one| one.count).sum();
+        Finding {
+            severity: Severity::Warning,
+            sentence: format!(
+                "The run was given up because no connection could be had for {}: the result is \
+                 partial.",
+                duration(document.plan.stop.give_up_ns as f64)
+            ),
+            evidence: vec![("connect_errors", failed as f64)],
+            remedy: "See to it that the target listens at the address, and run again.",
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::testing;
+
+    #[test]
+    fn a_signal_and_a_dead_target() {
+        assert!(found(&testing::broken(), "interrupted").is_some());
+        assert!(found(&testing::broken(), "gave-up").is_none());
+        let empty = testing::empty_run().document();
+        let verdict = found(&empty, "gave-up").unwrap();
+        assert!(verdict.sentence.contains("10.0 s"), "{}", verdict.sentence);
+        assert_eq!(verdict.evidence["connect_errors"], 3.0);
+        assert!(found(&empty, "interrupted").is_none());
+    }
+}

@@ -1,0 +1,59 @@
+//! Runs that are more about errors than about answers.
+
+use super::{Finding, Severity};
+use crate::document::Document;
+use crate::units::{count, percent};
+
+/// From this share of the sent requests on, errors are worth a word.
+const NOTE_SHARE: f64 = 0.01;
+/// Above this share the latencies are those of a minority.
+const WARNING_SHARE: f64 = 0.5;
+
+/// Many of the sent requests failed.
+pub(super) fn dominate(document: &Document) -> Option<Finding> {
+    let ledger = &document.ledger;
+    let share = ledger.errors as f64 / ledger.sent.max(1) as f64;
+    let severity = match share {
+        share if share > WARNING_SHARE => Severity::Warning,
+        share if share > NOTE_SHARE => Severity::Note,
+        _ => return None,
+    };
+    let most = document.errors.iter().max_by_key(|one| one.count);
+    Some(Finding {
+        severity,
+        sentence: format!(
+            "{} of {} sent requests failed ({}), most of them by {}; latencies are those of the \
+             rest.",
+            count(ledger.errors),
+            count(ledger.sent),
+            percent(share),
+            most.map_or("an unknown kind", |one| one.kind.as_str())
+        ),
+        evidence: vec![
+            ("errors", ledger.errors as f64),
+            ("sent", ledger.sent as f64),
+            ("error_share", share),
+        ],
+        remedy: "Look at the example of each kind; make the target answer, or correct the request.",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::testing;
+    use crate::verdicts::Severity;
+
+    #[test]
+    fn a_few_are_a_note_and_many_a_warning() {
+        let mut document = testing::healthy_open();
+        let mut severity = |errors| {
+            document.ledger.errors = errors;
+            found(&document, "errors-dominate").map(|one| one.severity)
+        };
+        assert_eq!(severity(60), None);
+        assert_eq!(severity(61), Some(Severity::Note));
+        assert_eq!(severity(3000), Some(Severity::Note));
+        assert_eq!(severity(3001), Some(Severity::Warning));
+    }
+}

@@ -1,0 +1,174 @@
+//! Verdicts: named findings about how far a result can be trusted.
+//!
+//! A verdict is a value. It is found by a pure function of the document, kept in the document and
+//! printed by the renderings; it changes nothing. To add one: write a function in the module of
+//! its subject (or a new module), and put it into the table `CHECKS` with its id. A test here makes sure
+//! that every id in the table is provoked by some test document and that healthy documents
+//! provoke none.
+
+mod connections;
+mod ending;
+mod errors;
+mod loader;
+mod rate;
+mod samples;
+mod truth;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::Document;
+
+/// A finding about how far a result can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Its stable id.
+    pub id: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was found, in one sentence.
+    pub sentence: String,
+    /// The numbers behind it, units in their names.
+    pub evidence: BTreeMap<String, f64>,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// How bad a finding is, from harmless to fatal.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// The numbers may mean something else than they seem to.
+    Warning,
+    /// The numbers cannot be right.
+    Invalid,
+}
+
+/// One entry of the table: an id and the function that looks for it.
+struct Check {
+    id: &'static str,
+    find: fn(&Document) -> Option<Finding>,
+}
+
+/// What a check found; the table adds the id.
+struct Finding {
+    severity: Severity,
+    sentence: String,
+    evidence: Vec<(&'static str, f64)>,
+    remedy: &'static str,
+}
+
+/// Every check, in the order of reports.
+const CHECKS: &[Check] = &[
+    Check { id: "ledger", find: truth::ledger },
+    Check { id: "impossible", find: truth::impossible },
+    Check { id: "interrupted", find: ending::interrupted },
+    Check { id: "gave-up", find: ending::gave_up },
+    Check { id: "loader-cpu", find: loader::cpu },
+    Check { id: "send-lag", find: loader::send_lag },
+    Check { id: "target-not-met", find: rate::target_not_met },
+    Check { id: "backlog-growing", find: rate::backlog_growing },
+    Check { id: "errors-dominate", find: errors::dominate },
+    Check { id: "censored", find: samples::censored },
+    Check { id: "too-few-samples", find: samples::too_few },
+    Check { id: "fewer-connections", find: connections::fewer },
+    Check { id: "ports-exhausted", find: connections::ports_exhausted },
+    Check { id: "fds-exhausted", find: connections::fds_exhausted },
+];
+
+/// All verdicts on a document, the worst first.
+pub fn judge(document: &Document) -> Vec<Verdict> {
+    let mut verdicts: Vec<_> = CHECKS
+        .iter()
+        .filter_map(|check| {
+            (check.find)(document).map(|finding| Verdict {
+                id: check.id.to_owned(),
+                severity: finding.severity,
+                sentence: finding.sentence,
+                evidence: finding
+                    .evidence
+                    .into_iter()
+                    // JSON has no number for infinity.
+                    .filter(|(_, value)| value.is_finite())
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect(),
+                remedy: finding.remedy.to_owned(),
+            })
+        })
+        .collect();
+    verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+    verdicts
+}
+
+/// For tests of checks: the verdict with this id on this document, judged afresh.
+#[cfg(test)]
+fn found(document: &Document, id: &str) -> Option<Verdict> {
+    judge(document).into_iter().find(|verdict| verdict.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn healthy_documents_provoke_nothing() {
+        for document in [testing::healthy_open(), testing::healthy_closed()] {
+            assert_eq!(document.verdicts, []);
+        }
+    }
+
+    #[test]
+    fn the_broken_run_provokes_what_it_is_made_of() {
+        let document = testing::broken();
+        let ids: Vec<_> = document.verdicts.iter().map(|one| one.id.as_str()).collect();
+        assert_eq!(
+            ids,
+            [
+                "interrupted",
+                "loader-cpu",
+                "send-lag",
+                "target-not-met",
+                "backlog-growing",
+                "errors-dominate",
+                "censored",
+                "fewer-connections",
+                "ports-exhausted",
+                "fds-exhausted",
+            ]
+        );
+        assert!(document.verdicts.is_sorted_by_key(|one| std::cmp::Reverse(one.severity)));
+    }
+
+    #[test]
+    fn every_check_is_provoked_by_some_document() {
+        let mut spoilt = testing::healthy_open();
+        spoilt.ledger.ok += 1;
+        spoilt.verdicts = judge(&spoilt);
+        let documents = testing::every_document().into_iter().chain([spoilt]);
+        let found: std::collections::BTreeSet<_> =
+            documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
+        for check in CHECKS {
+            assert!(found.contains(check.id), "nothing provokes {}", check.id);
+        }
+    }
+
+    #[test]
+    fn ids_are_unique_and_sentences_end() {
+        let ids: std::collections::BTreeSet<_> = CHECKS.iter().map(|check| check.id).collect();
+        assert_eq!(ids.len(), CHECKS.len());
+        for document in testing::every_document() {
+            for verdict in &document.verdicts {
+                assert!(verdict.sentence.ends_with('.'), "{verdict:?}");
+                assert!(verdict.remedy.ends_with('.'), "{verdict:?}");
+                assert!(!verdict.evidence.is_empty(), "{verdict:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Whether an open load was what was asked for.
+
+use super::{Finding, Severity};
+use crate::document::Document;
+use crate::document::plan::LoadKind;
+use crate::units::{count, percent, rate};
+
+/// Answers within the window must reach this share of the scheduled requests.
+const ACHIEVED_SHARE: f64 = 0.99;
+/// A backlog of less work than this, at the asked rate, is not worth a word.
+const BACKLOG_S: f64 = 0.1;
+/// Nor is one of fewer requests than this.
+const BACKLOG_FLOOR: u64 = 10;
+/// It grows if its end is so much above its middle.
+const BACKLOG_GROWTH: f64 = 1.2;
+
+/// Fewer answers than asked for.
+///
+/// What is rightly in flight when the window ends is not held against the target: by Little's
+/// law rate × mean service time, and three standard deviations of a Poisson number of that mean.
+pub(super) fn target_not_met(document: &Document) -> Option<Finding> {
+    if document.plan.load.kind == LoadKind::Closed {
+        return None;
+    }
+    let (scheduled_per_s, achieved_per_s) =
+        (document.rate.scheduled_per_s?, document.rate.achieved_per_s?);
+    let in_flight = scheduled_per_s * document.latencies.service.mean_ns.unwrap_or(0.0) / 1e9;
+    let allowed = in_flight + 3.0 * in_flight.sqrt() + 1.0;
+    let scheduled = document.ledger.scheduled as f64;
+    let answered = document.rate.answered_in_window as f64;
+    (answered + allowed < ACHIEVED_SHARE * scheduled).then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The rate was not held: {} achieved of {} scheduled ({}).",
+            rate(achieved_per_s),
+            rate(scheduled_per_s),
+            percent(answered / scheduled)
+        ),
+        evidence: vec![
+            ("scheduled_per_s", scheduled_per_s),
+            ("achieved_per_s", achieved_per_s),
+            ("in_flight_allowed", allowed),
+        ],
+        remedy: "Lower --rate to what the target can take, or add --connections if it is idle.",
+    })
+}
+
+/// The backlog was large at the window's end and larger than in its middle.
+pub(super) fn backlog_growing(document: &Document) -> Option<Finding> {
+    let backlogs: Vec<u64> = document.window_intervals().map(|one| one.backlog).collect();
+    let at_end = *backlogs.last()?;
+    let in_middle = if backlogs.len() < 2 { 0 } else { backlogs[(backlogs.len() - 1) / 2] };
+    let large =
+        at_end > BACKLOG_FLOOR && at_end as f64 > document.rate.scheduled_per_s? * BACKLOG_S;
+    let growing = at_end as f64 > in_middle as f64 * BACKLOG_GROWTH;
+    (large && growing).then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The backlog grew to {} requests at the end (from {} in the middle): response times \
+             depend on the length of the run.",
+            count(at_end),
+            count(in_middle)
+        ),
+        evidence: vec![("backlog_at_end", at_end as f64), ("backlog_in_middle", in_middle as f64)],
+        remedy: "The load is above what the target can take: lower --rate, or set --shed-after.",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::testing;
+
+    #[test]
+    fn a_rate_that_was_not_held() {
+        let mut document = testing::healthy_open();
+        document.rate.answered_in_window = 5_900;
+        document.rate.achieved_per_s = Some(5_900.0 / 3.0);
+        let verdict = found(&document, "target-not-met").unwrap();
+        assert!(verdict.sentence.contains("1,967/s achieved of 2,000/s"), "{}", verdict.sentence);
+        let mut closed = testing::healthy_closed();
+        closed.rate.answered_in_window = 1;
+        assert!(found(&closed, "target-not-met").is_none());
+    }
+
+    #[test]
+    fn requests_rightly_in_flight_at_the_end_are_not_held_against_the_target() {
+        let mut document = testing::healthy_open();
+        document.rate.answered_in_window = 5_000;
+        document.latencies.service.mean_ns = Some(0.5e9);
+        assert!(found(&document, "target-not-met").is_none());
+    }
+
+    #[test]
+    fn a_backlog_that_grows() {
+        let mut document = testing::healthy_open();
+        let mut set = |backlogs: [u64; 3]| {
+            for (interval, backlog) in document.intervals.iter_mut().zip(backlogs) {
+                interval.backlog = backlog;
+            }
+            found(&document, "backlog-growing").is_some()
+        };
+        assert!(set([300, 600, 900]));
+        assert!(!set([900, 900, 900]), "large and steady");
+        assert!(!set([10, 100, 190]), "less than a tenth of a second");
+        assert!(!set([900, 600, 300]), "shrinking");
+    }
+}

@@ -1,0 +1,284 @@
+//! Numbers that cannot be true: a ledger that does not balance, figures that contradict each
+//! other. Each is a fault of this program, so there is no threshold to tune.
+
+use super::{Finding, Severity};
+use crate::document::counts::{LedgerCounts, count_of};
+use crate::document::latency::Distribution;
+use crate::document::plan::{ArrivalKind, LoadKind};
+use crate::document::{Document, EndReason};
+use crate::units::count;
+
+const REMEDY: &str = "Do not use these numbers; keep the result file and report the fault.";
+
+/// `scheduled = sent + shed + unsent` and `sent = ok + errors + unfinished`.
+pub(super) fn ledger(document: &Document) -> Option<Finding> {
+    let (name, ledger) = [("measured", &document.ledger), ("warm-up", &document.warm_up)]
+        .into_iter()
+        .find(|(_, ledger)| !ledger.balances())?;
+    let LedgerCounts { scheduled, sent, .. } = *ledger;
+    Some(Finding {
+        severity: Severity::Invalid,
+        sentence: format!(
+            "The {name} ledger does not balance: {} scheduled against {} accounted for, {} sent \
+             against {} with an outcome.",
+            count(scheduled),
+            count(ledger.scheduled_parts()),
+            count(sent),
+            count(ledger.sent_parts())
+        ),
+        evidence: vec![
+            ("scheduled", scheduled as f64),
+            ("scheduled_parts", ledger.scheduled_parts() as f64),
+            ("sent", sent as f64),
+            ("sent_parts", ledger.sent_parts() as f64),
+        ],
+        remedy: REMEDY,
+    })
+}
+
+/// Everything else that cannot be. One verdict with the first contradiction as its sentence.
+pub(super) fn impossible(document: &Document) -> Option<Finding> {
+    let mut found = Vec::new();
+    extremes(document, &mut found);
+    counts(document, &mut found);
+    rates(document, &mut found);
+    let first = found.first()?.clone();
+    let more = match found.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    Some(Finding {
+        severity: Severity::Invalid,
+        sentence: format!("The figures contradict each other: {first}{more}."),
+        evidence: vec![("contradictions", found.len() as f64)],
+        remedy: REMEDY,
+    })
+}
+
+/// Within each distribution: min ≤ percentiles in order ≤ max ≤ length of the run.
+fn extremes(document: &Document, found: &mut Vec<String>) {
+    for (name, distribution) in document.latencies.named() {
+        let Distribution { count, min_ns, max_ns, mean_ns, stdev_ns, .. } = distribution;
+        let (Some(min_ns), Some(max_ns), Some(mean_ns)) = (min_ns, max_ns, mean_ns) else {
+            if *count > 0 {
+                found.push(format!("{name} has {count} samples and no extremes"));
+            }
+            continue;
+        };
+        let mut ascending = vec![*min_ns];
+        ascending.extend(distribution.percentiles_ns.values().flatten());
+        ascending.push(*max_ns);
+        if !ascending.is_sorted() {
+            found.push(format!("the percentiles of {name} do not ascend from minimum to maximum"));
+        }
+        if *max_ns > document.time.elapsed_ns {
+            found.push(format!("the longest {name} time is longer than the run"));
+        }
+        // The mean is a quotient of exact sums; one rounding of it may step over an extreme.
+        let slack = *mean_ns * 1e-12;
+        if !(*min_ns as f64 - slack <= *mean_ns && *mean_ns <= *max_ns as f64 + slack) {
+            found.push(format!("the mean {name} time is outside of the extremes"));
+        }
+        if !stdev_ns.is_some_and(f64::is_finite) {
+            found.push(format!("the deviation of {name} is not a number"));
+        }
+    }
+}
+
+/// Between counts: what must be equal.
+fn counts(document: &Document, found: &mut Vec<String>) {
+    let ledger = &document.ledger;
+    let mut equal = |what: &str, left: u64, right: u64| {
+        if left != right {
+            found.push(format!("{what}: {left} against {right}"));
+        }
+    };
+    let latencies = &document.latencies;
+    for (name, distribution) in
+        latencies.named().into_iter().filter(|(name, _)| !matches!(*name, "connect" | "censored"))
+    {
+        equal(&format!("{name} samples and requests ok"), distribution.count, ledger.ok);
+    }
+    let answered = ledger
+        .ok
+        .saturating_add(count_of(&document.errors, "status"))
+        .saturating_add(count_of(&document.errors, "body"));
+    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+    equal(
+        "answers by status and in the ledger",
+        sum(&mut document.statuses.iter().map(|one| one.count)),
+        answered,
+    );
+    equal(
+        "errors by kind and in the ledger",
+        sum(&mut document.errors.iter().map(|e| e.count)),
+        ledger.errors,
+    );
+    let intervals = &document.intervals;
+    equal(
+        "requests sent by interval and in the ledger",
+        sum(&mut intervals.iter().map(|one| one.sent)),
+        ledger.sent,
+    );
+    equal(
+        "requests ok by interval and in the ledger",
+        sum(&mut intervals.iter().map(|one| one.ok)),
+        ledger.ok,
+    );
+    if !document.requests.is_empty() {
+        let rows = &document.requests;
+        equal(
+            "requests sent by kind and in the ledger",
+            sum(&mut rows.iter().map(|r| r.sent)),
+            ledger.sent,
+        );
+        equal(
+            "requests ok by kind and in the ledger",
+            sum(&mut rows.iter().map(|r| r.ok)),
+            ledger.ok,
+        );
+        equal(
+            "errors by request and in the ledger",
+            sum(&mut rows.iter().map(|r| r.errors)),
+            ledger.errors,
+        );
+    }
+    if document.rate.answered_in_window > answered {
+        found.push(format!(
+            "more answers within the window ({}) than at all ({answered})",
+            document.rate.answered_in_window
+        ));
+    }
+    if let Some(asked) = document.plan.stop.count {
+        let scheduled = ledger.scheduled;
+        // A duration or a schedule may end a run before its count; in a closed load that ended
+        // by its count alone, nothing can.
+        let exactly = document.end.reason == EndReason::Count
+            && document.plan.stop.duration_ns.is_none()
+            && document.plan.load.kind == LoadKind::Closed;
+        if scheduled > asked || (exactly && scheduled < asked) {
+            found.push(format!("{scheduled} requests scheduled where {asked} were asked for"));
+        }
+    }
+}
+
+/// Between rates and counts: rate × window = count; parts of the mean add up; the schedule was
+/// kept.
+fn rates(document: &Document, found: &mut Vec<String>) {
+    let rate = &document.rate;
+    let window_s = document.time.window_ns as f64 / 1e9;
+    let per_window = |per_s: Option<f64>| per_s.map(|per_s| per_s * window_s);
+    for (name, product, counted) in [
+        ("achieved", per_window(rate.achieved_per_s), rate.answered_in_window),
+        ("scheduled", per_window(rate.scheduled_per_s), document.ledger.scheduled),
+    ] {
+        if product
+            .is_some_and(|product| product.is_nan() || (product - counted as f64).abs() >= 0.5)
+        {
+            found.push(format!("the {name} rate times the window is not the count"));
+        }
+    }
+    let latencies = &document.latencies;
+    let parts = [&latencies.queue_wait, &latencies.send_lag, &latencies.service];
+    if let (Some(response_ns), Some(parts_ns)) =
+        (latencies.response.mean_ns, parts.iter().map(|part| part.mean_ns).sum::<Option<f64>>())
+        && (response_ns - parts_ns).abs() > 1.0 + response_ns * 1e-9
+    {
+        found.push("mean response time is not queue wait + send lag + service time".to_owned());
+    }
+    if let Some(asked) = per_window(rate.asked_per_s)
+        && document.end.reason == EndReason::Duration
+    {
+        let scheduled = document.ledger.scheduled as f64;
+        if (scheduled - asked).abs() > schedule_slack(document, asked) {
+            found.push(format!("{scheduled} requests scheduled where the plan has {asked:.0}"));
+        }
+    }
+}
+
+/// How far the number of scheduled requests may be from the mean of the schedule: an arrival at
+/// each segment's edge, and six standard deviations of a Poisson process.
+fn schedule_slack(document: &Document, asked: f64) -> f64 {
+    let load = &document.plan.load;
+    let edges = 2.0 + 2.0 * load.segments.len() as f64;
+    match load.arrivals {
+        Some(ArrivalKind::Poisson) => edges + 6.0 * asked.sqrt(),
+        _ => edges,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::document::{Document, EndReason};
+    use crate::testing;
+    use crate::verdicts::Severity;
+
+    #[test]
+    fn a_lost_request_is_found() {
+        let mut document = testing::healthy_open();
+        assert!(found(&document, "ledger").is_none());
+        document.ledger.scheduled += 1;
+        let verdict = found(&document, "ledger").unwrap();
+        assert_eq!(verdict.severity, Severity::Invalid);
+        assert!(verdict.sentence.contains("6,001 scheduled against 6,000"), "{}", verdict.sentence);
+        let mut document = testing::healthy_open();
+        document.warm_up.ok -= 1;
+        assert!(found(&document, "ledger").unwrap().sentence.contains("warm-up"));
+    }
+
+    /// Each contradiction by itself, on a document that was healthy.
+    #[test]
+    fn every_contradiction_is_found() {
+        type Spoil = fn(&mut Document);
+        let spoils: [(&str, Spoil); 13] = [
+            ("do not ascend", |d| d.latencies.response.min_ns = Some(9_007_199_254_740_991)),
+            ("longer than the run", |d| d.latencies.service.max_ns = Some(u64::MAX)),
+            ("outside of the extremes", |d| d.latencies.connect.mean_ns = Some(f64::NAN)),
+            ("not a number", |d| d.latencies.send_lag.stdev_ns = Some(f64::NAN)),
+            ("no extremes", |d| d.latencies.queue_wait.max_ns = None),
+            ("samples and requests ok", |d| d.latencies.first_byte.count += 1),
+            ("answers by status", |d| d.statuses[0].count += 1),
+            ("sent by interval", |d| d.intervals[0].sent -= 1),
+            ("ok by interval", |d| d.intervals[0].ok -= 1),
+            ("more answers within", |d| d.rate.answered_in_window += 100),
+            ("rate times the window", |d| d.rate.achieved_per_s = Some(1e9)),
+            ("not queue wait", |d| d.latencies.service.mean_ns = Some(500_000.0)),
+            ("where the plan has", |d| d.rate.asked_per_s = Some(1900.0)),
+        ];
+        for (what, spoil) in spoils {
+            let mut document = testing::healthy_open();
+            assert!(found(&document, "impossible").is_none());
+            spoil(&mut document);
+            let mut contradictions = Vec::new();
+            super::extremes(&document, &mut contradictions);
+            super::counts(&document, &mut contradictions);
+            super::rates(&document, &mut contradictions);
+            assert!(
+                contradictions.iter().any(|one| one.contains(what)),
+                "{what}: {contradictions:?}"
+            );
+            let verdict = found(&document, "impossible").unwrap();
+            assert_eq!(verdict.severity, Severity::Invalid);
+        }
+    }
+
+    #[test]
+    fn rows_of_requests_and_counts_asked_for_must_add_up() {
+        let mut document = testing::broken();
+        assert!(found(&document, "impossible").is_none(), "{:?}", document.verdicts);
+        document.requests[1].errors += 1;
+        assert!(found(&document, "impossible").unwrap().sentence.contains("errors by request"));
+        let mut document = testing::healthy_closed();
+        document.end.reason = EndReason::Count;
+        let mut with_count = |count, duration_ns| {
+            document.plan.stop.count = Some(count);
+            document.plan.stop.duration_ns = duration_ns;
+            found(&document, "impossible").map(|one| one.sentence)
+        };
+        assert!(with_count(7, Some(1)).unwrap().contains("where 7 were asked"));
+        assert!(with_count(1_000_000, None).is_some());
+        assert!(with_count(1_000_000, Some(1)).is_none(), "the duration may have ended it");
+        assert!(with_count(104_810, None).is_none());
+    }
+}
