@@ -32,7 +32,7 @@ deny: ## Licences, advisories and sources of dependencies (needs cargo-deny)
 	cargo deny check
 
 bench: build ## Benchmarks that are not tests: recording without growth of memory
-	cargo run --release -p candor-record --example flat_memory
+	cargo bench -p candor-record --bench hundred_million
 
 clean: ## Removes what was built
 	cargo clean
