@@ -181,11 +181,12 @@ fn an_early_answer_does_not_stop_its_request_9112_9_3() {
 #[test]
 fn a_last_answer_stops_what_was_not_begun_9112_9_6() {
     let table = table(&[10, 0, 0]);
-    let mut session = Session::new(Arc::clone(&table), 3, Limits::default());
+    let mut session = Session::new(Arc::clone(&table), 4, Limits::default());
     (0..3).for_each(|index| session.handle_request(index, index));
     let first = wire(&table[0]);
     assert_eq!(written(&mut session, first.len() - 3), [0]);
     let head = b"HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\n";
+    assert_eq!(session.free_slots(), 1);
     assert_eq!(feed(&mut session, head), [Event::FirstByte(0)]);
     assert_eq!(session.free_slots(), 0);
     assert_eq!(offered(&session, 8), &first[first.len() - 3..]);
