@@ -39,18 +39,17 @@ pub fn describe(plan: &Plan) -> String {
 fn schedule(load: &OpenLoad, has_warm_up: bool) -> String {
     // The warm-up is the first segment, and is told apart at the end.
     let segments = &load.segments[usize::from(has_warm_up).min(load.segments.len())..];
-    let arrivals = match load.arrivals {
-        Arrivals::Constant => "constant",
-        Arrivals::Poisson => "Poisson",
+    let (arrivals, suffix) = match load.arrivals {
+        Arrivals::Constant => ("constant", ""),
+        Arrivals::Poisson => ("Poisson", ", Poisson arrivals"),
     };
     match segments {
         [Segment::Hold { rate, .. }] => format!("{} {arrivals}", fmt_rate(*rate)),
-        [one @ Segment::Ramp { .. }] => format!("{} {arrivals}", segment(one)),
-        [one] => segment(one),
         [first, .., last] if segments.len() > MAX_LISTED => {
-            format!("{} segments from {} to {}", segments.len(), segment(first), segment(last))
+            let (first, last) = (segment(first), segment(last));
+            format!("{} segments from {first} to {last}{suffix}", segments.len())
         }
-        many => many.iter().map(segment).collect::<Vec<_>>().join(" then "),
+        many => many.iter().map(segment).collect::<Vec<_>>().join(" then ") + suffix,
     }
 }
 

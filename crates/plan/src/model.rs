@@ -158,7 +158,8 @@ pub enum Load {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenLoad {
     /// At least one. Only the last may have no end. A warm-up is the first segment
-    /// ([`Recording::warm_up_ns`] long), put there by the plan.
+    /// ([`Recording::warm_up_ns`] long), put there by the plan: a hold at the rate, or the burst,
+    /// with which the load begins.
     pub segments: Vec<Segment>,
     /// How arrivals are drawn within a segment.
     pub arrivals: Arrivals,
@@ -234,6 +235,9 @@ impl Segment {
 }
 
 /// A rate as an exact fraction: `events` in every `per_ns` nanoseconds.
+///
+/// Not reduced: it keeps the time in which the user thinks, so `30/m` is 30 in 60 s. `per_ns` is
+/// at most 10¹⁸.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
     /// Events, up to 10⁹ in a second.

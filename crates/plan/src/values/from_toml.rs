@@ -1,0 +1,181 @@
+//! How values are read from TOML: by the same text as on the command line.
+//!
+//! Numbers are taken by their text, lists may be given as one string, headers also as a table.
+//! Errors carry no place; the TOML library and `plan_file` add it.
+
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+
+use super::{
+    Count, Digits, Header, HostPort, Method, Nanos, PositiveNanos, RequestPath, Resolve, Size,
+    SmallCount, Sources, ValueError,
+};
+use crate::load::Shape;
+use crate::model::{Arrivals, Order, Rate, StatusSet};
+use crate::url;
+
+/// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
+///
+/// A float's text is the shortest that means the same float, which is what was typed: `0.01`
+/// comes out as the exact fraction.
+struct FromText<T> {
+    expecting: &'static str,
+    of: PhantomData<T>,
+}
+
+impl<T> FromText<T> {
+    fn new(expecting: &'static str) -> Self {
+        FromText { expecting, of: PhantomData }
+    }
+}
+
+impl<T: FromStr<Err: Display>> Visitor<'_> for FromText<T> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str(self.expecting)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(|error| E::custom(format_args!("{error}")))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+}
+
+macro_rules! deserialize_from_text {
+    ($($type:ty: $expecting:literal,)*) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                input.deserialize_any(FromText::new($expecting))
+            }
+        }
+    )*};
+}
+
+deserialize_from_text! {
+    Nanos: "a duration such as \"10s\"",
+    PositiveNanos: "a duration such as \"10s\"",
+    Count: "a count such as 1000 or \"1k\"",
+    SmallCount: "a count such as 1000 or \"1k\"",
+    HeaderName: "the name of a header",
+    Size: "a size such as 512 or \"64k\"",
+    Digits: "a number from 1 to 5",
+    Rate: "a rate such as \"20k/s\"",
+    StatusSet: "statuses such as \"2xx,304\"",
+    Method: "a method such as \"GET\"",
+    Header: "a header such as \"Name: value\"",
+    RequestPath: "a path such as \"/hello\"",
+    HostPort: "\"HOST:PORT\"",
+    Resolve: "\"HOST:PORT:ADDR\"",
+    Sources: "addresses such as \"127.0.0.2-127.0.0.9\"",
+    Shape: "a load such as \"ramp 1k..20k over 30s; hold 20k\"",
+    Arrivals: "\"constant\" or \"poisson\"",
+    Order: "\"rotation\" or \"weighted\"",
+}
+
+/// A list, or one element that stands alone.
+pub(crate) fn one_or_many<'de, T, D>(input: D) -> Result<Vec<T>, D::Error>
+where
+    T: Deserialize<'de> + FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    struct OneOrMany<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de> + FromStr<Err: Display>> Visitor<'de> for OneOrMany<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+            formatter.write_str("a string, or a list of strings")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<T>, E> {
+            text.parse().map(|one| vec![one]).map_err(|error| E::custom(format_args!("{error}")))
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let mut all = Vec::new();
+            while let Some(one) = list.next_element()? {
+                all.push(one);
+            }
+            Ok(all)
+        }
+    }
+
+    input.deserialize_any(OneOrMany(PhantomData))
+}
+
+/// The key of a header table, checked where it stands.
+struct HeaderName(String);
+
+impl FromStr for HeaderName {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        Header::new(text, "").map(|_| HeaderName(text.to_owned()))
+    }
+}
+
+/// Headers as `"Name: value"`, as a list of those, or as a table of names and values.
+pub(crate) fn headers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Header>, D::Error> {
+    struct Headers;
+
+    impl<'de> Visitor<'de> for Headers {
+        type Value = Vec<Header>;
+
+        fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+            formatter.write_str("a list of \"Name: value\", or a table of names and values")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<Header>, E> {
+            text.parse().map(|one| vec![one]).map_err(|error| E::custom(format_args!("{error}")))
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(
+            self,
+            mut list: A,
+        ) -> Result<Vec<Header>, A::Error> {
+            let mut all = Vec::new();
+            while let Some(one) = list.next_element()? {
+                all.push(one);
+            }
+            Ok(all)
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'de>>(
+            self,
+            mut table: A,
+        ) -> Result<Vec<Header>, A::Error> {
+            let mut all = Vec::new();
+            while let Some(HeaderName(name)) = table.next_key()? {
+                let value: String = table.next_value()?;
+                all.push(Header::new(&name, &value).map_err(A::Error::custom)?);
+            }
+            Ok(all)
+        }
+    }
+
+    input.deserialize_any(Headers)
+}
+
+/// A URL, checked here so that a bad one is refused with file and line.
+pub(crate) fn checked_url<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(input)?;
+    match url::HttpUrl::parse(&text) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) => Err(D::Error::custom(error)),
+    }
+}

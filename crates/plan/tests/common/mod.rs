@@ -1,0 +1,49 @@
+//! Files in memory and a command line, as the binary has them.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::collections::HashMap;
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+
+use candor_plan::{Options, Outputs, Plan, PlanError, ReadFile};
+use clap::Parser;
+
+#[derive(Default)]
+pub(crate) struct Memory(HashMap<PathBuf, Vec<u8>>);
+
+impl Memory {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        Memory(files.iter().map(|(name, text)| (name.into(), text.as_bytes().to_vec())).collect())
+    }
+}
+
+impl ReadFile for Memory {
+    fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        self.0.get(path).cloned().ok_or_else(|| Error::new(ErrorKind::NotFound, "no such file"))
+    }
+}
+
+/// A command as the binary defines it.
+#[derive(Parser)]
+#[command(name = "candor", about = "The command's own description", after_long_help = candor_plan::options::EXAMPLES)]
+pub(crate) struct Command {
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+pub(crate) fn flags(arguments: &[&str]) -> std::result::Result<Options, clap::Error> {
+    Command::try_parse_from([&["candor"], arguments].concat()).map(|command| command.options)
+}
+
+pub(crate) fn try_build(arguments: &[&str]) -> std::result::Result<(Plan, Outputs), PlanError> {
+    let options = flags(arguments).unwrap_or_else(|error| panic!("{error}"));
+    options.build(&Memory::with(&[
+        ("due.txt", "0\n0.5\n1.5\n"),
+        ("body", "from a file"),
+        ("-", "from stdin"),
+    ]))
+}
+
+pub(crate) fn plan(arguments: &[&str]) -> Plan {
+    try_build(arguments).unwrap_or_else(|error| panic!("{error}")).0
+}

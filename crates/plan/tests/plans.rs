@@ -1,0 +1,287 @@
+//! What plans come out of flags and TOML.
+
+mod common;
+
+use candor_plan::options::Options;
+use candor_plan::*;
+use common::{Memory, flags, plan, try_build};
+use proptest::prelude::*;
+
+const S: u64 = NS_PER_S;
+const URL: &str = "http://localhost:8080/hello?x=1";
+
+fn open(plan: &Plan) -> &OpenLoad {
+    match &plan.load {
+        Load::Open(load) => load,
+        Load::Closed { .. } => panic!("a closed loop"),
+    }
+}
+
+#[test]
+fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
+    let expected = Plan {
+        target: Target {
+            url: URL.to_owned(),
+            authority: "localhost:8080".to_owned(),
+            endpoint: Endpoint::Tcp { host: "localhost".to_owned(), port: 8080 },
+            resolved: vec![],
+        },
+        requests: Requests {
+            list: vec![Request {
+                name: "GET /hello?x=1".to_owned(),
+                method: "GET".to_owned(),
+                path: "/hello?x=1".to_owned(),
+                headers: vec![],
+                body: [].into(),
+                expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+                weight: 1,
+            }],
+            order: Order::Rotation,
+        },
+        load: Load::Closed { think_time_ns: 0 },
+        stop: Stop { duration_ns: Some(10 * S), count: None, drain_ns: 5 * S, give_up_ns: 10 * S },
+        connections: Connections {
+            count: 10,
+            max: 10,
+            pipeline: 1,
+            requests_per_connection: None,
+            nodelay: true,
+            sources: vec![],
+        },
+        timeouts: Timeouts { connect_ns: 10 * S, request_ns: 30 * S, idle_ns: None },
+        recording: Recording { digits: 3, interval_ns: S, warm_up_ns: 0 },
+        threads: Threads { count: None, pin: true },
+        seed: 1,
+    };
+    let (plan, outputs) = try_build(&[URL]).unwrap();
+    assert_eq!(plan, expected);
+    assert_eq!(outputs, Outputs::default());
+}
+
+#[test]
+fn when_a_run_ends() {
+    let stop = |arguments: &[&str]| {
+        let stop = plan(&[arguments, &[URL]].concat()).stop;
+        (stop.duration_ns, stop.count)
+    };
+    assert_eq!(stop(&["-R5"]), (Some(10 * S), None));
+    assert_eq!(stop(&["-n", "1k"]), (None, Some(1_000)));
+    assert_eq!(stop(&["-n5", "-d3"]), (Some(3 * S), Some(5)));
+    assert_eq!(stop(&["--load", "hold 5"]), (Some(10 * S), None));
+    assert_eq!(stop(&["--load", "hold 5", "-n3"]), (None, Some(3)));
+    assert_eq!(stop(&["--load", "hold 5 for 7s"]), (Some(7 * S), None));
+    assert_eq!(stop(&["--load", "hold 5 for 7s", "-d3"]), (Some(3 * S), None));
+    assert_eq!(stop(&["--load", "hold 5 for 7s", "-d30"]), (Some(7 * S), None));
+    assert_eq!(stop(&["--load", "hold 5 for 7s; hold 6", "-d30"]), (Some(30 * S), None));
+    assert_eq!(stop(&["--load", "replay due.txt"]), (Some(S + S / 2 + 1), None));
+    assert_eq!(stop(&["--load", "hold 5 for 7s", "--warm-up", "2s"]), (Some(7 * S), None));
+}
+
+#[test]
+fn a_warm_up_goes_before_the_shape_at_its_first_rate() {
+    let first = |arguments: &[&str]| {
+        let plan = plan(&[arguments, &["--warm-up", "2s", URL]].concat());
+        assert_eq!(plan.recording.warm_up_ns, 2 * S);
+        open(&plan).segments[0].clone()
+    };
+    let hold = |events| Segment::Hold { rate: Rate::per_second(events), duration_ns: Some(2 * S) };
+    assert_eq!(first(&["-R5"]), hold(5));
+    assert_eq!(first(&["--load", "ramp 3..9 over 5s"]), hold(3));
+    assert_eq!(
+        first(&["--load", "burst 5 every 1s"]),
+        Segment::Burst { size: 5, every_ns: S, duration_ns: Some(2 * S) }
+    );
+    assert_eq!(plan(&["--warm-up", "2s", URL]).load, Load::Closed { think_time_ns: 0 });
+}
+
+#[test]
+fn where_connections_go() {
+    let target = |arguments: &[&str]| plan(&[arguments, &[URL]].concat()).target;
+    let other = target(&["--connect-to", "[::1]:81"]);
+    assert_eq!(other.endpoint, Endpoint::Tcp { host: "::1".to_owned(), port: 81 });
+    assert_eq!(other.authority, "localhost:8080");
+    let resolved = target(&["--resolve", "LOCALHOST:8080:127.0.0.2,127.0.0.3"]).resolved;
+    assert_eq!(resolved.len(), 2);
+    let unix = target(&["--unix-socket", "/run/x.sock"]);
+    assert_eq!(unix.endpoint, Endpoint::Unix { path: "/run/x.sock".into() });
+    let sources = plan(&["--source", "127.0.0.2-127.0.0.4", URL]).connections.sources;
+    assert_eq!(sources.len(), 3);
+}
+
+#[test]
+fn headers_and_bodies() {
+    let request = |arguments: &[&str]| {
+        plan(&[arguments, &["http://me:pw@h/"]].concat()).requests.list.remove(0)
+    };
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let own = request(&["-H", "authorization: Bearer x", "-H", "Host: other"]);
+    assert_eq!(own.headers, [pair("authorization", "Bearer x"), pair("Host", "other")]);
+    let implied = request(&["--no-keepalive", "-b", "hi"]);
+    assert_eq!(
+        implied.headers,
+        [pair("Authorization", "Basic bWU6cHc="), pair("Connection", "close")]
+    );
+    assert_eq!(&*implied.body, b"hi");
+    assert_eq!(&*request(&["--body-file", "-"]).body, b"from stdin");
+    let plan = plan(&["--no-keepalive", "http://me:pw@h/"]);
+    assert_eq!(plan.connections.requests_per_connection, Some(1));
+    assert!(!format!("{:?}", redact::plan(&plan)).contains("bWU6cHc="));
+    assert!(!plan.target.url.contains("pw"));
+}
+
+const EVERY_KEY: &str = include_str!("every_key.toml");
+
+#[test]
+fn a_plan_with_every_key() {
+    let files = Memory::with(&[("plans/order.json", "{}"), ("plans/expected.txt", "alive")]);
+    let options = Options::from_toml("plans/every_key.toml", EVERY_KEY).unwrap();
+    let (plan, outputs) = options.build(&files).unwrap();
+    assert_same_lines(&format!("{plan:#?}\n{outputs:#?}\n"), include_str!("every_key.plan"));
+}
+
+/// Compares with a stored text, naming the first line that differs.
+fn assert_same_lines(actual: &str, stored: &str) {
+    for (index, (got, wanted)) in actual.lines().zip(stored.lines()).enumerate() {
+        assert_eq!(got, wanted, "every_key.plan:{}; all of it:\n{actual}", index + 1);
+    }
+    assert_eq!(actual.lines().count(), stored.lines().count(), "all of it:\n{actual}");
+}
+
+#[test]
+fn the_plan_with_every_key_has_every_key() {
+    // These say the same thing in another way as one that is there.
+    let alternatives =
+        ["rate", "think-time", "body-file", "expect-body-bytes", "unix-socket", "no-keepalive"];
+    let document: toml::Table = EVERY_KEY.parse().unwrap();
+    for key in plan_file::keys_of::<Options>() {
+        let there = document.contains_key(*key);
+        assert_eq!(there, !alternatives.contains(key), "{key}");
+    }
+    let requests = document["request"].as_array().unwrap();
+    for key in plan_file::keys_of::<options::RequestOptions>() {
+        assert!(requests.iter().any(|one| one.get(key).is_some()), "{key}");
+    }
+}
+
+#[test]
+fn flags_win_over_the_plan() {
+    let file = Options::from_toml(
+        "plan.toml",
+        "url = 'http://file/'\nload = 'hold 5'\nbody-file = 'x'\nheader = ['A: 1', 'B: 2']\n\
+         connections = 3\nexpect = 'p99 < 5ms'\nstrict = true\n",
+    )
+    .unwrap();
+    let merged =
+        flags(&["-R7", "-b", "text", "-H", "b: 3", "-c9", "http://flag/"]).unwrap().or(file);
+    let (plan, outputs) = merged.build(&Memory::default()).unwrap();
+    assert_eq!(plan.target.authority, "flag");
+    assert_eq!(plan.connections.count, 9);
+    assert_eq!(
+        open(&plan).segments,
+        [Segment::Hold { rate: Rate::per_second(7), duration_ns: None }]
+    );
+    let request = &plan.requests.list[0];
+    assert_eq!(&*request.body, b"text");
+    assert_eq!(request.headers, [("A".into(), "1".into()), ("b".into(), "3".into())]);
+    assert_eq!(outputs.expect, ["p99 < 5ms"]);
+    assert!(outputs.strict);
+}
+
+#[test]
+fn files_are_found_from_the_plans_directory() {
+    let options = Options::from_toml(
+        "/plans/a/plan.toml",
+        "url = 'h'\nload = 'replay due.txt'\nbody-file = '/abs'\n[[request]]\nbody-file = 'rel'\n[[request]]\nbody-file = '-'\n[[request]]\n",
+    )
+    .unwrap();
+    let files = Memory::with(&[
+        ("/plans/a/due.txt", "1"),
+        ("/plans/a/rel", "r"),
+        ("-", "i"),
+        ("/abs", "a"),
+    ]);
+    let bodies: Vec<_> = options
+        .build(&files)
+        .unwrap()
+        .0
+        .requests
+        .list
+        .into_iter()
+        .map(|one| one.body.to_vec())
+        .collect();
+    assert_eq!(bodies, [b"r", b"i", b"a"]);
+}
+
+#[test]
+fn weights_ask_for_the_weighted_order() {
+    let order = |text: &str| {
+        let options = Options::from_toml("plan.toml", &format!("url = 'h'\n{text}")).unwrap();
+        options.build(&Memory::default()).unwrap().0.requests.order
+    };
+    assert_eq!(order("[[request]]\npath = '/a'\n[[request]]\npath = '/b'"), Order::Rotation);
+    assert_eq!(order("[[request]]\nweight = 3\n[[request]]\npath = '/b'"), Order::Weighted);
+    assert_eq!(order("order = 'weighted'\n[[request]]\npath = '/b'"), Order::Weighted);
+}
+
+#[test]
+fn loads_described() {
+    let table: [(&[&str], &str); 12] = [
+        (&[], "closed loop, 10 connections, 10 s"),
+        (
+            &["-c1", "-n1", "--think-time", "5ms"],
+            "closed loop, 5 ms think time, 1 connection, 1 request",
+        ),
+        (&["-R20k", "-c50", "-d30"], "open load, 20,000/s constant, 50 connections, 30 s"),
+        (
+            &["-R30/m", "--arrivals", "poisson", "--max-connections", "1k", "-n5", "-d3"],
+            "open load, 30/m Poisson, 10 to 1,000 connections, 5 requests or 3 s",
+        ),
+        (
+            &["--load", "ramp 1k..20k over 30s"],
+            "open load, 1,000/s to 20,000/s over 30 s, 10 connections, 30 s",
+        ),
+        (
+            &["--load", "ramp 0..20k over 30s; hold 20k for 1m", "--arrivals", "poisson"],
+            "open load, 0/s to 20,000/s over 30 s then 20,000/s for 1 m, Poisson arrivals, 10 connections, 90 s",
+        ),
+        (
+            &["--load", "step 1k..10k by 1k every 5s"],
+            "open load, 10 segments from 1,000/s for 5 s to 10,000/s for 5 s, 10 connections, 50 s",
+        ),
+        (
+            &["--load", "burst 500 every 1s"],
+            "open load, bursts of 500 every 1 s, 10 connections, 10 s",
+        ),
+        (&["--load", "replay due.txt"], "open load, replay of 3 requests, 10 connections, 1.50 s"),
+        (
+            &["-R5", "--warm-up", "2s"],
+            "open load, 5/s constant, 10 connections, 10 s, after 2 s of warm-up",
+        ),
+        (&["--warm-up", "2s"], "closed loop, 10 connections, 10 s, after 2 s of warm-up"),
+        (&["-p16"], "closed loop, 10 connections, 16 in flight on each, 10 s"),
+    ];
+    for (arguments, text) in table {
+        assert_eq!(describe::describe(&plan(&[arguments, &[URL]].concat())), text);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_plan_file_panics(text in ".{0,200}", lines in proptest::collection::vec(
+        "(rate|load|url|header|request|connections|digits|\\[\\[request\\]\\]|\\[header\\]|a\\.b)( = (\"[a-z0-9./ :;]{0,12}\"|[0-9]{1,22}|-1|1e400|nan|true|\\[1\\]|\\{\\}))?",
+        0..6,
+    )) {
+        let _ = Options::from_toml("plan.toml", &text);
+        if let Ok(options) = Options::from_toml("plan.toml", &lines.join("\n")) {
+            let _ = options.build(&Memory::default()).map(|(plan, _)| describe::describe(&plan));
+        }
+    }
+
+    #[test]
+    fn any_rate_becomes_a_plan_of_that_rate(events in 1..1_000_000_000u64, duration in 1..100_000u64) {
+        let text = format!("url = 'h'\nrate = {events}\nduration = '{duration}ms'");
+        let (plan, _) = Options::from_toml("plan.toml", &text).unwrap().build(&Memory::default()).unwrap();
+        prop_assert_eq!(&open(&plan).segments, &[Segment::Hold { rate: Rate::per_second(events), duration_ns: None }]);
+        prop_assert_eq!(plan.stop.duration_ns, Some(duration * 1_000_000));
+    }
+}
