@@ -1,1 +1,10 @@
-//! testkit
+//! What tests of other crates share: scripted peers, a raw client, processes and nginx.
+//!
+//! For tests only. Peers and clients are plain threads on std's sockets, so that what goes over
+//! the wire is exactly what the test says and no HTTP library has an opinion on it.
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod nginx;
+pub mod peer;
+pub mod process;
