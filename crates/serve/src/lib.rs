@@ -1,1 +1,83 @@
-//! serve
+//! The embedded target: a plain HTTP/1.1 server that answers the scenarios and breaks on demand.
+//!
+//! `candor` measures it when no URL is given, and tests use it as a peer whose own counts must
+//! equal the loader's. Configuration comes from [`ServeOptions`] (the flags of `candor serve`) or
+//! straight from a [`Config`]; connections come from the network; what goes out are answers, a
+//! [`Stats`] when it ends, and a port file when one is asked for. HTTP itself is hyper's business.
+//! What hyper rightly refuses to send (raw bytes, half a header) belongs to the scripted peers of
+//! testkit, not here. Nothing here prints.
+//!
+//! # Paths
+//!
+//! A path is answered whatever the method; HEAD gets the header of a GET. A body that a path does
+//! not use is read and dropped. Sizes take `k`, `m`, `g` (powers of 1024), times `us`, `ms`, `s`,
+//! `m`, `h`.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/` | `alive\r\n` |
+//! | `/echo` | the request's body, with its `Content-Type` and `Content-Encoding` |
+//! | `/large` | 64 KiB |
+//! | `/json` | a JSON object of 115 bytes |
+//! | `/cookies` | the number of cookies |
+//! | `/form` | the number of pairs in the urlencoded body |
+//! | `/drain` | `ok`, once the body was read |
+//! | `/upload` | the length of the body in bytes, as text |
+//! | `/gzip` | 16 KiB of JSON, in gzip if that is accepted |
+//! | `/qs` | the number of pairs in the query |
+//! | `/sse` | 100 `tick` events, then the connection is closed |
+//! | `/etag` | 304 if `If-None-Match` names `"v1"`, otherwise 200 |
+//! | `/api` | 204 with CORS headers to OPTIONS, otherwise 404 |
+//! | `/redirect` | 302 to `/` |
+//! | `/baseline11?a=&b=` | the sum as text |
+//! | `/httparena_json/N?m=M` | N items, up to 50, each with `total` = price × quantity × m |
+//! | `/static/hello.txt` | a short text |
+//! | `/streaming` | 4 chunks of 4 KiB |
+//! | `/small` | 100 chunks of 64 bytes |
+//! | `/route/0` … `/route/99` | the number; the scenario `varied_paths_router` asks them in turn |
+//! | `/delay/10ms` | `ok` after so long |
+//! | `/status/503` | that status, 200 to 599 |
+//! | `/bytes/1m` | so many bytes, up to 1 GiB |
+//! | `/stream/COUNT/SIZE[/GAP]` | that many chunks of that size; the first at once, then one every GAP |
+//! | `/fault/reset/N` | a reset after N bytes of the answer, header included |
+//! | `/fault/truncate/N` | N bytes of a body announced longer, then a close |
+//! | `/fault/hang` | no answer, ever |
+//! | `/fault/close` | a close instead of an answer |
+//! | anything else | 404 |
+//!
+//! `/__stats` answers [`Stats`] as JSON, and `POST /__stall?for=2s` holds every answer until then;
+//! neither counts itself, nor a connection that begins with one of them.
+//!
+//! # Time
+//!
+//! Delays, gaps and stalls run on tokio's timer, which rounds up to whole milliseconds: a
+//! `/delay/10ms` takes between 10 and about 11.1 ms, and `/delay/100us` about 1 ms. The ends of
+//! stalls and the gaps of streams are computed from their beginning, so that this does not add up.
+//! For tests that need exact service times this is the wrong target.
+#![forbid(unsafe_code)]
+
+mod body;
+mod config;
+mod connection;
+mod content;
+mod control;
+mod error;
+mod fault;
+mod handler;
+mod listener;
+mod options;
+mod port_file;
+mod route;
+mod scenarios;
+mod server;
+mod stall;
+mod stats;
+mod stream;
+mod units;
+
+pub use config::{CloseAfter, Config, Faults, PlannedStall};
+pub use error::ServeError;
+pub use fault::Fault;
+pub use options::ServeOptions;
+pub use server::{Running, Server, serve};
+pub use stats::Stats;

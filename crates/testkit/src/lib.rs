@@ -1,6 +1,12 @@
-//! What tests of Candor are made with: a simulated clock and network, and scripted peers.
+//! What tests of other crates share: a simulated clock and network, scripted peers, a raw client,
+//! processes and nginx.
 //!
-//! Only ever a dev-dependency.
+//! For tests only. Peers and clients are plain threads on std's sockets, so that what goes over
+//! the wire is exactly what the test says and no HTTP library has an opinion on it.
 #![forbid(unsafe_code)]
 
+pub mod client;
+pub mod nginx;
+pub mod peer;
+pub mod process;
 pub mod sim;

@@ -1,0 +1,166 @@
+//! The bodies of answers, as hyper wants them: frames on demand, and no copies of fixed bytes.
+//!
+//! A body tells its [`Connection`] when the answer is complete. That is what the count of
+//! answers and the faults at the end of an answer hang on.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+
+use crate::connection::Connection;
+use crate::content::{LARGE, LARGE_LEN};
+
+/// What an answer carries.
+pub(crate) enum Content {
+    /// Nothing, or nothing any more.
+    Empty,
+    /// These bytes.
+    Whole(Bytes),
+    /// So many bytes of filler.
+    Filler { left: u64 },
+    /// The same chunk several times, of no announced length.
+    Chunks { left: u32, chunk: Bytes, pace: Option<Pace> },
+    /// Filler that stops short of its announced length. The connection is closed once it was
+    /// flushed, so that the client gets all of `left`.
+    Truncated { announced: u64, left: u64 },
+}
+
+impl Content {
+    pub(crate) fn filler(length: u64) -> Self {
+        if length == 0 { Content::Empty } else { Content::Filler { left: length } }
+    }
+
+    pub(crate) fn chunks(count: u32, chunk: Bytes, gap: Option<Duration>) -> Self {
+        if count == 0 {
+            return Content::Empty;
+        }
+        Content::Chunks { left: count, chunk, pace: gap.map(Pace::new) }
+    }
+
+    /// The length, where it is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self {
+            Content::Empty => Some(0),
+            Content::Whole(bytes) => Some(bytes.len() as u64),
+            Content::Filler { left } => Some(*left),
+            Content::Chunks { .. } => None,
+            Content::Truncated { announced, .. } => Some(*announced),
+        }
+    }
+
+    fn next(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Option<Bytes>> {
+        let bytes = match self {
+            Content::Empty => return Poll::Ready(None),
+            Content::Whole(bytes) => std::mem::take(bytes),
+            Content::Filler { left } => filler(left),
+            Content::Chunks { left, chunk, pace } => {
+                if let Some(pace) = pace {
+                    ready!(pace.poll(cx));
+                }
+                *left -= 1;
+                chunk.clone()
+            }
+            Content::Truncated { left: 0, .. } => {
+                // The flush that follows ends the connection; nobody needs to wake this.
+                connection.close_at_flush();
+                return Poll::Pending;
+            }
+            Content::Truncated { left, .. } => filler(left),
+        };
+        if let Content::Whole(_) | Content::Filler { left: 0 } | Content::Chunks { left: 0, .. } =
+            self
+        {
+            *self = Content::Empty;
+        }
+        Poll::Ready(Some(bytes))
+    }
+}
+
+/// The next piece of `left` bytes of filler.
+fn filler(left: &mut u64) -> Bytes {
+    let piece = (*left).min(LARGE_LEN as u64);
+    *left -= piece;
+    Bytes::from_static(&LARGE[..piece as usize])
+}
+
+/// Chunk n is due `n × gap` after the first: computed from the beginning, so that late chunks do
+/// not delay the ones that follow.
+pub(crate) struct Pace {
+    start: Instant,
+    gap: Duration,
+    sent: u32,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Pace {
+    fn new(gap: Duration) -> Self {
+        let start = Instant::now();
+        Pace { start, gap, sent: 0, sleep: Box::pin(tokio::time::sleep_until(start)) }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.sent > 0 {
+            ready!(self.sleep.as_mut().poll(cx));
+        }
+        self.sent += 1;
+        let due = self.start + self.gap.saturating_mul(self.sent);
+        self.sleep.as_mut().reset(due);
+        Poll::Ready(())
+    }
+}
+
+/// [`Content`] on its way out over a connection.
+pub(crate) struct AnswerBody {
+    content: Content,
+    connection: Arc<Connection>,
+    counted: bool,
+}
+
+impl AnswerBody {
+    /// The body of an answer that counts.
+    pub(crate) fn new(content: Content, connection: Arc<Connection>) -> Self {
+        AnswerBody { content, connection, counted: true }
+    }
+
+    /// The body of an answer that does not count, to a question about the server itself.
+    pub(crate) fn uncounted(content: Content, connection: Arc<Connection>) -> Self {
+        AnswerBody { content, connection, counted: false }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = &mut *self;
+        this.content.next(cx, &this.connection).map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.content, Content::Empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.content.length().map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl Drop for AnswerBody {
+    /// hyper drops a body when its last byte is in the write buffer, before it flushes.
+    fn drop(&mut self) {
+        if self.counted && self.is_end_stream() {
+            self.connection.answer_complete();
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a server is to do, decided before it starts. Values only: [`crate::ServeOptions`] makes
+//! them from flags, tests make them directly.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Fault;
+
+/// What a server is to do.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// A unix socket to listen on as well. A stale socket file there is replaced.
+    pub unix_socket: Option<PathBuf>,
+    /// A file that says where the server is, written once it is ready.
+    pub port_file: Option<PathBuf>,
+    /// Method that the port file announces.
+    pub method: String,
+    /// Path, perhaps with a query, that the port file announces.
+    pub path: String,
+    /// Threads, at least 1. Connections are dealt out to them in turn.
+    pub threads: usize,
+    /// What goes wrong, and when.
+    pub faults: Faults,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            unix_socket: None,
+            port_file: None,
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            threads: 1,
+            faults: Faults::default(),
+        }
+    }
+}
+
+/// Faults that do not depend on the path. By default there are none.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// Every request meets this fault, whatever its path.
+    pub every_answer: Option<Fault>,
+    /// A connection ends after so many requests.
+    pub close_after: Option<CloseAfter>,
+    /// Times at which no answer begins.
+    pub stalls: Vec<PlannedStall>,
+    /// More connections than this at a time are accepted and closed at once.
+    pub max_connections: Option<u64>,
+}
+
+/// The end of a connection after a number of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CloseAfter {
+    /// Answers before the close.
+    pub requests: NonZeroU64,
+    /// Whether the last answer says `Connection: close`.
+    pub announced: bool,
+}
+
+/// A time in which every answer is held back until its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedStall {
+    /// When it begins, from the start of the server.
+    pub at: Duration,
+    /// How long it lasts.
+    pub lasts: Duration,
+}

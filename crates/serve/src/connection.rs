@@ -1,0 +1,166 @@
+//! What a server knows about itself, and about one connection.
+//!
+//! Three parties of one connection meet here: the handler (which orders faults), the body of an
+//! answer (which says when it is complete) and the stream (which does the faults and sees the
+//! flush). All three run in the connection's one task, so that the atomics are never contended;
+//! they are atomics because hyper's types have to be `Send`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::route::Route;
+use crate::stall::Stall;
+use crate::stats::{Counters, Stats};
+use crate::{Fault, Faults};
+
+/// What all threads of a server share. Touched once a connection, not once a request.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) faults: Faults,
+    pub(crate) stall: Stall,
+    counters: Vec<Arc<Counters>>,
+    connections_accepted: AtomicU64,
+    connections_open: AtomicU64,
+    connections_refused: AtomicU64,
+    accept_errors: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(faults: Faults, threads: usize) -> Self {
+        Shared {
+            stall: Stall::new(faults.stalls.clone()),
+            faults,
+            counters: (0..threads).map(|_| Arc::new(Counters::new())).collect(),
+            connections_accepted: AtomicU64::new(0),
+            connections_open: AtomicU64::new(0),
+            connections_refused: AtomicU64::new(0),
+            accept_errors: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        for counters in &self.counters {
+            counters.add_to(&mut stats);
+        }
+        stats.connections_accepted = self.connections_accepted.load(Relaxed);
+        stats.connections_open = self.connections_open.load(Relaxed);
+        stats.connections_refused = self.connections_refused.load(Relaxed);
+        stats.accept_errors = self.accept_errors.load(Relaxed);
+        stats
+    }
+
+    pub(crate) fn accept_failed(&self) {
+        self.accept_errors.fetch_add(1, Relaxed);
+    }
+
+    /// Takes up a connection that thread `thread` will serve; `None` if there are too many.
+    pub(crate) fn admit(self: &Arc<Self>, thread: usize) -> Option<Arc<Connection>> {
+        let full = |most| self.connections_open.load(Relaxed) >= most;
+        if self.faults.max_connections.is_some_and(full) {
+            self.connections_refused.fetch_add(1, Relaxed);
+            return None;
+        }
+        self.connections_accepted.fetch_add(1, Relaxed);
+        self.connections_open.fetch_add(1, Relaxed);
+        Some(Arc::new(Connection {
+            shared: Arc::clone(self),
+            counters: Arc::clone(&self.counters[thread]),
+            requests: AtomicU64::new(0),
+            complete_unflushed: AtomicU64::new(0),
+            writable_bytes: AtomicU64::new(u64::MAX),
+            close_at_flush: AtomicBool::new(false),
+            uncounted: AtomicBool::new(false),
+        }))
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) shared: Arc<Shared>,
+    counters: Arc<Counters>,
+    // Requests so far that count.
+    requests: AtomicU64,
+    // Answers that are complete in hyper's buffer and not yet flushed.
+    complete_unflushed: AtomicU64,
+    // Bytes that may still be written before the reset; u64::MAX: no reset is ordered.
+    writable_bytes: AtomicU64,
+    close_at_flush: AtomicBool,
+    // A connection that is only about the server's own state.
+    uncounted: AtomicBool,
+}
+
+impl Connection {
+    /// Counts a request; says which of this connection it is, from 1.
+    pub(crate) fn request_accepted(&self, route: Route) -> u64 {
+        self.counters.accepted(route);
+        self.requests.fetch_add(1, Relaxed) + 1
+    }
+
+    pub(crate) fn body_bytes(&self, bytes: u64) {
+        self.counters.body_bytes(bytes);
+    }
+
+    /// Takes the connection out of the counts, if a question about the server is its first.
+    pub(crate) fn asked_about_server(&self) {
+        if self.requests.load(Relaxed) == 0 && !self.uncounted.swap(true, Relaxed) {
+            self.shared.connections_accepted.fetch_sub(1, Relaxed);
+            self.shared.connections_open.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// The last byte of an answer is in hyper's buffer.
+    pub(crate) fn answer_complete(&self) {
+        self.complete_unflushed.fetch_add(1, Relaxed);
+        let faults = &self.shared.faults;
+        let last = |close: crate::CloseAfter| {
+            !close.announced && self.requests.load(Relaxed) >= close.requests.get()
+        };
+        if faults.close_after.is_some_and(last) {
+            self.close_at_flush();
+        }
+    }
+
+    /// Orders a reset after `bytes` more bytes.
+    pub(crate) fn reset_after(&self, bytes: u64) {
+        self.writable_bytes.store(bytes, Relaxed);
+    }
+
+    /// Orders a close, unannounced, once hyper's buffer was flushed.
+    pub(crate) fn close_at_flush(&self) {
+        self.close_at_flush.store(true, Relaxed);
+    }
+
+    /// How many bytes may be written now; `None` without bound.
+    pub(crate) fn writable_bytes(&self) -> Option<u64> {
+        Some(self.writable_bytes.load(Relaxed)).filter(|&bytes| bytes != u64::MAX)
+    }
+
+    /// Some of the bytes that may be written were.
+    pub(crate) fn wrote(&self, bytes: usize) {
+        self.writable_bytes.fetch_sub(bytes as u64, Relaxed);
+    }
+
+    /// hyper's buffer was handed to the kernel in full; true if the connection has to end here.
+    pub(crate) fn flushed(&self) -> bool {
+        // Load before swap: most flushes by far find nothing or one, and a swap is not free.
+        if self.complete_unflushed.load(Relaxed) > 0 {
+            self.counters.answered(self.complete_unflushed.swap(0, Relaxed));
+        }
+        self.close_at_flush.load(Relaxed)
+    }
+
+    /// The fault that every answer has.
+    pub(crate) fn standing_fault(&self) -> Option<Fault> {
+        self.shared.faults.every_answer
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if !self.uncounted.load(Relaxed) {
+            self.shared.connections_open.fetch_sub(1, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! One request to one answer: counting, faults, the scenario, a stall, in this order.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use hyper::{Method, Request, Response};
+
+use crate::Fault;
+use crate::body::{AnswerBody, Content};
+use crate::connection::Connection;
+use crate::control;
+use crate::route::Route;
+use crate::scenarios::{self, Answer};
+
+/// The request gets no answer, and its connection is closed.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer by an ordered fault")]
+pub(crate) struct NoAnswer;
+
+/// Answers one request.
+pub(crate) async fn handle(
+    connection: Arc<Connection>,
+    request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, NoAnswer> {
+    if let Some(answer) = control::answer(&connection, &request) {
+        return Ok(answer);
+    }
+    let (head, body) = request.into_parts();
+    let (route, argument) = Route::find(head.uri.path());
+    let ordinal = connection.request_accepted(route);
+
+    let fault = match route {
+        Route::Fault => argument.parse().ok(),
+        _ => None,
+    };
+    let answer = match connection.standing_fault().or(fault) {
+        Some(fault) => {
+            scenarios::drain(&connection, body).await;
+            faulty(fault, &connection).await?
+        }
+        None => scenarios::answer(route, argument, &head, body, &connection).await,
+    };
+    connection.shared.stall.over().await;
+    Ok(finish(answer, ordinal, &head.method, connection))
+}
+
+/// The answer of a fault; what the stream has to do about it is ordered here.
+async fn faulty(fault: Fault, connection: &Connection) -> Result<Answer, NoAnswer> {
+    match fault {
+        Fault::Hang => pending().await,
+        Fault::Close => Err(NoAnswer),
+        Fault::Reset(bytes) => {
+            connection.reset_after(bytes);
+            // A body longer than what may be written: the reset always hits an unfinished answer.
+            Ok(Response::new(Content::filler(bytes.saturating_add(1))))
+        }
+        Fault::Truncate(bytes) => {
+            let announced = bytes.saturating_mul(2).saturating_add(1);
+            Ok(Response::new(Content::Truncated { announced, left: bytes }))
+        }
+    }
+}
+
+/// The header fields and the body that depend on the connection and the method.
+fn finish(
+    mut answer: Answer,
+    ordinal: u64,
+    method: &Method,
+    connection: Arc<Connection>,
+) -> Response<AnswerBody> {
+    let close = connection.shared.faults.close_after;
+    if close.is_some_and(|close| close.announced && ordinal >= close.requests.get()) {
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    if method == Method::HEAD {
+        // The fields of a GET without its content (RFC 9110, section 9.3.2).
+        if let Some(length @ 1..) = answer.body().length() {
+            answer.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        *answer.body_mut() = Content::Empty;
+    }
+    answer.map(|content| AnswerBody::new(content, connection))
+}

@@ -1,0 +1,53 @@
+//! Listening sockets with a backlog that a storm of connections fits into. The standard library
+//! fixes its backlog at 128 or so, and drops are retried by the client only after a second.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{bind, listen, socket_with, sockopt};
+
+/// As many as the kernel's `somaxconn` allows by default.
+const BACKLOG: i32 = 4096;
+
+/// Listens on `address`, not blocking.
+pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = open(family)?;
+    // Or a restart would have to wait for the old connections' TIME_WAIT.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &address)?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Listens on the unix socket `path`, not blocking, in place of one that nobody listens on.
+pub(crate) fn unix(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    if is_socket && UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    let socket = open(AddressFamily::UNIX)?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+fn open(family: AddressFamily) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(family, SocketType::STREAM, flags, None)?)
+}
+
+/// Raises the number of files this process may open to the most it is allowed. A connection is a
+/// file, and the customary limit of 1024 is too low for a target.
+pub(crate) fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Refused or not, the server can run; a lack of files shows in `accept_errors`.
+    let _ = setrlimit(Resource::Nofile, limit);
+}

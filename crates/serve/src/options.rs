@@ -1,0 +1,216 @@
+//! The flags of `candor serve`, and what they mean.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use crate::units::parse_duration;
+use crate::{CloseAfter, Config, Fault, Faults, PlannedStall};
+
+/// Flags of the embedded target.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ServeOptions {
+    /// Where to listen: ADDRESS:PORT, ADDRESS, or PORT on loopback; port 0 picks a free one
+    ///
+    /// Any address but loopback makes the target, which has no protection of any kind, reachable
+    /// from other machines.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_listen)]
+    pub listen: SocketAddr,
+
+    /// Listen on this unix socket as well
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Option<PathBuf>,
+
+    /// Once ready, write PORT=, PATH=, METHOD=, HOST=, PROTOCOL=, PID= and STATS= to this file
+    #[arg(long, value_name = "FILE")]
+    pub port_file: Option<PathBuf>,
+
+    /// Run alone until SIGTERM; always so, accepted because every target has this flag
+    #[arg(long, hide = true)]
+    pub standalone: bool,
+
+    /// The path, perhaps with a query, that the port file announces
+    #[arg(long, value_name = "PATH", default_value = "/", value_parser = parse_path)]
+    pub path: String,
+
+    /// The method that the port file announces
+    #[arg(long, value_name = "METHOD", default_value = "GET")]
+    pub method: String,
+
+    /// Threads; connections are dealt out to them in turn
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
+    pub threads: usize,
+
+    /// Give every request this fault: reset/BYTES, truncate/BYTES, hang or close
+    ///
+    /// The same faults are had for single requests under the path /fault/, for example
+    /// /fault/reset/100.
+    #[arg(long, value_name = "FAULT", help_heading = "Faults")]
+    pub fault: Option<Fault>,
+
+    /// Close a connection after so many requests, and say so in the last answer
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "close_after_silently",
+        help_heading = "Faults"
+    )]
+    pub close_after: Option<NonZeroU64>,
+
+    /// Close a connection after so many requests without a word
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub close_after_silently: Option<NonZeroU64>,
+
+    /// Hold all answers for a time, from a time after the start, as in 2s@10s; may be repeated
+    ///
+    /// A stall at any moment: POST /__stall?for=2s.
+    #[arg(long, value_name = "FOR@AT", value_parser = parse_stall, help_heading = "Faults")]
+    pub stall: Vec<PlannedStall>,
+
+    /// Close connections beyond so many at a time as soon as they are accepted
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub max_connections: Option<u64>,
+}
+
+impl ServeOptions {
+    /// What the flags mean.
+    pub fn into_config(self) -> Config {
+        let announced = self.close_after.map(|requests| CloseAfter { requests, announced: true });
+        let silent = self.close_after_silently;
+        let silent = silent.map(|requests| CloseAfter { requests, announced: false });
+        Config {
+            listen: self.listen,
+            unix_socket: self.unix_socket,
+            port_file: self.port_file,
+            method: self.method,
+            path: self.path,
+            threads: self.threads,
+            faults: Faults {
+                every_answer: self.fault,
+                close_after: announced.or(silent),
+                stalls: self.stall,
+                max_connections: self.max_connections,
+            },
+        }
+    }
+}
+
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    if let Ok(port) = text.parse() {
+        return Ok(SocketAddr::new(loopback, port));
+    }
+    if let Some(port) = text.strip_prefix("localhost:").and_then(|port| port.parse().ok()) {
+        return Ok(SocketAddr::new(loopback, port));
+    }
+    if let Ok(ip) = text.parse() {
+        return Ok(SocketAddr::new(ip, 0));
+    }
+    text.parse().map_err(|_| "write 127.0.0.1:8080, [::1]:8080, 127.0.0.1 or 8080".to_owned())
+}
+
+fn parse_path(text: &str) -> Result<String, String> {
+    if text.starts_with('/') && !text.contains(char::is_whitespace) {
+        return Ok(text.to_owned());
+    }
+    Err("a path begins with / and has no spaces".to_owned())
+}
+
+/// More threads than this is a typing error.
+const MAX_THREADS: usize = 1024;
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|threads| (1..=MAX_THREADS).contains(threads));
+    threads.ok_or_else(|| format!("write a number from 1 to {MAX_THREADS}"))
+}
+
+fn parse_stall(text: &str) -> Result<PlannedStall, String> {
+    let (lasts, at) = text.split_once('@').ok_or("write how long @ when, as in 2s@10s")?;
+    Ok(PlannedStall { at: parse_duration(at)?, lasts: parse_duration(lasts)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Serve {
+        #[command(flatten)]
+        options: ServeOptions,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<Config, String> {
+        Serve::try_parse_from([&["serve"], arguments].concat())
+            .map(|serve| serve.options.into_config())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_flags_it_is_a_free_port_on_loopback_and_no_fault() {
+        let config = parse(&[]).unwrap();
+        assert_eq!(config.listen, "127.0.0.1:0".parse().unwrap());
+        assert_eq!((config.threads, config.path.as_str()), (1, "/"));
+        assert!(config.faults.every_answer.is_none() && config.faults.stalls.is_empty());
+    }
+
+    #[test]
+    fn an_address_may_be_short() {
+        for (text, address) in [
+            ("8080", "127.0.0.1:8080"),
+            ("localhost:80", "127.0.0.1:80"),
+            ("::1", "[::1]:0"),
+            ("[::1]:8080", "[::1]:8080"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+        ] {
+            assert_eq!(parse_listen(text), Ok(address.parse().unwrap()), "{text}");
+        }
+        for wrong in ["", "host:80", "70000", "127.0.0.1:x"] {
+            assert!(parse_listen(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_target_protocol_is_understood() {
+        let config = parse(&["--standalone", "--port-file", "/tmp/port"]).unwrap();
+        assert_eq!(config.port_file, Some("/tmp/port".into()));
+    }
+
+    #[test]
+    fn faults_are_understood() {
+        let faults = parse(&[
+            "--fault=reset/100",
+            "--close-after-silently=3",
+            "--stall=2s@10s",
+            "--stall=500ms@1m",
+            "--max-connections=50",
+        ])
+        .unwrap()
+        .faults;
+        assert_eq!(faults.every_answer, Some(Fault::Reset(100)));
+        let close = faults.close_after.unwrap();
+        assert_eq!((close.requests.get(), close.announced), (3, false));
+        let secs = Duration::from_secs;
+        assert_eq!(faults.stalls[0], PlannedStall { at: secs(10), lasts: secs(2) });
+        assert_eq!(faults.stalls[1].at, secs(60));
+        assert_eq!(faults.max_connections, Some(50));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for wrong in [
+            "--fault=explode",
+            "--close-after=0",
+            "--stall=2s",
+            "--stall=2@10",
+            "--threads=0",
+            "--path=nowhere",
+        ] {
+            assert!(parse(&[wrong]).is_err(), "{wrong}");
+        }
+        assert!(parse(&["--close-after=1", "--close-after-silently=1"]).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! The port file: how a program that started the server learns where it is.
+//!
+//! One `KEY=value` a line, the same for every target that candor starts. It is written to a
+//! temporary name in the same directory and renamed, so that a reader never sees half of it.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::Config;
+
+/// Writes the port file of a server that listens on `address`.
+pub(crate) fn write(file: &Path, config: &Config, address: SocketAddr) -> io::Result<()> {
+    let mut temporary = file.as_os_str().to_owned();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let temporary = Path::new(&temporary);
+    let written = std::fs::File::create(temporary)
+        .and_then(|mut open| open.write_all(text(config, address).as_bytes()))
+        .and_then(|()| std::fs::rename(temporary, file));
+    if written.is_err() {
+        // Best effort: the failure to report is the first one.
+        let _ = std::fs::remove_file(temporary);
+    }
+    written
+}
+
+fn text(config: &Config, address: SocketAddr) -> String {
+    let reachable = reachable(address);
+    format!(
+        "PORT={}\nPATH={}\nMETHOD={}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS=http://{reachable}/__stats\n",
+        reachable.port(),
+        config.path,
+        config.method,
+        reachable.ip(),
+        std::process::id(),
+    )
+}
+
+/// Where a client on this machine reaches a server on `address`: loopback for a wildcard.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_is_reached_on_loopback() {
+        let config = Config { path: "/qs?a=1".into(), ..Config::default() };
+        let text = text(&config, "[::]:80".parse().unwrap());
+        let pid = std::process::id();
+        assert_eq!(
+            text,
+            format!(
+                "PORT=80\nPATH=/qs?a=1\nMETHOD=GET\nHOST=::1\nPROTOCOL=h1\nPID={pid}\n\
+                 STATS=http://[::1]:80/__stats\n"
+            )
+        );
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_file_that_cannot_be_written() {
+        let directory = tempfile::tempdir().unwrap();
+        // A directory in its place: the rename fails after the temporary file was made.
+        let file = directory.path().join("port");
+        std::fs::create_dir(&file).unwrap();
+        assert!(write(&file, &Config::default(), "127.0.0.1:1".parse().unwrap()).is_err());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

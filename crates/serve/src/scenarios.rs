@@ -1,0 +1,397 @@
+//! What each path answers. The table is in the crate's documentation.
+
+use std::fmt::Write as _;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+
+use crate::body::Content;
+use crate::connection::Connection;
+use crate::content::{
+    COMPRESSIBLE, HELLO, HELLO_FILE, ITEMS, JSON, LARGE, LARGE_LEN, SSE_EVENT, SSE_EVENTS, item,
+};
+use crate::route::Route;
+use crate::units::{parse_duration, parse_size};
+
+/// An answer before the connection has its say.
+pub(crate) type Answer = Response<Content>;
+
+/// A body that has to be held in memory may have so many bytes.
+const HELD_BODY_MAX_BYTES: usize = 64 << 20;
+/// The longest answer of `/bytes`.
+const FILLER_MAX_BYTES: u64 = 1 << 30;
+/// The largest chunk of `/stream`.
+const CHUNK_MAX_BYTES: u64 = 16 << 20;
+/// Routes of the scenario varied_paths_router.
+const ROUTES: u32 = 100;
+
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
+const JSON_TYPE: HeaderValue = HeaderValue::from_static("application/json");
+const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// Answers a request that meets no fault.
+pub(crate) async fn answer(
+    route: Route,
+    argument: &str,
+    head: &Parts,
+    body: Incoming,
+    connection: &Connection,
+) -> Answer {
+    match route {
+        Route::Echo => echo(head, collect(connection, body).await),
+        Route::Form => form(collect(connection, body).await),
+        Route::Drain => uploaded(drain(connection, body).await, |_| Bytes::from_static(b"ok")),
+        Route::Upload => uploaded(drain(connection, body).await, decimal),
+        _ => {
+            if drain(connection, body).await.is_none() {
+                return broken_body();
+            }
+            if route == Route::Delay {
+                return delay(argument).await;
+            }
+            without_body(route, argument, head).unwrap_or_else(not_found)
+        }
+    }
+}
+
+/// Answers a request whose body does not matter; `None` if its path is none of ours after all.
+fn without_body(route: Route, argument: &str, head: &Parts) -> Option<Answer> {
+    let query = head.uri.query().unwrap_or("");
+    match route {
+        Route::Hello => Some(fixed(TEXT, HELLO)),
+        Route::Large => Some(fixed(BINARY, &LARGE)),
+        Route::Json => Some(fixed(JSON_TYPE, JSON)),
+        Route::Cookies => Some(text(decimal(count_cookies(&head.headers)))),
+        Route::Gzip => Some(gzip(&head.headers)),
+        Route::Query => Some(text(decimal(count_pairs(query.as_bytes())))),
+        Route::Sse => Some(server_sent_events()),
+        Route::Etag => Some(etag(&head.headers)),
+        Route::Api => (head.method == Method::OPTIONS).then(preflight),
+        Route::Redirect => Some(redirect()),
+        Route::Baseline => baseline(query),
+        Route::Items => items(argument, query),
+        Route::Static => Some(fixed(TEXT, HELLO_FILE)),
+        Route::Streaming => Some(chunks(4, Bytes::from_static(&LARGE[..4096]))),
+        Route::Small => Some(chunks(100, Bytes::from_static(&LARGE[..64]))),
+        Route::Routed => routed(argument),
+        Route::Status => status(argument),
+        Route::Bytes => filler(argument),
+        Route::Stream => stream(argument),
+        // Those with a body or a wait are answered before; a fault that is none is not found.
+        Route::Echo
+        | Route::Form
+        | Route::Drain
+        | Route::Upload
+        | Route::Delay
+        | Route::Fault
+        | Route::NotFound => None,
+    }
+}
+
+// Answers with a request body. `None` for a body is one that broke off or was too long.
+
+fn echo(head: &Parts, body: Option<Bytes>) -> Answer {
+    let Some(body) = body else { return broken_body() };
+    let mut answer = Response::new(whole(body));
+    for name in [header::CONTENT_TYPE, header::CONTENT_ENCODING] {
+        if let Some(value) = head.headers.get(&name) {
+            answer.headers_mut().insert(name, value.clone());
+        }
+    }
+    answer
+}
+
+fn form(body: Option<Bytes>) -> Answer {
+    body.map_or_else(broken_body, |body| text(decimal(count_pairs(&body))))
+}
+
+fn uploaded(length: Option<u64>, say: impl FnOnce(u64) -> Bytes) -> Answer {
+    length.map_or_else(broken_body, |length| text(say(length)))
+}
+
+/// Reads a body and drops it; its length, or `None` if it broke off.
+pub(crate) async fn drain(connection: &Connection, mut body: Incoming) -> Option<u64> {
+    let mut length = 0;
+    while !body.is_end_stream() {
+        let Some(frame) = body.frame().await else { break };
+        let data_len = frame.ok()?.data_ref().map_or(0, Bytes::len) as u64;
+        connection.body_bytes(data_len);
+        length += data_len;
+    }
+    Some(length)
+}
+
+/// Reads a body into memory. A body that came in one piece is not copied.
+async fn collect(connection: &Connection, mut body: Incoming) -> Option<Bytes> {
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    while !body.is_end_stream() {
+        let Some(frame) = body.frame().await else { break };
+        let Ok(data) = frame.ok()?.into_data() else { continue };
+        connection.body_bytes(data.len() as u64);
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.extend_from_slice(&first);
+        }
+        if all.len() + data.len() > HELD_BODY_MAX_BYTES {
+            return None;
+        }
+        all.extend_from_slice(&data);
+    }
+    Some(if all.is_empty() { first } else { all.freeze() })
+}
+
+fn broken_body() -> Answer {
+    let mut answer = text(Bytes::from_static(b"the body broke off or is too long\n"));
+    *answer.status_mut() = StatusCode::BAD_REQUEST;
+    insert(&mut answer, header::CONNECTION, "close");
+    answer
+}
+
+// Answers without a request body.
+
+fn gzip(headers: &HeaderMap) -> Answer {
+    let mut answer = if accepts_gzip(headers) {
+        let mut answer = with_type(JSON_TYPE, whole(COMPRESSIBLE.gzip.clone()));
+        insert(&mut answer, header::CONTENT_ENCODING, "gzip");
+        answer
+    } else {
+        with_type(JSON_TYPE, whole(COMPRESSIBLE.plain.clone()))
+    };
+    insert(&mut answer, header::VARY, "accept-encoding");
+    answer
+}
+
+fn server_sent_events() -> Answer {
+    let mut answer = chunks(SSE_EVENTS, Bytes::from_static(SSE_EVENT));
+    insert(&mut answer, header::CONTENT_TYPE, "text/event-stream");
+    insert(&mut answer, header::CACHE_CONTROL, "no-cache");
+    insert(&mut answer, header::CONNECTION, "close");
+    answer
+}
+
+fn etag(headers: &HeaderMap) -> Answer {
+    const TAG: &str = "\"v1\"";
+    // Weak comparison: `W/"v1"` names it as well (RFC 9110, section 13.1.2).
+    let known = list(headers, header::IF_NONE_MATCH)
+        .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == TAG);
+    let mut answer = if known {
+        empty(StatusCode::NOT_MODIFIED)
+    } else {
+        text(Bytes::from_static(b"version 1\n"))
+    };
+    insert(&mut answer, header::ETAG, TAG);
+    answer
+}
+
+fn preflight() -> Answer {
+    let mut answer = empty(StatusCode::NO_CONTENT);
+    insert(&mut answer, header::ALLOW, "GET, HEAD, POST, OPTIONS");
+    insert(&mut answer, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+    insert(&mut answer, header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, OPTIONS");
+    insert(&mut answer, header::ACCESS_CONTROL_ALLOW_HEADERS, "*");
+    insert(&mut answer, header::ACCESS_CONTROL_MAX_AGE, "86400");
+    answer
+}
+
+fn redirect() -> Answer {
+    let mut answer = empty(StatusCode::FOUND);
+    insert(&mut answer, header::LOCATION, "/");
+    answer
+}
+
+fn baseline(query: &str) -> Option<Answer> {
+    let a: i64 = parameter(query, "a")?.parse().ok()?;
+    let b: i64 = parameter(query, "b")?.parse().ok()?;
+    Some(text(a.checked_add(b)?.to_string().into()))
+}
+
+fn items(argument: &str, query: &str) -> Option<Answer> {
+    let count: u32 = argument.parse().ok().filter(|&count| count <= ITEMS)?;
+    let m: u64 = parameter(query, "m").map_or(Some(1), |m| m.parse().ok())?;
+    let mut json = String::with_capacity(64 * count as usize + 32);
+    json.push_str("{\"items\":[");
+    for id in 1..=count {
+        let item = item(id);
+        let total = (item.price * item.quantity).checked_mul(m)?;
+        let comma = if id == count { "" } else { "," };
+        // Writing to a String does not fail.
+        let _ = write!(
+            json,
+            r#"{{"id":{},"price":{},"quantity":{},"total":{total}}}{comma}"#,
+            item.id, item.price, item.quantity
+        );
+    }
+    let _ = write!(json, "],\"count\":{count}}}");
+    Some(with_type(JSON_TYPE, whole(json.into())))
+}
+
+fn routed(argument: &str) -> Option<Answer> {
+    let number: u32 = argument.parse().ok().filter(|&number| number < ROUTES)?;
+    // One spelling for each: neither `/route/07` nor `/route/+7`.
+    let number = number.to_string();
+    (number == argument).then(|| text(number.into()))
+}
+
+async fn delay(argument: &str) -> Answer {
+    let Ok(delay) = parse_duration(argument) else { return not_found() };
+    tokio::time::sleep(delay).await;
+    text(Bytes::from_static(b"ok"))
+}
+
+fn status(argument: &str) -> Option<Answer> {
+    let status: u16 = argument.parse().ok().filter(|code| (200..600).contains(code))?;
+    let status = StatusCode::from_u16(status).ok()?;
+    if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        return Some(empty(status));
+    }
+    let mut answer = text(format!("{}\n", status.as_u16()).into());
+    *answer.status_mut() = status;
+    Some(answer)
+}
+
+fn filler(argument: &str) -> Option<Answer> {
+    let length = parse_size(argument).ok().filter(|&length| length <= FILLER_MAX_BYTES)?;
+    Some(with_type(BINARY, Content::filler(length)))
+}
+
+fn stream(argument: &str) -> Option<Answer> {
+    let mut parts = argument.split('/');
+    let count: u32 = parts.next()?.parse().ok()?;
+    let size = parse_size(parts.next()?).ok()?;
+    let gap = parts.next().map(parse_duration).transpose().ok()?;
+    if parts.next().is_some() || !(1..=CHUNK_MAX_BYTES).contains(&size) {
+        return None;
+    }
+    let size = size as usize;
+    let chunk = if size <= LARGE_LEN {
+        Bytes::from_static(&LARGE[..size])
+    } else {
+        LARGE.iter().copied().cycle().take(size).collect::<Vec<_>>().into()
+    };
+    Some(with_type(BINARY, Content::chunks(count, chunk, gap)))
+}
+
+/// The answer to a path that there is none for.
+pub(crate) fn not_found() -> Answer {
+    let mut answer = fixed(TEXT, b"not found\n");
+    *answer.status_mut() = StatusCode::NOT_FOUND;
+    answer
+}
+
+// The pieces of answers.
+
+fn with_type(kind: HeaderValue, content: Content) -> Answer {
+    let mut answer = Response::new(content);
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer
+}
+
+fn fixed(kind: HeaderValue, bytes: &'static [u8]) -> Answer {
+    with_type(kind, Content::Whole(Bytes::from_static(bytes)))
+}
+
+fn text(text: Bytes) -> Answer {
+    with_type(TEXT, whole(text))
+}
+
+fn chunks(count: u32, chunk: Bytes) -> Answer {
+    with_type(BINARY, Content::chunks(count, chunk, None))
+}
+
+fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Content::Empty);
+    *answer.status_mut() = status;
+    answer
+}
+
+fn whole(bytes: Bytes) -> Content {
+    if bytes.is_empty() { Content::Empty } else { Content::Whole(bytes) }
+}
+
+fn decimal(number: u64) -> Bytes {
+    number.to_string().into()
+}
+
+fn insert(answer: &mut Answer, name: HeaderName, value: &'static str) {
+    answer.headers_mut().insert(name, HeaderValue::from_static(value));
+}
+
+// The pieces of requests.
+
+/// The elements of a comma-separated field, over all its lines.
+fn list(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    headers
+        .get_all(name)
+        .into_iter()
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','))
+        .map(str::trim)
+}
+
+/// RFC 9110, section 12.5.3, as far as it is about gzip.
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    list(headers, header::ACCEPT_ENCODING).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let refused = weight.trim().strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0));
+        matches!(name.trim(), "gzip" | "x-gzip" | "*") && !refused
+    })
+}
+
+fn count_cookies(headers: &HeaderMap) -> u64 {
+    headers
+        .get_all(header::COOKIE)
+        .into_iter()
+        .flat_map(|line| line.as_bytes().split(|&byte| byte == b';'))
+        .filter(|cookie| cookie.contains(&b'='))
+        .count() as u64
+}
+
+fn count_pairs(urlencoded: &[u8]) -> u64 {
+    urlencoded.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty()).count() as u64
+}
+
+fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
+    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: HeaderName, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn gzip_is_sent_only_where_it_is_accepted() {
+        for yes in ["gzip", "br, gzip", "gzip;q=0.5, br", "*", "x-gzip"] {
+            assert!(accepts_gzip(&headers(header::ACCEPT_ENCODING, yes)), "{yes}");
+        }
+        for no in ["", "br", "gzip;q=0", "gzip; q=0.0", "gzipped"] {
+            assert!(!accepts_gzip(&headers(header::ACCEPT_ENCODING, no)), "{no}");
+        }
+    }
+
+    #[test]
+    fn pairs_and_cookies_are_counted() {
+        assert_eq!(count_pairs(b""), 0);
+        assert_eq!(count_pairs(b"a=1"), 1);
+        assert_eq!(count_pairs(b"a=1&&b=%C3%A4+&c"), 3);
+        assert_eq!(count_cookies(&headers(header::COOKIE, "a=1; b=2; c=3")), 3);
+        assert_eq!(count_cookies(&HeaderMap::new()), 0);
+    }
+
+    #[test]
+    fn parameters_are_found_by_their_whole_name() {
+        assert_eq!(parameter("ab=1&a=2", "a"), Some("2"));
+        assert_eq!(parameter("ab=1", "a"), None);
+    }
+}

@@ -1,0 +1,292 @@
+//! The server: sockets in, connections dealt out to threads, counts out.
+//!
+//! Every thread runs an event loop of its own. The first one accepts for all and deals the
+//! connections out in turn: with SO_REUSEPORT a hash would, and few connections would land
+//! unevenly. At the end everything is dropped at once, answers in flight included: a target that
+//! is told to stop is a target that dies.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::runtime::{Handle, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::connection::{Connection, Shared};
+use crate::handler::handle;
+use crate::stream::Stream;
+use crate::{Config, ServeError, Stats, listener, port_file};
+
+/// After a failed `accept`, so that a lack of files does not spin.
+const ACCEPT_RETRY: Duration = Duration::from_millis(10);
+
+/// Serves until SIGTERM or SIGINT; says what was counted.
+pub fn serve(config: Config) -> Result<Stats, ServeError> {
+    let server = Server::bind(config)?;
+    server.run(async {
+        let first = match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
+            (Ok(terminate), Ok(interrupt)) => [terminate, interrupt],
+            // Without handlers the signals end the process by themselves.
+            _ => return std::future::pending().await,
+        };
+        let [mut terminate, mut interrupt] = first;
+        std::future::poll_fn(|cx| {
+            if terminate.poll_recv(cx).is_ready() || interrupt.poll_recv(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await
+    })
+}
+
+/// A server that listens and does not yet accept.
+#[derive(Debug)]
+pub struct Server {
+    config: Config,
+    address: SocketAddr,
+    tcp: std::net::TcpListener,
+    unix: Option<std::os::unix::net::UnixListener>,
+}
+
+impl Server {
+    /// Listens where `config` says.
+    pub fn bind(config: Config) -> Result<Server, ServeError> {
+        listener::raise_file_limit();
+        let wrong = |source| ServeError::Listen { address: config.listen, source };
+        let tcp = listener::tcp(config.listen).map_err(wrong)?;
+        let address = tcp.local_addr().map_err(wrong)?;
+        let unix = config.unix_socket.as_deref().map(bind_unix).transpose()?;
+        Ok(Server { config, address, tcp, unix })
+    }
+
+    /// Where the server listens, with the port it got.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown` ends; blocks. The port file is written once all is ready.
+    pub fn run(self, shutdown: impl Future<Output = ()>) -> Result<Stats, ServeError> {
+        let threads = self.config.threads.max(1);
+        let shared = Arc::new(Shared::new(self.config.faults.clone(), threads));
+        let first = event_loop()?;
+        let others = (1..threads).map(|_| Worker::start()).collect::<Result<Vec<_>, _>>()?;
+        let mut handles = vec![first.handle().clone()];
+        handles.extend(others.iter().map(|worker| worker.handle.clone()));
+        let dealer = Dealer { shared: Arc::clone(&shared), handles, next: 0 };
+
+        let outcome = first.block_on(async {
+            let mut shutdown = pin!(shutdown);
+            // Polled before anybody can know of the server, so that signals are caught by then.
+            if poll_once(shutdown.as_mut()).await {
+                return Ok(());
+            }
+            self.start_accepting(dealer)?;
+            shutdown.await;
+            Ok(())
+        });
+        drop(first);
+        drop(others);
+        if let Some(path) = &self.config.unix_socket {
+            // Best effort: a socket file that is left is replaced by the next server.
+            let _ = std::fs::remove_file(path);
+        }
+        outcome.map(|()| shared.stats())
+    }
+
+    /// Runs the server in a thread of its own; for programs that serve beside other work.
+    pub fn start(self) -> Running {
+        let address = self.address;
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            self.run(async {
+                // An error is a `Running` that was dropped: stop as well.
+                let _ = stopped.await;
+            })
+        });
+        Running { address, stop: Some(stop), thread: Some(thread) }
+    }
+
+    fn start_accepting(&self, dealer: Dealer) -> Result<(), ServeError> {
+        let tcp = self.tcp.try_clone().and_then(TcpListener::from_std);
+        let tcp = tcp.map_err(ServeError::Runtime)?;
+        if let Some(unix) = &self.unix {
+            let unix = unix.try_clone().and_then(UnixListener::from_std);
+            tokio::spawn(accept_unix(unix.map_err(ServeError::Runtime)?, dealer.clone()));
+        }
+        tokio::spawn(accept_tcp(tcp, dealer));
+        let Some(path) = &self.config.port_file else { return Ok(()) };
+        port_file::write(path, &self.config, self.address)
+            .map_err(|source| ServeError::PortFile { path: path.clone(), source })
+    }
+}
+
+fn bind_unix(path: &Path) -> Result<std::os::unix::net::UnixListener, ServeError> {
+    listener::unix(path).map_err(|source| ServeError::UnixSocket { path: path.to_owned(), source })
+}
+
+/// A server that runs in a thread of its own. Dropping it stops it.
+#[derive(Debug)]
+pub struct Running {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<Stats, ServeError>>>,
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops it; says what was counted.
+    pub fn stop(mut self) -> Result<Stats, ServeError> {
+        drop(self.stop.take());
+        let thread = self.thread.take().expect("only this takes the thread");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // Its failure, if any, was for `stop` to report.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A thread with an event loop, beyond the first.
+struct Worker {
+    handle: Handle,
+    stop: Option<oneshot::Sender<Infallible>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    fn start() -> Result<Worker, ServeError> {
+        let runtime = event_loop()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<Infallible>();
+        let run = move || {
+            // Ends when the sender is dropped.
+            let _ = runtime.block_on(stopped);
+        };
+        let thread = std::thread::Builder::new().name("serve".to_owned()).spawn(run);
+        let thread = thread.map_err(ServeError::Runtime)?;
+        Ok(Worker { handle, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there was printed by the panic hook, and its connections are closed.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn event_loop() -> Result<Runtime, ServeError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Runtime)
+}
+
+/// Whether `future` is done after one poll.
+async fn poll_once(mut future: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
+    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await
+}
+
+/// Deals connections out to the threads in turn.
+#[derive(Clone)]
+struct Dealer {
+    shared: Arc<Shared>,
+    // One event loop a thread; the first is the accepting one.
+    handles: Vec<Handle>,
+    next: usize,
+}
+
+impl Dealer {
+    /// The thread whose turn it is, and the connection admitted to it.
+    fn deal(&mut self) -> Option<(usize, Arc<Connection>)> {
+        let connection = self.shared.admit(self.next)?;
+        let thread = self.next;
+        self.next = (self.next + 1) % self.handles.len();
+        Some((thread, connection))
+    }
+
+    async fn failed(&self) {
+        self.shared.accept_failed();
+        tokio::time::sleep(ACCEPT_RETRY).await;
+    }
+}
+
+async fn accept_tcp(listener: TcpListener, mut dealer: Dealer) {
+    loop {
+        let Ok((socket, _)) = listener.accept().await else {
+            dealer.failed().await;
+            continue;
+        };
+        let Some((thread, connection)) = dealer.deal() else { continue };
+        // Fails only for a connection that is gone, which its first read will show.
+        let _ = socket.set_nodelay(true);
+        if thread == 0 {
+            tokio::spawn(serve_connection(socket, connection));
+            continue;
+        }
+        let Ok(socket) = socket.into_std() else { continue };
+        dealer.handles[thread].spawn(async move {
+            if let Ok(socket) = TcpStream::from_std(socket) {
+                serve_connection(socket, connection).await;
+            }
+        });
+    }
+}
+
+async fn accept_unix(listener: UnixListener, mut dealer: Dealer) {
+    loop {
+        let Ok((socket, _)) = listener.accept().await else {
+            dealer.failed().await;
+            continue;
+        };
+        let Some((thread, connection)) = dealer.deal() else { continue };
+        if thread == 0 {
+            tokio::spawn(serve_connection(socket, connection));
+            continue;
+        }
+        let Ok(socket) = socket.into_std() else { continue };
+        dealer.handles[thread].spawn(async move {
+            if let Ok(socket) = UnixStream::from_std(socket) {
+                serve_connection(socket, connection).await;
+            }
+        });
+    }
+}
+
+async fn serve_connection<S>(socket: S, connection: Arc<Connection>)
+where
+    S: AsyncRead + AsyncWrite + AsFd + Unpin,
+{
+    let stream = TokioIo::new(Stream::new(socket, Arc::clone(&connection)));
+    let service = service_fn(move |request| handle(Arc::clone(&connection), request));
+    // How a connection ends is the client's business, and seen in the counts.
+    let _: hyper::Result<()> = http1::Builder::new()
+        // No timer, so no time-out: a slow client is a scenario, not an attack.
+        .header_read_timeout(None)
+        .serve_connection(stream, service)
+        .await;
+}

@@ -1,0 +1,78 @@
+//! What the server counts, so that a loader's figures can be held against it.
+//!
+//! Each thread has its own counters and nothing on the path of a request is shared between
+//! threads; [`Stats`] is their sum at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use serde::Serialize;
+
+use crate::route::Route;
+
+/// What a server has counted. Requests for `/__stats` and `/__stall` are not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Connections accepted and served.
+    pub connections_accepted: u64,
+    /// Of these, open now.
+    pub connections_open: u64,
+    /// Connections closed at once because there were too many.
+    pub connections_refused: u64,
+    /// Failures of `accept` itself, for want of file descriptors.
+    pub accept_errors: u64,
+    /// Requests whose header was read in full. What hyper answers itself, with 400, is none.
+    pub requests_accepted: u64,
+    /// Answers whose last byte was handed to the kernel. An answer cut short by a fault is none.
+    pub requests_answered: u64,
+    /// Bytes of request bodies that were read.
+    pub body_bytes: u64,
+    /// Requests accepted, by scenario; those that were never asked are left out.
+    pub requests_by_scenario: BTreeMap<&'static str, u64>,
+}
+
+/// The counters of one thread, on cache lines of their own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Counters {
+    requests_answered: AtomicU64,
+    body_bytes: AtomicU64,
+    requests_by_route: [AtomicU64; Route::ALL.len()],
+}
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Counters {
+            requests_answered: AtomicU64::new(0),
+            body_bytes: AtomicU64::new(0),
+            requests_by_route: [const { AtomicU64::new(0) }; Route::ALL.len()],
+        }
+    }
+
+    pub(crate) fn accepted(&self, route: Route) {
+        self.requests_by_route[route as usize].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn answered(&self, requests: u64) {
+        self.requests_answered.fetch_add(requests, Relaxed);
+    }
+
+    pub(crate) fn body_bytes(&self, bytes: u64) {
+        self.body_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Adds what this thread has counted to `stats`.
+    pub(crate) fn add_to(&self, stats: &mut Stats) {
+        // Answered first: read the other way round, an answer in between would make more answers
+        // than requests.
+        stats.requests_answered += self.requests_answered.load(Relaxed);
+        stats.body_bytes += self.body_bytes.load(Relaxed);
+        for (route, count) in Route::ALL.iter().zip(&self.requests_by_route) {
+            let count = count.load(Relaxed);
+            if count > 0 {
+                stats.requests_accepted += count;
+                *stats.requests_by_scenario.entry(route.name()).or_default() += count;
+            }
+        }
+    }
+}

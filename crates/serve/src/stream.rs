@@ -1,0 +1,94 @@
+//! A socket that can be made to fail.
+//!
+//! hyper writes whole answers and closes politely. Under a fault this wrapper ends the
+//! connection by an error in the middle instead: hyper drops the connection, and the kernel
+//! sends what the fault ordered, a FIN or a reset.
+
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::connection::Connection;
+
+pub(crate) struct Stream<S> {
+    socket: S,
+    connection: Arc<Connection>,
+}
+
+impl<S: AsFd> Stream<S> {
+    pub(crate) fn new(socket: S, connection: Arc<Connection>) -> Self {
+        Stream { socket, connection }
+    }
+
+    /// From now on, closing the socket resets the connection: with a linger time of zero the
+    /// kernel drops what is unsent and sends RST.
+    fn reset(&self) -> io::Error {
+        match rustix::net::sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO)) {
+            Ok(()) => io::ErrorKind::ConnectionReset.into(),
+            Err(errno) => errno.into(),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for Stream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let Some(writable) = self.connection.writable_bytes() else {
+            return Pin::new(&mut self.socket).poll_write(cx, bytes);
+        };
+        if writable == 0 {
+            return Poll::Ready(Err(self.reset()));
+        }
+        let most = bytes.len().min(usize::try_from(writable).unwrap_or(usize::MAX));
+        let wrote = ready!(Pin::new(&mut self.socket).poll_write(cx, &bytes[..most]))?;
+        self.connection.wrote(wrote);
+        Poll::Ready(Ok(wrote))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.connection.writable_bytes().is_none() {
+            return Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        }
+        let first = slices.iter().find(|slice| !slice.is_empty());
+        self.poll_write(cx, first.map_or(&[], |slice| &slice[..]))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    /// hyper calls this when its own buffer is empty, that is when all of it was written.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
+        if self.connection.flushed() {
+            return Poll::Ready(Err(io::Error::other("closed by an ordered fault")));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,131 @@
+//! nginx as a real peer: the system's own, with a configuration made for the test.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::process::{Managed, free_port, wait_for_port};
+
+const START: Duration = Duration::from_secs(10);
+
+/// What `/` answers.
+pub const BODY: &str = "alive\r\n";
+
+/// An nginx with one worker. Dropping it ends it.
+///
+/// `/` answers [`BODY`], `/large` 64 KiB, `/status` is stub_status.
+#[derive(Debug)]
+pub struct Nginx {
+    // Before the directory: the process ends before its files go.
+    process: Managed,
+    address: SocketAddr,
+    directory: TempDir,
+}
+
+/// What nginx has counted (its stub_status).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections accepted, those that asked for the counts included.
+    pub accepts: u64,
+    /// Requests, those for the counts included.
+    pub requests: u64,
+}
+
+impl Nginx {
+    /// Starts nginx, with an access log of one line a request or none.
+    pub fn start(access_log: bool) -> io::Result<Nginx> {
+        let directory = tempfile::tempdir()?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        let config = directory.path().join("nginx.conf");
+        std::fs::write(&config, configuration(address.port(), access_log)?)?;
+        std::fs::write(directory.path().join("large"), vec![b'x'; 65536])?;
+        let mut command = Command::new(program());
+        command.arg("-p").arg(directory.path()).arg("-c").arg(&config);
+        command.arg("-e").arg(directory.path().join("error.log"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let nginx = Nginx { process: Managed::spawn(&mut command)?, address, directory };
+        if wait_for_port(address, START) {
+            return Ok(nginx);
+        }
+        let log = std::fs::read_to_string(nginx.directory.path().join("error.log"));
+        Err(io::Error::other(format!("nginx did not start: {}", log.unwrap_or_default())))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The pid of its master process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// What it has counted so far. Asking takes a connection and a request, which are counted.
+    pub fn counts(&self) -> Option<Counts> {
+        // Active connections: 1
+        // server accepts handled requests
+        //  1 1 1
+        let answer = Client::connect(self.address).get("/status");
+        let mut numbers = answer.text().lines().nth(2)?.split_whitespace();
+        let accepts = numbers.next()?.parse().ok()?;
+        let requests = numbers.nth(1)?.parse().ok()?;
+        Some(Counts { accepts, requests })
+    }
+
+    /// Ends it; the number of requests in its access log, those to `/status` left out.
+    pub fn stop(mut self) -> io::Result<u64> {
+        self.process.stop()?;
+        match std::fs::read_to_string(self.directory.path().join("access.log")) {
+            Ok(log) => Ok(log.lines().count() as u64),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Debian puts nginx where a user's PATH does not look.
+fn program() -> PathBuf {
+    let installed = PathBuf::from("/usr/sbin/nginx");
+    if installed.exists() { installed } else { PathBuf::from("nginx") }
+}
+
+fn configuration(port: u16, access_log: bool) -> io::Result<String> {
+    let mut text = String::new();
+    // As root, the worker would drop to a user who cannot enter the test's directory.
+    if rustix::process::geteuid().is_root() {
+        text.push_str("user root;\n");
+    }
+    let log = if access_log { "access_log access.log" } else { "access_log off" };
+    write!(
+        text,
+        "daemon off;
+worker_processes 1;
+pid nginx.pid;
+error_log error.log warn;
+worker_rlimit_nofile 16384;
+events {{ worker_connections 8192; }}
+http {{
+  {log};
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  keepalive_requests 1000000000;
+  keepalive_timeout 600s;
+  server {{
+    listen 127.0.0.1:{port} backlog=4096;
+    location = / {{ return 200 \"alive\\r\\n\"; }}
+    location = /large {{ root .; }}
+    location = /status {{ access_log off; stub_status; }}
+  }}
+}}
+"
+    )
+    .map_err(io::Error::other)?;
+    Ok(text)
+}
