@@ -79,7 +79,10 @@ fn write_one(path: &Path, bytes: &[u8]) -> Option<Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let refuge = std::env::temp_dir().join(format!("candor-{}-{name}", std::process::id()));
     if write_atomically(&refuge, bytes).is_ok() {
-        return Some(Failure::could_not_run(format!("{error}. It is kept in {}", refuge.display())));
+        return Some(Failure::could_not_run(format!(
+            "{error}. It is kept in {}",
+            refuge.display()
+        )));
     }
     println!("{}", String::from_utf8_lossy(bytes));
     Some(Failure::could_not_run(format!("{error}. It was printed instead")))

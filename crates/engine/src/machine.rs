@@ -105,7 +105,8 @@ pub fn host() -> Host {
             .map(|(_, value)| value.trim().to_owned())
     };
     let is_virtual = field("flags").is_some_and(|all| all.split(' ').any(|f| f == "hypervisor"));
-    let maker = || line("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "unnamed".to_owned());
+    let maker =
+        || line("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "virtual machine".to_owned());
     let memory_kib = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         total.trim().trim_end_matches(" kB").parse::<u64>().ok()

@@ -99,7 +99,7 @@ pub fn run(
     let mut reactors = Vec::new();
     for _ in 0..workers {
         reactors.push(Unstarted::new(dialer.clone()).map_err(|errno| EngineError::System {
-            what: "make an epoll instance",
+            what: "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)",
             reason: std::io::Error::from(errno).to_string(),
         })?);
     }

@@ -35,22 +35,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(10);
 
 /// Serves until SIGTERM or SIGINT; says what was counted.
 pub fn serve(config: Config) -> Result<Stats, ServeError> {
-    let server = Server::bind(config)?;
-    server.run(async {
-        let first = match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-            (Ok(terminate), Ok(interrupt)) => [terminate, interrupt],
-            // Without handlers the signals end the process by themselves.
-            _ => return std::future::pending().await,
-        };
-        let [mut terminate, mut interrupt] = first;
-        std::future::poll_fn(|cx| {
-            if terminate.poll_recv(cx).is_ready() || interrupt.poll_recv(cx).is_ready() {
-                return Poll::Ready(());
-            }
-            Poll::Pending
-        })
-        .await
-    })
+    Server::bind(config)?.run_until_signal()
 }
 
 /// A server that listens and does not yet accept.
@@ -76,6 +61,24 @@ impl Server {
     /// Where the server listens, with the port it got.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Serves until SIGTERM or SIGINT; says what was counted.
+    pub fn run_until_signal(self) -> Result<Stats, ServeError> {
+        self.run(async {
+            let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+            // Without handlers the signals end the process by themselves.
+            let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
+                return std::future::pending().await;
+            };
+            std::future::poll_fn(|cx| {
+                if terminate.poll_recv(cx).is_ready() || interrupt.poll_recv(cx).is_ready() {
+                    return Poll::Ready(());
+                }
+                Poll::Pending
+            })
+            .await
+        })
     }
 
     /// Serves until `shutdown` ends; blocks. The port file is written once all is ready.

@@ -12,9 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io::IoSlice;
 
-use candor_engine::reactor::{
-    ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Sent,
-};
+use candor_engine::reactor::{ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Sent};
 use candor_record::ConnectErrorKind;
 
 /// Waits without progress that are taken for a spinning worker.
@@ -205,7 +203,8 @@ impl<S: SimServer> SimReactor<S> {
 
     /// Bytes that the server sends at `at_ns`.
     fn arrive(&mut self, at_ns: u64, key: Key, bytes: &[u8]) {
-        let step = if self.link.piece_bytes == 0 { bytes.len().max(1) } else { self.link.piece_bytes };
+        let step =
+            if self.link.piece_bytes == 0 { bytes.len().max(1) } else { self.link.piece_bytes };
         let mut at_ns = (at_ns + self.link.latency_ns).max(self.connection(key).last_arrival_ns);
         for (n, piece) in bytes.chunks(step).enumerate() {
             at_ns += if n == 0 { 0 } else { 1_000 };

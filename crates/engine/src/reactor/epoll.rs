@@ -85,9 +85,14 @@ pub struct EpollReactor {
 }
 
 impl Unstarted {
-    /// A reactor without sockets.
+    /// A reactor without sockets. Fails, among other things, on a kernel before 5.11, which
+    /// cannot wait for less than a millisecond.
     pub fn new(dialer: Dialer) -> Result<Self, Errno> {
-        Ok(Unstarted { epoll: epoll::create(CreateFlags::CLOEXEC)?, dialer })
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let mut events = Vec::with_capacity(1);
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&at_once))?;
+        Ok(Unstarted { epoll, dialer })
     }
 
     /// The reactor, for the calling thread.

@@ -18,7 +18,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Sends everything that can be sent at `now_ns`.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64) {
-        if self.stage != Stage::Running || self.own.stop_ns.is_some_and(|stop| now_ns >= stop) {
+        if self.stage != Stage::Running {
             return;
         }
         // A write that fails reads what is left, and what was read asks for dispatch: without
@@ -37,6 +37,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Every free place gets a request. Places of one connection stand together, so that a
     /// pipelined batch leaves in one call.
     fn dispatch_closed(&mut self, now_ns: u64) {
+        if self.own.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
+            return;
+        }
         let mut last: Option<Key> = None;
         while let Some(slot) = self.take_slot() {
             let Source::Closed(closed) = &mut self.source else { return };
@@ -70,6 +73,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let phase = open.phase(due);
             let slot = self.take_slot();
             let ready_ns = slot.map_or(now_ns, |slot| slot.since_ns.max(due.due_ns));
+            if self.own.stop_ns.is_some_and(|stop_ns| ready_ns >= stop_ns) {
+                return;
+            }
             let too_old = shed_after_ns.is_some_and(|limit| ready_ns - due.due_ns > limit);
             if too_old {
                 if let Some(slot) = slot {

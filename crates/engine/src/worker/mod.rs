@@ -178,7 +178,15 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// Runs to the end. Time begins at `origin_ns`, counted by the reactor's present origin.
-    pub(crate) fn run(&mut self, origin_ns: u64, control: &Control, sink: &mut impl Sink) -> WorkerEnd {
+    pub(crate) fn run(
+        &mut self,
+        origin_ns: u64,
+        control: &Control,
+        sink: &mut impl Sink,
+    ) -> WorkerEnd {
+        while self.reactor.now_ns() < origin_ns {
+            self.wait_and_handle(origin_ns);
+        }
         self.reactor.set_origin_ns(origin_ns);
         self.stage = Stage::Running;
         self.none_since_ns = 0;
@@ -192,6 +200,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let mut window_end = None;
         loop {
             let now_ns = self.reactor.now_ns();
+            // First, because a request that was due and could leave before the end is not unsent
+            // only because this worker wakes late.
+            self.dispatch(now_ns);
             if let Some(why) = self.should_stop(now_ns, control) {
                 window_end = Some(self.end_window(now_ns, why));
             }
@@ -202,8 +213,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.wind_up(end.window_end_ns, sink);
                 return end;
             }
-            self.expire(now_ns);
-            self.dispatch(now_ns);
+            if self.expire(now_ns) {
+                self.dispatch(now_ns);
+            }
             self.close_interval(now_ns, sink);
             let until_ns = self.next_event_ns(now_ns);
             self.wait_and_handle(until_ns);
@@ -280,17 +292,20 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Everything whose time has come.
-    fn expire(&mut self, now_ns: u64) {
+    /// Everything whose time has come. Returns whether places became free by it.
+    fn expire(&mut self, now_ns: u64) -> bool {
         self.expire_connects(now_ns);
         self.expire_requests(now_ns);
+        let mut freed = false;
         if self.stage == Stage::Running {
             self.retry_connects(now_ns);
             while let Some(slot) = self.thinking.front().filter(|slot| slot.since_ns <= now_ns) {
                 self.free.push_back(*slot);
                 self.thinking.pop_front();
+                freed = true;
             }
         }
+        freed
     }
 
     fn close_interval(&mut self, now_ns: u64, sink: &mut impl Sink) {
