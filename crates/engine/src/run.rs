@@ -53,6 +53,7 @@ struct Meeting {
     origin_ns: AtomicU64,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly all messages are the large one")]
 enum Message {
     Interval(usize, Interval),
     Ended(usize, Option<WorkerEnd>),

@@ -135,6 +135,9 @@ enum Happening {
     Reset,
 }
 
+/// When, in which order among equals, on which connection and generation of it, what.
+type Event = (u64, u64, Key, u64, Happening);
+
 #[derive(Debug, Default)]
 struct Connection {
     generation: u64,
@@ -162,7 +165,7 @@ pub struct SimReactor<S> {
     origin_ns: u64,
     sequence: u64,
     generations: u64,
-    future: BinaryHeap<Reverse<(u64, u64, Key, u64, Happening)>>,
+    future: BinaryHeap<Reverse<Event>>,
     connections: Vec<Connection>,
     ready: VecDeque<(Ready, u64)>,
     buffer: Vec<u8>,
