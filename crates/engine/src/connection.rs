@@ -30,7 +30,9 @@ pub(crate) struct Connection<S> {
     pub(crate) outstanding: u32,
     /// The kernel took less than was offered: the rest waits for room.
     pub(crate) blocked: bool,
-    /// Slots that became free while blocked.
+    /// Places that were offered and have no request yet.
+    pub(crate) offered: u32,
+    /// Those of them that came up while blocked.
     pub(crate) parked_slots: u32,
     /// When the last byte was read, or the first request in flight was sent.
     pub(crate) last_byte_ns: u64,
@@ -48,6 +50,7 @@ impl<S> Default for Connection<S> {
             flights: Chain::default(),
             outstanding: 0,
             blocked: false,
+            offered: 0,
             parked_slots: 0,
             last_byte_ns: 0,
             fruitless: 0,

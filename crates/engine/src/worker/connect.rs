@@ -76,6 +76,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 connection.session = Some(session);
                 connection.taken = 0;
                 connection.blocked = false;
+                connection.offered = 0;
                 connection.parked_slots = 0;
                 connection.last_byte_ns = now_ns;
                 self.offer_slots(key, slots, now_ns);
@@ -173,7 +174,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Gives `count` places of a connection to whoever sends next.
     pub(super) fn offer_slots(&mut self, key: Key, count: u32, since_ns: u64) {
-        let connection = &self.connections[key as usize];
+        let connection = &mut self.connections[key as usize];
+        connection.offered += count;
         let slot = Slot { key, generation: connection.generation, since_ns };
         let think_ns = match &self.source {
             Source::Closed(closed) if connection.taken > 0 => closed.think_ns,

@@ -110,8 +110,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         while let Some(slot) = self.free.pop_front() {
             let connection = &mut self.connections[slot.key as usize];
             if connection.generation != slot.generation
-                || connection.state != State::Open
                 || connection.taken >= self.own.requests_per_connection
+                // The server announced the end of the connection, or there is none.
+                || connection.session.as_ref().is_none_or(|session| session.free_slots() == 0)
             {
                 continue;
             }
@@ -132,6 +133,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         session.handle_request(id, departure.request);
         connection.taken += 1;
         connection.outstanding += 1;
+        connection.offered -= 1;
         if connection.outstanding == 1 && self.own.timeouts.idle_ns.is_some() {
             connection.last_byte_ns = departure.ready_ns;
             self.awaiting_links.push(&mut self.awaiting, key);

@@ -6,6 +6,7 @@ use super::Worker;
 use super::connect::{Loss, words};
 use crate::connection::State;
 use crate::reactor::{Key, Reactor, Ready, Received};
+use crate::source::Source;
 
 /// What a piece of input came to.
 struct Intake {
@@ -116,14 +117,27 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// `done` answers came: their places are free, or the connection has done its share.
+    ///
+    /// In a closed load a pipelined batch leaves in one write, and the next one when the last
+    /// answer of it has come, so that a batch stays a batch.
     #[inline]
     fn answered(&mut self, key: Key, done: u32, at_ns: u64) {
         let connection = &self.connections[key as usize];
-        if connection.taken < self.own.requests_per_connection {
-            self.offer_slots(key, done, at_ns);
-        } else if connection.outstanding == 0 {
-            self.lose(key, Loss::Retired, at_ns);
+        if connection.taken >= self.own.requests_per_connection {
+            if connection.outstanding == 0 {
+                self.lose(key, Loss::Retired, at_ns);
+            }
+            return;
         }
+        let places = match &self.source {
+            Source::Open(_) => done,
+            Source::Closed(_) if connection.outstanding > 0 => 0,
+            Source::Closed(_) => {
+                let free = connection.session.as_ref().map_or(0, S::free_slots);
+                free.saturating_sub(connection.offered)
+            }
+        };
+        self.offer_slots(key, places, at_ns);
     }
 }
 
