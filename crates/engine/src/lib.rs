@@ -16,6 +16,7 @@ mod error;
 mod flight;
 mod health;
 mod machine;
+mod pacing;
 mod plan_share;
 pub mod reactor;
 mod resolve;

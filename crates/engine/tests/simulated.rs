@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use candor_engine::{Control, drive};
 use candor_pace::{Limit, Schedule, Share};
-use candor_plan::{Arrivals, Load, Plan, Segment};
+use candor_plan::{Arrivals, Load, Pacing, Plan, Segment};
 use candor_record::{ErrorKind, Histogram, RunEnd, RunRecord};
 use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::*;
@@ -342,7 +342,7 @@ fn our_own_pause_is_send_lag_and_not_the_servers_time() {
 #[test]
 fn latency_of_the_link_and_pieces_change_nothing_but_time() {
     let base = plan(4, open(200, Arrivals::Poisson), 5 * S);
-    let link = Link { latency_ns: 2 * MS, send_limit_bytes: 7, piece_bytes: 3, pause: None };
+    let link = Link { latency_ns: 2 * MS, send_limit_bytes: 7, piece_bytes: 3, ..Link::default() };
     let record = run_over(&base, delay(MS), link);
     assert_eq!(record.total.ledger.ok, record.total.ledger.scheduled);
     assert!(record.total.latencies.service.min_ns().unwrap() >= 5 * MS);
@@ -390,6 +390,19 @@ fn a_count_without_a_server_is_given_up() {
     assert_eq!(record.end, RunEnd::GaveUp);
     assert!(record.elapsed_ns < 12 * S);
     assert_eq!(record.total.ledger.ok, 3000);
+}
+
+#[test]
+fn pacing_spins_for_the_last_stretch_within_its_budget() {
+    let link = Link { look_ns: 400, ..Link::default() };
+    for (pacing, most_ns) in [(Pacing::Auto, 400), (Pacing::Spin, 400), (Pacing::Sleep, 0)] {
+        let mut plan = plan(5, open(100, Arrivals::Poisson), 10 * S);
+        plan.threads.pacing = pacing;
+        let record = run_over(&plan, delay(MS), link);
+        let send_lag = &record.total.latencies.send_lag;
+        assert!(send_lag.max_ns().unwrap() <= most_ns, "{pacing:?}: {:?}", send_lag.max_ns());
+        assert_eq!(record.total.ledger.ok, record.total.ledger.scheduled);
+    }
 }
 
 /// What a hostile server does with the n-th request it sees.

@@ -140,7 +140,9 @@ impl Options {
                     "{count} threads cannot share {connections} connections; raise --connections, or lower --threads"
                 ),
             }),
-            None => Ok(Threads { count, pin: !self.no_pin }),
+            None => {
+                Ok(Threads { count, pin: !self.no_pin, pacing: self.pacing.unwrap_or_default() })
+            }
         }
     }
 

@@ -317,4 +317,18 @@ pub struct Threads {
     pub count: Option<u32>,
     /// Pin each worker to a core.
     pub pin: bool,
+    /// How a worker waits for due times.
+    pub pacing: Pacing,
+}
+
+/// How a worker waits for a due time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// Sleep, then look at the clock for the last stretch, within a budget of CPU time.
+    #[default]
+    Auto,
+    /// Sleep only: the least CPU, late by what the machine needs to wake.
+    Sleep,
+    /// Never sleep while a request is going to be due: a whole core, and the least lag.
+    Spin,
 }

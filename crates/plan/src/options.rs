@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::error::PlanError;
 use crate::load::{Part, Shape};
-use crate::model::{Arrivals, Order, Rate, StatusSet};
+use crate::model::{Arrivals, Order, Pacing, Rate, StatusSet};
 use crate::plan_file;
 use crate::values::{
     Count, Digits, Header, HostPort, Method, Nanos, PositiveNanos, RequestPath, Resolve, Size,
@@ -146,6 +146,13 @@ pub struct Options {
     /// In an open load, at the rate with which the load begins.
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub warm_up: Option<Nanos>,
+
+    /// Open load: how a thread waits until a request is due [default: auto]
+    ///
+    /// Sleeping threads wake some microseconds late, which shows as send lag. `auto` sleeps up to
+    /// a margin that it learns, and spins for the rest, with up to a quarter of a core.
+    #[arg(long, value_name = "WAY", help_heading = "Load")]
+    pub pacing: Option<Pacing>,
 
     /// How long to wait, after the end, for requests in flight [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
@@ -381,6 +388,7 @@ impl Options {
             requests: self.requests.or(plan.requests),
             rate: self.rate.or(plan.rate),
             arrivals: self.arrivals.or(plan.arrivals),
+            pacing: self.pacing.or(plan.pacing),
             load: self.load.or(plan.load),
             seed: self.seed.or(plan.seed),
             think_time: self.think_time.or(plan.think_time),

@@ -15,7 +15,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::model::{Arrivals, Order, Rate, StatusSet};
+use crate::model::{Arrivals, Order, Pacing, Rate, StatusSet};
 use crate::suggest::did_you_mean;
 use crate::units::{self, Quantity, UnitError};
 use crate::url;
@@ -306,6 +306,22 @@ impl ValueEnum for Arrivals {
     }
 }
 
+impl ValueEnum for Pacing {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Pacing::Auto, Pacing::Sleep, Pacing::Spin]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Pacing::Auto => {
+                PossibleValue::new("auto").help("Sleep, then spin for the last stretch")
+            }
+            Pacing::Sleep => PossibleValue::new("sleep").help("The least CPU, and some lateness"),
+            Pacing::Spin => PossibleValue::new("spin").help("A whole core, and the least lateness"),
+        })
+    }
+}
+
 impl ValueEnum for Order {
     fn value_variants<'a>() -> &'a [Self] {
         &[Order::Rotation, Order::Weighted]
@@ -331,6 +347,14 @@ fn one_of<T: ValueEnum>(text: &str) -> Result<T, ValueError> {
 }
 
 impl FromStr for Arrivals {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        one_of(text)
+    }
+}
+
+impl FromStr for Pacing {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {

@@ -39,6 +39,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "load" => "\"hold 7\"",
             "arrivals" => "\"poisson\"",
             "order" => "\"weighted\"",
+            "pacing" => "\"spin\"",
             "method" => "\"PUT\"",
             "header" => "[\"a: b\"]",
             "expect-status" => "204",

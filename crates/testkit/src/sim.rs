@@ -121,6 +121,9 @@ pub struct Link {
     pub send_limit_bytes: usize,
     /// Answers arrive in pieces of this many bytes, a microsecond apart; 0: whole.
     pub piece_bytes: usize,
+    /// What a look costs that finds nothing and was not to wait; 0: nothing, and a worker that
+    /// looks again and again never gets anywhere.
+    pub look_ns: u64,
     /// The loader itself stands still once: from when, and how long.
     pub pause: Option<(u64, u64)>,
 }
@@ -382,7 +385,7 @@ impl<S: SimServer> Reactor for SimReactor<S> {
                 let at_ns = *at_ns;
                 self.move_to(at_ns);
             }
-            _ => self.move_to(until_ns),
+            _ => self.move_to(until_ns.max(self.now_ns + self.link.look_ns)),
         }
         while let Some(Reverse((at_ns, ..))) = self.future.peek()
             && *at_ns <= self.now_ns

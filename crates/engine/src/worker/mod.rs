@@ -24,6 +24,7 @@ use candor_record::{Disconnect, Interval, Phase, Recorder, RunEnd, Settings, Wor
 use crate::books::Books;
 use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot, State};
+use crate::pacing::{Pacer, Wait};
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{Key, Reactor};
 use crate::run::Control;
@@ -99,6 +100,7 @@ pub(crate) struct Worker<R, S, M> {
     /// Since when no connection is established.
     none_since_ns: u64,
     next_turn: u64,
+    pacer: Pacer,
     stage: Stage,
     dispatching: bool,
     ever_established: u32,
@@ -144,6 +146,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             established: 0,
             none_since_ns: 0,
             next_turn: u64::from(share.worker),
+            pacer: Pacer::new(plan.threads.pacing),
             stage: Stage::Preparing,
             dispatching: false,
             ever_established: 0,
@@ -217,8 +220,41 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.dispatch(now_ns);
             }
             self.close_interval(now_ns, sink);
-            let until_ns = self.next_event_ns(now_ns);
+            self.pause(now_ns);
+        }
+    }
+
+    /// Waits for whatever comes first: an event, a time-out, or the next due time.
+    #[inline]
+    fn pause(&mut self, now_ns: u64) {
+        let until_ns = self.next_event_ns(now_ns);
+        let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= until_ns);
+        let Some(due_ns) = due_ns else {
+            self.pacer.rest(now_ns);
             self.wait_and_handle(until_ns);
+            return;
+        };
+        match self.pacer.wait(now_ns, due_ns) {
+            Wait::Spin => {
+                self.wait_and_handle(0);
+            }
+            Wait::SleepUntil(wake_ns) => {
+                if !self.wait_and_handle(wake_ns) && wake_ns > now_ns {
+                    let woke_ns = self.reactor.now_ns();
+                    self.pacer.woke(wake_ns, woke_ns);
+                }
+            }
+        }
+    }
+
+    /// When the next request is due that could leave at once.
+    #[inline]
+    fn next_due_ns(&self) -> Option<u64> {
+        match &self.source {
+            Source::Open(open) if self.stage == Stage::Running && !self.free.is_empty() => {
+                open.peek().map(|due| due.due_ns)
+            }
+            _ => None,
         }
     }
 
@@ -362,12 +398,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         until_ns
     }
 
-    fn wait_and_handle(&mut self, until_ns: u64) {
+    /// Waits, and handles what is ready. Returns whether anything was.
+    fn wait_and_handle(&mut self, until_ns: u64) -> bool {
         self.waits += 1;
         self.reactor.wait(until_ns);
+        let mut any = false;
         while let Some(ready) = self.reactor.next_ready() {
             self.handle(ready);
+            any = true;
         }
+        any
     }
 
     /// Accounts for everything that is left, and closes.
