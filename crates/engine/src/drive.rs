@@ -1,5 +1,6 @@
 //! One worker, alone, on the calling thread.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use candor_pace::Share;
@@ -39,11 +40,15 @@ pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecor
     })
 }
 
-/// Makes a session for each new connection of a plan.
+/// Makes a session for each new connection of a plan, on one thread.
 pub(crate) fn session_factory(plan: &Plan) -> impl Fn() -> h1::Session + Clone + use<> {
     let authority = &plan.target.authority;
     let table: Arc<[h1::Prepared]> =
         plan.requests.list.iter().map(|request| h1::prepare(request, authority)).collect();
     let pipeline = plan.connections.pipeline;
-    move || h1::Session::new(Arc::clone(&table), pipeline, h1::Limits::default())
+    let memo = Rc::new(h1::Memo::default());
+    move || {
+        let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
+        h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo)
+    }
 }

@@ -29,9 +29,11 @@ mod body;
 mod error;
 mod head;
 mod lines;
+mod memo;
 mod request;
 mod session;
 
 pub use error::Error;
+pub use memo::Memo;
 pub use request::{Prepared, prepare};
 pub use session::{Limits, Session};

@@ -6,11 +6,13 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::body::Body;
 use super::head::{self, Head};
 use super::lines::{Lines, Taken, without_end};
+use super::memo::{Memo, Ticket};
 use super::{Error, Prepared};
 use crate::expect::BodyCheck;
 use crate::session::{Answer, Event, Failure, RequestId};
@@ -68,6 +70,9 @@ pub struct Session {
     closing: bool,
     state: State,
     lines: Lines,
+    memo: Rc<Memo>,
+    /// The header block being read is to be remembered.
+    ticket: Option<Ticket>,
     interim_answers: u32,
     check: BodyCheck,
 }
@@ -97,6 +102,17 @@ impl Session {
     /// A session on a fresh connection, for requests of `table`, with up to `pipeline` of them
     /// outstanding.
     pub fn new(table: Arc<[Prepared]>, pipeline: u32, limits: Limits) -> Self {
+        Session::with_memo(table, pipeline, limits, Rc::default())
+    }
+
+    /// The same, sharing what is known of header blocks with other sessions on the same table
+    /// and with the same limits.
+    pub fn with_memo(
+        table: Arc<[Prepared]>,
+        pipeline: u32,
+        limits: Limits,
+        memo: Rc<Memo>,
+    ) -> Self {
         Session {
             table,
             limits,
@@ -108,6 +124,8 @@ impl Session {
             closing: false,
             state: State::Status,
             lines: Lines::default(),
+            memo,
+            ticket: None,
             interim_answers: 0,
             check: BodyCheck::default(),
         }
@@ -117,6 +135,13 @@ impl Session {
         let Some(&current) = self.outstanding.front().filter(|_| self.started > 0) else {
             return Err(Error::AnswerWithoutRequest);
         };
+        let block = *input;
+        let is_whole = self.lines.partial().is_empty();
+        if is_whole && let Some((length, head)) = self.memo.recall(current.request, block) {
+            *input = &block[length..];
+            self.state = State::Fields { head, block_bytes: length };
+            return Ok(Some(Event::FirstByte(current.id)));
+        }
         let limit = self.limits.line_bytes.min(self.limits.header_block_bytes);
         let line = match self.lines.take(input, limit) {
             Taken::Line(line) => line,
@@ -144,6 +169,9 @@ impl Session {
         if head.status == 101 && !self.table[current.request as usize].upgrades {
             return Err(Error::UnaskedUpgrade);
         }
+        if is_whole {
+            self.ticket = self.memo.note(block);
+        }
         Ok(Some(Event::FirstByte(current.id)))
     }
 
@@ -168,7 +196,12 @@ impl Session {
                 return Ok(None);
             }
         }
-        let head = *head;
+        let (head, block_bytes) = (*head, *block_bytes);
+        if let Some(ticket) = self.ticket.take()
+            && let Some(current) = self.outstanding.front()
+        {
+            self.memo.learn(ticket, current.request, head, block_bytes);
+        }
         self.handle_head(&head)
     }
 

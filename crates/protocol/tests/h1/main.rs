@@ -2,6 +2,7 @@
 
 mod clauses;
 mod generate;
+mod memo;
 mod oracles;
 mod properties;
 mod support;
