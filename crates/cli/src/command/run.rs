@@ -65,9 +65,7 @@ fn with_plan_file(mut options: Options) -> Result<Options, Failure> {
 }
 
 fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
-    let parse = |text: &String| {
-        Expectation::parse(text).map_err(|error| Failure::usage(format!("--expect: {error}")))
-    };
+    let parse = |text: &String| Expectation::parse(text).map_err(Failure::usage);
     outputs.expect.iter().map(parse).collect()
 }
 
