@@ -45,10 +45,12 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &record);
     let met = document.judge_expectations(&expectations);
-    if !outputs.quiet {
-        console::print(&text::render(&document, console::stdout_style()))?;
-    }
-    files::write(&document, &outputs)?;
+    let printed = match outputs.quiet {
+        true => Ok(()),
+        false => console::print(&text::render(&document, console::stdout_style())),
+    };
+    // Files are written even if nothing could be printed, or the result would be lost.
+    files::write(&document, &outputs).and(printed)?;
     Ok(exit(&document, record.end, met, outputs.strict).into())
 }
 
