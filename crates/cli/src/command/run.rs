@@ -104,12 +104,14 @@ fn host() -> Host {
     }
 }
 
-/// An interruption says most, then doubt about the numbers, then numbers that are not good
-/// enough.
+/// An interruption says most, then a target that went away, then doubt about the numbers, then
+/// numbers that are not good enough.
 fn exit(document: &Document, end: RunEnd, met: bool, strict: bool) -> Exit {
     let doubtful = document.verdicts.iter().any(|one| one.severity >= Severity::Warning);
     if end == RunEnd::Interrupted {
         Exit::Interrupted
+    } else if end == RunEnd::GaveUp {
+        Exit::CouldNotRun
     } else if document.is_invalid() || (strict && doubtful) {
         Exit::NotTrustworthy
     } else if !met {
