@@ -55,6 +55,8 @@ impl Embedded {
         };
         let mut embedded = Embedded { process, port_file, url: String::new() };
         embedded.url = format!("http://127.0.0.1:{}/", embedded.wait_for_port()?);
+        // It has served its purpose, and nobody takes it away if this process is killed.
+        let _ = std::fs::remove_file(&embedded.port_file);
         Ok(embedded)
     }
 
