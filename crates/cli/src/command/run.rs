@@ -85,7 +85,10 @@ fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
     let _ = watcher.join();
-    record.map_err(Failure::could_not_run)
+    record.map_err(|error| match control.is_stopping() {
+        true => Failure::interrupted(),
+        false => Failure::could_not_run(error),
+    })
 }
 
 fn unix_ms() -> u64 {
