@@ -303,13 +303,16 @@ fn answers_that_nobody_asked_for_are_not_counted() {
 }
 
 #[test]
-fn an_answer_before_any_request_is_not_an_answer() {
+fn an_answer_before_any_request_is_taken_once_at_most() {
     let peer = Peer::start(Script::answers_before_request());
     let flags = ["-c", "2", "-d", "1s", "--timeout", "300ms"];
     let (document, outcome) = run(&url(&peer), &flags, 1300 * MS);
-    assert_eq!(document.ledger("ok"), 0, "{}", document.at("/ledger"));
-    // A request may leave as the answer arrives. Where the connection was given up before the
-    // peer looked, the kernel has thrown the request away: the peer has read that many or less.
+    // What arrives just after the request left is an answer to it for all that anybody can know;
+    // but there is one for each connection, and the peer says nothing more.
+    assert!(document.ledger("ok") <= document.count("/connections/opened"));
+    assert!(document.errors().keys().eq(["timeout"]), "{:?}", document.errors());
+    // Where a connection was given up before the peer looked, the kernel has thrown the request
+    // away: the peer has read as many, or less.
     assert!(peer.requests() <= document.ledger("sent"));
     assert_idle(&outcome, &document);
 }
@@ -408,10 +411,11 @@ fn an_open_load_survives_a_restart_and_tells_of_it() {
     let (_, document) = restart_for(1500 * MS, &["-R", "200", "-c", "8"], 5);
     assert_eq!(document.ledger("scheduled"), 1000);
     assert_eq!((document.ledger("unsent"), document.ledger("shed")), (0, 0));
-    // 300 of 1000 were due while nobody listened, and waited up to a second and a half.
-    let p99 = document.percentile_s("response", "p99");
-    assert!((1.0..2.5).contains(&p99), "{p99}");
-    assert!(document.percentile_s("service", "p99") < p99 / 10.0);
+    // 300 of 1000 were due while nobody listened and waited up to a second and a half: those
+    // beyond the 90th percentile, for two thirds of it and more.
+    let p90 = document.percentile_s("response", "p90");
+    assert!((0.8..2.0).contains(&p90), "{p90}");
+    assert!(document.percentile_s("service", "p90") < p90 / 10.0);
 }
 
 #[test]

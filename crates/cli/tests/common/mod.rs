@@ -3,7 +3,7 @@
 //! Nothing here knows the inside of the program: arguments go in, and an exit code, two texts and
 //! the result document come out. Every document that is read is held against the shipped schema,
 //! and every ledger has to balance.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
 mod document;
 mod target;
