@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use crate::exit::Failure;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 could not run; 2 usage; 3 an --expect was not met; 4 the result is not
-trustworthy (the ledger does not balance, a figure is impossible, or --strict and a warning);
-130 interrupted, what was measured is reported.";
+Exit codes: 0 fine; 1 could not run, or was given up because the target went away; 2 usage; 3 an
+--expect was not met; 4 the result is not trustworthy (the ledger does not balance, a figure is
+impossible, or --strict and a warning); 130 interrupted, what was measured is reported.";
 
 /// Measure an HTTP server, and the measuring itself.
 ///

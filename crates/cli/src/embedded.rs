@@ -4,6 +4,7 @@
 //! loader takes the last. It ends with its standard input, which this process holds: it is gone
 //! when this process is, however this process ends.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -31,6 +32,9 @@ impl Embedded {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--stop-with-stdin", "--port-file"]);
         command.arg(&port_file).stdin(Stdio::piped()).stdout(Stdio::null());
+        // Ctrl-C goes to the whole group of processes. The target is not in ours, or it would be
+        // gone before the requests in flight are answered.
+        command.process_group(0);
         let cores = candor_engine::usable_cores();
         let own = cores[..(cores.len() / 2).max(1)].to_vec();
         // A process begins on the cores of the thread that starts it.
@@ -51,6 +55,8 @@ impl Embedded {
         };
         let mut embedded = Embedded { process, port_file, url: String::new() };
         embedded.url = format!("http://127.0.0.1:{}/", embedded.wait_for_port()?);
+        // It has served its purpose, and nobody takes it away if this process is killed.
+        let _ = std::fs::remove_file(&embedded.port_file);
         Ok(embedded)
     }
 

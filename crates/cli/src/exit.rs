@@ -38,6 +38,12 @@ impl Failure {
         Failure { exit: Exit::Usage, message: message.to_string() }
     }
 
+    /// A signal came before there was anything to measure.
+    pub(crate) fn interrupted() -> Self {
+        let message = "interrupted before a connection was made; nothing was measured".to_owned();
+        Failure { exit: Exit::Interrupted, message }
+    }
+
     /// Tells the user.
     pub(crate) fn report(self) -> ExitCode {
         eprintln!("candor: {}", self.message);

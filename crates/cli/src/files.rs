@@ -9,6 +9,7 @@ use candor_plan::options::ReadFile;
 use candor_report::render::{csv, hgrm, hlog, json};
 use candor_report::{Document, write_atomically};
 
+use crate::console;
 use crate::exit::Failure;
 
 /// Files as a plan sees them; `-` is the standard input.
@@ -84,6 +85,8 @@ fn write_one(path: &Path, bytes: &[u8]) -> Option<Failure> {
             refuge.display()
         )));
     }
-    println!("{}", String::from_utf8_lossy(bytes));
-    Some(Failure::could_not_run(format!("{error}. It was printed instead")))
+    Some(match console::print(&String::from_utf8_lossy(bytes)) {
+        Ok(()) => Failure::could_not_run(format!("{error}. It was printed instead")),
+        Err(_) => Failure::could_not_run(format!("{error}. It could not be printed either")),
+    })
 }

@@ -8,16 +8,19 @@ use crate::model::Plan;
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Headers whose values are credentials, in lower case.
-const SECRET_HEADERS: [&str; 5] =
-    ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
+/// Parts of the names of headers whose values are credentials, in lower case.
+const SECRET_PARTS: [&str; 8] =
+    ["auth", "cookie", "token", "secret", "password", "api-key", "apikey", "signature"];
+
+/// Whether the value of a header is a secret, by its name. Rather too often than too seldom.
+fn is_secret(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    name != ":authority" && SECRET_PARTS.iter().any(|part| name.contains(part))
+}
 
 /// The value of a header as it may be shown.
 pub fn header<'a>(name: &str, value: &'a str) -> &'a str {
-    match SECRET_HEADERS.iter().any(|secret| name.trim().eq_ignore_ascii_case(secret)) {
-        true => REDACTED,
-        false => value,
-    }
+    if is_secret(name) { REDACTED } else { value }
 }
 
 /// A plan as it may be shown: like `plan`, with the values of secret headers replaced.
@@ -41,16 +44,13 @@ pub fn arguments(arguments: &[String]) -> Vec<String> {
 /// Hides whatever follows the name of a secret header and a colon (`-HCookie: x`,
 /// `--header=Cookie:x`, `Cookie : x`).
 fn header_argument(argument: &str) -> String {
-    let lower = argument.to_ascii_lowercase();
-    let end_of_name = |secret: &str| {
-        lower.match_indices(secret).find_map(|(at, _)| {
-            let after = at + secret.len();
-            let rest = lower[after..].trim_start();
-            rest.starts_with(':').then(|| lower.len() - rest.len() + 1)
-        })
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let ends_secret_name = |colon: &usize| {
+        let before = argument[..*colon].trim_end();
+        before.rsplit(|c| !is_of_name(c)).next().is_some_and(is_secret)
     };
-    match SECRET_HEADERS.iter().filter_map(|secret| end_of_name(secret)).min() {
-        Some(end) => format!("{} {REDACTED}", &argument[..end]),
+    match argument.match_indices(':').map(|(at, _)| at).find(ends_secret_name) {
+        Some(colon) => format!("{}: {REDACTED}", &argument[..colon]),
         None => argument.to_owned(),
     }
 }
@@ -97,6 +97,7 @@ mod tests {
                 "-H",
                 "Authorization: Bearer x",
                 "-HCookie: a=b",
+                "-HX-Client-Secret:x",
                 "-qHcookie:a=b",
                 "--header=Proxy-Authorization : Basic x",
                 "-H",
@@ -104,6 +105,7 @@ mod tests {
                 "http://me:secret@host:80/a@b",
                 "me:secret@host/x",
                 "http://host/a@b",
+                "http://auth.example.com:8080/",
             ]),
             [
                 "-c",
@@ -111,6 +113,7 @@ mod tests {
                 "-H",
                 "Authorization: [redacted]",
                 "-HCookie: [redacted]",
+                "-HX-Client-Secret: [redacted]",
                 "-qHcookie: [redacted]",
                 "--header=Proxy-Authorization : [redacted]",
                 "-H",
@@ -118,6 +121,7 @@ mod tests {
                 "http://[redacted]@host:80/a@b",
                 "[redacted]@host/x",
                 "http://host/a@b",
+                "http://auth.example.com:8080/",
             ]
         );
     }

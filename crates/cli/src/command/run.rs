@@ -45,10 +45,12 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &record);
     let met = document.judge_expectations(&expectations);
-    if !outputs.quiet {
-        console::print(&text::render(&document, console::stdout_style()))?;
-    }
-    files::write(&document, &outputs)?;
+    let printed = match outputs.quiet {
+        true => Ok(()),
+        false => console::print(&text::render(&document, console::stdout_style())),
+    };
+    // Files are written even if nothing could be printed, or the result would be lost.
+    files::write(&document, &outputs).and(printed)?;
     Ok(exit(&document, record.end, met, outputs.strict).into())
 }
 
@@ -65,9 +67,7 @@ fn with_plan_file(mut options: Options) -> Result<Options, Failure> {
 }
 
 fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
-    let parse = |text: &String| {
-        Expectation::parse(text).map_err(|error| Failure::usage(format!("--expect: {error}")))
-    };
+    let parse = |text: &String| Expectation::parse(text).map_err(Failure::usage);
     outputs.expect.iter().map(parse).collect()
 }
 
@@ -85,7 +85,10 @@ fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
     let _ = watcher.join();
-    record.map_err(Failure::could_not_run)
+    record.map_err(|error| match control.is_stopping() {
+        true => Failure::interrupted(),
+        false => Failure::could_not_run(error),
+    })
 }
 
 fn unix_ms() -> u64 {
@@ -104,12 +107,14 @@ fn host() -> Host {
     }
 }
 
-/// An interruption says most, then doubt about the numbers, then numbers that are not good
-/// enough.
+/// An interruption says most, then a target that went away, then doubt about the numbers, then
+/// numbers that are not good enough.
 fn exit(document: &Document, end: RunEnd, met: bool, strict: bool) -> Exit {
     let doubtful = document.verdicts.iter().any(|one| one.severity >= Severity::Warning);
     if end == RunEnd::Interrupted {
         Exit::Interrupted
+    } else if end == RunEnd::GaveUp {
+        Exit::CouldNotRun
     } else if document.is_invalid() || (strict && doubtful) {
         Exit::NotTrustworthy
     } else if !met {

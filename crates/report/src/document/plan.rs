@@ -2,6 +2,7 @@
 
 use candor_plan::{
     Arrivals, BodyExpect, Endpoint, Load, NS_PER_S, Order, Plan, Request, Segment, StatusSet,
+    redact,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -282,17 +283,8 @@ fn statuses(set: &StatusSet) -> String {
 
 impl Header {
     fn of(name: &str, value: &str) -> Self {
-        let value = if is_secret(name) { "[redacted]" } else { value };
-        Header { name: name.to_owned(), value: value.to_owned() }
+        Header { name: name.to_owned(), value: redact::header(name, value).to_owned() }
     }
-}
-
-/// Whether the value of a header is a secret, by its name. Rather too often than too seldom.
-fn is_secret(name: &str) -> bool {
-    const PARTS: [&str; 8] =
-        ["auth", "cookie", "token", "secret", "password", "api-key", "apikey", "signature"];
-    let name = name.to_ascii_lowercase();
-    name != ":authority" && PARTS.iter().any(|part| name.contains(part))
 }
 
 impl LoadSummary {

@@ -1,0 +1,199 @@
+//! Running the `candor` binary as a user does, and reading what it leaves behind.
+//!
+//! Nothing here knows the inside of the program: arguments go in, and an exit code, two texts and
+//! the result document come out. Every document that is read is held against the shipped schema,
+//! and every ledger has to balance.
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+
+mod document;
+mod target;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use candor_testkit::process::Managed;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+pub(crate) use document::Document;
+pub(crate) use target::Target;
+
+/// No run of these tests takes nearly as long, even on a machine with other work.
+const PATIENCE: Duration = Duration::from_secs(40);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The program under test.
+pub(crate) const CANDOR: &str = env!("CARGO_BIN_EXE_candor");
+
+/// A running `candor`, and the directory that it writes to.
+pub(crate) struct Candor {
+    process: Managed,
+    directory: TempDir,
+    started: Instant,
+    cpu: Duration,
+}
+
+/// How a `candor` ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// As the system has it.
+    pub(crate) status: ExitStatus,
+    /// What it printed.
+    pub(crate) stdout: String,
+    /// What it complained of.
+    pub(crate) stderr: String,
+    /// From start to end.
+    pub(crate) wall: Duration,
+    /// CPU time of all its threads, as far as it was seen; not that of its children.
+    pub(crate) cpu: Duration,
+    directory: TempDir,
+}
+
+impl Candor {
+    /// Starts it with these arguments.
+    pub(crate) fn start(arguments: &[&str]) -> Candor {
+        Candor::start_as(Command::new(CANDOR), |directory, command| {
+            command.args(arguments).current_dir(directory);
+        })
+    }
+
+    /// Starts it with these arguments and `--json`.
+    pub(crate) fn start_measuring(arguments: &[&str]) -> Candor {
+        Candor::start(&[arguments, &["--json", "result.json"]].concat())
+    }
+
+    /// Starts it as `prepare` wants it; its outputs are taken, its environment is not a terminal.
+    pub(crate) fn start_as(mut command: Command, prepare: impl FnOnce(&Path, &mut Command)) -> Candor {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        prepare(directory.path(), &mut command);
+        let file = |name| File::create(directory.path().join(name)).expect("a file");
+        command.stdin(Stdio::null()).stdout(file(".stdout")).stderr(file(".stderr"));
+        let started = Instant::now();
+        let process = Managed::spawn(&mut command).expect("candor starts");
+        Candor { process, directory, started, cpu: Duration::ZERO }
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// When it was started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Where it runs and writes.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.process.signal(signal).expect("a signal to a process of this test");
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub(crate) fn finish(mut self) -> Outcome {
+        let status = loop {
+            if let Some(status) = self.process.wait(LOOK_AGAIN).expect("waiting for a child") {
+                break status;
+            }
+            self.cpu = self.cpu.max(cpu_time(self.process.pid()));
+            let said = || fs::read_to_string(self.directory.path().join(".stderr"));
+            assert!(self.started.elapsed() < PATIENCE, "candor does not end: {:?}", said());
+        };
+        let wall = self.started.elapsed();
+        let text = |name| {
+            let bytes = fs::read(self.directory.path().join(name)).expect("what it printed");
+            String::from_utf8(bytes).expect("printed text is UTF-8")
+        };
+        let (stdout, stderr) = (text(".stdout"), text(".stderr"));
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        Outcome { status, stdout, stderr, wall, cpu: self.cpu, directory: self.directory }
+    }
+}
+
+/// Time on a CPU of all threads that live, by the scheduler's own books.
+fn cpu_time(pid: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let ns = threads.filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(ns.sum())
+}
+
+impl Outcome {
+    /// Its exit code; that of a shell if a signal ended it.
+    pub(crate) fn code(&self) -> i32 {
+        use std::os::unix::process::ExitStatusExt;
+        self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
+    }
+
+    /// A file that it wrote.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The text of a file that it wrote.
+    pub(crate) fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| {
+            panic!("{name}: {error}; it said {}{}", self.stdout, self.stderr)
+        })
+    }
+
+    /// Names of the files that it wrote, in order.
+    pub(crate) fn files(&self) -> Vec<String> {
+        files_in(self.directory.path())
+    }
+
+    /// The result document, checked.
+    pub(crate) fn document(&self) -> Document {
+        Document::checked(&self.file("result.json"))
+    }
+
+    /// That it ended with this code, and said all of these words on the standard error.
+    pub(crate) fn assert_refused(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code(), code, "{}{}", self.stdout, self.stderr);
+        for word in words {
+            assert!(self.stderr.contains(word), "{word:?} is not in: {}", self.stderr);
+        }
+    }
+}
+
+/// Names of files in a directory, in order, without those of this module.
+pub(crate) fn files_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<_> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.retain(|name| name != ".stdout" && name != ".stderr");
+    names.sort();
+    names
+}
+
+/// Runs `candor` with these arguments to its end.
+pub(crate) fn candor(arguments: &[&str]) -> Outcome {
+    Candor::start(arguments).finish()
+}
+
+/// Runs `candor` with these arguments and `--json`, expects success, and reads the document.
+pub(crate) fn measure(arguments: &[&str]) -> Document {
+    let outcome = Candor::start_measuring(arguments).finish();
+    assert_eq!(outcome.code(), 0, "{arguments:?}: {}{}", outcome.stdout, outcome.stderr);
+    outcome.document()
+}
+
+/// Whether this test may use namespaces and mounts; says so where it may not.
+pub(crate) fn is_root(what: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("skipped: {what} needs root");
+    }
+    root
+}

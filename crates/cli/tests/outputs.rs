@@ -1,0 +1,327 @@
+//! What a run leaves behind: every file and text, held against the document and the stock tools.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use candor_testkit::peer::{Peer, Script};
+use common::{CANDOR, Candor, Document, Outcome, Target, candor, measure};
+use rustix::process::Signal;
+
+const EXPECTATION_NOT_MET: i32 = 3;
+const NOT_TRUSTWORTHY: i32 = 4;
+
+/// A short open run that writes everything.
+fn with_every_output(target: &Target) -> Outcome {
+    let flags =
+        ["-R", "500", "-c", "8", "-d", "1500ms", "--interval", "500ms", "--warm-up", "200ms"];
+    let files = ["--csv", "run.csv", "--hgrm", "run.hgrm", "--hlog", "run.hlog"];
+    let outcome =
+        Candor::start_measuring(&[&flags[..], &files, &[&target.url("/")]].concat()).finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(outcome.files(), ["result.json", "run.csv", "run.hgrm", "run.hlog"]);
+    outcome
+}
+
+/// `candor report` on a saved result.
+fn report(outcome: &Outcome, format: &str) -> String {
+    let path = outcome.path("result.json");
+    let again = candor(&["report", path.to_str().unwrap(), "--format", format]);
+    assert_eq!((again.code(), again.stderr.as_str()), (0, ""), "{format}");
+    again.stdout
+}
+
+// Schema, ledger and examples are checked as a document is read; this makes one of each kind.
+#[test]
+fn every_kind_of_run_is_valid_by_the_schema() {
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    let closed = measure(&["-c", "4", "-d", "300ms", &url]);
+    assert_eq!(closed.text("/plan/load/kind"), "closed");
+    let open = measure(&["-R", "200", "-c", "4", "-d", "300ms", "--arrivals", "poisson", &url]);
+    assert_eq!(open.text("/plan/load/kind"), "open");
+    let shape = "ramp 10..200 over 200ms; burst 20 every 100ms for 200ms; hold 100 for 100ms";
+    let shaped = measure(&["--load", shape, "-c", "4", &url]);
+    assert_eq!(shaped.list("/plan/load/segments").len(), 3);
+    shaped.assert_all_ok();
+    let failing = measure(&["-c", "2", "-d", "300ms", &target.url("/status/503")]);
+    failing.assert_errors(&["status"]);
+    let hung = ["-c", "2", "-d", "100ms", "--drain", "0s", &target.url("/fault/hang")];
+    assert_eq!(measure(&hung).ledger("unfinished"), 2);
+    let run = Candor::start_measuring(&["-c", "2", "-d", "1h", "--think-time", "1ms", &url]);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    run.signal(Signal::TERM);
+    assert_eq!(run.finish().document().at("/end/partial"), true);
+}
+
+#[test]
+fn a_document_says_what_was_run_and_where() {
+    let target = Target::start(&[]);
+    let url = target.url("/json?page=1");
+    let document = measure(&["-c", "2", "-n", "20", "-H", "Accept: application/json", &url]);
+    assert_eq!(document.text("/format"), "candor.result/1");
+    assert_eq!(document.text("/tool/name"), "candor");
+    assert_eq!(document.text("/plan/url"), url);
+    assert_eq!(document.text("/plan/requests/0/path"), "/json?page=1");
+    assert_eq!(document.count("/plan/seed"), 1);
+    let arguments = document.list("/arguments");
+    assert!(arguments.iter().any(|one| one == "Accept: application/json"), "{arguments:?}");
+    assert!(document.count("/host/cores") >= 1);
+    assert!(document.text("/host/kernel").starts_with(|c: char| c.is_ascii_digit()));
+}
+
+#[test]
+fn csv_has_a_row_for_each_interval() {
+    let target = Target::start(&[]);
+    let outcome = with_every_output(&target);
+    let document = outcome.document();
+    let csv = outcome.file("run.csv");
+    let mut lines = csv.lines();
+    let columns: Vec<_> = lines.next().unwrap().split(',').collect();
+    let rows: Vec<Vec<_>> = lines.map(|line| line.split(',').collect()).collect();
+    let intervals = document.list("/intervals");
+    assert_eq!(rows.len(), intervals.len());
+    assert_eq!(document.window().count(), 3);
+    let column = |name| columns.iter().position(|one| *one == name).unwrap();
+    for (row, interval) in rows.iter().zip(intervals) {
+        assert_eq!(row.len(), columns.len());
+        for name in ["start_ns", "end_ns", "sent", "ok", "errors", "backlog"] {
+            assert_eq!(row[column(name)], interval[name].to_string(), "{name}");
+        }
+    }
+    let sent: u64 = rows.iter().map(|row| row[column("sent")].parse::<u64>().unwrap()).sum();
+    assert_eq!(sent, document.ledger("sent"));
+    assert_eq!(report(&outcome, "csv"), csv);
+}
+
+#[test]
+fn hgrm_ends_with_the_whole() {
+    let target = Target::start(&[]);
+    let outcome = with_every_output(&target);
+    let document = outcome.document();
+    let hgrm = outcome.file("run.hgrm");
+    let head: Vec<_> = hgrm.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(head, ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"]);
+    let rows: Vec<Vec<f64>> = hgrm
+        .lines()
+        .skip(2)
+        .take_while(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect())
+        .collect();
+    assert!(rows.is_sorted_by(|a, b| a[0] <= b[0] && a[1] <= b[1] && a[2] <= b[2]), "{hgrm}");
+    let last = rows.last().unwrap();
+    assert_eq!((last[1], last[2]), (1.0, document.ledger("ok") as f64));
+    let max_ms = document.number("/latencies/response/max_ns") / 1e6;
+    assert!((last[0] - max_ms).abs() < 1e-5, "{} {max_ms}", last[0]);
+    assert_eq!(report(&outcome, "hgrm"), hgrm);
+    let service = report(&outcome, "hgrm-service");
+    assert!(service.contains("Percentile") && service != hgrm);
+}
+
+/// The stock reader's view of a log: histograms, samples and the largest value, with the tag.
+const READER: &str = "
+import sys
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+whole = HdrHistogram(1, 3600 * 10**9, 3)
+reader = HistogramLogReader(sys.argv[1], whole)
+count = 0
+while True:
+    histogram = reader.get_next_interval_histogram()
+    if histogram is None:
+        break
+    whole.add(histogram)
+    count += 1
+print(count, whole.get_total_count(), whole.get_max_value(), whole.get_value_at_percentile(90))
+";
+
+fn stock_reader(log: &Path) -> Option<Vec<f64>> {
+    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python");
+    let mut python = Command::new("python3");
+    let reader = python.args(["-c", READER]).arg(log).env("PYTHONPATH", packages).output();
+    let output = match reader {
+        Ok(output) if output.status.success() => output,
+        other => {
+            let why = other.map_or_else(
+                |error| error.to_string(),
+                |output| String::from_utf8_lossy(&output.stderr).into_owned(),
+            );
+            let is_missing = why.contains("No module named 'hdrh'") || why.contains("No such file");
+            let wanted = std::env::var_os("CI").is_some();
+            assert!(is_missing && !wanted, "PyPI's hdrhistogram, see scripts/need-peers: {why}");
+            println!("skipped: python3 has no hdrhistogram; scripts/need-peers gets it");
+            return None;
+        }
+    };
+    let text = String::from_utf8(output.stdout).expect("numbers");
+    Some(text.split_whitespace().map(|word| word.parse().expect("a number")).collect())
+}
+
+#[test]
+fn the_stock_reader_reads_hlog() {
+    let target = Target::start(&[]);
+    let outcome = with_every_output(&target);
+    let document = outcome.document();
+    assert_eq!(report(&outcome, "hlog"), outcome.file("run.hlog"));
+    let Some(read) = stock_reader(&outcome.path("run.hlog")) else { return };
+    let [histograms, samples, max_ns, p90_ns] = read[..] else { panic!("{read:?}") };
+    assert_eq!(histograms, document.list("/intervals").len() as f64);
+    assert_eq!(samples, document.ledger("ok") as f64);
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.002;
+    let p90 = document.percentile_s("response", "p90") * 1e9;
+    assert!(near(p90_ns, p90), "{p90_ns} {p90}");
+    let max = document.number("/latencies/response/max_ns");
+    assert!(near(max_ns, max), "{max_ns} {max}");
+}
+
+#[test]
+fn a_saved_result_prints_what_the_run_printed() {
+    let target = Target::start(&["--stall", "100ms@300ms"]);
+    let outcome = with_every_output(&target);
+    assert!(outcome.stdout.lines().count() > 10, "{}", outcome.stdout);
+    assert_eq!(report(&outcome, "text"), outcome.stdout);
+    assert_eq!(report(&outcome, "json"), outcome.file("result.json"));
+    let path = outcome.path("result.json");
+    let path = path.to_str().unwrap();
+    assert_eq!(candor(&["report", path]).stdout, outcome.stdout);
+    let twice = candor(&["report", path, path]).stdout;
+    assert_eq!(twice, format!("{0}\n{0}", outcome.stdout));
+    assert!(!outcome.stdout.contains('\x1b'), "no colours into a file");
+    assert_eq!(outcome.stderr, "", "no progress into a file");
+}
+
+#[test]
+fn a_saved_failure_prints_what_the_run_printed() {
+    let peer = Peer::start(Script::resets_mid_body());
+    let url = format!("http://{}/", peer.addr());
+    let flags = ["-c", "2", "-d", "500ms", "--expect", "error-rate < 1%", &url];
+    let outcome = Candor::start_measuring(&flags).finish();
+    assert_eq!(outcome.code(), EXPECTATION_NOT_MET);
+    for word in ["reset", "error-rate < 1%"] {
+        assert!(outcome.stdout.contains(word), "{word}: {}", outcome.stdout);
+    }
+    assert_eq!(report(&outcome, "text"), outcome.stdout);
+}
+
+#[test]
+fn a_report_tells_the_ledger() {
+    let target = Target::start(&[]);
+    let outcome = candor(&["-c", "4", "-n", "1234", &target.url("/")]);
+    assert_eq!(outcome.code(), 0);
+    assert!(outcome.stdout.contains("1,234"), "{}", outcome.stdout);
+    assert!(outcome.stdout.lines().all(|line| line.chars().count() <= 100), "{}", outcome.stdout);
+}
+
+#[test]
+fn expectations_decide_the_exit_code() {
+    let target = Target::start(&[]);
+    let url = target.url("/delay/20ms");
+    let run = |expectations: &[&str]| {
+        let flags = expectations.iter().flat_map(|one| ["--expect", one]);
+        let rest = ["-R", "200", "-c", "16", "-d", "1s", &url];
+        let outcome = Candor::start_measuring(&flags.chain(rest).collect::<Vec<_>>()).finish();
+        let document = outcome.document();
+        let outcomes = document.list("/expectations").iter().map(|one| one["outcome"].to_string());
+        (outcome.code(), outcomes.collect::<Vec<_>>().join(" "), outcome.stdout)
+    };
+    let (code, outcomes, stdout) =
+        run(&["p50 >= 20ms", "p90 < 1h", "error-rate < 0.1%", "rate >= 50%", "ok == 200"]);
+    assert_eq!(code, 0, "{outcomes}: {stdout}");
+    let (code, outcomes, stdout) = run(&["p90 < 1h", "p50 < 1ms"]);
+    assert_eq!(code, EXPECTATION_NOT_MET, "{outcomes}: {stdout}");
+    assert!(stdout.contains("p50 < 1ms"), "{stdout}");
+    // 200 samples are too few to speak of it: not met, rather than met by silence.
+    let (code, outcomes, stdout) = run(&["p99.99 < 1h"]);
+    assert_eq!(code, EXPECTATION_NOT_MET, "{outcomes}: {stdout}");
+}
+
+#[test]
+fn strict_turns_a_warning_into_a_failure() {
+    let target = Target::start(&[]);
+    let failing = target.url("/status/500");
+    let flags = ["-c", "2", "-n", "100", &failing];
+    assert_eq!(candor(&flags).code(), 0);
+    assert_eq!(candor(&[&flags[..], &["--strict"]].concat()).code(), NOT_TRUSTWORTHY);
+}
+
+#[test]
+fn quiet_prints_nothing() {
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    for flags in [&["--quiet"][..], &["-q", "--json", "result.json"]] {
+        let outcome = candor(&[&["-c", "2", "-n", "50", &url], flags].concat());
+        assert_eq!(outcome.code(), 0);
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    }
+    let outcome = candor(&["-q", "-n", "50", "--expect", "errors > 0", &url]);
+    assert_eq!(outcome.code(), EXPECTATION_NOT_MET);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn the_same_seed_is_the_same_schedule_for_any_number_of_threads() {
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    let flags = ["-R", "400", "-c", "8", "-d", "1s", "--arrivals", "poisson"];
+    let scheduled = |extra: &[&str]| {
+        let document = measure(&[&flags[..], extra, &[&url]].concat());
+        document.assert_all_ok();
+        document.ledger("scheduled")
+    };
+    let first = scheduled(&["--seed", "7", "-t", "1"]);
+    // A Poisson count is within five standard deviations of its mean but once in a million.
+    assert!((300..=500).contains(&first), "{first}");
+    assert_eq!(scheduled(&["--seed", "7", "-t", "1"]), first);
+    assert_eq!(scheduled(&["--seed", "7", "-t", "2"]), first);
+    let others: Vec<_> = ["8", "9", "10"].iter().map(|seed| scheduled(&["--seed", seed])).collect();
+    assert!(others.iter().any(|other| *other != first), "{others:?}");
+}
+
+#[test]
+fn secrets_appear_nowhere() {
+    const SECRETS: [&str; 6] = ["hunter2", "s3same", "c00kie", "t0ken", "k3y", "aHVudGVy"];
+    let target = Target::start(&[]);
+    let address = target.url("/echo").replace("http://", "");
+    let with_user = format!("http://hunter2:hunter2@{address}");
+    let headers = ["-H", "Authorization: Bearer s3same", "-H", "Cookie: session=c00kie"];
+    let others = ["--header=X-Auth-Token: t0ken", "-HX-Api-Key: k3y"];
+    for (flags, url) in [
+        (&["-n", "20"][..], with_user.as_str()),
+        (&[&headers[..], &others, &["-n", "20"]].concat(), &format!("http://{address}")),
+        // In examples of errors too.
+        (&["-n", "20", "--expect-status", "204"], &with_user),
+    ] {
+        let outcome = Candor::start_measuring(&[flags, &[url]].concat()).finish();
+        assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+        let text = report(&outcome, "text") + &report(&outcome, "json") + &outcome.stderr;
+        for secret in SECRETS {
+            assert!(!text.contains(secret), "{secret} is in {text}");
+        }
+        assert!(outcome.file("result.json").contains("[redacted]"));
+    }
+    assert_eq!(target.requests(), 60);
+}
+
+/// What is hidden in the list of headers is hidden in the list of arguments.
+#[test]
+fn a_secret_by_another_name_is_hidden_everywhere() {
+    let target = Target::start(&[]);
+    let headers = ["-H", "X-Csrf-Token: s3same", "-H", "X-Client-Secret: s3same"];
+    let outcome =
+        Candor::start_measuring(&[&headers[..], &["-n", "5", &target.url("/")]].concat()).finish();
+    assert!(!outcome.file("result.json").contains("s3same"), "{}", outcome.file("result.json"));
+}
+
+#[test]
+fn a_result_replaces_the_one_before() {
+    let target = Target::start(&[]);
+    let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+        std::fs::write(directory.join("result.json"), "old").expect("a file");
+        command.args(["-n", "50", "--json", "result.json", &target.url("/")]);
+        command.current_dir(directory);
+    });
+    let outcome = run.finish();
+    assert_eq!(Document::checked(&outcome.file("result.json")).ledger("ok"), 50);
+    assert_eq!(outcome.files(), ["result.json"]);
+}

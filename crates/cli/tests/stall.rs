@@ -1,0 +1,80 @@
+//! A stall of the server, in closed form: what response time must say, and what a closed loop
+//! cannot.
+//!
+//! One server, first come first served; rate `R`, service time `D`, stall `S`, run `T`, and
+//! `ρ = R·D`. A request due `t` after the stall begins waits `S − t(1−ρ) + D`. Affected are
+//! `R·S/(1−ρ)` requests, evenly from 0 to `S`. With `f = S/((1−ρ)T)`, quantile `q` is
+//! `S(1−(1−q)/f)` where `1−q < f`, and the mean is `f·S/2` above the service time. Here `ρ` is
+//! next to nothing.
+
+mod common;
+
+use common::{Document, Target, measure};
+
+const S: f64 = 1.0;
+const T: f64 = 6.0;
+const RATE: u64 = 500;
+
+/// Six seconds of load, in which the target stalls for one.
+fn through_a_stall(load: &[&str]) -> Document {
+    let target = Target::start(&["--stall", "1s@2s"]);
+    let document = measure(&[load, &["-d", "6s", &target.url("/")]].concat());
+    assert_eq!(document.ledger("ok"), document.ledger("sent"));
+    target.assert_requests(document.ledger("sent"));
+    document
+}
+
+fn assert_near(measured: f64, wanted: f64, what: &str) {
+    let off = (measured / wanted - 1.0).abs();
+    assert!(off < 0.1, "{what}: {measured} s measured, {wanted} s by the closed form");
+}
+
+#[test]
+fn an_open_load_shows_a_stall_in_full() {
+    let document = through_a_stall(&["-R", "500", "-c", "8"]);
+    assert_eq!(document.ledger("scheduled"), RATE * 6);
+    assert_eq!(document.ledger("unsent"), 0);
+    let f = S / T;
+    for (name, q) in [("p90", 0.9), ("p99", 0.99)] {
+        let wanted = S * (1.0 - (1.0 - q) / f);
+        assert_near(document.percentile_s("response", name), wanted, name);
+    }
+    let p95 = quantile_s(&document, 0.95);
+    assert_near(p95, S * (1.0 - 0.05 / f), "p95");
+    let mean = document.mean_s("response") - document.mean_s("service");
+    assert_near(mean, f * S / 2.0, "mean excess");
+    let max = document.number("/latencies/response/max_ns") / 1e9;
+    assert_near(max, S, "max");
+
+    // Eight requests of 3000 were in flight: service time does not show it, and is not meant to.
+    let service = document.percentile_s("service", "p99");
+    assert!(service < S / 20.0, "{service}");
+    // The difference is time in the queue, and none of it is the loader's.
+    assert_near(document.mean_s("queue_wait"), f * S / 2.0, "mean queue wait");
+    assert!(document.mean_s("send_lag") < f * S / 20.0, "{}", document.mean_s("send_lag"));
+}
+
+/// The control: the same stall, and a loop that waits with the server.
+#[test]
+fn a_closed_loop_does_not_show_it() {
+    let document = through_a_stall(&["-c", "8", "--think-time", "10ms"]);
+    for series in ["response", "service"] {
+        let p95 = quantile_of(&document, series, 0.95);
+        assert!(p95 < S / 10.0, "{series} p95 {p95}");
+    }
+    // It happened all the same.
+    assert_near(document.number("/latencies/response/max_ns") / 1e9, S, "max");
+}
+
+fn quantile_s(document: &Document, q: f64) -> f64 {
+    quantile_of(document, "response", q)
+}
+
+/// A quantile that the document has no name for, from its histogram.
+fn quantile_of(document: &Document, series: &str, q: f64) -> f64 {
+    let text = document.text(&format!("/latencies/{series}/hdr"));
+    let distribution: candor_report::document::latency::Distribution =
+        serde_json::from_value(document.at(&format!("/latencies/{series}")).clone())
+            .unwrap_or_else(|error| panic!("{error}: {text}"));
+    distribution.quantile_ns(q).unwrap().unwrap() as f64 / 1e9
+}
