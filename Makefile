@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test lint format deny bench clean
+.PHONY: help build demo test lint gate format deny bench soak clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -31,7 +31,16 @@ format: ## Formats the code
 deny: ## Licences, advisories and sources of dependencies (needs cargo-deny)
 	cargo deny check
 
-bench: build ## Benchmarks that are not tests: recording without growth of memory
+gate: ## Instructions of the hot paths, against the counts on record (needs valgrind)
+	@scripts/need-package valgrind
+	bench/instructions
+
+bench: build ## Side by side with wrk and h2load: CPU per request, rate, memory
+	@scripts/need-package nginx:nginx-light wrk h2load:nghttp2-client python3
+	cargo build --release -p candor-engine --example floor
+	bench/side-by-side
+
+soak: ## A hundred million recorded samples: does memory grow?
 	cargo bench -p candor-record --bench hundred_million
 
 clean: ## Removes what was built

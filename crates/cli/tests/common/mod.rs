@@ -65,7 +65,10 @@ impl Candor {
     }
 
     /// Starts it as `prepare` wants it; its outputs are taken, its environment is not a terminal.
-    pub(crate) fn start_as(mut command: Command, prepare: impl FnOnce(&Path, &mut Command)) -> Candor {
+    pub(crate) fn start_as(
+        mut command: Command,
+        prepare: impl FnOnce(&Path, &mut Command),
+    ) -> Candor {
         let directory = tempfile::tempdir().expect("a temporary directory");
         prepare(directory.path(), &mut command);
         let file = |name| File::create(directory.path().join(name)).expect("a file");
