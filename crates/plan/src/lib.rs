@@ -5,7 +5,7 @@
 //! whoever calls it hands in the bytes of files by way of [`options::ReadFile`].
 //!
 //! Flags and TOML become [`options::Options`], [`options::Options::build`] turns those into the
-//! plan, and [`describe`](describe::describe) and [`redact`] say what may be shown of it.
+//! plan, and [`describe`] and [`redact`] say what may be shown of it.
 #![forbid(unsafe_code)]
 
 pub mod build;

@@ -1,22 +1,25 @@
 //! Durations, counts, sizes and rates: from text to exact integers and back.
 //!
 //! Text comes from flags, TOML and the load grammar; integers go to the plan. No float is
-//! involved on the way, so `0.01/s` is one event in exactly 100 s. The functions that begin with
-//! `fmt_` print for people and round; those that begin with `print_` are exact, and what they
-//! print parses to the same value.
+//! involved on the way, so `0.01/s` is one event in exactly 100 s; only a share, which enters no
+//! plan, is a float. The functions that begin with `fmt_` print for people and round; those that
+//! begin with `print_` are exact, and what they print parses to the same value.
 //!
 //! | quantity | units | a bare number |
 //! |---|---|---|
 //! | duration | `ns us µs ms s m h d` | seconds, as in wrk |
 //! | count | `k M G` = 10³, 10⁶, 10⁹, as in wrk | itself |
 //! | size | `k M G` = 10³, 10⁶, 10⁹; `Ki Mi Gi` = 2¹⁰, 2²⁰, 2³⁰; a `B` may follow | bytes |
+//! | share | `%` | itself, in [0, 1] |
 //! | rate | a count, then `/` and a duration whose number may be left out | per second |
 //!
 //! Letters may be large or small, decimals are allowed wherever the result is whole.
 
 mod human;
 
-pub use human::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_rate};
+pub use human::{
+    fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_rate, fmt_share,
+};
 
 use crate::model::{NS_PER_S, Rate};
 
@@ -51,6 +54,8 @@ pub enum Quantity {
     Size,
     /// Events per time.
     Rate,
+    /// A part of a whole.
+    Share,
 }
 
 impl Quantity {
@@ -60,6 +65,7 @@ impl Quantity {
             Quantity::Count => "a count",
             Quantity::Size => "a size",
             Quantity::Rate => "a rate",
+            Quantity::Share => "a share",
         }
     }
 
@@ -70,6 +76,7 @@ impl Quantity {
             Quantity::Count => "write a whole number such as 100, 1k or 2M",
             Quantity::Size => "write a number of bytes such as 512, 64k, 1.5M or 4KiB",
             Quantity::Rate => "write events per time, such as 20k, 20k/s, 30/m or 0.01/s",
+            Quantity::Share => "write a percentage such as 0.1% or 99%",
         }
     }
 
@@ -78,6 +85,7 @@ impl Quantity {
             Quantity::Duration => "366d",
             Quantity::Count | Quantity::Size => "18446744073709551615",
             Quantity::Rate => "1G/s",
+            Quantity::Share => "1 without a % sign",
         }
     }
 
@@ -87,6 +95,7 @@ impl Quantity {
             Quantity::Count => "a whole number",
             Quantity::Size => "whole bytes",
             Quantity::Rate => "an exact fraction over at most 30 years",
+            Quantity::Share => "a number of at most 38 digits",
         }
     }
 }
@@ -247,6 +256,20 @@ fn parse_per_ns(per: &str) -> Result<u64, UnitError> {
         Ok(0) | Err(_) => Err(UnitError::Syntax(Quantity::Rate)),
         Ok(per_ns) if with_unit => Ok(per_ns),
         Ok(_) => Err(UnitError::Syntax(Quantity::Rate)),
+    }
+}
+
+/// Parses a share: `0.1%`, or `0.001`. Without the sign it is at most 1, so that nobody who
+/// leaves the sign out asks for ninety-nine times the whole.
+pub fn parse_share(text: &str) -> Result<f64, UnitError> {
+    let (number, unit) = Decimal::parse(text, Quantity::Share)?;
+    let tens = 10f64.powi(number.scale.try_into().unwrap_or(i32::MAX));
+    let value = number.mantissa as f64;
+    match unit {
+        "%" => Ok(value / (tens * 100.0)),
+        "" if value <= tens => Ok(value / tens),
+        "" => Err(UnitError::TooLarge(Quantity::Share)),
+        _ => Err(UnitError::Syntax(Quantity::Share)),
     }
 }
 

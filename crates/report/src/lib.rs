@@ -14,7 +14,6 @@ pub mod verdicts;
 
 #[cfg(test)]
 mod testing;
-mod units;
 
 pub use document::{Document, Facts, Host, ReadError};
 pub use expect::Expectation;

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 use std::thread;
 
+use candor_plan::units::fmt_plural;
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::arguments::ServeArguments;
@@ -20,8 +21,10 @@ pub(crate) fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     let stats = server.run_until_signal().map_err(Failure::could_not_run)?;
     if !arguments.stop_with_stdin {
         eprintln!(
-            "candor serve: {} connections, {} requests, {} answers",
-            stats.connections_accepted, stats.requests_accepted, stats.requests_answered
+            "candor serve: {}, {}, {}",
+            fmt_plural(stats.connections_accepted, "connection"),
+            fmt_plural(stats.requests_accepted, "request"),
+            fmt_plural(stats.requests_answered, "answer")
         );
     }
     Ok(Exit::Fine.into())

@@ -29,7 +29,8 @@ pub fn fmt_duration_ns(duration_ns: u64) -> String {
     three_digits(duration_ns, &units)
 }
 
-/// A number of bytes with three significant digits: `512 B`, `1.5 MB`. Prefixes are decimal.
+/// A number of bytes with three significant digits: `512 B`, `1.5 MB`. Prefixes are decimal, as
+/// sizes are parsed.
 pub fn fmt_bytes(bytes: u64) -> String {
     let units = [
         ("B", 1),
@@ -95,7 +96,32 @@ pub fn fmt_rate(rate: Rate) -> String {
     }
 }
 
-/// A measured rate per second: `160,123/s`, `99.93/s`, `0.0100/s`; a dash if there is none.
+/// So many of something: `1 thread`, `1,000 threads`.
+pub fn fmt_plural(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", fmt_count(count)),
+    }
+}
+
+/// A share of one in per cent, never rounded to all or nothing: `99.99 %`, `<0.001 %`.
+pub fn fmt_share(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        p if !p.is_finite() => "–".to_owned(),
+        p if p <= 0.0 => "0 %".to_owned(),
+        100.0 => "100 %".to_owned(),
+        p if p < 0.001 => "<0.001 %".to_owned(),
+        p if p > 99.995 && p < 100.0 => ">99.99 %".to_owned(),
+        p if p < 0.0995 => format!("{p:.3} %"),
+        p if p < 9.995 || (99.0..100.0).contains(&p) => format!("{p:.2} %"),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// A measured rate per second: `160,123/s`, `99.93/s`, `12/s`, `0.01/s`; a dash if there is none.
+///
+/// Zeros are left out where nothing was rounded away.
 pub fn fmt_per_second(rate_per_s: f64) -> String {
     if !rate_per_s.is_finite() || rate_per_s < 0.0 {
         return "–".to_owned();
@@ -107,5 +133,9 @@ pub fn fmt_per_second(rate_per_s: f64) -> String {
         rate if rate > 0.0 => 4,
         _ => 0,
     };
-    format!("{rate_per_s:.decimals$}/s")
+    let mut text = format!("{rate_per_s:.decimals$}");
+    if decimals > 0 && text.parse() == Ok(rate_per_s) {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    text + "/s"
 }

@@ -183,9 +183,46 @@ fn counts_bytes_and_rates_for_people() {
     assert_eq!(fmt_per_second(160_123.4), "160,123/s");
     assert_eq!(fmt_per_second(999.97), "1,000/s");
     assert_eq!(fmt_per_second(99.93), "99.93/s");
-    assert_eq!(fmt_per_second(0.01), "0.0100/s");
+    assert_eq!(fmt_per_second(99.9), "99.9/s");
+    assert_eq!(fmt_per_second(100.0), "100/s");
+    assert_eq!(fmt_per_second(12.0), "12/s");
+    assert_eq!(fmt_per_second(0.01), "0.01/s");
+    assert_eq!(fmt_per_second(0.010_000_1), "0.0100/s");
     assert_eq!(fmt_per_second(0.0), "0/s");
     assert_eq!(fmt_per_second(f64::NAN), "–");
+    assert_eq!(fmt_plural(0, "thread"), "0 threads");
+    assert_eq!(fmt_plural(1, "thread"), "1 thread");
+    assert_eq!(fmt_plural(1000, "thread"), "1,000 threads");
+}
+
+#[test]
+fn shares() {
+    assert_eq!(parse_share("50%"), Ok(0.5));
+    assert_eq!(parse_share("0.1 %"), Ok(0.001));
+    assert_eq!(parse_share("0.001"), Ok(0.001));
+    assert_eq!(parse_share("1"), Ok(1.0));
+    assert_eq!(parse_share("250%"), Ok(2.5));
+    assert_eq!(parse_share("99"), Err(UnitError::TooLarge(Quantity::Share)));
+    assert_eq!(parse_share("1%%"), Err(UnitError::Syntax(Quantity::Share)));
+    assert_eq!(parse_share("-1%"), Err(UnitError::Negative(Quantity::Share)));
+}
+
+#[test]
+fn shares_are_never_rounded_to_all_or_nothing() {
+    for (share, text) in [
+        (0.0, "0 %"),
+        (0.000_001, "<0.001 %"),
+        (0.0004, "0.040 %"),
+        (0.05, "5.00 %"),
+        (0.5, "50.0 %"),
+        (0.995, "99.50 %"),
+        (0.999_999, ">99.99 %"),
+        (1.0, "100 %"),
+        (1.02, "102.0 %"),
+        (f64::NAN, "–"),
+    ] {
+        assert_eq!(fmt_share(share), text);
+    }
 }
 
 fn same(a: Rate, b: Rate) -> bool {
@@ -222,13 +259,14 @@ proptest! {
     #[test]
     fn no_text_panics(text in ".{0,60}", numeric in "[-0-9.kKmMgGiBnus/ ]{0,60}") {
         for text in [text, numeric] {
-            let _ = (parse_duration_ns(&text), parse_count(&text), parse_size(&text), parse_rate(&text));
+            let _ = (parse_duration_ns(&text), parse_count(&text), parse_size(&text));
+            let _ = (parse_rate(&text), parse_share(&text));
         }
     }
 
     #[test]
     fn no_number_panics(number in any::<u64>(), float in any::<f64>(), per in 1..u64::MAX) {
-        let _ = (fmt_duration_ns(number), fmt_bytes(number), fmt_count(number), fmt_per_second(float));
+        let _ = (fmt_duration_ns(number), fmt_bytes(number), fmt_count(number), fmt_per_second(float), fmt_share(float));
         let _ = (fmt_rate(Rate { events: number, per_ns: per }), print_rate(Rate { events: number, per_ns: per }));
         prop_assert!(!print_duration_ns(number).is_empty());
     }

@@ -2,12 +2,10 @@
 
 use candor_plan::{
     Arrivals, BodyExpect, Endpoint, Load, NS_PER_S, Order, Plan, Request, Segment, StatusSet,
-    redact,
+    describe, redact,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::units;
 
 /// The plan of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -215,7 +213,7 @@ impl PlanSummary {
                 Order::Rotation => RequestOrder::Rotation,
                 Order::Weighted => RequestOrder::Weighted,
             },
-            load: LoadSummary::of(&plan.load, plan.recording.warm_up_ns),
+            load: LoadSummary::of(plan),
             stop: StopSummary {
                 duration_ns: plan.stop.duration_ns,
                 count: plan.stop.count,
@@ -288,51 +286,33 @@ impl Header {
 }
 
 impl LoadSummary {
-    fn of(load: &Load, warm_up_ns: u64) -> Self {
-        match load {
+    fn of(plan: &Plan) -> Self {
+        let description = describe::load(plan);
+        match &plan.load {
             Load::Closed { think_time_ns } => LoadSummary {
                 kind: LoadKind::Closed,
-                description: match think_time_ns {
-                    0 => "closed".to_owned(),
-                    ns => format!("closed, {} think time", units::duration(*ns as f64)),
-                },
+                description,
                 think_time_ns: Some(*think_time_ns),
                 arrivals: None,
                 shed_after_ns: None,
                 segments: Vec::new(),
             },
             Load::Open(open) => {
-                let segments: Vec<_> = open.segments.iter().map(SegmentSummary::of).collect();
-                let warm_up = usize::from(warm_up_ns > 0 && segments.len() > 1);
                 let arrivals = match open.arrivals {
                     Arrivals::Constant => ArrivalKind::Constant,
                     Arrivals::Poisson => ArrivalKind::Poisson,
                 };
                 LoadSummary {
                     kind: LoadKind::Open,
-                    description: describe(&segments[warm_up..], arrivals),
+                    description,
                     think_time_ns: None,
                     arrivals: Some(arrivals),
                     shed_after_ns: open.shed_after_ns,
-                    segments,
+                    segments: open.segments.iter().map(SegmentSummary::of).collect(),
                 }
             }
         }
     }
-}
-
-/// An open load in words; a long schedule is cut after a few segments.
-fn describe(segments: &[SegmentSummary], arrivals: ArrivalKind) -> String {
-    const SHOWN: usize = 3;
-    let mut words: Vec<_> = segments.iter().take(SHOWN).map(SegmentSummary::describe).collect();
-    if segments.len() > SHOWN {
-        words.push(format!("{} more", segments.len() - SHOWN));
-    }
-    let arrivals = match arrivals {
-        ArrivalKind::Constant => "",
-        ArrivalKind::Poisson => ", Poisson arrivals",
-    };
-    format!("open, {}{arrivals}", words.join("; "))
 }
 
 impl SegmentSummary {
@@ -355,33 +335,6 @@ impl SegmentSummary {
                 count: offsets_ns.len() as u64,
                 duration_ns: segment.duration_ns().unwrap_or(0),
             },
-        }
-    }
-
-    fn describe(&self) -> String {
-        let lasting = |duration_ns: &Option<u64>| match duration_ns {
-            Some(ns) => format!(" for {}", units::duration(*ns as f64)),
-            None => String::new(),
-        };
-        match self {
-            SegmentSummary::Hold { rate_per_s, duration_ns } => {
-                format!("{}{}", units::rate(*rate_per_s), lasting(duration_ns))
-            }
-            SegmentSummary::Ramp { from_per_s, to_per_s, duration_ns } => format!(
-                "ramp {} to {} over {}",
-                units::rate(*from_per_s),
-                units::rate(*to_per_s),
-                units::duration(*duration_ns as f64)
-            ),
-            SegmentSummary::Burst { size, every_ns, duration_ns } => format!(
-                "bursts of {} every {}{}",
-                units::count(*size),
-                units::duration(*every_ns as f64),
-                lasting(duration_ns)
-            ),
-            SegmentSummary::Replay { count, .. } => {
-                format!("replay of {} requests", units::count(*count))
-            }
         }
     }
 }
@@ -480,17 +433,5 @@ mod tests {
         let tcp = Endpoint::Tcp { host: "::1".to_owned(), port: 80 };
         assert_eq!(endpoint(&tcp), "[::1]:80");
         assert_eq!(endpoint(&Endpoint::Unix { path: "/run/x".into() }), "unix:/run/x");
-    }
-
-    #[test]
-    fn a_schedule_in_words() {
-        let segments: Vec<_> = [hold(1, Some(1)), hold(2, None), hold(3, None), hold(4, None)]
-            .iter()
-            .map(SegmentSummary::of)
-            .collect();
-        assert_eq!(
-            describe(&segments, ArrivalKind::Poisson),
-            "open, 1/s for 1.00 s; 2/s; 3/s; 1 more, Poisson arrivals"
-        );
     }
 }

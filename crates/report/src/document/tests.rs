@@ -20,7 +20,7 @@ fn a_healthy_open_run() {
 fn a_closed_run_asks_for_no_rate() {
     let document = testing::healthy_closed();
     assert_eq!(document.rate.asked_per_s, None);
-    assert_eq!(document.plan.load.description, "closed");
+    assert_eq!(document.plan.load.description, "closed loop");
     assert_eq!(document.requests, []);
 }
 

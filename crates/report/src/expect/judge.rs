@@ -4,6 +4,7 @@
 //! they count as slower than everything in percentiles and maxima of response and service time:
 //! a p99 cannot be met when two in a hundred were never answered.
 
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,6 @@ use crate::document::Document;
 use crate::document::counts::count_of;
 use crate::document::latency::{Distribution, SAMPLES_BEYOND, enough_samples};
 use crate::document::plan::LoadKind;
-use crate::units;
 
 /// An expectation and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,15 +122,15 @@ impl Expectation {
     /// The value in words.
     fn show(&self, value: f64) -> String {
         match self.metric {
-            Metric::Latency(..) => format!("it was {}", units::duration(value)),
-            Metric::Count(_) => format!("it was {}", units::count(value as u64)),
+            Metric::Latency(..) => format!("it was {}", fmt_duration_ns(value.round() as u64)),
+            Metric::Count(_) => format!("it was {}", fmt_count(value as u64)),
             Metric::ErrorRate => {
-                format!("{} of the sent requests failed or never ended", units::percent(value))
+                format!("{} of the sent requests failed or never ended", fmt_share(value))
             }
             Metric::RateShare => {
-                format!("{} of the scheduled rate was achieved", units::percent(value))
+                format!("{} of the scheduled rate was achieved", fmt_share(value))
             }
-            Metric::Rate => format!("it was {}", units::rate(value)),
+            Metric::Rate => format!("it was {}", fmt_per_second(value)),
         }
     }
 }
@@ -170,7 +170,7 @@ fn quantile(distribution: &Distribution, never: u64, q: f64) -> Measured {
     if !enough_samples(all, q) {
         return Measured::Nothing(format!(
             "{} samples are too few: {SAMPLES_BEYOND} must lie beyond the percentile",
-            units::count(all)
+            fmt_count(all)
         ));
     }
     let among_answered = q * all as f64 / distribution.count as f64;
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_sentence_has_the_value() {
         let judgement = judged(&testing::healthy_open(), "send_lag.max < 1us");
-        assert_eq!(judgement.sentence, "send_lag.max < 1us: not met, it was 10.0 µs.");
+        assert_eq!(judgement.sentence, "send_lag.max < 1us: not met, it was 10 µs.");
         assert_eq!(judgement.measured, Some(10_000.0));
     }
 

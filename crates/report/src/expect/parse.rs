@@ -4,8 +4,9 @@
 //! `[SERIES.]min|mean|max|pN`, where the series is `response` unless said otherwise. The unit of
 //! the value follows from the metric.
 
+use candor_plan::units;
+
 use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
-use crate::units;
 
 /// An expression that is no expectation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -157,16 +158,22 @@ fn percentile_number(name: &str) -> Option<f64> {
 
 /// The value in the unit of the metric. The value decides which of the two rates is meant.
 fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
-    let wanted = match metric {
-        Metric::Latency(..) => units::parse_duration_ns(value)?,
-        Metric::Count(_) => units::parse_count(value)?,
-        Metric::ErrorRate => units::parse_share(value)?,
-        Metric::RateShare | Metric::Rate if value.ends_with('%') => units::parse_share(value)?,
+    let parsed = match metric {
+        // A bare number is seconds elsewhere; here it would more often be meant as milliseconds.
+        Metric::Latency(..) if value.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
+            return Err(format!("'{value}' has no unit; write for example {value}ms"));
+        }
+        Metric::Latency(..) => units::parse_duration_ns(value).map(|ns| (metric, ns as f64)),
+        Metric::Count(_) => units::parse_count(value).map(|count| (metric, count as f64)),
+        Metric::ErrorRate => units::parse_share(value).map(|share| (metric, share)),
+        Metric::RateShare | Metric::Rate if value.ends_with('%') => {
+            units::parse_share(value).map(|share| (Metric::RateShare, share))
+        }
         Metric::RateShare | Metric::Rate => {
-            return Ok((Metric::Rate, units::parse_rate_per_s(value)?));
+            units::parse_rate_or_zero(value).map(|rate| (Metric::Rate, rate.per_s_f64()))
         }
     };
-    Ok((metric, wanted))
+    parsed.map_err(|error| format!("'{value}': {error}"))
 }
 
 fn lookup<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
@@ -247,16 +254,19 @@ mod tests {
             ("p99 <", 6, "value is missing"),
             ("p99 = 5ms", 5, "not a comparison"),
             ("p99 < 5", 7, "5ms"),
-            ("p99 < > 5ms", 7, "begin with a number"),
+            ("p99 < > 5ms", 7, "'> 5ms': not a duration; write"),
+            ("p99 < 5parsec", 7, "'5parsec': not a duration; write"),
+            ("p99 < -1ms", 7, "negative"),
+            ("rate >= 5/fortnight", 9, "not a rate; write"),
             ("  eror-rate < 1%", 3, "did you mean"),
             ("error < 1", 1, "did you mean 'errors'?"),
             ("servce.p99 < 1ms", 1, "did you mean 'service'?"),
             ("p100 < 1ms", 1, "use min or max"),
             ("p1.2.3 < 1ms", 1, "not known"),
             ("wibble-wobble < 1", 1, "use one of p50"),
-            ("errors < 1%", 10, "not a multiple"),
+            ("errors < 1%", 10, "'1%': not a count; write"),
             ("µ99 < 5", 1, "did you mean 'p99'?"),
-            ("error-rate < 5", 14, "5%"),
+            ("error-rate < 5", 14, "'5': too large; a share can be at most 1 without a % sign"),
         ] {
             let error = Expectation::parse(expression).unwrap_err();
             assert_eq!(error.position, position, "{error}");

@@ -1,9 +1,10 @@
 //! Whether there were the connections that were asked for.
 
+use candor_plan::units::fmt_count;
+
 use super::{Finding, Severity};
 use crate::document::Document;
 use crate::document::counts::count_of;
-use crate::units::count;
 
 /// Fewer established than asked for, at the end of some interval of the window.
 ///
@@ -21,8 +22,8 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
         severity,
         sentence: format!(
             "Of {} connections asked for, as few as {} were established within the window.",
-            count(connections.asked),
-            count(connections.least)
+            fmt_count(connections.asked),
+            fmt_count(connections.least)
         ),
         evidence: vec![
             ("asked", connections.asked as f64),
@@ -41,7 +42,7 @@ pub(super) fn ports_exhausted(document: &Document) -> Option<Finding> {
         severity: Severity::Warning,
         sentence: format!(
             "Attempts to connect that failed because no local port was left: {}.",
-            count(failed)
+            fmt_count(failed)
         ),
         evidence: vec![("attempts", failed as f64)],
         remedy: "Keep connections alive, give more local addresses with --source, or widen \
@@ -56,7 +57,7 @@ pub(super) fn fds_exhausted(document: &Document) -> Option<Finding> {
         severity: Severity::Warning,
         sentence: format!(
             "Attempts to connect that failed because no file descriptor was left: {}.",
-            count(failed)
+            fmt_count(failed)
         ),
         evidence: vec![("attempts", failed as f64)],
         remedy: "Raise the limit with ulimit -n, or ask for fewer --connections.",

@@ -1,8 +1,9 @@
 //! Runs that ended before they had done what the plan asked.
 
+use candor_plan::units::fmt_duration_ns;
+
 use super::{Finding, Severity};
 use crate::document::{Document, EndReason};
-use crate::units::duration;
 
 /// A signal ended the run.
 pub(super) fn interrupted(document: &Document) -> Option<Finding> {
@@ -10,7 +11,7 @@ pub(super) fn interrupted(document: &Document) -> Option<Finding> {
         severity: Severity::Warning,
         sentence: format!(
             "The run was interrupted: the result is partial, from {} of measured time.",
-            duration(document.time.window_ns as f64)
+            fmt_duration_ns(document.time.window_ns)
         ),
         evidence: vec![("window_ns", document.time.window_ns as f64)],
         remedy: "Let the run end by itself, or ask for a shorter one with --duration.",
@@ -26,7 +27,7 @@ pub(super) fn gave_up(document: &Document) -> Option<Finding> {
             sentence: format!(
                 "The run was given up because no connection could be had for {}: the result is \
                  partial.",
-                duration(document.plan.stop.give_up_ns as f64)
+                fmt_duration_ns(document.plan.stop.give_up_ns)
             ),
             evidence: vec![("connect_errors", failed as f64)],
             remedy: "See to it that the target listens at the address, and run again.",
@@ -45,7 +46,7 @@ mod tests {
         assert!(found(&testing::broken(), "gave-up").is_none());
         let empty = testing::empty_run().document();
         let verdict = found(&empty, "gave-up").unwrap();
-        assert!(verdict.sentence.contains("10.0 s"), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains("10 s"), "{}", verdict.sentence);
         assert_eq!(verdict.evidence["connect_errors"], 3.0);
         assert!(found(&empty, "interrupted").is_none());
     }

@@ -1,8 +1,9 @@
 //! Runs that are more about errors than about answers.
 
+use candor_plan::units::{fmt_count, fmt_share};
+
 use super::{Finding, Severity};
 use crate::document::Document;
-use crate::units::{count, percent};
 
 /// From this share of the sent requests on, errors are worth a word.
 const NOTE_SHARE: f64 = 0.01;
@@ -24,9 +25,9 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
         sentence: format!(
             "{} of {} sent requests failed ({}), most of them by {}; latencies are those of the \
              rest.",
-            count(ledger.errors),
-            count(ledger.sent),
-            percent(share),
+            fmt_count(ledger.errors),
+            fmt_count(ledger.sent),
+            fmt_share(share),
             most.map_or("an unknown kind", |one| one.kind.as_str())
         ),
         evidence: vec![

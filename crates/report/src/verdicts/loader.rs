@@ -1,8 +1,9 @@
 //! Whether the loader, and not the server, made the numbers.
 
+use candor_plan::units::{fmt_duration_ns, fmt_share};
+
 use super::{Finding, Severity};
 use crate::document::Document;
-use crate::units::{duration, percent};
 
 /// A worker that uses more of its core than this has nothing left for a peak.
 const CPU_SHARE_LIMIT: f64 = 0.9;
@@ -22,8 +23,8 @@ pub(super) fn cpu(document: &Document) -> Option<Finding> {
             "{busy} of {} engine threads used more than {} of a core (the busiest {}): the loader \
              may have been the limit.",
             document.workers.len(),
-            percent(CPU_SHARE_LIMIT),
-            percent(busiest)
+            fmt_share(CPU_SHARE_LIMIT),
+            fmt_share(busiest)
         ),
         evidence: vec![
             ("busiest_cpu_share", busiest),
@@ -44,8 +45,8 @@ pub(super) fn send_lag(document: &Document) -> Option<Finding> {
         sentence: format!(
             "The loader was late: its p99 send lag of {} is a material part of the p99 response \
              time of {}.",
-            duration(lag_ns as f64),
-            duration(response_ns as f64)
+            fmt_duration_ns(lag_ns),
+            fmt_duration_ns(response_ns)
         ),
         evidence: vec![("send_lag_p99_ns", lag_ns as f64), ("response_p99_ns", response_ns as f64)],
         remedy: "Lower the rate, add --threads, or keep the target off the loader's cores.",

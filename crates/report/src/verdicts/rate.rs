@@ -1,9 +1,10 @@
 //! Whether an open load was what was asked for.
 
+use candor_plan::units::{fmt_count, fmt_per_second, fmt_share};
+
 use super::{Finding, Severity};
 use crate::document::Document;
 use crate::document::plan::LoadKind;
-use crate::units::{count, percent, rate};
 
 /// Answers within the window must reach this share of the scheduled requests.
 const ACHIEVED_SHARE: f64 = 0.99;
@@ -32,9 +33,9 @@ pub(super) fn target_not_met(document: &Document) -> Option<Finding> {
         severity: Severity::Warning,
         sentence: format!(
             "The rate was not held: {} achieved of {} scheduled ({}).",
-            rate(achieved_per_s),
-            rate(scheduled_per_s),
-            percent(answered / scheduled)
+            fmt_per_second(achieved_per_s),
+            fmt_per_second(scheduled_per_s),
+            fmt_share(answered / scheduled)
         ),
         evidence: vec![
             ("scheduled_per_s", scheduled_per_s),
@@ -58,8 +59,8 @@ pub(super) fn backlog_growing(document: &Document) -> Option<Finding> {
         sentence: format!(
             "The backlog grew to {} requests at the end (from {} in the middle): response times \
              depend on the length of the run.",
-            count(at_end),
-            count(in_middle)
+            fmt_count(at_end),
+            fmt_count(in_middle)
         ),
         evidence: vec![("backlog_at_end", at_end as f64), ("backlog_in_middle", in_middle as f64)],
         remedy: "The load is above what the target can take: lower --rate, or set --shed-after.",

@@ -1,9 +1,10 @@
 //! Whether there are enough samples, and whether those that count most are among them.
 
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
+
 use super::{Finding, Severity};
 use crate::document::Document;
 use crate::document::latency::enough_samples;
-use crate::units::{count, duration, percent};
 
 /// From this share of all requests on, the unanswered ones move the percentiles people read.
 const CENSORED_WARNING_SHARE: f64 = 0.001;
@@ -23,7 +24,7 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
         severity,
         sentence: format!(
             "{} requests answered as expected are too few to speak of {what}.",
-            count(samples)
+            fmt_count(samples)
         ),
         evidence: vec![("samples", samples as f64)],
         remedy: "Run longer with --duration, or send more with --requests.",
@@ -41,9 +42,9 @@ pub(super) fn censored(document: &Document) -> Option<Finding> {
         sentence: format!(
             "{} requests ({}) were never answered, up to {} after they were due: latencies are \
              lower bounds.",
-            count(censored.count),
-            percent(share),
-            duration(max_ns as f64)
+            fmt_count(censored.count),
+            fmt_share(share),
+            fmt_duration_ns(max_ns)
         ),
         evidence: vec![
             ("never_answered", censored.count as f64),

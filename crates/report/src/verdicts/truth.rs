@@ -1,12 +1,13 @@
 //! Numbers that cannot be true: a ledger that does not balance, figures that contradict each
 //! other. Each is a fault of this program, so there is no threshold to tune.
 
+use candor_plan::units::fmt_count;
+
 use super::{Finding, Severity};
 use crate::document::counts::{LedgerCounts, count_of};
 use crate::document::latency::Distribution;
 use crate::document::plan::{ArrivalKind, LoadKind};
 use crate::document::{Document, EndReason};
-use crate::units::count;
 
 const REMEDY: &str = "Do not use these numbers; keep the result file and report the fault.";
 
@@ -21,10 +22,10 @@ pub(super) fn ledger(document: &Document) -> Option<Finding> {
         sentence: format!(
             "The {name} ledger does not balance: {} scheduled against {} accounted for, {} sent \
              against {} with an outcome.",
-            count(scheduled),
-            count(ledger.scheduled_parts()),
-            count(sent),
-            count(ledger.sent_parts())
+            fmt_count(scheduled),
+            fmt_count(ledger.scheduled_parts()),
+            fmt_count(sent),
+            fmt_count(ledger.sent_parts())
         ),
         evidence: vec![
             ("scheduled", scheduled as f64),

@@ -3,12 +3,13 @@
 //! Open load: response and service time side by side, then what lies between them. Closed load:
 //! response time is service time and our own lag, so it has no column of its own.
 
+use candor_plan::units::{fmt_count, fmt_duration_ns};
+
 use super::super::style::Tone;
 use super::page::Page;
 use crate::document::Document;
 use crate::document::latency::{Distribution, SAMPLES_BEYOND};
 use crate::document::plan::LoadKind;
-use crate::units::{count, duration};
 
 const ROWS: [&str; 8] = ["min", "p50", "p90", "p99", "p99.9", "p99.99", "max", "mean"];
 const COLUMN: usize = 14;
@@ -50,7 +51,7 @@ pub(super) fn table(page: &mut Page, document: &Document) {
     if ROWS.iter().any(|row| columns.iter().any(|column| cell(column.2, row) == NOTHING)) {
         let note = format!(
             "{NOTHING} fewer than {SAMPLES_BEYOND} of {} samples lie beyond it.",
-            count(latencies.response.count)
+            fmt_count(latencies.response.count)
         );
         page.toned_entry("", Some(Tone::Faint), &note);
     }
@@ -70,12 +71,12 @@ const NOTHING: &str = "–";
 
 fn cell(distribution: &Distribution, row: &str) -> String {
     let value_ns = match row {
-        "min" => distribution.min_ns.map(|ns| ns as f64),
-        "max" => distribution.max_ns.map(|ns| ns as f64),
-        "mean" => distribution.mean_ns,
-        percentile => distribution.percentile_ns(percentile).map(|ns| ns as f64),
+        "min" => distribution.min_ns,
+        "max" => distribution.max_ns,
+        "mean" => distribution.mean_ns.map(|ns| ns.round() as u64),
+        percentile => distribution.percentile_ns(percentile),
     };
-    value_ns.map_or_else(|| NOTHING.to_owned(), duration)
+    value_ns.map_or_else(|| NOTHING.to_owned(), fmt_duration_ns)
 }
 
 fn never_answered(page: &mut Page, document: &Document) {
@@ -83,8 +84,8 @@ fn never_answered(page: &mut Page, document: &Document) {
     if let Some(max_ns) = censored.max_ns {
         let text = format!(
             "Not in the table: {} never answered, up to {} after they were due.",
-            count(censored.count),
-            duration(max_ns as f64)
+            fmt_count(censored.count),
+            fmt_duration_ns(max_ns)
         );
         page.toned_entry("", Some(Tone::Doubtful), &text);
     }
@@ -102,5 +103,5 @@ pub(super) fn connect(page: &mut Page, document: &Document) {
         .filter(|(_, cell)| cell != NOTHING)
         .map(|(row, cell)| format!("{row} {cell}"))
         .collect();
-    page.entry("Connect", &format!("{}, of {}", figures.join(", "), count(connect.count)));
+    page.entry("Connect", &format!("{}, of {}", figures.join(", "), fmt_count(connect.count)));
 }

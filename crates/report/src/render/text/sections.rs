@@ -1,12 +1,15 @@
 //! The sections of the page around the latency table.
 
+use candor_plan::units::{
+    fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
+};
+
 use super::super::style::Tone;
 use super::page::{Page, shorten};
 use crate::document::counts::{ErrorCount, LedgerCounts, count_of};
 use crate::document::plan::LoadKind;
 use crate::document::{Document, EndReason};
 use crate::expect::{Judgement, Outcome};
-use crate::units::{bytes, count, duration, percent, rate};
 use crate::verdicts::Severity;
 
 /// Characters of a request's name in its table.
@@ -25,20 +28,19 @@ pub(super) fn headline(page: &mut Page, document: &Document) {
     let mut parts = vec![plan.load.description.clone()];
     parts.push(match connections.max > connections.count {
         true => format!(
-            "{} to {} connections",
-            count(connections.count.into()),
-            count(connections.max.into())
+            "{} to {}",
+            fmt_count(connections.count.into()),
+            fmt_plural(connections.max.into(), "connection")
         ),
-        false if connections.count == 1 => "1 connection".to_owned(),
-        false => format!("{} connections", count(connections.count.into())),
+        false => fmt_plural(connections.count.into(), "connection"),
     });
     if connections.pipeline > 1 {
         parts.push(format!("{} in a pipeline", connections.pipeline));
     }
-    parts.push(format!("{} threads", document.workers.len()));
-    let mut window = duration(document.time.window_ns as f64);
+    parts.push(fmt_plural(document.workers.len() as u64, "thread"));
+    let mut window = fmt_duration_ns(document.time.window_ns);
     if document.time.warm_up_ns > 0 {
-        window += &format!(" after {} of warm-up", duration(document.time.warm_up_ns as f64));
+        window += &format!(" after {} of warm-up", fmt_duration_ns(document.time.warm_up_ns));
     }
     parts.push(window);
     page.line(None, &parts.join(" · "));
@@ -52,21 +54,21 @@ pub(super) fn headline(page: &mut Page, document: &Document) {
 
 /// Did it hold: the one line that matters most.
 pub(super) fn outcome(page: &mut Page, document: &Document) {
-    let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), rate);
+    let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
     let mut sentence =
         match document.rate.asked_per_s.filter(|_| document.plan.load.kind == LoadKind::Open) {
-            Some(asked) => format!("Asked {}, achieved {achieved}", rate(asked)),
+            Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
             None => format!("Achieved {achieved}"),
         };
     let scheduled = document.ledger.scheduled;
     if document.plan.load.kind == LoadKind::Open && scheduled > 0 {
         let share = document.rate.answered_in_window as f64 / scheduled as f64;
-        sentence += &format!(" ({} of what was due)", percent(share));
+        sentence += &format!(" ({} of what was due)", fmt_share(share));
     }
     sentence += &match document.ledger.errors {
         0 if document.ledger.sent == 0 => ", nothing was sent".to_owned(),
         0 => ", no errors".to_owned(),
-        errors => format!(", {} errors", count(errors)),
+        errors => format!(", {}", fmt_plural(errors, "error")),
     };
     match document.end.reason {
         EndReason::Interrupted => sentence += ", interrupted",
@@ -84,8 +86,7 @@ pub(super) fn outcome(page: &mut Page, document: &Document) {
     };
     let found = match document.verdicts.len() {
         0 => String::new(),
-        1 => " 1 finding below.".to_owned(),
-        many => format!(" {many} findings below."),
+        some => format!(" {} below.", fmt_plural(some as u64, "finding")),
     };
     page.toned_entry(word, Some(tone), &format!("{sentence}.{found}"));
     page.blank();
@@ -102,7 +103,7 @@ pub(super) fn ledger(page: &mut Page, document: &Document) {
         let errors: Vec<_> = document
             .warm_up_errors
             .iter()
-            .map(|one| format!("{} {}", one.kind, count(one.count)))
+            .map(|one| format!("{} {}", one.kind, fmt_count(one.count)))
             .collect();
         let errors =
             if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) };
@@ -110,10 +111,10 @@ pub(super) fn ledger(page: &mut Page, document: &Document) {
             "",
             Some(Tone::Faint),
             &format!(
-                "warm-up apart: {} scheduled, {} ok, {} errors{errors}",
-                count(warm_up.scheduled),
-                count(warm_up.ok),
-                count(warm_up.errors)
+                "warm-up apart: {} scheduled, {} ok, {}{errors}",
+                fmt_count(warm_up.scheduled),
+                fmt_count(warm_up.ok),
+                fmt_plural(warm_up.errors, "error")
             ),
         );
     }
@@ -121,23 +122,23 @@ pub(super) fn ledger(page: &mut Page, document: &Document) {
 }
 
 fn equations(ledger: &LedgerCounts) -> (String, String) {
-    let width = count(ledger.scheduled.max(ledger.sent)).len();
+    let width = fmt_count(ledger.scheduled.max(ledger.sent)).len();
     let sign = |holds| if holds { '=' } else { '≠' };
     let first = format!(
         "scheduled {:>width$} {} sent {} + shed {} + unsent {}",
-        count(ledger.scheduled),
+        fmt_count(ledger.scheduled),
         sign(ledger.scheduled == ledger.scheduled_parts()),
-        count(ledger.sent),
-        count(ledger.shed),
-        count(ledger.unsent)
+        fmt_count(ledger.sent),
+        fmt_count(ledger.shed),
+        fmt_count(ledger.unsent)
     );
     let second = format!(
         "sent      {:>width$} {} ok {} + errors {} + unfinished {}",
-        count(ledger.sent),
+        fmt_count(ledger.sent),
         sign(ledger.sent == ledger.sent_parts()),
-        count(ledger.ok),
-        count(ledger.errors),
-        count(ledger.unfinished)
+        fmt_count(ledger.ok),
+        fmt_count(ledger.errors),
+        fmt_count(ledger.unfinished)
     );
     (first, second)
 }
@@ -151,7 +152,7 @@ pub(super) fn errors(page: &mut Page, document: &Document) {
         let statuses: Vec<_> = document
             .statuses
             .iter()
-            .map(|one| format!("{} × {}", one.status, count(one.count)))
+            .map(|one| format!("{} × {}", one.status, fmt_count(one.count)))
             .collect();
         page.entry("Statuses", &statuses.join(", "));
     }
@@ -160,7 +161,7 @@ pub(super) fn errors(page: &mut Page, document: &Document) {
 fn kinds(page: &mut Page, heading: &str, errors: &[ErrorCount], of: u64) {
     for (at, one) in errors.iter().enumerate() {
         let share = if of > 0 {
-            format!(" ({})", percent(one.count as f64 / of as f64))
+            format!(" ({})", fmt_share(one.count as f64 / of as f64))
         } else {
             String::new()
         };
@@ -168,7 +169,7 @@ fn kinds(page: &mut Page, heading: &str, errors: &[ErrorCount], of: u64) {
         page.toned_entry(
             heading,
             Some(Tone::Bad),
-            &format!("{} {}{share}: {}", count(one.count), one.kind, one.sentence),
+            &format!("{} {}{share}: {}", fmt_count(one.count), one.kind, one.sentence),
         );
         if let Some(example) = &one.example {
             page.toned_entry("", Some(Tone::Faint), &format!("  e.g. {example}"));
@@ -189,17 +190,14 @@ pub(super) fn requests(page: &mut Page, document: &Document) {
     page.row("Requests", Some(Tone::Heading), &heading);
     for one in &document.requests {
         let figure = |pick: &dyn Fn(&crate::document::latency::Distribution) -> Option<u64>| {
-            one.response
-                .as_ref()
-                .and_then(pick)
-                .map_or_else(|| "–".to_owned(), |ns| duration(ns as f64))
+            one.response.as_ref().and_then(pick).map_or_else(|| "–".to_owned(), fmt_duration_ns)
         };
         let row = format!(
             "{:<NAME$}{:>12}{:>12}{:>10}{:>9}{:>9}{:>9}",
             shorten(&one.name, NAME - 1),
-            count(one.sent),
-            count(one.ok),
-            count(one.errors),
+            fmt_count(one.sent),
+            fmt_count(one.ok),
+            fmt_count(one.errors),
             figure(&|response| response.percentile_ns("p50")),
             figure(&|response| response.percentile_ns("p99")),
             figure(&|response| response.max_ns),
@@ -213,9 +211,9 @@ pub(super) fn requests(page: &mut Page, document: &Document) {
 pub(super) fn traffic(page: &mut Page, document: &Document) {
     let connections = &document.connections;
     let mut parts = vec![
-        format!("{} asked", count(connections.asked)),
-        format!("at least {} at a time", count(connections.least)),
-        format!("{} opened", count(connections.opened)),
+        format!("{} asked", fmt_count(connections.asked)),
+        format!("at least {} at a time", fmt_count(connections.least)),
+        format!("{} opened", fmt_count(connections.opened)),
     ];
     for (number, what) in [
         (connections.closed_by_server, "closed by the server"),
@@ -223,19 +221,18 @@ pub(super) fn traffic(page: &mut Page, document: &Document) {
         (connections.lost, "lost"),
     ] {
         if number > 0 {
-            parts.push(format!("{} {what}", count(number)));
+            parts.push(format!("{} {what}", fmt_count(number)));
         }
     }
     page.entry("Connections", &parts.join(", "));
     let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
     let one = |name: &str, number: u64| {
-        let number = number as f64;
         let per_s = if elapsed_s > 0.0 {
-            format!(" ({}/s)", bytes(number / elapsed_s))
+            format!(" ({}/s)", fmt_bytes((number as f64 / elapsed_s) as u64))
         } else {
             String::new()
         };
-        format!("{name} {}{per_s}", bytes(number))
+        format!("{name} {}{per_s}", fmt_bytes(number))
     };
     let all = &document.bytes;
     page.entry(
@@ -256,14 +253,14 @@ pub(super) fn trust(page: &mut Page, document: &Document) {
     if let Some(busiest) = shares.max_by(f64::total_cmp) {
         let switches: u64 = document.workers.iter().map(|worker| worker.involuntary_switches).sum();
         parts.push(format!(
-            "loader CPU {} of a core (busiest of {}), core taken away {} times",
-            percent(busiest),
+            "loader CPU {} of a core (busiest of {}), core taken away {}",
+            fmt_share(busiest),
             document.workers.len(),
-            count(switches)
+            fmt_plural(switches, "time")
         ));
     }
     if let Some(lag_ns) = document.latencies.send_lag.percentile_ns("p99") {
-        parts.push(format!("p99 send lag {}", duration(lag_ns as f64)));
+        parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
     }
     for (at, part) in parts.iter().enumerate() {
         page.entry(if at == 0 { "Trust" } else { "" }, part);
