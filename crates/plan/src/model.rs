@@ -163,7 +163,8 @@ pub struct OpenLoad {
     pub segments: Vec<Segment>,
     /// How arrivals are drawn within a segment.
     pub arrivals: Arrivals,
-    /// Requests older than this are dropped unsent, and counted.
+    /// Requests older than this are dropped unsent, and counted. Zero: no queue, so a request
+    /// that finds no free connection when it is due is dropped.
     pub shed_after_ns: Option<u64>,
 }
 

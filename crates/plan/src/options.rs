@@ -134,8 +134,10 @@ pub struct Options {
     pub think_time: Option<Nanos>,
 
     /// Open load: drop requests that are due for longer than this, and count them
+    ///
+    /// 0 means no queue: a request that finds no free connection when it is due is dropped.
     #[arg(long, value_name = "TIME", help_heading = "Load")]
-    pub shed_after: Option<PositiveNanos>,
+    pub shed_after: Option<Nanos>,
 
     /// Open load: open up to so many connections while requests wait [default: --connections]
     #[arg(long, value_name = "N", help_heading = "Load")]

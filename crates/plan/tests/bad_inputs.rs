@@ -25,6 +25,10 @@ fn options_that_contradict_each_other() {
             "--shed-after cannot be used with a closed loop: nothing is due there; add --rate or --load, or leave it out",
         ),
         (
+            &["-R5", "--shed-after", "0", "--max-connections", "50", "h"],
+            "--max-connections cannot be used with --shed-after 0: without a queue no request waits for another connection; raise --connections instead",
+        ),
+        (
             &["--max-connections", "50", "h"],
             "--max-connections cannot be used with a closed loop: nothing is due there; add --rate or --load, or leave it out",
         ),

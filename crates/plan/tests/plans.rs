@@ -95,6 +95,14 @@ fn a_warm_up_goes_before_the_shape_at_its_first_rate() {
 }
 
 #[test]
+fn a_request_may_wait_for_no_time_at_all() {
+    let shed = |arguments: &[&str]| open(&plan(&[arguments, &[URL]].concat())).shed_after_ns;
+    assert_eq!(shed(&["-R5"]), None);
+    assert_eq!(shed(&["-R5", "--shed-after", "0"]), Some(0));
+    assert_eq!(shed(&["-R5", "--shed-after", "10ms", "--max-connections", "50"]), Some(S / 100));
+}
+
+#[test]
 fn where_connections_go() {
     let target = |arguments: &[&str]| plan(&[arguments, &[URL]].concat()).target;
     let other = target(&["--connect-to", "[::1]:81"]);

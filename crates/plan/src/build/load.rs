@@ -48,7 +48,14 @@ pub(super) fn load(options: &Options, files: &mut Files<'_>) -> Result<Built, Pl
         let first = warm_up(&segments, options.warm_up_ns())?;
         segments.insert(0, first);
     }
-    let shed_after_ns = options.shed_after.map(|one| one.get());
+    let shed_after_ns = options.shed_after.map(|Nanos(ns)| ns);
+    if shed_after_ns == Some(0) && options.max_connections.is_some() {
+        return Err(conflict(
+            "--max-connections",
+            "--shed-after 0",
+            "without a queue no request waits for another connection; raise --connections instead",
+        ));
+    }
     Ok(Built { load: Load::Open(OpenLoad { segments, arrivals, shed_after_ns }), shape_ns })
 }
 
