@@ -18,6 +18,14 @@ fn style(is_terminal: bool) -> Style {
     if is_terminal && !no_color { Style::Colour } else { Style::Plain }
 }
 
+/// Characters in a line of the terminal behind the standard error, asked each time because it
+/// may change. The last column stays free: some terminals go to the next line after it.
+fn columns() -> usize {
+    const USUAL: u16 = 80;
+    let known = rustix::termios::tcgetwinsize(io::stderr()).map(|size| size.ws_col);
+    usize::from(known.ok().filter(|&columns| columns > 0).unwrap_or(USUAL)) - 1
+}
+
 /// Prints `text`. A reader that has seen enough and is gone is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
@@ -42,7 +50,8 @@ impl Progress {
 
     pub(crate) fn show(&mut self, interval: &IntervalSummary) {
         if self.is_on {
-            self.write(&format!("\r\x1b[K{}", progress::line(interval, style(true))));
+            let line = progress::line(interval, style(true), columns());
+            self.write(&format!("\r\x1b[K{line}"));
             self.shown = true;
         }
     }

@@ -10,3 +10,13 @@ mod style;
 pub mod text;
 
 pub use style::Style;
+
+/// At most `limit` characters of `text`, the last one an ellipsis if some are missing.
+fn shorten(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(limit.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}

@@ -1,7 +1,8 @@
 //! The page that a person reads top to bottom in ten seconds.
 //!
 //! What was run; did it hold; the ledger; latency with response and service time side by side;
-//! errors with examples; how much to trust it. At most [`WIDTH`] characters wide.
+//! errors with examples; how much to trust it; how to do it again. At most [`WIDTH`] characters
+//! wide, unless an argument of the command line is longer.
 
 mod latency;
 mod page;
@@ -27,6 +28,7 @@ pub fn render(document: &Document, style: Style) -> String {
     sections::traffic(&mut page, document);
     sections::trust(&mut page, document);
     sections::expectations(&mut page, document);
+    sections::again(&mut page, document);
     page.finish()
 }
 
@@ -80,6 +82,24 @@ mod tests {
             }
             assert_eq!(coloured, render(&document, Style::Plain));
         }
+    }
+
+    /// Without its backslashes and indents the command is as it was typed.
+    #[test]
+    fn the_command_can_be_copied() {
+        let mut document = testing::healthy_open();
+        let typed = ["-c", "10", "--expect", "p99 < 5ms", "-H", "A: it's", "http://h/?a=1&b=2"];
+        document.arguments = vec!["/usr/bin/candor".to_owned()];
+        document.arguments.extend(std::iter::repeat_n(typed, 5).flatten().map(str::to_owned));
+        let text = render(&document, Style::Plain);
+        let (_, command) = text.split_once("\nAgain        ").unwrap();
+        assert!(command.lines().count() > 2);
+        let joined = command.replace(" \\\n               ", " ");
+        let once = r"-c 10 --expect 'p99 < 5ms' -H 'A: it'\''s' 'http://h/?a=1&b=2'";
+        assert_eq!(joined.trim_end(), format!("candor {}", [once; 5].join(" ")));
+
+        document.arguments.clear();
+        assert!(!render(&document, Style::Plain).contains("Again"));
     }
 
     /// What a server sent may stand in an example; it must not reach the terminal as it is.

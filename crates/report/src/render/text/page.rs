@@ -50,6 +50,30 @@ impl Page {
         self.push_line(&format!("{heading:MARGIN$}"), tone, &printable(content));
     }
 
+    /// A command line with a heading in the margin. It can be copied into a shell: where it goes
+    /// on in the next line it says so, and an argument that is longer than a line stays whole.
+    pub(super) fn command(&mut self, heading: &str, tone: Option<Tone>, words: &[String]) {
+        let mut lines = vec![String::new()];
+        for word in words.iter().map(|word| printable(word)) {
+            let line = lines.last_mut().expect("there is one from the beginning");
+            // A blank before the word, and a blank and a backslash after it.
+            if !line.is_empty() && line.chars().count() + word.chars().count() + 3 > WIDTH - MARGIN
+            {
+                line.push_str(" \\");
+                lines.push(format!("  {word}"));
+            } else {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(&word);
+            }
+        }
+        for (at, line) in lines.iter().enumerate() {
+            let heading = if at == 0 { heading } else { "" };
+            self.push_line(&format!("{heading:MARGIN$}"), tone, line);
+        }
+    }
+
     fn push_line(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
         if heading.trim().is_empty() {
             self.text.push_str(heading);
@@ -75,16 +99,6 @@ fn printable(text: &str) -> String {
             escaped.chain((!escape).then_some(c))
         })
         .collect()
-}
-
-/// At most `limit` characters of `text`, the last one an ellipsis if some are missing.
-pub(super) fn shorten(text: &str, limit: usize) -> String {
-    if text.chars().count() <= limit {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(limit.saturating_sub(1)).collect();
-    short.push('…');
-    short
 }
 
 /// Lines of at most `width` characters, broken at blanks, or within words longer than a line.

@@ -4,8 +4,9 @@ use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 
+use super::super::shorten;
 use super::super::style::Tone;
-use super::page::{Page, shorten};
+use super::page::Page;
 use crate::document::counts::{ErrorCount, LedgerCounts, count_of};
 use crate::document::plan::LoadKind;
 use crate::document::{Document, EndReason};
@@ -301,5 +302,41 @@ pub(super) fn expectations(page: &mut Page, document: &Document) {
         let heading = if at == 0 { "Expected" } else { "" };
         let tone = if judgement.outcome == Outcome::Met { Tone::Good } else { Tone::Bad };
         page.toned_entry(heading, Some(tone), &judgement.sentence);
+    }
+}
+
+/// The command line once more, for whoever wants to repeat the run.
+pub(super) fn again(page: &mut Page, document: &Document) {
+    let Some((_, arguments)) = document.arguments.split_first() else { return };
+    let mut words = vec!["candor".to_owned()];
+    words.extend(arguments.iter().map(|argument| quoted(argument)));
+    page.blank();
+    page.command("Again", Some(Tone::Faint), &words);
+}
+
+/// An argument as a POSIX shell takes it.
+fn quoted(argument: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn arguments_are_quoted_where_a_shell_would_take_them_apart() {
+        for plain in ["-c", "--rate=20k/s", "http://host:80/a%20b", "10.0.0.1,10.0.0.2"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("p99 < 5ms"), "'p99 < 5ms'");
+        assert_eq!(quoted("http://h/?a=1&b=2"), "'http://h/?a=1&b=2'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("Cookie: [redacted]"), "'Cookie: [redacted]'");
+        assert_eq!(quoted("$HOME ~ *"), "'$HOME ~ *'");
     }
 }
