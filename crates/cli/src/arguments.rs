@@ -14,6 +14,8 @@ Exit codes: 0 fine; 1 could not run, or was given up because the target went awa
 --expect was not met; 4 the result is not trustworthy (the ledger does not balance, a figure is
 impossible, or --strict and a warning); 130 interrupted, what was measured is reported.";
 
+const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";
+
 /// Measure an HTTP server, and the measuring itself.
 ///
 /// `candor URL` is short for `candor run URL`. Without a URL it measures its own embedded target.
@@ -31,7 +33,7 @@ pub(crate) enum Command {
     /// A closed loop sends a connection's next request when its last one is answered. An open
     /// load sends by a schedule, whatever the server does, and counts latency from when a request
     /// was due. Without a URL the embedded target is measured, in a process of its own.
-    #[command(after_long_help = run_footer())]
+    #[command(after_long_help = run_footer(), override_usage = RUN_USAGE)]
     Run(Box<RunArguments>),
     /// Run the embedded target: every scenario, and faults on demand
     Serve(ServeArguments),
@@ -43,6 +45,9 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) options: Options,
+    /// After a plan: where to send requests instead of to the plan's URL
+    #[arg(value_name = "URL")]
+    pub(crate) instead: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
-    let mut options = with_plan_file(arguments.options)?;
+    let (mut options, plan_file) = with_plan_file(arguments)?;
     let embedded = match &options.url {
         Some(_) => None,
         None => Some(Embedded::start()?),
@@ -29,7 +29,10 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     if let Some(embedded) = &embedded {
         options.url = Some(embedded.url.clone());
     }
-    let (plan, outputs) = options.build(&Disk).map_err(Failure::usage)?;
+    let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {
+        Some(file) => Failure::usage(format!("with {file}: {error}")),
+        None => Failure::usage(error),
+    })?;
     let expectations = expectations(&outputs)?;
     files::check_writable(&outputs)?;
 
@@ -54,16 +57,41 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     Ok(exit(&document, record.end, met, outputs.strict).into())
 }
 
-/// An argument that names a plan is read; what was typed beside it goes before.
-fn with_plan_file(mut options: Options) -> Result<Options, Failure> {
-    let Some(path) = options.url.take_if(|url| looks_like_plan(url)) else { return Ok(options) };
+/// The options, and the file of the plan if there is one. What was typed goes before what the
+/// plan says.
+fn with_plan_file(arguments: RunArguments) -> Result<(Options, Option<String>), Failure> {
+    let mut options = arguments.options;
+    let (file, url) = plan_and_url(options.url.take(), arguments.instead)?;
+    options.url = url;
+    let Some(file) = file else { return Ok((options, None)) };
     let bytes = Disk
-        .read(path.as_ref())
-        .map_err(|error| Failure::usage(format!("cannot read the plan {path}: {error}")))?;
+        .read(file.as_ref())
+        .map_err(|error| Failure::usage(format!("cannot read the plan {file}: {error}")))?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the plan {path} is not UTF-8 text")))?;
-    let plan = Options::from_toml(&path, &text).map_err(Failure::usage)?;
-    Ok(options.or(plan))
+        .map_err(|_| Failure::usage(format!("the plan {file} is not UTF-8 text")))?;
+    let plan = Options::from_toml(&file, &text).map_err(Failure::usage)?;
+    Ok((options.or(plan), Some(file)))
+}
+
+/// Tells which of two arguments is a plan and which is a URL; their order does not matter.
+fn plan_and_url(
+    first: Option<String>,
+    second: Option<String>,
+) -> Result<(Option<String>, Option<String>), Failure> {
+    let given = first.into_iter().chain(second);
+    let (mut plans, mut urls): (Vec<_>, Vec<_>) = given.partition(|one| looks_like_plan(one));
+    match (plans.len(), urls.len()) {
+        (0 | 1, 0 | 1) => Ok((plans.pop(), urls.pop())),
+        (0, _) => Err(Failure::usage(format!(
+            "two URLs are given, {} and {}; give one, or several requests in a plan",
+            redact::url(&urls[0]),
+            redact::url(&urls[1])
+        ))),
+        _ => Err(Failure::usage(format!(
+            "two plans are given, {} and {}; give one",
+            plans[0], plans[1]
+        ))),
+    }
 }
 
 fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
@@ -121,5 +149,27 @@ fn exit(document: &Document, end: RunEnd, met: bool, strict: bool) -> Exit {
         Exit::ExpectationNotMet
     } else {
         Exit::Fine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plan_and_url;
+
+    fn told(first: Option<&str>, second: Option<&str>) -> Option<[Option<String>; 2]> {
+        plan_and_url(first.map(str::to_owned), second.map(str::to_owned)).ok().map(Into::into)
+    }
+
+    #[test]
+    fn a_plan_and_a_url_in_any_order_and_one_of_each_at_most() {
+        let (plan, url) = (Some("p.toml"), Some("http://h/x.toml"));
+        let owned = |one: Option<&str>| one.map(str::to_owned);
+        assert_eq!(told(None, None), Some([None, None]));
+        assert_eq!(told(plan, None), Some([owned(plan), None]));
+        assert_eq!(told(url, None), Some([None, owned(url)]));
+        assert_eq!(told(plan, url), Some([owned(plan), owned(url)]));
+        assert_eq!(told(url, plan), Some([owned(plan), owned(url)]));
+        assert_eq!(told(plan, plan), None);
+        assert_eq!(told(url, url), None);
     }
 }
