@@ -31,8 +31,9 @@ Examples:
       A request of your own. Path and query are sent as given.
   candor -R 5k --expect 'p99 < 5ms' --expect 'error-rate < 0.1%' URL
       For CI: exit code 3 if an objective is missed.
-  candor run plan.toml
-      A plan: every long flag can stand in it, and [[request]] tables besides.
+  candor run plan.toml [URL]
+      A plan: every long flag can stand in it, and [[request]] tables besides. A URL or a flag
+      beside it goes before what it says.
 
 Durations take ns us ms s m h d (a bare number is seconds), counts take k M G, rates take /s /m /h.";
 
@@ -56,6 +57,7 @@ pub fn looks_like_plan(argument: &str) -> bool {
 /// What a user asked for, from flags, a plan, or both.
 #[derive(Debug, Clone, Default, PartialEq, Args, Deserialize)]
 #[command(about = None, long_about = None)]
+#[allow(rustdoc::broken_intra_doc_links, reason = "brackets in help texts are no links")]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Options {
     /// Where to send requests: http://HOST[:PORT]/PATH?QUERY
