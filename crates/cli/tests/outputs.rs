@@ -136,6 +136,7 @@ while True:
 print(count, whole.get_total_count(), whole.get_max_value(), whole.get_value_at_percentile(90))
 ";
 
+#[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn stock_reader(log: &Path) -> Option<Vec<f64>> {
     let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python");
     let mut python = Command::new("python3");

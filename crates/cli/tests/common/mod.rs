@@ -4,6 +4,7 @@
 //! the result document come out. Every document that is read is held against the shipped schema,
 //! and every ledger has to balance.
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod document;
 mod target;
@@ -65,7 +66,10 @@ impl Candor {
     }
 
     /// Starts it as `prepare` wants it; its outputs are taken, its environment is not a terminal.
-    pub(crate) fn start_as(mut command: Command, prepare: impl FnOnce(&Path, &mut Command)) -> Candor {
+    pub(crate) fn start_as(
+        mut command: Command,
+        prepare: impl FnOnce(&Path, &mut Command),
+    ) -> Candor {
         let directory = tempfile::tempdir().expect("a temporary directory");
         prepare(directory.path(), &mut command);
         let file = |name| File::create(directory.path().join(name)).expect("a file");
