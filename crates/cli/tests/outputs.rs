@@ -27,7 +27,7 @@ fn with_every_output(target: &Target) -> Outcome {
 /// `candor report` on a saved result.
 fn report(outcome: &Outcome, format: &str) -> String {
     let path = outcome.path("result.json");
-    let again = candor(&["report", path.to_str().unwrap(), "--format", format]);
+    let again = candor(&["report", path.to_str().expect("a path of text"), "--format", format]);
     assert_eq!((again.code(), again.stderr.as_str()), (0, ""), "{format}");
     again.stdout
 }
