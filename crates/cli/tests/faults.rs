@@ -387,10 +387,10 @@ fn restart_for(down: Duration, flags: &[&str], seconds: u64) -> (Peer, Document)
 
     let answered = |from: Duration, to: Duration| -> u64 {
         let within = document.window().filter(|one| {
-            let start = Duration::from_nanos(one["start_ns"].as_u64().unwrap());
+            let start = Duration::from_nanos(one["start_ns"].as_u64().expect("a count"));
             (from..to).contains(&start)
         });
-        within.map(|one| one["ok"].as_u64().unwrap()).sum()
+        within.map(|one| one["ok"].as_u64().expect("a count")).sum()
     };
     assert!(answered(Duration::ZERO, 1000 * MS) > 0);
     // An interval that lies in the dead time by a margin on both sides.

@@ -27,7 +27,7 @@ fn with_every_output(target: &Target) -> Outcome {
 /// `candor report` on a saved result.
 fn report(outcome: &Outcome, format: &str) -> String {
     let path = outcome.path("result.json");
-    let again = candor(&["report", path.to_str().unwrap(), "--format", format]);
+    let again = candor(&["report", path.to_str().expect("a path of text"), "--format", format]);
     assert_eq!((again.code(), again.stderr.as_str()), (0, ""), "{format}");
     again.stdout
 }
@@ -136,6 +136,7 @@ while True:
 print(count, whole.get_total_count(), whole.get_max_value(), whole.get_value_at_percentile(90))
 ";
 
+#[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn stock_reader(log: &Path) -> Option<Vec<f64>> {
     let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python");
     let mut python = Command::new("python3");

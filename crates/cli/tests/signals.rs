@@ -125,10 +125,12 @@ struct FullListener {
 
 fn full_listener() -> FullListener {
     use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
-    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    bind(&listener, &"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap()).unwrap();
-    listen(&listener, 0).unwrap();
-    let address: std::net::SocketAddr = getsockname(&listener).unwrap().try_into().unwrap();
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&listener, &"127.0.0.1:0".parse::<std::net::SocketAddr>().expect("a socket"))
+        .expect("a socket");
+    listen(&listener, 0).expect("a socket");
+    let address: std::net::SocketAddr =
+        getsockname(&listener).expect("a socket").try_into().expect("a socket");
     let attempt =
         |_| std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok();
     let taken = (0..4).map_while(attempt).collect();

@@ -4,6 +4,7 @@
 //! the result document come out. Every document that is read is held against the shipped schema,
 //! and every ledger has to balance.
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod document;
 mod target;
