@@ -1,11 +1,11 @@
 //! Running a plan: workers, reactors and the clock.
 //!
-//! The only crate that makes system calls. A [`run`] starts one [`worker::Worker`] per thread;
+//! The only crate that makes system calls. A [`run`] starts one worker per thread;
 //! a worker asks pace when the next request is due, drives protocol sessions over a
 //! [`reactor::Reactor`], and tells record what happened. Workers share nothing while they run:
 //! finished intervals go over a channel to the thread that called [`run`], which sums them.
 //!
-//! [`drive::drive`] runs one worker on any reactor, which is how whole runs are tested on
+//! [`drive`] runs one worker on any reactor, which is how whole runs are tested on
 //! simulated time.
 
 mod books;
