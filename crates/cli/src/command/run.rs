@@ -22,10 +22,9 @@ use crate::files::{self, Disk};
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
     let (mut options, plan_file) = with_plan_file(arguments)?;
-    let embedded = match &options.url {
-        Some(_) => None,
-        None => Some(Embedded::start()?),
-    };
+    let has_target =
+        options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
+    let embedded = if has_target { None } else { Some(Embedded::start()?) };
     if let Some(embedded) = &embedded {
         options.url = Some(embedded.url.clone());
     }

@@ -11,7 +11,7 @@ use crate::document::Document;
 use crate::document::latency::{Distribution, SAMPLES_BEYOND};
 use crate::document::plan::LoadKind;
 
-const ROWS: [&str; 8] = ["min", "p50", "p90", "p99", "p99.9", "p99.99", "max", "mean"];
+const ROWS: [&str; 9] = ["min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
 const COLUMN: usize = 14;
 
 /// Percentiles of what was timed.
