@@ -238,7 +238,7 @@ fn a_connection_is_retired_after_its_share() {
     });
     assert_eq!(record.total.ledger.ok, 300);
     assert!(seen.borrow().values().all(|&n| n <= 10));
-    assert_eq!(record.total.connections.lost, 0);
+    assert_eq!(record.total.connections.lost.total(), 0);
     assert_eq!(record.total.connections.retired, 30);
 }
 
@@ -254,7 +254,7 @@ fn a_request_that_is_never_answered_times_out_and_costs_its_connection() {
     // Three answers of 1 ms and a time-out of 1 s, ten times on two connections; the last time
     // falls into the drain.
     assert_eq!((ledger.ok, ledger.error(ErrorKind::Timeout)), (2 * 30, 2 * 10));
-    assert_eq!(record.total.connections.lost, 20);
+    assert_eq!(record.total.connections.lost.total(), 20);
     assert_eq!(record.total.censored.count(), 20);
     assert!(ledger.errors.example(ErrorKind::Timeout as usize).unwrap().contains("1000 ms"));
 }

@@ -138,6 +138,55 @@ impl ConnectErrorKind {
     }
 }
 
+/// How an established connection can be lost, as opposed to ending in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum LossKind {
+    /// The server closed it with requests on it unanswered.
+    Closed,
+    /// It was reset.
+    Reset,
+    /// The system reported another error.
+    Failed,
+    /// What came was not HTTP, or answered nothing that was asked.
+    Malformed,
+    /// Given up because a request on it, or the silence on it, lasted too long.
+    Timeout,
+}
+
+impl LossKind {
+    /// Every kind, in the order of reports.
+    pub const ALL: [LossKind; 5] = [
+        LossKind::Closed,
+        LossKind::Reset,
+        LossKind::Failed,
+        LossKind::Malformed,
+        LossKind::Timeout,
+    ];
+
+    /// The stable id in documents.
+    pub fn id(self) -> &'static str {
+        match self {
+            LossKind::Closed => "lost-closed",
+            LossKind::Reset => "lost-reset",
+            LossKind::Failed => "lost-failed",
+            LossKind::Malformed => "lost-malformed",
+            LossKind::Timeout => "lost-timeout",
+        }
+    }
+
+    /// What it means, as half a sentence for reports.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            LossKind::Closed => "closed by the server with requests unanswered",
+            LossKind::Reset => "reset by the server",
+            LossKind::Failed => "broken by an error of the system",
+            LossKind::Malformed => "given up because what came was no valid answer",
+            LossKind::Timeout => "given up because of a time-out",
+        }
+    }
+}
+
 /// Counts by kind, with the first example of each.
 #[derive(Debug, Clone)]
 pub struct Tally<const N: usize> {

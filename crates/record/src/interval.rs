@@ -1,6 +1,6 @@
 //! Everything that happened in one stretch of time, on one worker or on several merged.
 
-use crate::errors::{ConnectErrorKind, Tally};
+use crate::errors::{ConnectErrorKind, LossKind, Tally};
 use crate::histogram::{Histogram, Latencies};
 use crate::ledger::Ledger;
 
@@ -19,8 +19,8 @@ pub struct ConnectionCounts {
     pub closed_by_server: u64,
     /// Closed by us: the limit of requests on a connection was reached.
     pub retired: u64,
-    /// Lost by a reset, a time-out, a broken answer or an early close.
-    pub lost: u64,
+    /// Lost, by [`LossKind`].
+    pub lost: Tally<{ LossKind::ALL.len() }>,
     /// Attempts that failed, by [`ConnectErrorKind`].
     pub failed: Tally<{ ConnectErrorKind::ALL.len() }>,
 }
@@ -30,7 +30,7 @@ impl ConnectionCounts {
         self.opened += other.opened;
         self.closed_by_server += other.closed_by_server;
         self.retired += other.retired;
-        self.lost += other.lost;
+        self.lost.merge(&other.lost);
         self.failed.merge(&other.failed);
     }
 }

@@ -18,7 +18,7 @@ mod recorder;
 mod run;
 
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts};
-pub use errors::{ConnectErrorKind, ErrorKind, Tally};
+pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
 pub use histogram::{HIGHEST_NS, Histogram, Latencies};
 pub use interval::{ConnectionCounts, Interval, RequestCounts};
 pub use ledger::Ledger;

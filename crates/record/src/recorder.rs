@@ -5,7 +5,7 @@
 //! Finished intervals are taken with [`Recorder::take_finished`] and given back, emptied, with
 //! [`Recorder::recycle`], so that nothing is allocated once a run is going.
 
-use crate::errors::{ConnectErrorKind, ErrorKind};
+use crate::errors::{ConnectErrorKind, ErrorKind, LossKind};
 use crate::interval::Interval;
 
 /// Whether a request counts.
@@ -300,15 +300,15 @@ impl Recorder {
         self.current.connections.failed.add(kind as usize, example);
     }
 
-    /// An established connection ended.
-    pub fn disconnected(&mut self, now_ns: u64, why: Disconnect) {
+    /// An established connection ended; `example` says more if it was lost.
+    pub fn disconnected(&mut self, now_ns: u64, why: Disconnect, example: impl FnOnce() -> String) {
         self.advance(now_ns);
         self.established -= 1;
         let connections = &mut self.current.connections;
         match why {
             Disconnect::ByServer => connections.closed_by_server += 1,
             Disconnect::Retired => connections.retired += 1,
-            Disconnect::Lost => connections.lost += 1,
+            Disconnect::Lost(kind) => connections.lost.add(kind as usize, example),
             Disconnect::RunOver => {}
         }
     }
@@ -336,8 +336,8 @@ pub enum Disconnect {
     ByServer,
     /// We closed it: its share of requests was used up.
     Retired,
-    /// It broke.
-    Lost,
+    /// It was lost.
+    Lost(LossKind),
     /// The run is over.
     RunOver,
 }

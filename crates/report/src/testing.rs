@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use candor_plan::*;
 use candor_record::{
-    Collector, ConnectErrorKind, Disconnect, ErrorKind, Failure, Phase, Recorder, RunEnd, RunFacts,
-    RunRecord, Sample, Settings, WorkerHealth,
+    Collector, ConnectErrorKind, Disconnect, ErrorKind, Failure, LossKind, Phase, Recorder, RunEnd,
+    RunFacts, RunRecord, Sample, Settings, WorkerHealth,
 };
 
 use crate::document::{Document, Facts, Host};
@@ -157,7 +157,10 @@ impl Run {
         };
         match event {
             Event::Connect => recorder.connected(now_ns, 80_000),
-            Event::Lose => recorder.disconnected(now_ns, Disconnect::Lost),
+            Event::Lose => {
+                let reset = || "Connection reset by peer".to_owned();
+                recorder.disconnected(now_ns, Disconnect::Lost(LossKind::Reset), reset);
+            }
             Event::NoConnect(kind) => {
                 recorder.connect_failed(now_ns, kind, || "127.0.0.1:8080 said no".to_owned());
             }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use candor_protocol::{Event, Failure, Session};
-use candor_record::{ConnectErrorKind, Disconnect, ErrorKind};
+use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, LossKind};
 
 use super::{Stage, Worker};
 use crate::connection::{Slot, State, back_off_ns};
@@ -196,13 +196,21 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn lose(&mut self, key: Key, loss: Loss, now_ns: u64) {
         let at_ns = self.record_ns(now_ns);
         let in_order = self.settle_flights(key, &loss, at_ns);
-        let why = match loss {
+        let why = match &loss {
             Loss::Retired => Disconnect::Retired,
             Loss::Announced => Disconnect::ByServer,
             Loss::End if in_order => Disconnect::ByServer,
-            _ => Disconnect::Lost,
+            Loss::End => Disconnect::Lost(LossKind::Closed),
+            Loss::Failed(failure) if failure.reset => Disconnect::Lost(LossKind::Reset),
+            Loss::Failed(_) => Disconnect::Lost(LossKind::Failed),
+            Loss::Malformed { .. } => Disconnect::Lost(LossKind::Malformed),
+            Loss::Timeout { .. } | Loss::IdleTimeout => Disconnect::Lost(LossKind::Timeout),
         };
-        self.books.recorder.disconnected(at_ns, why);
+        self.books.recorder.disconnected(at_ns, why, || match loss {
+            Loss::Failed(failure) => failure.message,
+            Loss::Malformed { reason, .. } => reason,
+            _ => String::new(),
+        });
         self.reactor.close(key);
         self.awaiting_links.remove(&mut self.awaiting, key);
         self.established -= 1;

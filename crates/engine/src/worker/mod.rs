@@ -419,7 +419,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.books.leave_unfinished(id, &mut connection.flights, now_ns);
             }
             if connection.state == State::Open {
-                self.books.recorder.disconnected(now_ns, Disconnect::RunOver);
+                self.books.recorder.disconnected(now_ns, Disconnect::RunOver, String::new);
             }
             connection.state = State::Absent;
             self.reactor.close(key);

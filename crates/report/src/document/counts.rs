@@ -1,7 +1,7 @@
 //! What was counted: ledger, statuses, errors, connections, bytes, requests.
 
 use candor_plan::Plan;
-use candor_record::{ConnectErrorKind, ErrorKind, Interval, Ledger, RunRecord, Tally};
+use candor_record::{ConnectErrorKind, ErrorKind, Interval, Ledger, LossKind, RunRecord, Tally};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,13 +118,25 @@ pub(super) fn connect_errors(tally: &Tally<{ ConnectErrorKind::ALL.len() }>) -> 
         .collect()
 }
 
+/// Lost connections by kind, those that occurred. A kind that says everything has no example.
+fn losses(tally: &Tally<{ LossKind::ALL.len() }>) -> Vec<ErrorCount> {
+    let kinds = LossKind::ALL.iter();
+    let mut all: Vec<ErrorCount> = kinds
+        .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
+        .collect();
+    for one in &mut all {
+        one.example.take_if(|example| example.is_empty());
+    }
+    all
+}
+
 /// Count of the kind with this id.
 pub fn count_of(errors: &[ErrorCount], id: &str) -> u64 {
     errors.iter().find(|one| one.kind == id).map_or(0, |one| one.count)
 }
 
 /// What happened to connections, warm-up and drain included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// Asked for.
     pub asked: u64,
@@ -138,6 +150,8 @@ pub struct Connections {
     pub retired: u64,
     /// Lost by a reset, a time-out, a broken answer or an early close.
     pub lost: u64,
+    /// The same by kind, those that occurred.
+    pub losses: Vec<ErrorCount>,
 }
 
 impl Connections {
@@ -149,7 +163,8 @@ impl Connections {
             opened: counts.opened,
             closed_by_server: counts.closed_by_server,
             retired: counts.retired,
-            lost: counts.lost,
+            lost: counts.lost.total(),
+            losses: losses(&counts.lost),
         }
     }
 }

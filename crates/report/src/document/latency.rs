@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub const SAMPLES_BEYOND: u64 = 10;
 
 /// The percentiles of every document, in per cent. As text they sort in this order too.
-pub const PERCENTILES: [f64; 8] = [10.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999];
+pub const PERCENTILES: [f64; 9] = [10.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
 /// Whether `count` samples are enough to speak of the quantile `q` in [0, 1].
 pub fn enough_samples(count: u64, q: f64) -> bool {

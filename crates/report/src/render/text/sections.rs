@@ -226,6 +226,10 @@ pub(super) fn traffic(page: &mut Page, document: &Document) {
         }
     }
     page.entry("Connections", &parts.join(", "));
+    for one in &connections.losses {
+        let example = one.example.as_ref().map_or(String::new(), |text| format!(": {text}"));
+        page.entry("", &format!("{} {}{example}", fmt_count(one.count), one.sentence));
+    }
     let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
     let one = |name: &str, number: u64| {
         let per_s = if elapsed_s > 0.0 {
