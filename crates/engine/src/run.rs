@@ -17,7 +17,9 @@ use crate::drive::session_factory;
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
-use crate::reactor::epoll::{Dialer, Unstarted};
+use crate::reactor::Start;
+use crate::reactor::epoll::Unstarted;
+use crate::reactor::socket::Dialer;
 use crate::resolve;
 use crate::worker::{Sink, Worker, WorkerEnd};
 

@@ -12,6 +12,7 @@
 //! Readiness is edge-triggered: what is left unread or unwritten is not announced again.
 
 pub mod epoll;
+pub mod socket;
 
 use std::io::IoSlice;
 
@@ -89,6 +90,15 @@ pub struct ConnectFailure {
     pub kind: ConnectErrorKind,
     /// The address and the system's words.
     pub message: String,
+}
+
+/// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
+pub trait Start: Send {
+    /// What it becomes.
+    type Reactor: Reactor;
+
+    /// The reactor, for the calling thread.
+    fn start(self) -> Self::Reactor;
 }
 
 /// Sockets and clock of one worker.
