@@ -7,6 +7,7 @@
 //!
 //! [`drive`] runs one worker on any reactor, which is how whole runs are tested on
 //! simulated time.
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod books;
 mod chain;
@@ -27,4 +28,5 @@ mod worker;
 pub use drive::drive;
 pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
+pub use reactor::choice::{ReactorChoice, ReactorKind, pick, probe_uring};
 pub use run::{Control, run};

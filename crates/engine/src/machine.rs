@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::EngineError;
-use crate::reactor::epoll::Address;
+use crate::reactor::socket::Address;
 
 /// Files that a run needs besides its connections: standard streams, epoll, results, /proc.
 const OTHER_FILES: u64 = 24;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candor_plan::{Endpoint, Target};
 
 use crate::error::EngineError;
-use crate::reactor::epoll::Address;
+use crate::reactor::socket::Address;
 
 /// All addresses of the target, in the resolver's order and without repetition.
 pub(crate) fn addresses(target: &Target) -> Result<Arc<[Address]>, EngineError> {

@@ -17,7 +17,10 @@ use crate::drive::session_factory;
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
-use crate::reactor::epoll::{Dialer, Unstarted};
+use crate::reactor::Start;
+use crate::reactor::choice::{ReactorChoice, ReactorKind, decide, probe_uring};
+use crate::reactor::socket::Dialer;
+use crate::reactor::{epoll, uring};
 use crate::resolve;
 use crate::worker::{Sink, Worker, WorkerEnd};
 
@@ -73,10 +76,11 @@ impl Sink for Channel {
     }
 }
 
-/// Runs `plan` and returns what happened. `on_interval` is called on this thread with each
-/// finished interval of the measured window and the drain.
+/// Runs `plan` on the chosen reactor and returns what happened. `on_interval` is called on this
+/// thread with each finished interval of the measured window and the drain.
 pub fn run(
     plan: &Plan,
+    choice: ReactorChoice,
     control: &Control,
     on_interval: &mut dyn FnMut(&IntervalSummary),
 ) -> Result<RunRecord, EngineError> {
@@ -88,22 +92,43 @@ pub fn run(
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
     };
+    let workers = worker_count(plan, usable_cores().len());
+    let refused =
+        |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
+    // Reactors are made here, so that one that cannot be made ends the run before it begins.
+    match decide(choice, plan.connections.count.div_ceil(workers), probe_uring) {
+        ReactorKind::Epoll => {
+            let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
+            let one = |_| epoll::Unstarted::new(dialer.clone());
+            let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
+            let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
+            run_on(reactors, plan, control, on_interval)
+        }
+        ReactorKind::Uring => {
+            let what = "make an io_uring instance for each thread";
+            let one = |_| uring::Unstarted::new(dialer.clone());
+            let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
+            let reactors = reactors.map_err(|error| refused(what, error))?;
+            run_on(reactors, plan, control, on_interval)
+        }
+    }
+}
+
+/// The run with a worker for each of `reactors`.
+fn run_on<U: Start>(
+    reactors: Vec<U>,
+    plan: &Plan,
+    control: &Control,
+    on_interval: &mut dyn FnMut(&IntervalSummary),
+) -> Result<RunRecord, EngineError> {
     let cores = usable_cores();
-    let workers = worker_count(plan, cores.len());
+    let workers = reactors.len() as u32;
     let meeting = Meeting {
         barrier: Barrier::new(workers as usize),
         established: AtomicU32::new(0),
         first_failure: Mutex::new(None),
         origin_ns: AtomicU64::new(0),
     };
-    // Reactors are made here, so that one that cannot be made ends the run before it begins.
-    let mut reactors = Vec::new();
-    for _ in 0..workers {
-        reactors.push(Unstarted::new(dialer.clone()).map_err(|errno| EngineError::System {
-            what: "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)",
-            reason: std::io::Error::from(errno).to_string(),
-        })?);
-    }
     let (out, messages) = channel();
     let mut collector =
         Collector::new(plan.recording.digits, plan.requests.list.len(), workers as usize);
@@ -140,10 +165,10 @@ fn worker_count(plan: &Plan, cores: usize) -> u32 {
 }
 
 /// One worker's thread, from its connections to its end.
-fn work(
+fn work<U: Start>(
     plan: &Plan,
     share: Share,
-    reactor: Unstarted,
+    reactor: U,
     mut link: Channel,
     core: Option<usize>,
     meeting: &Meeting,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_engine::Control;
+use candor_engine::{Control, ReactorChoice};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, redact};
 use candor_record::{RunEnd, RunRecord};
@@ -107,7 +107,9 @@ fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
     let mut progress = Progress::new(outputs.quiet);
-    let record = candor_engine::run(plan, &control, &mut |interval| progress.show(interval));
+    let record = candor_engine::run(plan, ReactorChoice::Auto, &control, &mut |interval| {
+        progress.show(interval);
+    });
     progress.clear();
     handle.close();
     // The watcher has nothing to say; it only has to be gone.

@@ -10,8 +10,16 @@
 //! send(key): Blocked ─→ Ready{writable} ─→ send(key) again
 //! ```
 //! Readiness is edge-triggered: what is left unread or unwritten is not announced again.
+//!
+//! - [`epoll`] is told that something came, and reads it: a system call to learn of a batch, one
+//!   for each read, one for each write.
+//! - [`uring`] is told what came: a system call for a batch of answers, one for each write.
+//! - [`socket`] is what the two share, [`choice`] which of them a run gets.
 
+pub mod choice;
 pub mod epoll;
+pub mod socket;
+pub mod uring;
 
 use std::io::IoSlice;
 
@@ -89,6 +97,15 @@ pub struct ConnectFailure {
     pub kind: ConnectErrorKind,
     /// The address and the system's words.
     pub message: String,
+}
+
+/// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
+pub trait Start: Send {
+    /// What it becomes.
+    type Reactor: Reactor;
+
+    /// The reactor, for the calling thread.
+    fn start(self) -> Self::Reactor;
 }
 
 /// Sockets and clock of one worker.

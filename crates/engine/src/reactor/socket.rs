@@ -1,0 +1,185 @@
+//! What reactors share: where to connect, sockets and their errors, sending, and the clock.
+//!
+//! Every real reactor opens sockets, and writes to them, in the same way; they differ in how they
+//! are told that something came. Nothing here waits.
+
+use std::io::IoSlice;
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZero, NonZeroU64};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::event::Timespec;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, socket_with,
+    sockopt,
+};
+use rustix::time::{ClockId, clock_gettime};
+
+use candor_record::ConnectErrorKind;
+
+use super::{ConnectFailure, IoFailure, Sent};
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// Where connections go and how their sockets are set up.
+#[derive(Debug, Clone)]
+pub struct Dialer {
+    /// Addresses, used in turn; at least one.
+    pub addresses: Arc<[Address]>,
+    /// Local addresses to connect from, used in turn; may be empty.
+    pub sources: Arc<[IpAddr]>,
+    /// Set TCP_NODELAY.
+    pub nodelay: bool,
+}
+
+/// An address to connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// TCP.
+    Tcp(SocketAddr),
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Dialer {
+    fn address(&self, turn: u64) -> &Address {
+        &self.addresses[(turn % self.addresses.len() as u64) as usize]
+    }
+
+    /// A socket that does not block, on its way to the `turn`-th address.
+    pub(super) fn dial(&self, turn: u64) -> Result<OwnedFd, ConnectFailure> {
+        self.open_socket(turn).map_err(|errno| self.failure(turn, errno))
+    }
+
+    /// Whether the attempt of `fd` has succeeded; `Ok(false)`: it is going on.
+    pub(super) fn outcome(&self, turn: u64, fd: &OwnedFd) -> Result<bool, ConnectFailure> {
+        let result = sockopt::socket_error(fd).and_then(|pending| pending);
+        result.map_err(|errno| self.failure(turn, errno))?;
+        // No pending error may also mean that the attempt is still going on.
+        match rustix::net::getpeername(fd) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOTCONN) => Ok(false),
+            Err(errno) => Err(self.failure(turn, errno)),
+        }
+    }
+
+    /// The failure of an attempt at the `turn`-th address.
+    pub(super) fn failure(&self, turn: u64, errno: Errno) -> ConnectFailure {
+        let kind = match errno {
+            // A unix socket without a file, and one with a full backlog, mean the same to a user.
+            Errno::CONNREFUSED | Errno::NOENT => ConnectErrorKind::Refused,
+            Errno::TIMEDOUT => ConnectErrorKind::Timeout,
+            Errno::NETUNREACH | Errno::HOSTUNREACH => ConnectErrorKind::Unreachable,
+            Errno::CONNRESET => ConnectErrorKind::Reset,
+            Errno::ADDRNOTAVAIL => ConnectErrorKind::PortsExhausted,
+            Errno::MFILE | Errno::NFILE => ConnectErrorKind::FdsExhausted,
+            _ => ConnectErrorKind::Other,
+        };
+        let system = std::io::Error::from(errno);
+        ConnectFailure { kind, message: format!("{}: {system}", self.address(turn)) }
+    }
+
+    fn open_socket(&self, turn: u64) -> Result<OwnedFd, Errno> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let in_progress = |result: Result<(), Errno>| match result {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(()),
+            Err(errno) => Err(errno),
+        };
+        match self.address(turn) {
+            Address::Tcp(address) => {
+                let family =
+                    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+                let fd = socket_with(family, SocketType::STREAM, flags, None)?;
+                if self.nodelay {
+                    sockopt::set_tcp_nodelay(&fd, true)?;
+                }
+                let sources = &self.sources;
+                let usable = || sources.iter().filter(|one| one.is_ipv4() == address.is_ipv4());
+                if let Some(count) = NonZero::new(usable().count() as u64)
+                    && let Some(source) = usable().nth((turn % count) as usize)
+                {
+                    bind(&fd, &SocketAddr::new(*source, 0))?;
+                }
+                in_progress(connect(&fd, address))?;
+                Ok(fd)
+            }
+            Address::Unix(path) => {
+                let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+                in_progress(connect(&fd, &SocketAddrUnix::new(path.as_path())?))?;
+                Ok(fd)
+            }
+        }
+    }
+}
+
+/// Writes `slices` in order, as much as the kernel takes.
+#[inline]
+pub(super) fn send(fd: &OwnedFd, slices: &[IoSlice<'_>]) -> Sent {
+    let result = loop {
+        let one = match slices {
+            [only] => rustix::net::send(fd, only, SendFlags::NOSIGNAL),
+            // The standard library ignores SIGPIPE in every Rust program, so that writev,
+            // which has no such flag, is safe too.
+            _ => rustix::io::writev(fd, slices),
+        };
+        match one {
+            Err(Errno::INTR) => {}
+            other => break other,
+        }
+    };
+    match result {
+        Ok(n) => Sent::Written(n),
+        Err(Errno::AGAIN) => Sent::Blocked,
+        Err(errno) => Sent::Failed(io_failure(errno)),
+    }
+}
+
+/// How an established connection broke.
+pub(super) fn io_failure(errno: Errno) -> IoFailure {
+    IoFailure {
+        reset: matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED),
+        message: std::io::Error::from(errno).to_string(),
+    }
+}
+
+/// Monotonic time since an origin. All clocks of a process agree.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    origin_ns: u64,
+}
+
+impl Clock {
+    #[inline]
+    pub(super) fn now_ns(&self) -> u64 {
+        let t = clock_gettime(ClockId::Monotonic);
+        (t.tv_sec as u64 * NS_PER_S + t.tv_nsec as u64).saturating_sub(self.origin_ns)
+    }
+
+    /// Moves the origin to `origin_ns`, counted from the present one.
+    pub(super) fn set_origin_ns(&mut self, origin_ns: u64) {
+        self.origin_ns += origin_ns;
+    }
+}
+
+/// A time span in the kernel's terms.
+pub(super) fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / NS_PER_S) as i64, tv_nsec: (ns % NS_PER_S) as _ }
+}
+
+/// Lets this thread wake when it asked to: the kernel may round a sleep up by the timer slack,
+/// 50 µs by default, 1 ns here. Failing costs punctuality and nothing else, and shows as send lag.
+pub(super) fn wake_punctually() {
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+}

@@ -1,0 +1,508 @@
+//! The io_uring reactor: Linux 6.0 and later, where it is not forbidden.
+//!
+//! Each connection has one multishot receive, begun when it is established, which fills buffers
+//! that all connections share; so a batch of answers costs one system call. What was received is
+//! queued by connection, as a chain through the buffers, and handed out one buffer at a time.
+//! Requests are sent by system calls of their own, straight after the answer was handed out: a
+//! time stamp taken before the call is right, where that of a batch would be too early for its
+//! last request by what all the others take.
+//!
+//! - *Generations.* An operation's name has its connection's generation in it. Completions of a
+//!   connection that was closed find another generation, give their buffer back, and are gone.
+//! - *Running out of buffers* ends a receive (ENOBUFS) and loses nothing: the bytes stay in the
+//!   socket. Such connections wait in a queue, and begin to receive again at the next wait, by
+//!   when the worker has taken what was queued and the buffers are back.
+//! - *Time.* A piece carries the time at which its completion was taken, one for the batch: that
+//!   it is handed out later is the loader's doing, and counted as send lag.
+//! - *Registered files* would save a look-up per submission, of which there are two in the life
+//!   of a connection, and cost two system calls in it. They pay when sends go through the ring.
+//!
+//! The modules: [`ring`] has what is asked of the kernel, [`buffers`] the memory that it fills.
+
+mod buffers;
+mod ring;
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Write};
+use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::io::Errno;
+
+use super::socket::{self, Clock, Dialer};
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
+use ring::{CANCELLATION, Completion, Name, Ring};
+
+pub use buffers::Shape;
+pub use ring::TaskWork;
+
+/// The buffers of one worker: as many as a thousand small answers at once need, and large enough
+/// that a large answer comes in few pieces. They take 16 MiB of addresses, and of memory what was
+/// ever used.
+pub const BUFFERS: Shape = Shape { count: 1024, bytes: 16 * 1024 };
+/// No buffer.
+const NONE: u16 = u16::MAX;
+/// Generations are counted modulo this: a name has 30 bits for them.
+const GENERATIONS: u32 = 1 << 30;
+
+/// What an operation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Receive,
+    Writable,
+}
+
+fn name(key: Key, generation: u32, purpose: Purpose) -> Name {
+    let purpose = u64::from(purpose == Purpose::Writable);
+    purpose << 62 | u64::from(generation) << 32 | u64::from(key)
+}
+
+/// How a connection's input ended.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    End,
+    Failed(Errno),
+}
+
+#[derive(Debug)]
+struct Socket {
+    fd: Option<OwnedFd>,
+    /// Tells a key's present socket from its former ones in completions.
+    generation: u32,
+    turn: u64,
+    /// The ring's batch of the last operation begun.
+    batch: u64,
+    receiving: bool,
+    polling: bool,
+    /// In the queue of those that wait for buffers.
+    starved: bool,
+    /// What the worker has not been told.
+    news: Option<Ready>,
+    /// The chain of filled buffers.
+    first: u16,
+    last: u16,
+    /// After those, and when that was seen.
+    ending: Option<(Ending, u64)>,
+}
+
+impl Default for Socket {
+    fn default() -> Self {
+        Socket {
+            fd: None,
+            generation: 0,
+            turn: 0,
+            batch: 0,
+            receiving: false,
+            polling: false,
+            starved: false,
+            news: None,
+            first: NONE,
+            last: NONE,
+            ending: None,
+        }
+    }
+}
+
+/// What is in a buffer that the reactor has.
+#[derive(Debug, Clone, Copy)]
+struct Filled {
+    length: u32,
+    /// The next buffer of the same connection.
+    next: u16,
+    at_ns: u64,
+}
+
+/// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
+pub struct Unstarted {
+    ring: Ring,
+    dialer: Dialer,
+}
+
+/// Sockets and clock of one worker, on io_uring.
+pub struct UringReactor {
+    ring: Ring,
+    dialer: Dialer,
+    sockets: Vec<Socket>,
+    clock: Clock,
+    filled: Box<[Filled]>,
+    /// The buffer whose bytes the worker has.
+    handed_out: u16,
+    /// Connections with news; a key may be there in vain.
+    ready: VecDeque<Key>,
+    /// Connections that ran out of buffers, the longest waiting first; likewise.
+    starved: VecDeque<Key>,
+    /// A ring answers to one thread only.
+    stays_on_its_thread: PhantomData<*const ()>,
+}
+
+impl Unstarted {
+    /// A reactor without sockets. Fails where io_uring is forbidden or too old; [`probe`] says
+    /// more.
+    pub fn new(dialer: Dialer) -> io::Result<Self> {
+        Self::with(dialer.clone(), BUFFERS, TaskWork::Deferred)
+            .or_else(|_| Self::with(dialer, BUFFERS, TaskWork::Cooperative))
+    }
+
+    /// The same with other buffers and another way of task work.
+    ///
+    /// # Panics
+    /// If the number of buffers is no power of two, or there are no bytes in them.
+    pub fn with(dialer: Dialer, buffers: Shape, task_work: TaskWork) -> io::Result<Self> {
+        Ok(Unstarted { ring: Ring::new(buffers, task_work)?, dialer })
+    }
+}
+
+impl Start for Unstarted {
+    type Reactor = UringReactor;
+
+    fn start(mut self) -> UringReactor {
+        socket::wake_punctually();
+        self.ring.enable().expect("a ring that was made disabled can be enabled, once");
+        let buffers = usize::from(self.ring.buffers().shape().count);
+        UringReactor {
+            ring: self.ring,
+            dialer: self.dialer,
+            sockets: Vec::new(),
+            clock: Clock::default(),
+            filled: vec![Filled { length: 0, next: NONE, at_ns: 0 }; buffers].into(),
+            handed_out: NONE,
+            ready: VecDeque::new(),
+            starved: VecDeque::new(),
+            stays_on_its_thread: PhantomData,
+        }
+    }
+}
+
+impl UringReactor {
+    fn slot(&mut self, key: Key) -> &mut Socket {
+        let index = key as usize;
+        if index >= self.sockets.len() {
+            self.sockets.resize_with(index + 1, Socket::default);
+        }
+        &mut self.sockets[index]
+    }
+
+    /// Begins to receive, unless that is going on or the socket is gone.
+    fn begin_to_receive(&mut self, key: Key) {
+        let socket = &mut self.sockets[key as usize];
+        let Some(fd) = socket.fd.as_ref().filter(|_| !socket.receiving) else { return };
+        socket.receiving = true;
+        self.ring.receive(fd, name(key, socket.generation, Purpose::Receive));
+        socket.batch = self.ring.batch();
+    }
+
+    /// Begins to wait for room, unless that is going on or the socket is gone.
+    fn await_writable(&mut self, key: Key) {
+        let socket = &mut self.sockets[key as usize];
+        let Some(fd) = socket.fd.as_ref().filter(|_| !socket.polling) else { return };
+        socket.polling = true;
+        self.ring.poll_writable(fd, name(key, socket.generation, Purpose::Writable));
+        socket.batch = self.ring.batch();
+    }
+
+    /// The worker is done with the buffer that it was given last.
+    #[inline]
+    fn take_back(&mut self) {
+        if self.handed_out != NONE {
+            self.ring.buffers_mut().give(self.handed_out);
+            self.handed_out = NONE;
+        }
+    }
+
+    /// Those that ran out of buffers receive again. One round: who runs out once more is at the
+    /// end of the queue, behind those that did not have their turn.
+    fn feed_starved(&mut self) {
+        for _ in 0..self.starved.len() {
+            let Some(key) = self.starved.pop_front() else { return };
+            if std::mem::take(&mut self.sockets[key as usize].starved) {
+                self.begin_to_receive(key);
+            }
+        }
+    }
+
+    /// Takes all completions there are.
+    fn take_completions(&mut self) {
+        let Some(first) = self.ring.next_completion() else { return };
+        let now_ns = self.clock.now_ns();
+        self.take(first, now_ns);
+        while let Some(completion) = self.ring.next_completion() {
+            self.take(completion, now_ns);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, completion: Completion, now_ns: u64) {
+        if completion.name == CANCELLATION {
+            return;
+        }
+        let key = completion.name as Key;
+        let generation = (completion.name >> 32) as u32 % GENERATIONS;
+        if self.sockets[key as usize].generation != generation {
+            if let Some(buffer) = completion.buffer {
+                self.ring.buffers_mut().give(buffer);
+            }
+        } else if completion.name == name(key, generation, Purpose::Receive) {
+            self.received(key, completion, now_ns);
+        } else {
+            self.sockets[key as usize].polling = false;
+            self.tell(key, false, true, false);
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, key: Key, completion: Completion, at_ns: u64) {
+        let socket = &mut self.sockets[key as usize];
+        socket.receiving = completion.more;
+        match (completion.result, completion.buffer) {
+            (1.., Some(buffer)) => {
+                let length = completion.result as u32;
+                self.filled[usize::from(buffer)] = Filled { length, next: NONE, at_ns };
+                match socket.last {
+                    NONE => socket.first = buffer,
+                    last => self.filled[usize::from(last)].next = buffer,
+                }
+                socket.last = buffer;
+                self.tell(key, true, false, false);
+                if !completion.more {
+                    // The kernel may end a multishot receive when it likes.
+                    self.begin_to_receive(key);
+                }
+            }
+            (0.., buffer) => {
+                if let Some(buffer) = buffer {
+                    self.ring.buffers_mut().give(buffer);
+                }
+                self.input_ended(key, Ending::End, at_ns);
+            }
+            (error, _) => match Errno::from_raw_os_error(-error) {
+                Errno::NOBUFS => {
+                    socket.starved = true;
+                    self.starved.push_back(key);
+                }
+                Errno::INTR | Errno::AGAIN => self.begin_to_receive(key),
+                errno => self.input_ended(key, Ending::Failed(errno), at_ns),
+            },
+        }
+    }
+
+    fn input_ended(&mut self, key: Key, ending: Ending, at_ns: u64) {
+        self.sockets[key as usize].ending = Some((ending, at_ns));
+        self.tell(key, true, false, true);
+    }
+
+    /// Adds to what the worker will be told about a connection.
+    #[inline]
+    fn tell(&mut self, key: Key, readable: bool, writable: bool, ended: bool) {
+        match &mut self.sockets[key as usize].news {
+            Some(news) => {
+                news.readable |= readable;
+                news.writable |= writable;
+                news.ended |= ended;
+            }
+            none => {
+                *none = Some(Ready { key, readable, writable, ended });
+                self.ready.push_back(key);
+            }
+        }
+    }
+
+    /// Nothing is queued for a connection; but there may be something that the kernel has not
+    /// been asked about. Only an ended or a broken connection is asked so far.
+    #[cold]
+    fn look_again(&mut self) {
+        self.feed_starved();
+        self.ring.look();
+        self.take_completions();
+    }
+}
+
+impl Reactor for UringReactor {
+    #[inline]
+    fn now_ns(&mut self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn set_origin_ns(&mut self, origin_ns: u64) {
+        self.clock.set_origin_ns(origin_ns);
+        // What was taken before was taken at the beginning.
+        for filled in &mut self.filled {
+            filled.at_ns = filled.at_ns.saturating_sub(origin_ns);
+        }
+        for (_, at_ns) in self.sockets.iter_mut().filter_map(|socket| socket.ending.as_mut()) {
+            *at_ns = at_ns.saturating_sub(origin_ns);
+        }
+    }
+
+    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
+        self.close(key);
+        let fd = self.dialer.dial(turn)?;
+        let socket = self.slot(key);
+        socket.turn = turn;
+        socket.fd = Some(fd);
+        self.await_writable(key);
+        Ok(())
+    }
+
+    fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
+        let socket = &self.sockets[key as usize];
+        let Some(fd) = &socket.fd else { return Ok(false) };
+        let established = self.dialer.outcome(socket.turn, fd)?;
+        if established {
+            self.begin_to_receive(key);
+        } else {
+            self.await_writable(key);
+        }
+        Ok(established)
+    }
+
+    #[inline]
+    fn receive(&mut self, key: Key) -> Received<'_> {
+        self.take_back();
+        let index = key as usize;
+        if self.sockets[index].first == NONE && self.sockets[index].ending.is_none() {
+            self.look_again();
+        }
+        let socket = &mut self.sockets[index];
+        if socket.first != NONE {
+            let buffer = socket.first;
+            let Filled { length, next, at_ns } = self.filled[usize::from(buffer)];
+            socket.first = next;
+            if next == NONE {
+                socket.last = NONE;
+            }
+            let more = next != NONE || socket.ending.is_some();
+            self.handed_out = buffer;
+            return Received::Bytes {
+                bytes: self.ring.buffers().bytes(buffer, length),
+                at_ns,
+                more,
+            };
+        }
+        match socket.ending {
+            None => Received::Nothing,
+            Some((Ending::End, at_ns)) => Received::End { at_ns },
+            Some((Ending::Failed(errno), at_ns)) => {
+                Received::Failed { error: socket::io_failure(errno), at_ns }
+            }
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
+        let Some(fd) = &self.sockets[key as usize].fd else { return Sent::Blocked };
+        let sent = socket::send(fd, slices);
+        let full = match sent {
+            Sent::Written(bytes) => bytes < slices.iter().map(|slice| slice.len()).sum(),
+            Sent::Blocked => true,
+            Sent::Failed(_) => false,
+        };
+        if full {
+            // Readiness is asked for after the socket was full: if there is room again by the
+            // time that the kernel looks, it says so at once.
+            self.await_writable(key);
+        }
+        sent
+    }
+
+    fn close(&mut self, key: Key) {
+        let socket = std::mem::take(self.slot(key));
+        let generation = socket.generation;
+        self.slot(key).generation = (generation + 1) % GENERATIONS;
+        let mut next = socket.first;
+        while next != NONE {
+            self.ring.buffers_mut().give(next);
+            next = self.filled[usize::from(next)].next;
+        }
+        // The kernel holds the file, and the connection, until the operations on it have ended.
+        if socket.receiving {
+            self.ring.cancel(name(key, generation, Purpose::Receive));
+        }
+        if socket.polling {
+            self.ring.cancel(name(key, generation, Purpose::Writable));
+        }
+        if (socket.receiving || socket.polling) && socket.batch == self.ring.batch() {
+            // An operation that the kernel has not seen names its descriptor by number, and the
+            // next socket could get the same number.
+            self.ring.submit();
+        }
+    }
+
+    fn wait(&mut self, until_ns: u64) {
+        self.take_back();
+        self.feed_starved();
+        let left_ns = match self.ready.is_empty() {
+            true => until_ns.saturating_sub(self.clock.now_ns()),
+            false => 0,
+        };
+        match left_ns {
+            0 => self.ring.look(),
+            left_ns => self.ring.wait(left_ns),
+        }
+        self.take_completions();
+    }
+
+    #[inline]
+    fn next_ready(&mut self) -> Option<Ready> {
+        loop {
+            let key = self.ready.pop_front()?;
+            // None: of a connection that was closed since.
+            if let Some(news) = self.sockets[key as usize].news.take() {
+                return Some(news);
+            }
+        }
+    }
+}
+
+impl Drop for UringReactor {
+    fn drop(&mut self) {
+        for key in 0..self.sockets.len() as Key {
+            self.close(key);
+        }
+    }
+}
+
+static FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`probe`] says that the kernel forbids io_uring. For tests of what happens then.
+#[doc(hidden)]
+pub fn pretend_forbidden() {
+    FORBIDDEN.store(true, Ordering::Relaxed);
+}
+
+/// Whether this kernel lets this process use what the reactor needs; if not, why, in a sentence.
+/// It is tried, not looked up: a kernel may be too old, set to forbid it, or wrapped in a filter.
+pub fn probe() -> Result<(), String> {
+    if FORBIDDEN.load(Ordering::Relaxed) {
+        return Err("io_uring is forbidden here, for a test".to_owned());
+    }
+    let words = |error: io::Error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOSYS) => "this kernel has no io_uring".to_owned(),
+        Some(Errno::PERM | Errno::ACCESS) => {
+            "io_uring is forbidden here (sysctl kernel.io_uring_disabled, or a system call filter)"
+                .to_owned()
+        }
+        Some(Errno::INVAL) => "this kernel's io_uring is too old; Linux 6.0 is needed".to_owned(),
+        _ => format!("io_uring cannot be used: {error}"),
+    };
+    let shape = Shape { count: 2, bytes: 64 };
+    let mut ring = Ring::new(shape, TaskWork::Deferred)
+        .or_else(|_| Ring::new(shape, TaskWork::Cooperative))
+        .and_then(|mut ring| ring.enable().map(|()| ring))
+        .map_err(words)?;
+    let (mut there, here) = UnixStream::pair().map_err(words)?;
+    there.write_all(b"x").map_err(words)?;
+    let here = OwnedFd::from(here);
+    ring.receive(&here, 0);
+    ring.wait(1_000_000_000);
+    let received = ring.next_completion();
+    ring.cancel(0);
+    match received {
+        Some(Completion { result: 1, buffer: Some(0), more: true, .. }) => Ok(()),
+        _ => {
+            Err("this kernel's io_uring cannot receive more than once; Linux 6.0 is needed"
+                .to_owned())
+        }
+    }
+}

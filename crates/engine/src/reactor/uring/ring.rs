@@ -1,0 +1,214 @@
+//! The ring: what is asked of the kernel, and what it answers, without knowing of connections.
+//!
+//! All unsafe calls on the ring are here. They are sound because the only memory that operations
+//! use is that of the provided buffers, which this owns and keeps until no operation is left.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode};
+use rustix::event::PollFlags;
+
+use super::buffers::{Buffers, Shape};
+
+/// Operations asked for in one system call at most.
+const SUBMISSIONS: u32 = 256;
+/// Completions that may wait; the kernel keeps any further ones aside.
+const COMPLETIONS: u32 = 4096;
+/// The buffers' only group.
+const GROUP: u16 = 0;
+/// How long the end of a ring waits for the ends of its operations. They are all cancelled, which
+/// takes microseconds.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// An operation's name, by which its completions are known. Completions of cancellations are
+/// named [`CANCELLATION`].
+pub(super) type Name = u64;
+/// No operation's name.
+pub(super) const CANCELLATION: Name = u64::MAX;
+
+/// What the kernel says about an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Completion {
+    pub(super) name: Name,
+    /// Bytes or events; negative: an error number.
+    pub(super) result: i32,
+    /// The buffer that was filled.
+    pub(super) buffer: Option<u16>,
+    /// The operation goes on.
+    pub(super) more: bool,
+}
+
+/// When the kernel does what completes an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskWork {
+    /// When this thread waits, all at once. Linux 6.1.
+    Deferred,
+    /// At this thread's next system call.
+    Cooperative,
+}
+
+/// A ring with its buffers.
+pub(super) struct Ring {
+    uring: ManuallyDrop<IoUring>,
+    buffers: ManuallyDrop<Buffers>,
+    /// Operations whose last completion has not been taken.
+    in_flight: u32,
+    /// Counts submissions: an operation pushed in the present one has not been seen by the kernel.
+    batch: u64,
+}
+
+impl Ring {
+    /// A ring that is not enabled yet: the thread that enables it is the one that may use it.
+    pub(super) fn new(shape: Shape, task_work: TaskWork) -> io::Result<Self> {
+        let mut builder = IoUring::builder();
+        builder.setup_r_disabled().setup_single_issuer().setup_taskrun_flag();
+        builder.setup_clamp().setup_cqsize(COMPLETIONS);
+        match task_work {
+            TaskWork::Deferred => builder.setup_defer_taskrun(),
+            TaskWork::Cooperative => builder.setup_coop_taskrun(),
+        };
+        let uring = builder.build(SUBMISSIONS)?;
+        let buffers = Buffers::new(shape);
+        let count = buffers.shape().count;
+        // SAFETY: the ring's memory is as long as `count` entries and is freed after `uring` is
+        // dropped, or never: see `drop`.
+        unsafe {
+            let address = buffers.ring_address();
+            uring.submitter().register_buf_ring_with_flags(address, count, GROUP, 0)?;
+        }
+        Ok(Ring {
+            uring: ManuallyDrop::new(uring),
+            buffers: ManuallyDrop::new(buffers),
+            in_flight: 0,
+            batch: 0,
+        })
+    }
+
+    /// Binds the ring to the calling thread.
+    pub(super) fn enable(&mut self) -> io::Result<()> {
+        self.uring.submitter().register_enable_rings()
+    }
+
+    pub(super) fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    pub(super) fn buffers_mut(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+
+    /// The batch that the next operation will belong to.
+    pub(super) fn batch(&self) -> u64 {
+        self.batch
+    }
+
+    /// Receives into provided buffers until it fails, ends or runs out of them.
+    pub(super) fn receive(&mut self, fd: &OwnedFd, name: Name) {
+        self.start(opcode::RecvMulti::new(Fd(fd.as_raw_fd()), GROUP).build().user_data(name));
+    }
+
+    /// Completes once, when there is room to send, an attempt to connect has ended, or the
+    /// socket is dead.
+    pub(super) fn poll_writable(&mut self, fd: &OwnedFd, name: Name) {
+        let events = u32::from(PollFlags::OUT.bits());
+        self.start(opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build().user_data(name));
+    }
+
+    /// Ends an operation, which still has its last completion.
+    pub(super) fn cancel(&mut self, name: Name) {
+        let entry = opcode::AsyncCancel::new(name).build().user_data(CANCELLATION);
+        self.push(&entry.flags(Flags::SKIP_SUCCESS));
+    }
+
+    fn start(&mut self, entry: Entry) {
+        self.in_flight += 1;
+        self.push(&entry);
+    }
+
+    fn push(&mut self, entry: &Entry) {
+        loop {
+            // SAFETY: the entries made here point to no memory. What receives write to are the
+            // provided buffers, which outlive every operation: see `drop`.
+            if unsafe { self.uring.submission().push(entry) }.is_ok() {
+                return;
+            }
+            // Full. The kernel takes entries whatever becomes of them; it may first want its
+            // completions to be moved out of the way, which asking for them does.
+            self.submit();
+        }
+    }
+
+    /// Hands over what was pushed. Waits for nothing.
+    pub(super) fn submit(&mut self) {
+        // What was not taken stays in the queue for the next time.
+        let _ = self.uring.submit();
+        self.count_batch();
+    }
+
+    fn count_batch(&mut self) {
+        if self.uring.submission().is_empty() {
+            self.batch += 1;
+        }
+    }
+
+    /// Hands over what was pushed, and finds out about completions; without a system call if
+    /// there is nothing to hand over or to find out.
+    pub(super) fn look(&mut self) {
+        let submission = self.uring.submission();
+        if !submission.is_empty() || submission.taskrun() || submission.cq_overflow() {
+            drop(submission);
+            self.submit();
+        }
+    }
+
+    /// Hands over what was pushed, and waits for a completion, `timeout_ns` at the longest.
+    pub(super) fn wait(&mut self, timeout_ns: u64) {
+        let timeout = Timespec::from(Duration::from_nanos(timeout_ns));
+        let arguments = SubmitArgs::new().timespec(&timeout);
+        // ETIME and EINTR are empty answers: the worker looks at its flags and comes again.
+        let _ = self.uring.submitter().submit_with_args(1, &arguments);
+        self.count_batch();
+    }
+
+    /// The oldest completion that was not taken.
+    #[inline]
+    pub(super) fn next_completion(&mut self) -> Option<Completion> {
+        let entry = self.uring.completion().next()?;
+        let completion = Completion {
+            name: entry.user_data(),
+            result: entry.result(),
+            buffer: cqueue::buffer_select(entry.flags()),
+            more: cqueue::more(entry.flags()),
+        };
+        if !completion.more && completion.name != CANCELLATION {
+            self.in_flight -= 1;
+        }
+        Some(completion)
+    }
+}
+
+impl Drop for Ring {
+    /// Operations have been cancelled by whoever began them; their ends are awaited here, because
+    /// a receive that goes on would write into memory that is no longer ours.
+    fn drop(&mut self) {
+        let deadline = Instant::now() + LAST_WAIT;
+        while self.in_flight > 0 && Instant::now() < deadline {
+            self.wait(1_000_000);
+            while self.next_completion().is_some() {}
+        }
+        // SAFETY: each is dropped once, and not used afterwards. The ring goes first. The
+        // buffers go only if no operation is left that could write to them; otherwise they
+        // stay allocated.
+        unsafe {
+            ManuallyDrop::drop(&mut self.uring);
+            if self.in_flight == 0 {
+                ManuallyDrop::drop(&mut self.buffers);
+            }
+        }
+    }
+}
