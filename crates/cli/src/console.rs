@@ -37,6 +37,9 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Intervals shorter than this are not shown while a run goes on.
+const SHORTEST_SHOWN_NS: u64 = 50_000_000;
+
 /// One line that is written over and over while a run goes on; nothing if nobody looks.
 pub(crate) struct Progress {
     is_on: bool,
@@ -49,7 +52,9 @@ impl Progress {
     }
 
     pub(crate) fn show(&mut self, interval: &IntervalSummary) {
-        if self.is_on {
+        // A sliver, such as the drain of a healthy run, has no rate worth showing.
+        let is_sliver = interval.end_ns - interval.start_ns < SHORTEST_SHOWN_NS;
+        if self.is_on && !is_sliver {
             let line = progress::line(interval, style(true), columns());
             self.write(&format!("\r\x1b[K{line}"));
             self.shown = true;

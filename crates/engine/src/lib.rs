@@ -28,5 +28,5 @@ mod worker;
 pub use drive::drive;
 pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
-pub use reactor::choice::{ReactorChoice, ReactorKind, pick, probe_uring};
+pub use reactor::choice::{ReactorKind, pick, probe_uring};
 pub use run::{Control, run};

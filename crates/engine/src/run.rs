@@ -18,7 +18,7 @@ use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
 use crate::reactor::Start;
-use crate::reactor::choice::{ReactorChoice, ReactorKind, decide, probe_uring};
+use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::Dialer;
 use crate::reactor::{epoll, uring};
 use crate::resolve;
@@ -76,11 +76,10 @@ impl Sink for Channel {
     }
 }
 
-/// Runs `plan` on the chosen reactor and returns what happened. `on_interval` is called on this
+/// Runs `plan` on the reactor of its choice and returns what happened. `on_interval` is called on this
 /// thread with each finished interval of the measured window and the drain.
 pub fn run(
     plan: &Plan,
-    choice: ReactorChoice,
     control: &Control,
     on_interval: &mut dyn FnMut(&IntervalSummary),
 ) -> Result<RunRecord, EngineError> {
@@ -96,7 +95,7 @@ pub fn run(
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
-    match decide(choice, plan.connections.count.div_ceil(workers), probe_uring) {
+    match decide(plan.threads.reactor, plan.connections.count.div_ceil(workers), probe_uring) {
         ReactorKind::Epoll => {
             let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
             let one = |_| epoll::Unstarted::new(dialer.clone());

@@ -4,8 +4,8 @@
 mod common;
 
 use candor_engine::reactor::uring;
-use candor_engine::{Control, ReactorChoice, probe_uring, run};
-use candor_plan::Endpoint;
+use candor_engine::{Control, probe_uring, run};
+use candor_plan::{Endpoint, ReactorChoice};
 use candor_testkit::peer::{Peer, Script};
 use common::*;
 
@@ -17,7 +17,8 @@ fn a_forbidden_uring_falls_back_to_epoll() {
     let mut plan = plan(2, closed(0), 100 * MS);
     let port = peer.addr().port();
     plan.target.endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port };
-    let record = run(&plan, ReactorChoice::Uring, &Control::default(), &mut |_| {}).unwrap();
+    plan.threads.reactor = ReactorChoice::Uring;
+    let record = run(&plan, &Control::default(), &mut |_| {}).unwrap();
     let ledger = &record.total.ledger;
     assert!(ledger.balances() && ledger.ok > 0, "{ledger:?}");
     assert_eq!(ledger.sent, peer.requests());

@@ -140,9 +140,12 @@ impl Options {
                     "{count} threads cannot share {connections} connections; raise --connections, or lower --threads"
                 ),
             }),
-            None => {
-                Ok(Threads { count, pin: !self.no_pin, pacing: self.pacing.unwrap_or_default() })
-            }
+            None => Ok(Threads {
+                count,
+                pin: !self.no_pin,
+                pacing: self.pacing.unwrap_or_default(),
+                reactor: self.reactor.unwrap_or_default(),
+            }),
         }
     }
 

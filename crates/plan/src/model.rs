@@ -320,6 +320,20 @@ pub struct Threads {
     pub pin: bool,
     /// How a worker waits for due times.
     pub pacing: Pacing,
+    /// How a worker asks the kernel.
+    pub reactor: ReactorChoice,
+}
+
+/// How a worker asks the kernel for what happened on its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReactorChoice {
+    /// Whichever was measured to be cheaper for this number of connections.
+    #[default]
+    Auto,
+    /// epoll.
+    Epoll,
+    /// io_uring, or epoll where the kernel forbids it.
+    Uring,
 }
 
 /// How a worker waits for a due time.

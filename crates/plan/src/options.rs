@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::error::PlanError;
 use crate::load::{Part, Shape};
-use crate::model::{Arrivals, Order, Pacing, Rate, StatusSet};
+use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
 use crate::plan_file;
 use crate::values::{
     Count, Digits, Header, HostPort, Method, Nanos, PositiveNanos, RequestPath, Resolve, Size,
@@ -247,6 +247,10 @@ pub struct Options {
     #[arg(long, value_name = "ADDR[,ADDR-ADDR]", help_heading = "Where")]
     pub source: Option<Sources>,
 
+    /// How to ask the kernel for what happened: epoll or io_uring [default: auto]
+    #[arg(long, value_name = "WAY", help_heading = "Where")]
+    pub reactor: Option<ReactorChoice>,
+
     /// Do not pin threads to cores
     #[arg(long, help_heading = "Where")]
     pub no_pin: bool,
@@ -393,6 +397,7 @@ impl Options {
             rate: self.rate.or(plan.rate),
             arrivals: self.arrivals.or(plan.arrivals),
             pacing: self.pacing.or(plan.pacing),
+            reactor: self.reactor.or(plan.reactor),
             load: self.load.or(plan.load),
             seed: self.seed.or(plan.seed),
             think_time: self.think_time.or(plan.think_time),

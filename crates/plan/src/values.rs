@@ -15,7 +15,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::model::{Arrivals, Order, Pacing, Rate, StatusSet};
+use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
 use crate::suggest::did_you_mean;
 use crate::units::{self, Quantity, UnitError};
 use crate::url;
@@ -322,6 +322,22 @@ impl ValueEnum for Pacing {
     }
 }
 
+impl ValueEnum for ReactorChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[ReactorChoice::Auto, ReactorChoice::Epoll, ReactorChoice::Uring]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            ReactorChoice::Auto => PossibleValue::new("auto").help("By number of connections"),
+            ReactorChoice::Epoll => PossibleValue::new("epoll").help("On any kernel"),
+            ReactorChoice::Uring => {
+                PossibleValue::new("uring").help("Linux 6.0 and later, where it is not forbidden")
+            }
+        })
+    }
+}
+
 impl ValueEnum for Order {
     fn value_variants<'a>() -> &'a [Self] {
         &[Order::Rotation, Order::Weighted]
@@ -355,6 +371,14 @@ impl FromStr for Arrivals {
 }
 
 impl FromStr for Pacing {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        one_of(text)
+    }
+}
+
+impl FromStr for ReactorChoice {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {

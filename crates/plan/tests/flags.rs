@@ -40,6 +40,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "arrivals" => "\"poisson\"",
             "order" => "\"weighted\"",
             "pacing" => "\"spin\"",
+            "reactor" => "\"uring\"",
             "method" => "\"PUT\"",
             "header" => "[\"a: b\"]",
             "expect-status" => "204",

@@ -50,7 +50,12 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
         },
         timeouts: Timeouts { connect_ns: 10 * S, request_ns: 30 * S, idle_ns: None },
         recording: Recording { digits: 3, interval_ns: S, warm_up_ns: 0 },
-        threads: Threads { count: None, pin: true, pacing: Pacing::Auto },
+        threads: Threads {
+            count: None,
+            pin: true,
+            pacing: Pacing::Auto,
+            reactor: ReactorChoice::Auto,
+        },
         seed: 1,
     };
     let (plan, outputs) = try_build(&[URL]).unwrap();

@@ -267,7 +267,12 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
         },
         timeouts: Timeouts { connect_ns: 5000 * MS, request_ns: 5000 * MS, idle_ns: None },
         recording: Recording { digits: 3, interval_ns: 1000 * MS, warm_up_ns },
-        threads: Threads { count: None, pin: true, pacing: candor_plan::Pacing::Auto },
+        threads: Threads {
+            count: None,
+            pin: true,
+            pacing: candor_plan::Pacing::Auto,
+            reactor: candor_plan::ReactorChoice::Auto,
+        },
         seed: 42,
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_engine::{Control, ReactorChoice};
+use candor_engine::Control;
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
-use candor_plan::{Outputs, Plan, redact};
+use candor_plan::{Outputs, Plan, ReactorChoice, redact};
 use candor_record::{RunEnd, RunRecord};
 use candor_report::render::text;
 use candor_report::{Document, Expectation, Facts, Host, Severity};
@@ -100,6 +100,11 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
 
 /// Makes the run, with progress for who looks and signals turned into stops.
 fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
+    if plan.threads.reactor == ReactorChoice::Uring
+        && let Err(why) = candor_engine::probe_uring()
+    {
+        eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
+    }
     let control = Arc::new(Control::default());
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::could_not_run(format!("cannot watch for signals: {error}")))?;
@@ -107,9 +112,7 @@ fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
     let mut progress = Progress::new(outputs.quiet);
-    let record = candor_engine::run(plan, ReactorChoice::Auto, &control, &mut |interval| {
-        progress.show(interval);
-    });
+    let record = candor_engine::run(plan, &control, &mut |interval| progress.show(interval));
     progress.clear();
     handle.close();
     // The watcher has nothing to say; it only has to be gone.

@@ -1,19 +1,9 @@
 //! Which reactor a run gets. The answer depends on what was asked for, on the number of
 //! connections, and on whether the kernel allows it; never on anything measured during the run.
 
-use super::uring;
+use candor_plan::ReactorChoice;
 
-/// What was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ReactorChoice {
-    /// Whichever is cheaper for this number of connections; see [`pick`].
-    #[default]
-    Auto,
-    /// epoll.
-    Epoll,
-    /// io_uring, or epoll where the kernel forbids it; see [`probe_uring`].
-    Uring,
-}
+use super::uring;
 
 /// A real reactor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

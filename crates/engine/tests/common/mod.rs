@@ -33,7 +33,12 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
         },
         timeouts: Timeouts { connect_ns: 10 * S, request_ns: 30 * S, idle_ns: None },
         recording: Recording { digits: 3, interval_ns: S, warm_up_ns: 0 },
-        threads: Threads { count: Some(1), pin: false, pacing: Pacing::Sleep },
+        threads: Threads {
+            count: Some(1),
+            pin: false,
+            pacing: Pacing::Sleep,
+            reactor: ReactorChoice::Auto,
+        },
         seed: 1,
     }
 }

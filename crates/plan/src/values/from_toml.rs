@@ -14,7 +14,7 @@ use super::{
     SmallCount, Sources, ValueError,
 };
 use crate::load::Shape;
-use crate::model::{Arrivals, Order, Pacing, Rate, StatusSet};
+use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
 use crate::url;
 
 /// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
@@ -84,6 +84,7 @@ deserialize_from_text! {
     Sources: "addresses such as \"127.0.0.2-127.0.0.9\"",
     Shape: "a load such as \"ramp 1k..20k over 30s; hold 20k\"",
     Arrivals: "\"constant\" or \"poisson\"",
+    ReactorChoice: "\"auto\", \"epoll\" or \"uring\"",
     Pacing: "\"auto\", \"sleep\" or \"spin\"",
     Order: "\"rotation\" or \"weighted\"",
 }
