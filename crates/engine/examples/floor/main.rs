@@ -7,6 +7,7 @@
 //! ```text
 //! floor epoll|uring HOST:PORT CONNECTIONS SECONDS PIPELINE
 //! ```
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod on_epoll;
