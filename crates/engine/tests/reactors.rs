@@ -41,7 +41,7 @@ on_each_reactor! {
     many_connections two_thousand_connections large_answers more_in_flight_than_buffers pipelined
     orderly_ends resets refused a_server_that_restarts a_connection_for_each_request unix ipv6
     time_outs idle_time_outs late_answers_reach_nobody large_uploads an_open_load
-    an_old_connection_s_bytes_reach_nobody an_answer_before_a_reset_is_an_answer waiting dropping
+    an_old_connection_s_bytes_reach_nobody bytes_that_nobody_took_block_nothing an_answer_before_a_reset_is_an_answer waiting dropping
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -369,6 +369,8 @@ fn writers(texts: &'static [&'static str]) -> (SocketAddr, std::thread::JoinHand
 
 fn establish<R: Reactor>(reactor: &mut R, key: u32) {
     reactor.connect(key, 0).unwrap();
+    // By now the server has accepted, and written what it writes at once.
+    std::thread::sleep(Duration::from_millis(10));
     let deadline_ns = reactor.now_ns() + 5 * S;
     while reactor.now_ns() < deadline_ns {
         reactor.wait(deadline_ns);
@@ -421,7 +423,7 @@ fn an_old_connection_s_bytes_reach_nobody(on: On) {
             let fourth = read(&mut reactor, 9, 6);
             // Closed before the kernel has seen what was asked of it: the next socket has the
             // same descriptor.
-            reactor.connect(7, 0).unwrap();
+            establish(&mut reactor, 7);
             reactor.close(7);
             establish(&mut reactor, 8);
             [third, fourth, read(&mut reactor, 8, 4)]
@@ -430,6 +432,29 @@ fn an_old_connection_s_bytes_reach_nobody(on: On) {
     let (address, thread) = writers(&["first", "second", "third", "fourth", "last", "last"]);
     let texts = on.reactor(dialer(tcp(address)), Reconnect);
     assert_eq!(texts, ["third", "fourth", "last"]);
+    thread.join().unwrap();
+}
+
+/// Twenty connections are closed with bytes that were received and not handed out, or that are
+/// received as they are closed. The next one still has all the buffers.
+fn bytes_that_nobody_took_block_nothing(on: On) {
+    struct Leave;
+    impl With<String> for Leave {
+        fn with<R: Reactor>(self, mut reactor: R) -> String {
+            for turn in 0..20 {
+                establish(&mut reactor, 0);
+                if turn % 2 == 0 {
+                    let soon_ns = reactor.now_ns() + 10 * MS;
+                    reactor.wait(soon_ns);
+                }
+                reactor.close(0);
+            }
+            establish(&mut reactor, 0);
+            read(&mut reactor, 0, 5)
+        }
+    }
+    let (address, thread) = writers(&["bytes"; 21]);
+    assert_eq!(on.reactor(dialer(tcp(address)), Leave), "bytes");
     thread.join().unwrap();
 }
 

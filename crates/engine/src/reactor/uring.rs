@@ -308,8 +308,8 @@ impl UringReactor {
         }
     }
 
-    /// Nothing is queued for a connection; but there may be something that the kernel has not
-    /// been asked about. Only an ended or a broken connection is asked so far.
+    /// Nothing is queued for a connection, but the kernel may have something that it was not
+    /// asked for. A worker comes here for what is left of a connection to which a send failed.
     #[cold]
     fn look_again(&mut self) {
         self.feed_starved();
