@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::net::RecvFlags;
 
 use super::socket::{self, Clock, Dialer};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
@@ -116,9 +117,11 @@ impl Reactor for EpollReactor {
     fn receive(&mut self, key: Key) -> Received<'_> {
         let Some(fd) = &self.sockets[key as usize].fd else { return Received::Nothing };
         let result = loop {
-            match rustix::io::read(fd, &mut self.buffer[..]) {
+            // Not read(2), which goes to the socket by way of the file system.
+            match rustix::net::recv(fd, &mut self.buffer[..], RecvFlags::empty()) {
                 Err(Errno::INTR) => {}
-                other => break other,
+                Ok((n, _)) => break Ok(n),
+                Err(errno) => break Err(errno),
             }
         };
         let at_ns = self.clock.now_ns();
