@@ -49,7 +49,7 @@ impl Pacer {
     /// beginning of the run.
     #[inline]
     pub(crate) fn wait(&mut self, now_ns: u64, due_ns: u64) -> Wait {
-        self.settle(now_ns);
+        self.rest(now_ns);
         let spin = match self.mode {
             Pacing::Sleep => false,
             Pacing::Spin => true,
@@ -68,16 +68,12 @@ impl Pacer {
         Wait::SleepUntil(due_ns)
     }
 
-    /// Books the time since the last decision, if that was to spin.
-    fn settle(&mut self, now_ns: u64) {
+    /// Books the time since the last decision, if that was to spin. Also when nothing is waited
+    /// for any more.
+    pub(crate) fn rest(&mut self, now_ns: u64) {
         if let Some(since_ns) = self.spinning_since_ns.take() {
             self.spun_ns += now_ns.saturating_sub(since_ns);
         }
-    }
-
-    /// Nothing is waited for any more, or something else is.
-    pub(crate) fn rest(&mut self, now_ns: u64) {
-        self.settle(now_ns);
     }
 
     /// A sleep that was to end at `asked_ns`, and that nothing cut short, ended at `now_ns`.

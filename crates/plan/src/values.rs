@@ -329,7 +329,8 @@ impl ValueEnum for ReactorChoice {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self {
-            ReactorChoice::Auto => PossibleValue::new("auto").help("By number of connections"),
+            ReactorChoice::Auto => PossibleValue::new("auto")
+                .help("What was measured to be cheaper: epoll, at present"),
             ReactorChoice::Epoll => PossibleValue::new("epoll").help("On any kernel"),
             ReactorChoice::Uring => {
                 PossibleValue::new("uring").help("Linux 6.0 and later, where it is not forbidden")

@@ -139,9 +139,10 @@ impl Recorder {
     }
 
     /// The measured window ends at `now_ns`, if it has not ended by itself: what comes later is
-    /// of the drain.
+    /// of the drain. If something later is already recorded, it ends where that interval began.
     pub fn end_window(&mut self, now_ns: u64) {
         self.advance(now_ns);
+        let now_ns = now_ns.max(self.current.start_ns);
         if self.settings.window_end_ns.is_none_or(|end_ns| end_ns > now_ns) {
             self.settings.window_end_ns = Some(now_ns);
             self.close_current(now_ns);
@@ -340,4 +341,32 @@ pub enum Disconnect {
     Lost(LossKind),
     /// The run is over.
     RunOver,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_does_not_end_before_its_last_interval_began() {
+        let mut recorder = Recorder::new(Settings {
+            digits: 3,
+            interval_ns: 1000,
+            warm_up_ns: 0,
+            window_end_ns: None,
+            requests: 1,
+        });
+        // Something happens just after a boundary, and then the run is stopped by a look at the
+        // clock from just before it.
+        recorder.sent(1001, Phase::Measured, 0);
+        recorder.end_window(998);
+        recorder.finish(1500, 0);
+        let mut ends_ns = 0;
+        while let Some(interval) = recorder.take_finished() {
+            assert_eq!(interval.start_ns, ends_ns, "intervals meet");
+            assert!(interval.end_ns >= interval.start_ns, "and do not go back");
+            ends_ns = interval.end_ns;
+        }
+        assert_eq!(ends_ns, 1500);
+    }
 }

@@ -195,9 +195,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.none_since_ns = 0;
         // What became free or failed before the beginning did so at the beginning.
         self.spread_slots();
-        for connection in &mut self.connections {
-            connection.last_byte_ns = 0;
-        }
         let failed: Vec<_> = self.retries.drain().map(|Reverse((_, key))| key).collect();
         self.retries.extend(failed.into_iter().map(|key| Reverse((0, key))));
         let mut window_end = None;
