@@ -259,7 +259,7 @@ impl Session {
         };
         self.state = State::Dead;
         self.lines.release();
-        Event::Failed { id, failure: Failure::Malformed(error) }
+        Event::Failed { id, failure: Failure::Malformed(error.into()) }
     }
 
     fn pop_outstanding(&mut self) -> Option<InFlight> {
@@ -274,6 +274,8 @@ impl Session {
 }
 
 impl crate::session::Session for Session {
+    const SPEAKS_UNASKED: bool = false;
+
     fn free_slots(&self) -> u32 {
         if self.closing || matches!(self.state, State::Ended | State::Dead) {
             0
@@ -295,7 +297,7 @@ impl crate::session::Session for Session {
         self.unwritten.push_back(request);
     }
 
-    fn poll_transmit<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         let writable = match self.state {
             State::Ended | State::Dead => 0,
             // The answer being read is the last: only what is half written is of use.
