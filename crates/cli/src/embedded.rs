@@ -20,10 +20,12 @@ pub(crate) struct Embedded {
     process: Child,
     port_file: PathBuf,
     pub(crate) url: String,
+    /// The file of its certificate, if it speaks TLS.
+    pub(crate) certificate: Option<PathBuf>,
 }
 
 impl Embedded {
-    pub(crate) fn start() -> Result<Self, Failure> {
+    pub(crate) fn start(tls: bool) -> Result<Self, Failure> {
         let port_file =
             std::env::temp_dir().join(format!("candor-embedded-{}.port", std::process::id()));
         let program = std::env::current_exe().map_err(|error| {
@@ -31,7 +33,8 @@ impl Embedded {
         })?;
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--stop-with-stdin", "--port-file"]);
-        command.arg(&port_file).stdin(Stdio::piped()).stdout(Stdio::null());
+        command.arg(&port_file).args(tls.then_some("--tls"));
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
         // Ctrl-C goes to the whole group of processes. The target is not in ours, or it would be
         // gone before the requests in flight are answered.
         command.process_group(0);
@@ -53,8 +56,9 @@ impl Embedded {
             }
             Err(_) => return Err(Failure::could_not_run("cannot start the embedded target")),
         };
-        let mut embedded = Embedded { process, port_file, url: String::new() };
-        embedded.url = format!("http://127.0.0.1:{}/", embedded.wait_for_port()?);
+        let mut embedded = Embedded { process, port_file, url: String::new(), certificate: None };
+        let scheme = if tls { "https" } else { "http" };
+        embedded.url = format!("{scheme}://127.0.0.1:{}/", embedded.wait_for_port()?);
         // It has served its purpose, and nobody takes it away if this process is killed.
         let _ = std::fs::remove_file(&embedded.port_file);
         Ok(embedded)
@@ -66,6 +70,8 @@ impl Embedded {
             let text = std::fs::read_to_string(&self.port_file).unwrap_or_default();
             let port = text.lines().find_map(|line| line.strip_prefix("PORT=")?.parse().ok());
             if let Some(port) = port {
+                let certificate = text.lines().find_map(|line| line.strip_prefix("CERT="));
+                self.certificate = certificate.map(PathBuf::from);
                 return Ok(port);
             }
             if let Ok(Some(status)) = self.process.try_wait() {

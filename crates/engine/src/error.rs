@@ -15,6 +15,9 @@ pub enum EngineError {
         /// The system's words.
         reason: String,
     },
+    /// What was asked of TLS cannot be done.
+    #[error(transparent)]
+    Tls(#[from] candor_protocol::tls::ConfigError),
     /// Not one connection could be made.
     #[error(
         "cannot connect to {example}; not one of {asked} connections could be made. Is the server running, and is this its address?"

@@ -11,6 +11,7 @@
 
 mod books;
 mod chain;
+mod clients;
 mod connection;
 mod drive;
 mod error;
@@ -21,6 +22,7 @@ mod pacing;
 mod plan_share;
 pub mod reactor;
 mod resolve;
+mod roots;
 mod run;
 mod source;
 mod worker;

@@ -11,9 +11,10 @@ use std::thread;
 
 use candor_pace::Share;
 use candor_plan::Plan;
+use candor_protocol::Session;
 use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunRecord};
 
-use crate::drive::session_factory;
+use crate::clients::{Protocol, Use};
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
@@ -83,6 +84,7 @@ pub fn run(
     control: &Control,
     on_interval: &mut dyn FnMut(&IntervalSummary),
 ) -> Result<RunRecord, EngineError> {
+    let protocol = Protocol::of(plan)?;
     let addresses = resolve::addresses(&plan.target)?;
     check_ports(plan, &addresses)?;
     reserve_files(plan.connections.max)?;
@@ -101,14 +103,14 @@ pub fn run(
             let one = |_| epoll::Unstarted::new(dialer.clone());
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, control, on_interval)
+            run_on(reactors, plan, &protocol, control, on_interval)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
             let one = |_| uring::Unstarted::new(dialer.clone());
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, control, on_interval)
+            run_on(reactors, plan, &protocol, control, on_interval)
         }
     }
 }
@@ -117,6 +119,7 @@ pub fn run(
 fn run_on<U: Start>(
     reactors: Vec<U>,
     plan: &Plan,
+    protocol: &Protocol,
     control: &Control,
     on_interval: &mut dyn FnMut(&IntervalSummary),
 ) -> Result<RunRecord, EngineError> {
@@ -142,7 +145,8 @@ fn run_on<U: Start>(
                 .then(|| cores[cores.len() - 1 - worker]);
             let share = Share { worker: worker as u32, workers };
             let meeting = &meeting;
-            scope.spawn(move || work(plan, share, reactor, link, core, meeting, control));
+            let thread = Thread { plan, share, reactor, link, core, meeting, control };
+            scope.spawn(move || protocol.with_sessions(plan, thread));
         }
         drop(out);
         collect(&messages, &mut collector, &backs, on_interval)
@@ -164,37 +168,44 @@ fn worker_count(plan: &Plan, cores: usize) -> u32 {
 }
 
 /// One worker's thread, from its connections to its end.
-fn work<U: Start>(
-    plan: &Plan,
+struct Thread<'a, U> {
+    plan: &'a Plan,
     share: Share,
     reactor: U,
-    mut link: Channel,
+    link: Channel,
     core: Option<usize>,
-    meeting: &Meeting,
-    control: &Control,
-) {
-    let core = core.filter(|&core| keep_to_cores(&[core]));
-    let mut worker = Worker::new(plan, share, reactor.start(), session_factory(plan));
-    let prepared = worker.prepare(control);
-    meeting.established.fetch_add(prepared.established, Ordering::Relaxed);
-    if let Some(failure) = prepared.first_failure {
-        let mut first = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(failure);
-    }
-    meeting.barrier.wait();
-    let (index, out) = (link.worker, link.out.clone());
-    let mut end = None;
-    if meeting.established.load(Ordering::Relaxed) > 0 {
-        // All reactors read the same clock: the latest of their proposals is the origin.
-        meeting.origin_ns.fetch_max(worker.now_ns() + LEAD_NS, Ordering::Relaxed);
+    meeting: &'a Meeting,
+    control: &'a Control,
+}
+
+impl<U: Start> Use for Thread<'_, U> {
+    type Output = ();
+
+    fn with<S: Session>(self, sessions: impl Fn() -> S) {
+        let Thread { plan, share, reactor, mut link, core, meeting, control } = self;
+        let core = core.filter(|&core| keep_to_cores(&[core]));
+        let mut worker = Worker::new(plan, share, reactor.start(), sessions);
+        let prepared = worker.prepare(control);
+        meeting.established.fetch_add(prepared.established, Ordering::Relaxed);
+        if let Some(failure) = prepared.first_failure {
+            let mut first = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(failure);
+        }
         meeting.barrier.wait();
-        let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
-        let before = Snapshot::take();
-        let mut ended = worker.run(origin_ns, control, &mut link);
-        ended.health = before.until(Snapshot::take(), core, worker.waits());
-        end = Some(ended);
+        let (index, out) = (link.worker, link.out.clone());
+        let mut end = None;
+        if meeting.established.load(Ordering::Relaxed) > 0 {
+            // All reactors read the same clock: the latest of their proposals is the origin.
+            meeting.origin_ns.fetch_max(worker.now_ns() + LEAD_NS, Ordering::Relaxed);
+            meeting.barrier.wait();
+            let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
+            let before = Snapshot::take();
+            let mut ended = worker.run(origin_ns, control, &mut link);
+            ended.health = before.until(Snapshot::take(), core, worker.waits());
+            end = Some(ended);
+        }
+        let _ = out.send(Message::Ended(index, end));
     }
-    let _ = out.send(Message::Ended(index, end));
 }
 
 /// Sums what the workers deliver until all have ended; `None` if they never began.

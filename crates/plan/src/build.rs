@@ -6,6 +6,7 @@
 mod load;
 mod requests;
 mod target;
+mod tls;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ impl Options {
     /// Makes the plan, or says what stands in the way.
     pub fn build(self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
         let mut files = Files { files, known: HashMap::new() };
-        let (target, url) = target::target(&self)?;
+        let (target, url) = target::target(&self, &mut files)?;
         let requests = requests::requests(&self, &url, &mut files)?;
         let load = load::load(&self, &mut files)?;
         let connections = self.connections()?;
@@ -115,6 +116,9 @@ impl Options {
             if per_connection.is_some_and(|count| count > 1) {
                 return Err(conflict("--requests-per-connection", "--no-keepalive", why));
             }
+            if self.streams.is_some_and(|streams| streams.get() > 1) {
+                return Err(conflict("--streams", "--no-keepalive", why));
+            }
             if pipeline > 1 {
                 return Err(conflict("--pipeline", "--no-keepalive", why));
             }
@@ -124,6 +128,8 @@ impl Options {
             count,
             max,
             pipeline,
+            streams: tls::streams(self),
+            windows: tls::windows(self),
             requests_per_connection: per_connection,
             nodelay: !self.no_nodelay,
             sources: self.source.clone().map_or(Vec::new(), |sources| sources.into_vec()),

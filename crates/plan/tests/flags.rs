@@ -31,7 +31,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
         let name = argument.get_long().unwrap_or(argument.get_id().as_str());
         let value = match name {
             "url" => "\"http://h/\"",
-            "connections" | "threads" | "max-connections" | "pipeline" => "7",
+            "streams" | "connections" | "threads" | "max-connections" | "pipeline" => "7",
             "requests" | "requests-per-connection" => "\"7k\"",
             "duration" | "think-time" | "shed-after" | "warm-up" | "drain" | "give-up" => "\"7s\"",
             "timeout" | "connect-timeout" | "idle-timeout" | "interval" => "\"7ms\"",
@@ -49,6 +49,9 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "source" => "\"::1\"",
             "expect-body-bytes" | "seed" => "7",
             "digits" => "4",
+            "window-bits" | "connection-window-bits" => "17",
+            "tls-min" | "tls-max" => "1.3",
+            "tls-resumption" => "\"on\"",
             _ if argument.get_action().takes_values() => "\"x\"",
             _ => "true",
         };
@@ -70,9 +73,17 @@ fn the_definition_is_sound_and_keeps_the_commands_description() {
     let long = Command::command().render_long_help().to_string();
     assert!(short.starts_with("The command's own description"), "{short}");
     assert!(long.starts_with("The command's own description"), "{long}");
-    for heading in
-        ["Load", "Requests", "Expected answers", "Where", "Time-outs", "Recording", "Output"]
-    {
+    for heading in [
+        "Load",
+        "Requests",
+        "Expected answers",
+        "Where",
+        "HTTP/2",
+        "TLS",
+        "Time-outs",
+        "Recording",
+        "Output",
+    ] {
         assert!(short.contains(&format!("\n{heading}:\n")), "{heading} is missing in {short}");
     }
     assert!(long.contains("Examples:") && long.len() > short.len());

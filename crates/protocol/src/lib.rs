@@ -8,5 +8,6 @@
 pub mod expect;
 pub mod h1;
 pub mod session;
+pub mod tls;
 
 pub use session::{Answer, Event, Failure, Malformed, RequestId, Session};

@@ -76,6 +76,8 @@ pub struct IntervalSummary {
     pub connections: u64,
     /// Requests due and not sent at its end.
     pub backlog: u64,
+    /// Requests in flight at its end: over HTTP/2, open streams.
+    pub in_flight: u64,
     /// Response times.
     pub response: Percentiles,
     /// Service times.
@@ -102,6 +104,7 @@ impl IntervalSummary {
             bytes_received: interval.bytes_received,
             connections: interval.connections.established,
             backlog: interval.backlog,
+            in_flight: interval.in_flight,
             response: Percentiles::of(&interval.latencies.response),
             service: Percentiles::of(&interval.latencies.service),
             send_lag: Percentiles::of(&interval.latencies.send_lag),

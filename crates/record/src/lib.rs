@@ -20,7 +20,7 @@ mod run;
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
 pub use histogram::{HIGHEST_NS, Histogram, Latencies};
-pub use interval::{ConnectionCounts, Interval, RequestCounts};
+pub use interval::{ConnectionCounts, Handshake, Interval, RequestCounts};
 pub use ledger::Ledger;
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
 pub use run::{RunEnd, RunRecord, WorkerHealth};

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Fault;
+use crate::{Certificate, Fault};
 
 /// What a server is to do.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct Config {
     pub path: String,
     /// Threads, at least 1. Connections are dealt out to them in turn.
     pub threads: usize,
+    /// Speak TLS, with this certificate.
+    pub tls: Option<Certificate>,
     /// What goes wrong, and when.
     pub faults: Faults,
 }
@@ -36,6 +38,7 @@ impl Default for Config {
             method: "GET".to_owned(),
             path: "/".to_owned(),
             threads: 1,
+            tls: None,
             faults: Faults::default(),
         }
     }

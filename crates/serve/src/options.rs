@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use crate::units::parse_duration;
-use crate::{CloseAfter, Config, Fault, Faults, PlannedStall};
+use crate::{Certificate, CloseAfter, Config, Fault, Faults, PlannedStall};
 
 /// Flags of the embedded target.
 #[derive(Debug, Clone, clap::Args)]
@@ -40,6 +40,22 @@ pub struct ServeOptions {
     /// Threads; connections are dealt out to them in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     pub threads: usize,
+
+    /// Speak TLS: HTTP/2 or HTTP/1.1 by ALPN, with a self-signed certificate for localhost
+    #[arg(long, help_heading = "TLS")]
+    pub tls: bool,
+
+    /// Write the self-signed certificate to this file [default: among the temporary files]
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_cert", help_heading = "TLS")]
+    pub tls_cert_out: Option<PathBuf>,
+
+    /// PEM file with the certificate to show instead of a self-signed one
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// PEM file with its private key
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
+    pub tls_key: Option<PathBuf>,
 
     /// Give every request this fault: reset/BYTES, truncate/BYTES, hang or close
     ///
@@ -85,6 +101,13 @@ impl ServeOptions {
             method: self.method,
             path: self.path,
             threads: self.threads,
+            tls: match (self.tls_cert, self.tls_key) {
+                (Some(chain), Some(key)) => Some(Certificate::Files { chain, key }),
+                _ if self.tls || self.tls_cert_out.is_some() => {
+                    Some(Certificate::SelfSigned(self.tls_cert_out))
+                }
+                _ => None,
+            },
             faults: Faults {
                 every_answer: self.fault,
                 close_after: announced.or(silent),

@@ -24,9 +24,12 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     let (mut options, plan_file) = with_plan_file(arguments)?;
     let has_target =
         options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
-    let embedded = if has_target { None } else { Some(Embedded::start()?) };
+    let embedded = if has_target { None } else { Some(Embedded::start(options.tls)?) };
     if let Some(embedded) = &embedded {
         options.url = Some(embedded.url.clone());
+        if !options.insecure && options.cacert.is_none() {
+            options.cacert.clone_from(&embedded.certificate);
+        }
     }
     let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {
         Some(file) => Failure::usage(format!("with {file}: {error}")),

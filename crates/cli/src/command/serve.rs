@@ -16,7 +16,14 @@ pub(crate) fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     if arguments.stop_with_stdin {
         thread::spawn(stop_with_stdin);
     } else {
-        eprintln!("candor serve: listening on http://{}/", server.address());
+        match server.certificate() {
+            None => eprintln!("candor serve: listening on http://{}/", server.address()),
+            Some(file) => eprintln!(
+                "candor serve: listening on https://{}/, certificate in {} (for --cacert)",
+                server.address(),
+                file.display()
+            ),
+        }
     }
     let stats = server.run_until_signal().map_err(Failure::could_not_run)?;
     if !arguments.stop_with_stdin {

@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, RequestId, Session};
-use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, LossKind};
+use candor_protocol::{Event, Failure, RequestId, Session, tls};
+use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, Handshake, LossKind};
 
 use super::{Stage, Worker};
 use crate::connection::{Slot, State, back_off_ns};
@@ -91,16 +91,28 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// The handshake, if there is one, is over: the connection can take requests.
     pub(super) fn establish(&mut self, key: Key, now_ns: u64) {
-        let State::Handshaking { connect_ns, .. } = self.connections[key as usize].state else {
+        let State::Handshaking { since_ns, connect_ns } = self.connections[key as usize].state
+        else {
             return;
         };
         self.leave_connecting(key);
         let at_ns = self.record_ns(now_ns);
+        if let Some(handshake) = self.handshake(key) {
+            let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
+            self.books.recorder.handshake(at_ns, took_ns, handshake);
+        }
         self.books.recorder.connected(at_ns, connect_ns);
         self.established += 1;
         self.ever_established += 1;
         self.connections[key as usize].state = State::Open;
         self.offer_slots(key, self.free_places(key), now_ns);
+    }
+
+    /// What the handshake of a connection came to, for the record.
+    fn handshake(&self, key: Key) -> Option<Handshake> {
+        let session = self.connections[key as usize].session.as_ref()?;
+        let tls::Handshake { version, cipher, group, alpn, resumed } = session.handshake()?;
+        Some(Handshake { version, cipher, group, alpn, resumed })
     }
 
     /// The connection ended before its handshake did.
@@ -340,6 +352,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                         }
                         Event::Failed { id: None, .. }
                         | Event::Ready
+                        | Event::End
                         | Event::Places
                         | Event::Over => {}
                     }

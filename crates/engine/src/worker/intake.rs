@@ -142,6 +142,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 }
                 Event::Ready => intake.ready = true,
                 Event::Places => intake.places = true,
+                Event::End => {
+                    intake.broken = Some(Loss::End);
+                    break;
+                }
                 Event::Over => {
                     intake.last = true;
                     break;

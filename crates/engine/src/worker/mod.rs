@@ -134,7 +134,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             picker: Picker::new(&plan.requests, plan.seed),
             books: Books::new(Recorder::new(settings), names),
             connections: (0..keys).map(|_| Connection::default()).collect(),
-            free: VecDeque::with_capacity(keys * plan.connections.pipeline as usize),
+            free: VecDeque::with_capacity(keys * plan.connections.places() as usize),
             thinking: VecDeque::new(),
             awaiting: Chain::default(),
             awaiting_links: links(),
@@ -345,6 +345,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let backlog = self.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);
         }
+        self.books.recorder.set_in_flight(self.books.flights.len() as u64);
         self.books.recorder.advance(now_ns);
         while let Some(interval) = self.books.recorder.take_finished() {
             if let Some(empty) = sink.deliver(interval) {

@@ -38,8 +38,11 @@ pub struct Latencies {
     pub service: Distribution,
     /// sent → first byte of the answer.
     pub first_byte: Distribution,
-    /// Time to establish a connection, warm-up included.
+    /// Time to establish a connection, warm-up included, without a handshake of TLS.
     pub connect: Distribution,
+    /// Time of TLS handshakes, warm-up included; null without TLS.
+    #[serde(default)]
+    pub handshake: Option<Distribution>,
     /// Ages of requests that were never answered: unsent, unfinished or timed out. Lower bounds
     /// of response times.
     pub censored: Distribution,
@@ -54,6 +57,7 @@ impl Latencies {
             service: Distribution::of(&total.latencies.service),
             first_byte: Distribution::of(&total.latencies.first_byte),
             connect: Distribution::of(&total.connect),
+            handshake: (total.handshake.count() > 0).then(|| Distribution::of(&total.handshake)),
             censored: Distribution::of(&total.censored),
         }
     }
