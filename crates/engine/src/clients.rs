@@ -6,9 +6,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candor_plan::Plan;
+use candor_plan::{HttpVersion, Plan};
 use candor_protocol::tls::Connector;
-use candor_protocol::{Session, h1};
+use candor_protocol::{Client, Session, h1, h2};
 
 use crate::error::EngineError;
 use crate::roots;
@@ -17,6 +17,8 @@ use crate::roots;
 pub(crate) enum Protocol {
     /// HTTP/1.1 in clear text.
     H1,
+    /// HTTP/2 in clear text, by prior knowledge.
+    H2,
     /// TLS, and within it what the server chose.
     Tls(Box<Connector>),
 }
@@ -34,6 +36,7 @@ impl Protocol {
     /// Of a plan. Reads the system's certificate authorities where they are needed.
     pub(crate) fn of(plan: &Plan) -> Result<Self, EngineError> {
         match &plan.target.tls {
+            None if plan.target.http == HttpVersion::H2 => Ok(Protocol::H2),
             None => Ok(Protocol::H1),
             Some(tls) => Ok(Protocol::Tls(Box::new(Connector::new(tls, roots::system)?))),
         }
@@ -43,9 +46,13 @@ impl Protocol {
     pub(crate) fn with_sessions<U: Use>(&self, plan: &Plan, what: U) -> U::Output {
         match self {
             Protocol::H1 => what.with(h1_sessions(plan)),
+            Protocol::H2 => what.with(h2_sessions(plan)),
             Protocol::Tls(connector) => {
-                let h1 = h1_sessions(plan);
-                what.with(connector.sessions(Rc::new(move |_| h1())))
+                let (h1, h2) = (h1_sessions(plan), h2_sessions(plan));
+                what.with(connector.sessions(Rc::new(move |is_h2| match is_h2 {
+                    true => Client::H2(Box::new(h2())),
+                    false => Client::H1(h1()),
+                })))
             }
         }
     }
@@ -61,4 +68,19 @@ fn h1_sessions(plan: &Plan) -> impl Fn() -> h1::Session + use<> {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
         h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo)
     }
+}
+
+fn h2_sessions(plan: &Plan) -> impl Fn() -> h2::Session + use<> {
+    let (scheme, authority) = (plan.target.scheme(), &plan.target.authority);
+    let list = plan.requests.list.iter();
+    let table: Arc<[h2::Prepared]> =
+        list.map(|request| h2::prepare(request, scheme, authority)).collect();
+    let connections = &plan.connections;
+    let settings = h2::Settings {
+        streams: connections.streams,
+        stream_window_bits: connections.windows.stream_bits,
+        connection_window_bits: connections.windows.connection_bits,
+        ..h2::Settings::default()
+    };
+    move || h2::Session::new(Arc::clone(&table), settings)
 }

@@ -113,6 +113,9 @@ pub enum Event {
         /// Why.
         failure: Failure,
     },
+    /// The handshake of TLS is over, and [`Session::handshake`] says what it came to. What goes on
+    /// within may have one of its own.
+    Secured,
     /// The handshake is over: [`Session::is_ready`] is true from now on.
     Ready,
     /// The peer said that it sends nothing more (TLS's close_notify): the engine goes on as if
@@ -166,4 +169,7 @@ pub enum Malformed {
     /// TLS.
     #[error(transparent)]
     Tls(#[from] crate::tls::Error),
+    /// HTTP/2.
+    #[error(transparent)]
+    H2(#[from] crate::h2::Error),
 }

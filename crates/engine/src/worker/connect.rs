@@ -91,16 +91,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// The handshake, if there is one, is over: the connection can take requests.
     pub(super) fn establish(&mut self, key: Key, now_ns: u64) {
-        let State::Handshaking { since_ns, connect_ns } = self.connections[key as usize].state
-        else {
+        let State::Handshaking { connect_ns, .. } = self.connections[key as usize].state else {
             return;
         };
         self.leave_connecting(key);
         let at_ns = self.record_ns(now_ns);
-        if let Some(handshake) = self.handshake(key) {
-            let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
-            self.books.recorder.handshake(at_ns, took_ns, handshake);
-        }
         self.books.recorder.connected(at_ns, connect_ns);
         self.established += 1;
         self.ever_established += 1;
@@ -108,11 +103,21 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.offer_slots(key, self.free_places(key), now_ns);
     }
 
-    /// What the handshake of a connection came to, for the record.
-    fn handshake(&self, key: Key) -> Option<Handshake> {
-        let session = self.connections[key as usize].session.as_ref()?;
-        let tls::Handshake { version, cipher, group, alpn, resumed } = session.handshake()?;
-        Some(Handshake { version, cipher, group, alpn, resumed })
+    /// The handshake of TLS is over.
+    #[cold]
+    pub(super) fn secured(&mut self, key: Key, now_ns: u64) {
+        let connection = &self.connections[key as usize];
+        let came_to = connection.session.as_ref().and_then(S::handshake);
+        let (Some(came_to), State::Handshaking { since_ns, connect_ns }) =
+            (came_to, connection.state)
+        else {
+            return;
+        };
+        let tls::Handshake { version, cipher, group, alpn, resumed } = came_to;
+        let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
+        let at_ns = self.record_ns(now_ns);
+        let handshake = Handshake { version, cipher, group, alpn, resumed };
+        self.books.recorder.handshake(at_ns, took_ns, handshake);
     }
 
     /// The connection ended before its handshake did.
@@ -351,6 +356,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                             fail(books, chain, id, kind, &reason);
                         }
                         Event::Failed { id: None, .. }
+                        | Event::Secured
                         | Event::Ready
                         | Event::End
                         | Event::Places

@@ -45,6 +45,8 @@ pub struct Tls<S> {
     facts: Option<Handshake>,
     needs_h2: bool,
     takes_tickets: bool,
+    /// It is ready, and has not said so.
+    owes_ready: bool,
 }
 
 enum Stage {
@@ -97,6 +99,7 @@ impl<S: Session> Tls<S> {
             facts: None,
             needs_h2,
             takes_tickets,
+            owes_ready: false,
         };
         // It fails where randomness does, or a configuration that was checked; the connection
         // then says nothing, and ends by the time-out.
@@ -126,7 +129,10 @@ impl<S: Session> Tls<S> {
                 None
             }
             Ok(Progress::Established(established)) => match self.begin(*established) {
-                Ok(()) => self.is_ready().then_some(Event::Ready),
+                Ok(()) => {
+                    self.owes_ready = self.is_ready();
+                    Some(Event::Secured)
+                }
                 Err(error) => Some(self.fail(input, error)),
             },
             Err(error) => Some(self.fail(input, Error::Handshake(error))),
@@ -387,6 +393,9 @@ impl<S: Session> Session for Tls<S> {
 
     #[inline]
     fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
+        if std::mem::take(&mut self.owes_ready) {
+            return Some(Event::Ready);
+        }
         loop {
             while !self.plain.is_empty() || !self.early.is_empty() {
                 if let Some(event) = self.hand_on() {
