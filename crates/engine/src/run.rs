@@ -12,15 +12,17 @@ use std::thread;
 use candor_pace::Share;
 use candor_plan::Plan;
 use candor_protocol::Session;
-use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunRecord};
+use candor_record::{
+    Collector, ConnectErrorKind, Interval, IntervalSummary, RunEnd, RunFacts, RunRecord,
+};
 
 use crate::clients::{Protocol, Use};
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
-use crate::reactor::Start;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::Dialer;
+use crate::reactor::{ConnectFailure, Start};
 use crate::reactor::{epoll, uring};
 use crate::resolve;
 use crate::worker::{Sink, Worker, WorkerEnd};
@@ -53,7 +55,7 @@ impl Control {
 struct Meeting {
     barrier: Barrier,
     established: AtomicU32,
-    first_failure: Mutex<Option<String>>,
+    first_failure: Mutex<Option<ConnectFailure>>,
     origin_ns: AtomicU64,
 }
 
@@ -153,12 +155,22 @@ fn run_on<U: Start>(
     });
     let Some(ends) = ends else {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        return Err(EngineError::NoConnection {
-            example: example.unwrap_or_else(|| plan.target.url.clone()),
-            asked: plan.connections.count,
-        });
+        return Err(no_connection(plan, example));
     };
     Ok(collector.finish(facts(plan, &ends)))
+}
+
+fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
+    let asked = plan.connections.count;
+    match first {
+        Some(ConnectFailure { kind: ConnectErrorKind::Handshake, message }) => {
+            EngineError::NoHandshake { example: message, asked }
+        }
+        Some(ConnectFailure { message, .. }) => {
+            EngineError::NoConnection { example: message, asked }
+        }
+        None => EngineError::NoConnection { example: plan.target.url.clone(), asked },
+    }
 }
 
 /// As many workers as asked, or half of the cores; but no more than there are connections.

@@ -128,7 +128,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Malformed { reason, .. } => reason.as_str(),
             _ => "the server closed the connection during the handshake",
         };
-        let message = reason.to_owned();
+        let message = format!("{}: {reason}", self.own.authority);
         self.leave_connecting(key);
         self.say_goodbye(key);
         self.forget_session(key);
@@ -163,7 +163,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.reactor.close(key);
         self.connections[key as usize].state = State::Absent;
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
-            self.first_failure = Some(failure.message.clone());
+            self.first_failure = Some(failure.clone());
         }
         let at_ns = self.record_ns(now_ns);
         self.books.recorder.connect_failed(at_ns, failure.kind, || failure.message);

@@ -26,7 +26,7 @@ use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot, State};
 use crate::pacing::{Pacer, Wait};
 use crate::plan_share::WorkerPlan;
-use crate::reactor::{Key, Reactor};
+use crate::reactor::{ConnectFailure, Key, Reactor};
 use crate::run::Control;
 use crate::source::Source;
 
@@ -59,7 +59,7 @@ pub(crate) struct Prepared {
     /// Established, if only for a moment.
     pub(crate) established: u32,
     /// The first failure.
-    pub(crate) first_failure: Option<String>,
+    pub(crate) first_failure: Option<ConnectFailure>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub(crate) struct Worker<R, S, M> {
     stage: Stage,
     dispatching: bool,
     ever_established: u32,
-    first_failure: Option<String>,
+    first_failure: Option<ConnectFailure>,
     waits: u64,
 }
 

@@ -90,6 +90,10 @@ fn certificate(
 ) -> std::fmt::Result {
     use CertificateError as C;
     match error {
+        // webpki's words for a self-signed certificate that could also sign others.
+        C::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            certificate(&C::UnknownIssuer, formatter)
+        }
         C::UnknownIssuer => formatter.write_str(
             "the server's certificate is not signed by an authority that is known here: it is self-signed, or of a private authority; name its file with --cacert, or accept any with --insecure",
         ),
@@ -115,7 +119,7 @@ fn certificate(
             expected.to_str(),
             match presented.is_empty() {
                 true => "no name at all".to_owned(),
-                false => presented.join(", "),
+                false => presented.iter().map(|name| bare(name)).collect::<Vec<_>>().join(", "),
             }
         ),
         C::Revoked => formatter.write_str("the server's certificate was revoked"),
@@ -124,6 +128,11 @@ fn certificate(
             "the server's certificate is not acceptable: {other}; accept it with --insecure"
         ),
     }
+}
+
+/// `DnsName("example.com")` without what is for programmers.
+fn bare(name: &str) -> &str {
+    name.split_once('(').map_or(name, |(_, rest)| rest.trim_matches(['"', ')']))
 }
 
 /// An alert by its name (RFC 8446 6) and number.
