@@ -3,7 +3,12 @@
 
 mod common;
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use candor_testkit::nginx::{Listener, Nginx};
+use candor_testkit::process::{Managed, free_port, wait_for_port};
 use common::{Document, candor, measure};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
@@ -39,7 +44,8 @@ fn assert_same_count(nginx: Nginx, document: &Document) {
 fn nginx_counts_the_same_over_tls_in_both_protocols() {
     for (flags, alpn) in [(&["--h1"][..], "http/1.1"), (&["--h2", "-m", "10"], "h2")] {
         let (nginx, url, file) = start(listener("ssl http2", ""));
-        let document = measure(&[flags, &["-c", "8", "-d", "1s", "--cacert", &file, &url]].concat());
+        let document =
+            measure(&[flags, &["-c", "8", "-d", "1s", "--cacert", &file, &url]].concat());
         document.assert_all_ok();
         assert!(document.ledger("ok") > 100);
         let rows = document.list("/connections/handshakes");
@@ -146,7 +152,11 @@ fn four_faults_have_four_messages() {
     for (index, trust, words) in [
         (0, None, "it is self-signed, or of a private authority; name its file with --cacert"),
         (1, Some(file(1)), "expired"),
-        (2, Some(file(2)), "is not for 127.0.0.1, but for shop.example; ask for that name with --sni"),
+        (
+            2,
+            Some(file(2)),
+            "is not for 127.0.0.1, but for shop.example; ask for that name with --sni",
+        ),
         (3, Some(file(0)), "there is no TLS on this port; write http:// in the URL"),
     ] {
         let url = format!("https://{}/", nginx.listeners()[index]);
@@ -171,5 +181,52 @@ fn the_embedded_target_speaks_everything() {
         assert_eq!(document.text("/plan/http"), http);
         let rows = document.list("/connections/handshakes");
         assert_eq!(rows.first().and_then(|row| row["alpn"].as_str()), alpn);
+    }
+}
+
+/// nghttpd, nghttp2's own server; it ends with this.
+struct Nghttpd {
+    _process: Managed,
+    url: String,
+    directory: tempfile::TempDir,
+}
+
+fn nghttpd(tls: bool) -> Nghttpd {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("hello"), "alive\r\n").unwrap();
+    let port = free_port().unwrap();
+    // Debian puts it where a user's PATH does not look.
+    let installed = std::path::Path::new("/usr/sbin/nghttpd");
+    let program = if installed.exists() { installed } else { "nghttpd".as_ref() };
+    let mut command = Command::new(program);
+    command.args(["-a", "127.0.0.1", "-d"]).arg(directory.path());
+    if tls {
+        let (chain, key) = certificate(|_| ());
+        let (file, key_file) = (directory.path().join("0.pem"), directory.path().join("0.key"));
+        std::fs::write(&file, chain).unwrap();
+        std::fs::write(&key_file, key).unwrap();
+        command.arg(port.to_string()).args([key_file, file]);
+    } else {
+        command.args(["--no-tls", &port.to_string()]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let process = Managed::spawn(&mut command).expect("nghttpd starts (nghttp2-server)");
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    assert!(wait_for_port(address, Duration::from_secs(10)));
+    let scheme = if tls { "https" } else { "http" };
+    Nghttpd { _process: process, url: format!("{scheme}://{address}/hello"), directory }
+}
+
+#[test]
+fn nghttpd_answers_every_stream_in_clear_text_and_over_tls() {
+    for tls in [false, true] {
+        let server = nghttpd(tls);
+        let file = server.directory.path().join("0.pem").display().to_string();
+        let trust = if tls { vec!["--cacert", &file] } else { vec![] };
+        let fixed = ["--h2", "-c", "5", "-m", "20", "-n", "3k", "--expect-body-bytes", "7"];
+        let document = measure(&[&fixed[..], &trust, &[&server.url]].concat());
+        document.assert_all_ok();
+        assert_eq!(document.ledger("ok"), 3000);
+        assert_eq!(document.count("/connections/opened"), 5);
     }
 }

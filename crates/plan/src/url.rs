@@ -303,7 +303,10 @@ mod tests {
             ("/path", no_host),
             ("://x", no_host),
             ("http://user@/", no_host),
-            ("ftp://x/", "scheme \"ftp\" is not supported; write http://HOST[:PORT]/PATH"),
+            (
+                "ftp://x/",
+                "scheme \"ftp\" is not supported; write http://HOST[:PORT]/PATH or https://",
+            ),
             ("http://h:0/", "\"0\" is not a port; write a number from 1 to 65535"),
             ("http://h:65536/", "\"65536\" is not a port; write a number from 1 to 65535"),
             ("http://h:+80/", "\"+80\" is not a port; write a number from 1 to 65535"),

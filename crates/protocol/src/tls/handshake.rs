@@ -60,7 +60,11 @@ impl Ongoing {
         let mut failed = None;
         let mut is_over = false;
         loop {
-            // After a failure only what rustls wants to say is asked for.
+            // After a failure only what rustls wants to say is asked for: it must not look at
+            // the input again.
+            if failed.is_some() && !self.connection.wants_write() {
+                break;
+            }
             let input = if failed.is_some() { &mut [][..] } else { &mut incoming[..] };
             let status = self.connection.process_tls_records(input);
             let discard = status.discard;
