@@ -13,7 +13,7 @@ use super::hpack::{Decoder, Encoder};
 use super::input::{Pieces, Reading};
 use super::memo::Memo;
 use super::output::Output;
-use super::settings::Peer;
+use super::settings::{DEFAULT_WINDOW, Peer};
 use super::streams::Streams;
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
@@ -103,6 +103,23 @@ impl Session {
             idle_frames: 0,
             news: News::default(),
         }
+    }
+
+    /// A session on a connection that was upgraded from HTTP/1.1 (RFC 7540 3.2), with the bytes
+    /// after the 101 as its first input. The request that asked for it was sent, whole, with
+    /// [`Settings::http2_settings`] among its fields; its answer comes as the first stream's.
+    pub fn upgraded(
+        table: Arc<[Prepared]>,
+        settings: Settings,
+        id: RequestId,
+        request: u32,
+    ) -> Self {
+        let mut session = Session::new(table, settings);
+        let stream = session.streams.open();
+        stream.begin(id, request, &session.table[request as usize], DEFAULT_WINDOW);
+        stream.body = None;
+        session.output.was_sent(stream.id);
+        session
     }
 
     /// Takes a request that was made for this one time, instead of one of the table. `request`

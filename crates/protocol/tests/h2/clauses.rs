@@ -40,6 +40,28 @@ fn the_session_is_ready_when_settings_have_come_and_acknowledges_them() {
 }
 
 #[test]
+fn an_upgraded_connection_has_its_first_answer_on_stream_1() {
+    let table = [prepared("POST", b"sent by HTTP/1.1")];
+    let settings = Settings { streams: 3, stream_window_bits: 16, ..Settings::default() };
+    // ENABLE_PUSH 0, MAX_HEADER_LIST_SIZE 65536; 65,535 is everybody's window.
+    assert_eq!(settings.http2_settings(), "AAIAAAAAAAYAAQAA");
+    let mut session = Session::upgraded(table.into(), settings, 9, 0);
+    assert_eq!((session.outstanding(), session.free_slots()), (1, 0));
+    let kinds: Vec<u8> = frames(&transmit(&mut session)).iter().map(|f| f.kind).collect();
+    assert_eq!(kinds, [SETTINGS, WINDOW_UPDATE]);
+    let input = [frame(SETTINGS, 0, 0, b""), empty_answer(1, OK)].concat();
+    let [first, done] = answered(9, 200, 0);
+    assert_eq!(feed(&mut session, &input), [Event::Ready, first, done]);
+    transmit(&mut session);
+    session.handle_request(10, 0);
+    assert_eq!(frames(&transmit(&mut session))[0].stream, 3);
+    // INITIAL_WINDOW_SIZE 2^31 - 1.
+    let settings = Settings { stream_window_bits: 31, header_table_bytes: 1, ..settings };
+    assert!(settings.http2_settings().contains("AAR_____"));
+    assert_eq!(settings.http2_settings().len(), 32);
+}
+
+#[test]
 fn what_is_not_http_2_is_named() {
     for (bytes, error) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], Error::AnswersInHttp1),
