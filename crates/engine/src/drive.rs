@@ -3,9 +3,10 @@
 use candor_pace::Share;
 use candor_plan::Plan;
 use candor_protocol::Session;
-use candor_record::{Collector, Interval, RunFacts, RunRecord};
+use candor_record::{Collector, Interval, RunFacts, RunRecord, Traced};
 
 use crate::clients::{Protocol, Use};
+use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
 use crate::run::Control;
 use crate::worker::{Sink, Worker};
@@ -17,45 +18,80 @@ use crate::worker::{Sink, Worker};
 ///
 /// Where the plan asks for TLS that cannot be had: a test is wrong then.
 pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecord {
-    let protocol = Protocol::of(plan).unwrap_or_else(|error| panic!("{error}"));
-    protocol.with_sessions(plan, Alone { plan, reactor, control })
+    drive_observed(plan, reactor, control, &mut ())
 }
 
-struct Alone<'a, R> {
+/// The same, with somebody who looks on.
+///
+/// # Panics
+///
+/// As [`drive`].
+pub fn drive_observed<R: Reactor>(
+    plan: &Plan,
+    reactor: R,
+    control: &Control,
+    observer: &mut (impl Observer + ?Sized),
+) -> RunRecord {
+    let protocol = Protocol::of(plan).unwrap_or_else(|error| panic!("{error}"));
+    protocol.with_sessions(plan, Drive { plan, reactor, control, observer })
+}
+
+/// A run that waits for its sessions.
+struct Drive<'a, R, O: ?Sized> {
     plan: &'a Plan,
     reactor: R,
     control: &'a Control,
+    observer: &'a mut O,
 }
 
-impl<R: Reactor> Use for Alone<'_, R> {
+impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
     type Output = RunRecord;
 
     fn with<S: Session>(self, sessions: impl Fn() -> S) -> RunRecord {
-        let Alone { plan, reactor, control } = self;
-        let digits = plan.recording.digits;
-        let mut sink = Direct(Collector::new(digits, plan.requests.list.len(), 1));
+        let Drive { plan, reactor, control, observer } = self;
+        let collector = Collector::new(plan.recording.digits, plan.requests.list.len(), 1);
+        let intake = TraceIntake::new(plan);
+        let mut sink = Alone { collector, intake, back: Vec::new(), observer };
         let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
         worker.prepare(control);
         let origin_ns = worker.now_ns();
         let end = worker.run(origin_ns, control, &mut sink);
-        let mut collector = sink.0;
+        let Alone { mut collector, intake, observer, .. } = sink;
         collector.worker_ended(0, end.health);
         collector.finish(RunFacts {
+            origin_monotonic_ns: origin_ns,
             warm_up_ns: plan.recording.warm_up_ns,
             window_end_ns: end.window_end_ns,
             connections_asked: u64::from(plan.connections.count),
             end: end.end,
+            trace: intake.finish(end.trace, observer),
         })
     }
 }
 
-/// Hands what a worker delivers to a collector on the same thread.
-struct Direct(Collector);
+/// The collector of a worker that has no thread of its own.
+struct Alone<'a, O: ?Sized> {
+    collector: Collector,
+    intake: TraceIntake,
+    back: Vec<(Vec<Traced>, u64)>,
+    observer: &'a mut O,
+}
 
-impl Sink for Direct {
+impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
     fn deliver(&mut self, interval: Interval) -> Option<Interval> {
-        let empty = self.0.deliver(0, interval);
-        self.0.settle();
+        let empty = self.collector.deliver(0, interval);
+        for summary in self.collector.settle() {
+            self.observer.interval(summary);
+        }
         empty
+    }
+
+    fn deliver_traced(&mut self, block: Vec<Traced>) {
+        let bound = self.intake.take(&block, self.observer);
+        self.back.push((block, bound));
+    }
+
+    fn take_back(&mut self) -> Option<(Vec<Traced>, u64)> {
+        self.back.pop()
     }
 }

@@ -34,7 +34,9 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "streams" | "connections" | "threads" | "max-connections" | "pipeline" => "7",
             "requests" | "requests-per-connection" => "\"7k\"",
             "duration" | "think-time" | "shed-after" | "warm-up" | "drain" | "give-up" => "\"7s\"",
-            "timeout" | "connect-timeout" | "idle-timeout" | "interval" => "\"7ms\"",
+            "timeout" | "connect-timeout" | "idle-timeout" | "interval" | "script-timeout" => {
+                "\"7ms\""
+            }
             "rate" => "0.01",
             "load" => "\"hold 7\"",
             "arrivals" => "\"poisson\"",
@@ -76,6 +78,7 @@ fn the_definition_is_sound_and_keeps_the_commands_description() {
     for heading in [
         "Load",
         "Requests",
+        "Script",
         "Expected answers",
         "Where",
         "HTTP/2",

@@ -139,8 +139,7 @@ impl Session {
         let is_whole = self.lines.partial().is_empty();
         if is_whole && let Some((length, head)) = self.memo.recall(current.request, block) {
             *input = &block[length..];
-            self.state = State::Fields { head, block_bytes: length };
-            return Ok(Some(Event::FirstByte(current.id)));
+            return self.handle_known_head(current.id, &head, input);
         }
         let limit = self.limits.line_bytes.min(self.limits.header_block_bytes);
         let line = match self.lines.take(input, limit) {
@@ -217,6 +216,25 @@ impl Session {
         self.closing |= framing.last;
         self.state = State::Body { status: head.status, body: framing.body, last: framing.last };
         if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
+    }
+
+    /// Takes a head that was recalled. If the whole answer is there, that is one event.
+    #[inline]
+    fn handle_known_head(
+        &mut self,
+        id: RequestId,
+        head: &Head,
+        input: &mut &[u8],
+    ) -> Result<Option<Event>, Error> {
+        let done = match self.handle_head(head)? {
+            None if matches!(self.state, State::Body { body: Body::Length(left), .. }
+                if left <= input.len() as u64) =>
+            {
+                self.handle_body(input)?
+            }
+            done => done,
+        };
+        Ok(Some(done.unwrap_or(Event::FirstByte(id))))
     }
 
     fn handle_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {

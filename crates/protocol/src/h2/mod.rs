@@ -5,7 +5,7 @@
 //! any size. What it says depends on the bytes alone, never on how they were cut. It must not
 //! read a clock, open a socket or keep a body: bodies are compared with the expected one and
 //! counted as they pass. TLS is somebody else's: this begins with the connection preface, by
-//! prior knowledge or after ALPN.
+//! prior knowledge, after ALPN, or after an upgrade that somebody else asked for.
 //!
 //! Where the RFC leaves a choice:
 //!

@@ -60,6 +60,11 @@ impl Output {
         }
     }
 
+    /// A request went out by another way, before all that is written here.
+    pub(super) fn was_sent(&mut self, stream: u32) {
+        self.sent_through = stream;
+    }
+
     #[inline]
     pub(super) fn sent_through(&self) -> u32 {
         self.sent_through

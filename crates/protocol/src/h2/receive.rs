@@ -105,6 +105,9 @@ impl Session {
             start += 5;
         }
         let block = payload.get(start..end).ok_or(Error::FrameSize)?;
+        if block.len() > self.settings.limits.header_block_bytes {
+            return Err(Error::HeaderBlockTooLarge);
+        }
         self.is_live(header.stream)?;
         let end_stream = header.has(flag::END_STREAM);
         if header.has(flag::END_HEADERS) {

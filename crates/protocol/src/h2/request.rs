@@ -58,7 +58,8 @@ pub fn prepare(request: &Request, scheme: &str, authority: &str) -> Prepared {
 }
 
 impl Prepared {
-    /// Makes this the request of `parts` with the body it has, in the memory it has.
+    /// Makes this the request of `parts` with the body it has. Only what differs from before is
+    /// encoded anew.
     pub fn set_parts(&mut self, parts: &Parts<'_>) {
         self.is_head = parts.method == "HEAD";
         self.is_connect = parts.method == "CONNECT";

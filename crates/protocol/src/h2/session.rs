@@ -13,7 +13,7 @@ use super::hpack::{Decoder, Encoder};
 use super::input::{Pieces, Reading};
 use super::memo::Memo;
 use super::output::Output;
-use super::settings::Peer;
+use super::settings::{DEFAULT_WINDOW, Peer};
 use super::streams::Streams;
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
@@ -105,48 +105,31 @@ impl Session {
         }
     }
 
+    /// A session on a connection that was upgraded from HTTP/1.1 (RFC 7540 3.2), with the bytes
+    /// after the 101 as its first input. The request that asked for it was sent, whole, with
+    /// [`Settings::http2_settings`] among its fields; its answer comes as the first stream's.
+    pub fn upgraded(
+        table: Arc<[Prepared]>,
+        settings: Settings,
+        id: RequestId,
+        request: u32,
+    ) -> Self {
+        let mut session = Session::new(table, settings);
+        let stream = session.streams.open();
+        stream.begin(id, request, &session.table[request as usize], DEFAULT_WINDOW);
+        stream.body = None;
+        session.output.was_sent(stream.id);
+        session
+    }
+
     /// Takes a request that was made for this one time, instead of one of the table. `request`
     /// is the one whose answer is expected.
     pub fn handle_made(&mut self, id: RequestId, request: u32, made: &Prepared) {
-        let stream = self.open(id, request, made);
-        self.write_block(stream, made);
-    }
-
-    fn open(&mut self, id: RequestId, request: u32, made: &Prepared) -> u32 {
-        debug_assert!(self.ready && !self.closing, "no request may be handed in now");
-        let stream = self.streams.open();
-        stream.begin(id, request, made, self.peer.window);
-        let stream = stream.id;
-        if !made.body.is_empty() {
-            self.upload.add(stream);
-        }
+        debug_assert!(!self.closing && self.ready, "no request may be handed in now");
+        let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, made);
         self.closing |= self.streams.are_exhausted();
         self.output.begin(stream, id);
-        stream
-    }
-
-    /// Writes the frames of a request's fields, and says whether they may be copied next time.
-    fn write_block(&mut self, stream: u32, made: &Prepared) -> bool {
-        let out = self.output.bytes();
-        let start = out.len();
-        out.extend_from_slice(&[0; frame::HEADER_BYTES]);
-        let is_stable = self.encoder.encode(&made.fields, out);
-        let length = out.len() - start - frame::HEADER_BYTES;
-        let end_stream = made.body.is_empty();
-        if length > ONE_FRAME {
-            let block = out.split_off(start + frame::HEADER_BYTES);
-            out.truncate(start);
-            frame::write_headers(out, stream, end_stream, &block, self.peer.frame_bytes as usize);
-            return false;
-        }
-        let mut flags = frame::flag::END_HEADERS;
-        if end_stream {
-            flags |= frame::flag::END_STREAM;
-        }
-        let kind = frame::kind::HEADERS;
-        let header = frame::Header { length: length as u32, kind, flags, stream };
-        out[start..start + frame::HEADER_BYTES].copy_from_slice(&header.to_bytes());
-        is_stable
+        write_fields(self.output.bytes(), &mut self.encoder, &self.peer, stream, made);
     }
 
     /// The peer's limits changed. Returns whether there may be more places now.
@@ -217,6 +200,71 @@ impl Session {
     }
 }
 
+impl Repeated {
+    /// Copies the frame, if it is that of `request`.
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>, stream: u32, request: u32, generation: u32) -> bool {
+        let is_known = self.request == request && self.generation == generation;
+        if is_known && !self.frame.is_empty() {
+            let start = out.len();
+            out.extend_from_slice(&self.frame);
+            out[start + 5..start + frame::HEADER_BYTES].copy_from_slice(&stream.to_be_bytes());
+            return true;
+        }
+        false
+    }
+
+    fn learn(&mut self, frame: &[u8], request: u32, generation: u32) {
+        self.frame.clear();
+        self.frame.extend_from_slice(frame);
+        (self.request, self.generation) = (request, generation);
+    }
+}
+
+/// Opens the stream of a request; its id.
+#[inline]
+fn open(
+    streams: &mut Streams,
+    upload: &mut Upload,
+    peer: &Peer,
+    id: RequestId,
+    request: u32,
+    made: &Prepared,
+) -> u32 {
+    let stream = streams.open();
+    stream.begin(id, request, made, peer.window);
+    if !made.body.is_empty() {
+        upload.add(stream.id);
+    }
+    stream.id
+}
+
+/// Appends the frames of a request's fields, and says whether they may be copied next time.
+fn write_fields(
+    out: &mut Vec<u8>,
+    encoder: &mut Encoder,
+    peer: &Peer,
+    stream: u32,
+    made: &Prepared,
+) -> bool {
+    let start = out.len();
+    out.extend_from_slice(&[0; frame::HEADER_BYTES]);
+    let is_stable = encoder.encode(&made.fields, out);
+    let length = out.len() - start - frame::HEADER_BYTES;
+    let end_stream = made.body.is_empty();
+    if length > ONE_FRAME {
+        let block = out.split_off(start + frame::HEADER_BYTES);
+        out.truncate(start);
+        frame::write_headers(out, stream, end_stream, &block, peer.frame_bytes as usize);
+        return false;
+    }
+    let flags = frame::flag::END_HEADERS | if end_stream { frame::flag::END_STREAM } else { 0 };
+    let kind = frame::kind::HEADERS;
+    let header = frame::Header { length: length as u32, kind, flags, stream };
+    out[start..start + frame::HEADER_BYTES].copy_from_slice(&header.to_bytes());
+    is_stable
+}
+
 impl crate::session::Session for Session {
     const SPEAKS_UNASKED: bool = true;
 
@@ -243,28 +291,18 @@ impl crate::session::Session for Session {
     }
 
     fn handle_request(&mut self, id: RequestId, request: u32) {
-        let table = Arc::clone(&self.table);
-        let prepared = &table[request as usize];
-        let stream = self.open(id, request, prepared);
-        let repeated = &self.repeated;
-        if repeated.request == request
-            && repeated.generation == self.encoder.generation()
-            && !repeated.frame.is_empty()
-        {
-            let out = self.output.bytes();
-            let start = out.len();
-            out.extend_from_slice(&repeated.frame);
-            out[start + 5..start + 9].copy_from_slice(&stream.to_be_bytes());
+        debug_assert!(!self.closing && self.ready, "no request may be handed in now");
+        let prepared = &self.table[request as usize];
+        let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, prepared);
+        self.closing |= self.streams.are_exhausted();
+        self.output.begin(stream, id);
+        let out = self.output.bytes();
+        let start = out.len();
+        if self.repeated.write(out, stream, request, self.encoder.generation()) {
             return;
         }
-        let start = self.output.bytes().len();
-        let is_stable = self.write_block(stream, prepared);
-        let repeated = &mut self.repeated;
-        repeated.frame.clear();
-        if is_stable {
-            repeated.frame.extend_from_slice(&self.output.bytes()[start..]);
-            repeated.request = request;
-            repeated.generation = self.encoder.generation();
+        if write_fields(out, &mut self.encoder, &self.peer, stream, prepared) {
+            self.repeated.learn(&out[start..], request, self.encoder.generation());
         }
     }
 

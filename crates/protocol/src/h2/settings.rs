@@ -98,6 +98,23 @@ impl Settings {
         out
     }
 
+    /// The value of an HTTP2-Settings field, for a request that asks for an upgrade (RFC 7540
+    /// 3.2.1): our SETTINGS in base64url without padding.
+    pub fn http2_settings(&self) -> String {
+        const ALPHABET: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let mut text = String::new();
+        // Each setting is six bytes, so there is no rest.
+        for group in self.payload().chunks_exact(3) {
+            let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
+            for shift in [18, 12, 6, 0] {
+                let index = bits >> shift & 0x3f;
+                text.push(char::from(ALPHABET[index as usize]));
+            }
+        }
+        text
+    }
+
     /// The payload of our SETTINGS frame; what is the default anyway is left out.
     fn payload(&self) -> Vec<u8> {
         let mut payload = Vec::new();

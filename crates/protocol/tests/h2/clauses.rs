@@ -40,6 +40,28 @@ fn the_session_is_ready_when_settings_have_come_and_acknowledges_them() {
 }
 
 #[test]
+fn an_upgraded_connection_has_its_first_answer_on_stream_1() {
+    let table = [prepared("POST", b"sent by HTTP/1.1")];
+    let settings = Settings { streams: 3, stream_window_bits: 16, ..Settings::default() };
+    // ENABLE_PUSH 0, MAX_HEADER_LIST_SIZE 65536; 65,535 is everybody's window.
+    assert_eq!(settings.http2_settings(), "AAIAAAAAAAYAAQAA");
+    let mut session = Session::upgraded(table.into(), settings, 9, 0);
+    assert_eq!((session.outstanding(), session.free_slots()), (1, 0));
+    let kinds: Vec<u8> = frames(&transmit(&mut session)).iter().map(|f| f.kind).collect();
+    assert_eq!(kinds, [SETTINGS, WINDOW_UPDATE]);
+    let input = [frame(SETTINGS, 0, 0, b""), empty_answer(1, OK)].concat();
+    let [first, done] = answered(9, 200, 0);
+    assert_eq!(feed(&mut session, &input), [Event::Ready, first, done]);
+    transmit(&mut session);
+    session.handle_request(10, 0);
+    assert_eq!(frames(&transmit(&mut session))[0].stream, 3);
+    // INITIAL_WINDOW_SIZE 2^31 - 1.
+    let settings = Settings { stream_window_bits: 31, header_table_bytes: 1, ..settings };
+    assert!(settings.http2_settings().contains("AAR_____"));
+    assert_eq!(settings.http2_settings().len(), 32);
+}
+
+#[test]
 fn what_is_not_http_2_is_named() {
     for (bytes, error) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], Error::AnswersInHttp1),
@@ -626,4 +648,85 @@ fn a_tunnel_is_not_asked_for_more_8_5() {
     assert_eq!(feed(&mut session, &headers(1, OK)), answered(0, 200, 0));
     assert_eq!(payload_of(&frames(&transmit(&mut session)), RST_STREAM), [8u32.to_be_bytes()]);
     assert_eq!(feed(&mut session, &data(1, b"tunnelled")), []);
+}
+
+// ---- what is remembered ----------------------------------------------------------------------
+
+#[test]
+fn a_block_seen_before_means_what_the_table_makes_of_it_now() {
+    let mut session = ready(1);
+    let mut exchange = |block: &[u8], body: &[u8]| {
+        session.handle_request(0, 0);
+        let stream = frames(&transmit(&mut session))[0].stream;
+        feed(&mut session, &[headers(stream, block), last_data(stream, body)].concat())
+    };
+    // Content-Length enters the table with 3, is referred to, enters again with 5.
+    assert_eq!(exchange(&[0x88, 0x5c, 1, b'3'], b"abc"), answered(0, 200, 3));
+    assert_eq!(exchange(&[0x88, 0xbe], b"abc"), answered(0, 200, 3));
+    assert_eq!(exchange(&[0x88, 0xbe], b"abc"), answered(0, 200, 3));
+    assert_eq!(exchange(&[0x88, 0x5c, 1, b'5'], b"abcde"), answered(0, 200, 5));
+    assert_eq!(exchange(&[0x88, 0xbe], b"abcde"), answered(0, 200, 5));
+    assert_eq!(exchange(&[0x88, 0xbf], b"abc"), answered(0, 200, 3));
+    // The same block again and again is one entry each time, so the index of 3 moves on.
+    assert_eq!(exchange(&[0x88, 0x5c, 1, b'5'], b"abcde"), answered(0, 200, 5));
+    assert_eq!(exchange(&[0x88, 0xc0], b"abc"), answered(0, 200, 3));
+    let error = malformed(0, Error::ContentLengthDiffers);
+    assert_eq!(exchange(&[0x88, 0xbf], b"abc"), [Event::FirstByte(0), error]);
+}
+
+#[test]
+fn more_kinds_of_answers_than_are_remembered_are_told_apart() {
+    let mut session = ready(1);
+    for n in 0..100usize {
+        session.handle_request(0, 0);
+        let stream = frames(&transmit(&mut session))[0].stream;
+        let length = (n * n) % 7;
+        let block = [OK, &literal("content-length", &length.to_string())[..]].concat();
+        let answer = [headers(stream, &block), last_data(stream, &b"1234567"[..length])];
+        assert_eq!(feed(&mut session, &answer.concat()), answered(0, 200, length as u64));
+    }
+}
+
+#[test]
+fn a_request_made_as_it_is_sent_is_what_was_asked_for() {
+    let mut made = prepared("GET", b"");
+    let mut session = ready(30);
+    let mut decoder = hpack::Decoder::default();
+    for n in 0..30usize {
+        let (path, count) = (format!("/item/{}", n % 7), n.to_string());
+        let mut headers = vec![("X-Count", count.as_str()), ("Accept", "*/*"), ("Cookie", "a=b")];
+        headers.truncate(n % 4);
+        if n % 5 == 0 {
+            headers.insert(0, ("Host", "elsewhere"));
+        }
+        headers.push(("Connection", "close"));
+        let method = if n % 3 == 0 { "PUT" } else { "GET" };
+        let parts = candor_protocol::h2::Parts {
+            method,
+            scheme: "https",
+            authority: "here",
+            path: &path,
+            headers: &headers,
+        };
+        made.set_parts(&parts);
+        session.handle_made(n as u32, 0, &made);
+        let frames = frames(&transmit(&mut session));
+        let mut expected = vec![
+            (":method".to_owned(), method.to_owned()),
+            (":scheme".to_owned(), "https".to_owned()),
+            (":path".to_owned(), path.clone()),
+            (":authority".to_owned(), if n % 5 == 0 { "elsewhere" } else { "here" }.to_owned()),
+        ];
+        let rest = headers.iter().filter(|(name, _)| !matches!(*name, "Host" | "Connection"));
+        expected.extend(rest.map(|(name, value)| (name.to_lowercase(), value.to_string())));
+        if method == "PUT" {
+            expected.push(("content-length".to_owned(), "0".to_owned()));
+        }
+        let mut got = Vec::new();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        decoder
+            .decode(&frames[0].payload, |name, value| got.push((text(name), text(value))))
+            .unwrap();
+        assert_eq!(got, expected);
+    }
 }

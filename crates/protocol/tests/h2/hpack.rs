@@ -142,7 +142,6 @@ fn every_story_is_read_in_order_and_written_back() {
             }
         }
     }
-    println!("{stories} stories, {blocks} blocks");
     assert!(stories >= 6 && blocks > 100);
 }
 

@@ -28,28 +28,33 @@ const INDEXED: u8 = 0x80;
 const SIZE_UPDATE: u8 = 0x20;
 
 /// The fields of a request, encoded as far as that is the same for every connection.
-#[derive(Debug, Clone, Default, PartialEq)]
+///
+/// They can be cleared and pushed anew, as often as needed: a field that is what it was before in
+/// its place is not encoded again, and one that differs is encoded in the memory it has.
+#[derive(Debug, Clone, Default)]
 pub struct Fields {
-    bytes: Vec<u8>,
     list: Vec<Field>,
+    /// The fields there are; what stands behind them is left from before.
+    used: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone)]
 struct Field {
+    name: Vec<u8>,
+    value: Vec<u8>,
     /// Stands for name and value.
     tag: u64,
     kind: Kind,
     /// The name's index in the static table, or 0.
     name_index: u8,
-    /// Where its strings end in `bytes`: the name, if it has no index, and the value.
-    end: u32,
-    /// By RFC 7541 4.1.
-    size: u32,
+    /// What follows the index: the name, if it has none, and the value. All of the field, if it
+    /// is in the static table.
+    strings: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// All of it is in the static table; the byte that says so stands in `bytes`.
+    /// All of it is in the static table.
     Static,
     /// May be indexed.
     Literal,
@@ -60,36 +65,76 @@ enum Kind {
 impl Fields {
     /// Forgets all fields and keeps the memory.
     pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.list.clear();
+        self.used = 0;
     }
 
     /// Adds a field. A secret is never put into a table, here or further on.
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
-        let found = static_table::find(name, value);
-        let mut kind = if is_secret(name, value) { Kind::Secret } else { Kind::Literal };
-        let mut name_index = 0;
-        match found {
-            Found::Both(index) => {
-                kind = Kind::Static;
-                self.bytes.push(INDEXED | index);
-            }
-            Found::Name(index) => name_index = index,
-            Found::Nothing => string(&mut self.bytes, name),
+        match self.list.get_mut(self.used) {
+            Some(field) if field.name == name && field.value == value => {}
+            Some(field) => field.set(name, value),
+            None => self.list.push(Field::new(name, value)),
         }
-        if kind != Kind::Static {
-            string(&mut self.bytes, value);
+        self.used += 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Field> {
+        self.list[..self.used].iter()
+    }
+}
+
+impl PartialEq for Fields {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().map(Field::parts).eq(other.iter().map(Field::parts))
+    }
+}
+
+impl Field {
+    fn new(name: &[u8], value: &[u8]) -> Self {
+        let mut field = Field {
+            name: Vec::new(),
+            value: Vec::new(),
+            tag: 0,
+            kind: Kind::Literal,
+            name_index: 0,
+            strings: Vec::new(),
+        };
+        field.set(name, value);
+        field
+    }
+
+    fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.strings.clear();
+        self.kind = if is_secret(name, value) { Kind::Secret } else { Kind::Literal };
+        self.name_index = 0;
+        match static_table::find(name, value) {
+            Found::Both(index) => {
+                self.kind = Kind::Static;
+                self.strings.push(INDEXED | index);
+            }
+            Found::Name(index) => self.name_index = index,
+            Found::Nothing => string(&mut self.strings, name),
+        }
+        if self.kind != Kind::Static {
+            string(&mut self.strings, value);
         }
         // Two of a client's own fields with the same 64 bits are not a thing that happens.
         let mut hasher = DefaultHasher::new();
         (name, value).hash(&mut hasher);
-        self.list.push(Field {
-            tag: hasher.finish() | 1,
-            kind,
-            name_index,
-            end: self.bytes.len() as u32,
-            size: (name.len() + value.len() + FIELD_OVERHEAD) as u32,
-        });
+        self.tag = hasher.finish();
+        for (kept, new) in [(&mut self.name, name), (&mut self.value, value)] {
+            kept.clear();
+            kept.extend_from_slice(new);
+        }
+    }
+
+    fn parts(&self) -> (&[u8], &[u8]) {
+        (&self.name, &self.value)
+    }
+
+    /// By RFC 7541 4.1.
+    fn size(&self) -> u32 {
+        (self.name.len() + self.value.len() + FIELD_OVERHEAD) as u32
     }
 }
 
@@ -173,13 +218,10 @@ impl Encoder {
 
     fn encode_fields(&mut self, fields: &Fields, out: &mut Vec<u8>) -> bool {
         let mut is_stable = true;
-        let mut start = 0;
-        for field in &fields.list {
-            let strings = &fields.bytes[start..field.end as usize];
-            start = field.end as usize;
+        for field in fields.iter() {
             let (pattern, prefix) = match field.kind {
                 Kind::Static => {
-                    out.extend_from_slice(strings);
+                    out.extend_from_slice(&field.strings);
                     continue;
                 }
                 Kind::Secret => (NEVER, 4),
@@ -190,11 +232,11 @@ impl Encoder {
                         continue;
                     }
                     let has_room =
-                        self.indexed.len() < MOST_ENTRIES && self.size + field.size <= self.max;
+                        self.indexed.len() < MOST_ENTRIES && self.size + field.size() <= self.max;
                     is_stable &= !has_room;
                     if has_room && self.was_seen(field.tag) {
                         self.indexed.push(field.tag);
-                        self.size += field.size;
+                        self.size += field.size();
                         self.generation = self.generation.wrapping_add(1);
                         (INDEXING, 6)
                     } else {
@@ -203,7 +245,7 @@ impl Encoder {
                 }
             };
             integer::write(out, pattern, prefix, u32::from(field.name_index));
-            out.extend_from_slice(strings);
+            out.extend_from_slice(&field.strings);
         }
         is_stable
     }

@@ -76,10 +76,41 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// The longest name.
+const LONGEST: usize = 27;
+
+/// Indices in the order of their names' lengths, and where those of each length begin.
+static BY_LENGTH: ([u8; ENTRIES.len()], [u8; LONGEST + 2]) = {
+    let mut indices = [0; ENTRIES.len()];
+    let mut begins = [0; LONGEST + 2];
+    let (mut length, mut at) = (0, 0);
+    while length <= LONGEST {
+        begins[length] = at as u8;
+        let mut index = 0;
+        while index < ENTRIES.len() {
+            if ENTRIES[index].0.len() == length {
+                indices[at] = index as u8 + 1;
+                at += 1;
+            }
+            index += 1;
+        }
+        length += 1;
+    }
+    begins[length] = at as u8;
+    assert!(at == ENTRIES.len());
+    (indices, begins)
+};
+
 /// Looks a field up.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Found {
+    let (indices, begins) = &BY_LENGTH;
+    let Some(&[begin, end]) = begins.get(name.len()..name.len() + 2).and_then(<[u8]>::first_chunk)
+    else {
+        return Found::Nothing;
+    };
     let mut found = Found::Nothing;
-    for (index, (known, known_value)) in (1u8..).zip(&ENTRIES) {
+    for &index in &indices[usize::from(begin)..usize::from(end)] {
+        let (known, known_value) = ENTRIES[usize::from(index) - 1];
         if known.as_bytes() != name {
             continue;
         }
