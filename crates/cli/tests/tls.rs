@@ -22,7 +22,10 @@ fn certificate(change: impl FnOnce(&mut CertificateParams)) -> (String, String) 
 
 fn listener(parameters: &str, directives: &str) -> Listener {
     let certificate = parameters.contains("ssl").then(|| certificate(|_| ()));
-    Listener { parameters: parameters.to_owned(), certificate, directives: directives.to_owned() }
+    // Not every nginx speaks 1.3 by itself.
+    let versions = if certificate.is_some() { "ssl_protocols TLSv1.2 TLSv1.3;" } else { "" };
+    let directives = format!("{versions} {directives}");
+    Listener { parameters: parameters.to_owned(), certificate, directives }
 }
 
 /// The nginx, the URL of its listener, and the file of that one's certificate.

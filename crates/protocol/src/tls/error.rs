@@ -94,7 +94,8 @@ fn certificate(
         C::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
             certificate(&C::UnknownIssuer, formatter)
         }
-        C::UnknownIssuer => formatter.write_str(
+        // A bad signature is that of another authority of the same name.
+        C::UnknownIssuer | C::BadSignature => formatter.write_str(
             "the server's certificate is not signed by an authority that is known here: it is self-signed, or of a private authority; name its file with --cacert, or accept any with --insecure",
         ),
         C::Expired => formatter.write_str(
