@@ -24,6 +24,7 @@ pub mod reactor;
 mod resolve;
 mod run;
 mod source;
+mod storm;
 mod worker;
 
 pub use drive::{drive, drive_observed};

@@ -130,6 +130,7 @@ impl Options {
             max,
             pipeline,
             requests_per_connection: per_connection,
+            connect_rate: self.connect_rate,
             nodelay: !self.no_nodelay,
             sources: self.source.clone().map_or(Vec::new(), |sources| sources.into_vec()),
         })

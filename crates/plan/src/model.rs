@@ -312,6 +312,8 @@ pub struct Connections {
     pub pipeline: u32,
     /// A connection is closed by us after so many requests, at least 1.
     pub requests_per_connection: Option<u64>,
+    /// Attempts to connect are no more frequent than this; `None`: as fast as they go.
+    pub connect_rate: Option<Rate>,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
     /// Local addresses to connect from, in turn; empty: the system chooses.

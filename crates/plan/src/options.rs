@@ -145,6 +145,13 @@ pub struct Options {
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub max_connections: Option<SmallCount>,
 
+    /// Attempts to connect per time, such as 500/s [default: as fast as the server accepts]
+    ///
+    /// Spreads the storm with which a run of many connections begins, and with which they all
+    /// come back when a server has closed them.
+    #[arg(long, value_name = "RATE", help_heading = "Load", allow_negative_numbers = true)]
+    pub connect_rate: Option<Rate>,
+
     /// Send for so long before measuring; counted apart [default: 0]
     ///
     /// In an open load, at the rate with which the load begins.
@@ -427,6 +434,7 @@ impl Options {
             think_time: self.think_time.or(plan.think_time),
             shed_after: self.shed_after.or(plan.shed_after),
             max_connections: self.max_connections.or(plan.max_connections),
+            connect_rate: self.connect_rate.or(plan.connect_rate),
             warm_up: self.warm_up.or(plan.warm_up),
             drain: self.drain.or(plan.drain),
             give_up: self.give_up.or(plan.give_up),

@@ -37,7 +37,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "timeout" | "connect-timeout" | "idle-timeout" | "interval" | "script-timeout" => {
                 "\"7ms\""
             }
-            "rate" => "0.01",
+            "rate" | "connect-rate" => "0.01",
             "load" => "\"hold 7\"",
             "arrivals" => "\"poisson\"",
             "order" => "\"weighted\"",

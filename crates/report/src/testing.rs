@@ -264,6 +264,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             max: 16,
             pipeline: 1,
             requests_per_connection: None,
+            connect_rate: None,
             nodelay: true,
             sources: Vec::new(),
         },

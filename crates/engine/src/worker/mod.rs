@@ -32,9 +32,12 @@ use crate::plan_share::WorkerPlan;
 use crate::reactor::{Key, Reactor};
 use crate::run::Control;
 use crate::source::Source;
+use crate::storm::ConnectPace;
 
 /// The longest sleep: signals are noticed and intervals are closed within this time.
 const LONGEST_WAIT_NS: u64 = 50_000_000;
+/// How often a backlog is looked at that may open more connections.
+const BACKLOG_LOOK_NS: u64 = 100_000;
 /// Attempts to connect that one worker has going on at once before the run, so that a listener's
 /// backlog is not overrun.
 const CONNECTING_AT_ONCE: usize = 128;
@@ -103,6 +106,7 @@ pub(crate) struct Worker<R, S, M> {
     connecting: Chain,
     connecting_links: Links,
     connecting_count: usize,
+    connect_pace: ConnectPace,
     /// When to try which connection again.
     retries: BinaryHeap<Reverse<(u64, Key)>>,
     /// Keys above the number of connections kept open, that are not in use.
@@ -152,6 +156,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             connecting: Chain::default(),
             connecting_links: links(),
             connecting_count: 0,
+            connect_pace: ConnectPace::new(own.connect_gap_ns),
             retries: BinaryHeap::new(),
             spare_keys: (own.connections..own.max_connections).rev().collect(),
             established: 0,
@@ -169,19 +174,26 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Makes the connections. Returns when each was established or has failed once.
     pub(crate) fn prepare(&mut self, control: &Control) -> Prepared {
-        let mut to_open = 0..self.own.connections;
+        let mut next = 0;
         loop {
+            let now_ns = self.reactor.now_ns();
             while self.connecting_count < CONNECTING_AT_ONCE
-                && let Some(key) = to_open.next()
+                && next < self.own.connections
+                && self.connect_pace.take(now_ns)
             {
-                self.open(key);
+                self.open(next);
+                next += 1;
             }
-            if self.connecting_count == 0 || control.is_stopping() {
+            let is_done = self.connecting_count == 0 && next == self.own.connections;
+            if is_done || control.is_stopping() {
                 break;
             }
-            let now_ns = self.reactor.now_ns();
             self.expire_connects(now_ns);
-            self.wait_and_handle(now_ns + LONGEST_WAIT_NS);
+            let mut until_ns = now_ns + LONGEST_WAIT_NS;
+            if next < self.own.connections && self.connecting_count < CONNECTING_AT_ONCE {
+                until_ns = until_ns.min(self.connect_pace.next_ns());
+            }
+            self.wait_and_handle(until_ns);
         }
         Prepared { established: self.ever_established, first_failure: self.first_failure.take() }
     }
@@ -202,6 +214,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.wait_and_handle(origin_ns);
         }
         self.reactor.set_origin_ns(origin_ns);
+        self.connect_pace.set_origin(origin_ns);
         self.stage = Stage::Running;
         self.none_since_ns = 0;
         // What became free or failed before the beginning did so at the beginning.
@@ -398,16 +411,21 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     until_ns = until_ns.min(stop_ns);
                 }
                 if let Some(Reverse((retry_ns, _))) = self.retries.peek() {
-                    until_ns = until_ns.min(*retry_ns);
+                    until_ns = until_ns.min((*retry_ns).max(self.connect_pace.next_ns()));
                 }
                 if let Some(slot) = self.thinking.front() {
                     until_ns = until_ns.min(slot.since_ns);
                 }
                 if let Source::Open(open) = &self.source
                     && let Some(due) = open.peek()
-                    && (!self.free.is_empty() || self.can_open_more())
                 {
-                    until_ns = until_ns.min(due.due_ns);
+                    if !self.free.is_empty() {
+                        until_ns = until_ns.min(due.due_ns);
+                    } else if self.can_open_more() {
+                        let look_ns = now_ns + BACKLOG_LOOK_NS;
+                        let least_ns = self.connect_pace.next_ns().max(look_ns);
+                        until_ns = until_ns.min(due.due_ns.max(least_ns));
+                    }
                 }
             }
         }
