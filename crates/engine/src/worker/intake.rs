@@ -85,10 +85,15 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         books.recorder.bytes_received(bytes.len() as u64);
         let mut intake = Intake { done: 0, last: false, broken: None, at_ns, more };
         let mut input = bytes;
+        let mut answered = None;
         while let Some(event) = session.handle_input(&mut input) {
             match event {
                 Event::FirstByte(id) => books.first_byte(id, at_ns),
                 Event::Done(answer) => {
+                    if R::STAMPS {
+                        let this = self.kernel.answered(&answer, books);
+                        self.kernel.passed_over(std::mem::replace(&mut answered, this));
+                    }
                     books.complete(&answer, &mut connection.flights, at_ns);
                     connection.outstanding -= 1;
                     intake.done += 1;
@@ -101,6 +106,15 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     intake.broken = Some(broken(id, &failure));
                     break;
                 }
+            }
+        }
+        let ends_here = input.is_empty();
+        if R::STAMPS {
+            match (answered, self.reactor.stamps(key)) {
+                (Some(answered), Some(log)) if ends_here => {
+                    self.kernel.ended_read(&answered, log, at_ns);
+                }
+                (answered, _) => self.kernel.passed_over(answered),
             }
         }
         if intake.done > 0 {
