@@ -39,6 +39,8 @@ pub(crate) struct Books {
 
 /// The mark of a request whose first byte has not left.
 const NOT_SENT: u64 = u64::MAX;
+/// The mark of an answer whose first byte has not come.
+const NOT_YET: u64 = u64::MAX;
 
 impl Books {
     pub(crate) fn new(
@@ -58,7 +60,7 @@ impl Books {
             due_ns,
             ready_ns,
             sent_ns: NOT_SENT,
-            first_byte_ns: 0,
+            first_byte_ns: NOT_YET,
             connection,
             request,
             phase,
@@ -99,7 +101,8 @@ impl Books {
             due_ns: expected.due_ns,
             ready_ns: expected.ready_ns,
             sent_ns: expected.sent_ns,
-            first_byte_ns: expected.first_byte_ns.max(expected.sent_ns),
+            // Without a time of its own, it came with the last.
+            first_byte_ns: expected.first_byte_ns.min(at_ns).max(expected.sent_ns),
             done_ns: at_ns.max(expected.sent_ns),
             request: expected.request,
             status: answer.status,
@@ -206,14 +209,15 @@ impl Books {
 }
 
 fn traced(flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) -> Traced {
+    let first_byte_ns = if flight.first_byte_ns == NOT_YET { 0 } else { flight.first_byte_ns };
     Traced {
         index: flight.index,
         due_ns: flight.due_ns,
         ready_ns: flight.ready_ns,
         sent_ns: flight.sent_ns,
-        first_byte_ns: flight.first_byte_ns,
+        first_byte_ns,
         // The clock does not go back, but the time given to a batch of events may be older.
-        done_ns: at_ns.max(flight.sent_ns).max(flight.first_byte_ns),
+        done_ns: at_ns.max(flight.sent_ns).max(first_byte_ns),
         request: flight.request,
         connection: flight.connection,
         outcome,

@@ -83,7 +83,7 @@ fn against(script: Script, plan: &mut Plan) -> (RunRecord, Peer) {
     let peer = Peer::start(script);
     let port = peer.addr().port();
     plan.target.endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port };
-    let record = run(plan, &Control::default(), &mut ()).unwrap();
+    let record = run(plan, &Control::default(), &mut ()).expect("a run");
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     (record, peer)
 }

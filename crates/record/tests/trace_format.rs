@@ -39,7 +39,7 @@ fn any_traced() -> impl Strategy<Value = Traced> {
 
 /// Frames until the bytes end, and whether they end with a whole frame.
 fn read(bytes: &[u8]) -> (Vec<Frame>, bool) {
-    let mut rest = bytes.strip_prefix(MAGIC).unwrap();
+    let mut rest = bytes.strip_prefix(MAGIC).expect("the beginning");
     let mut frames = Vec::new();
     while let Some((head, after)) = rest.split_first_chunk::<FRAME_HEAD_BYTES>() {
         let Ok(head) = FrameHead::parse(*head) else { return (frames, false) };
