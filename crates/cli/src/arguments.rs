@@ -61,7 +61,7 @@ pub(crate) struct ServeArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Results written by --json
+    /// Results written by --json, or traces written by --trace
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to render them on the standard output
@@ -76,7 +76,7 @@ pub(crate) enum Format {
     Text,
     /// The document itself
     Json,
-    /// The intervals
+    /// The intervals, or every request of a trace
     Csv,
     /// Response-time percentiles, as HdrHistogram's plotter takes them
     Hgrm,

@@ -209,14 +209,15 @@ impl Books {
 }
 
 fn traced(flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) -> Traced {
+    let first_byte_ns = if flight.first_byte_ns == NOT_YET { 0 } else { flight.first_byte_ns };
     Traced {
         index: flight.index,
         due_ns: flight.due_ns,
         ready_ns: flight.ready_ns,
         sent_ns: flight.sent_ns,
-        first_byte_ns: flight.first_byte_ns,
+        first_byte_ns,
         // The clock does not go back, but the time given to a batch of events may be older.
-        done_ns: at_ns.max(flight.sent_ns).max(flight.first_byte_ns),
+        done_ns: at_ns.max(flight.sent_ns).max(first_byte_ns),
         request: flight.request,
         connection: flight.connection,
         outcome,

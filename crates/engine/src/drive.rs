@@ -42,6 +42,7 @@ pub fn drive_observed<R: Reactor>(
         connections_asked: u64::from(plan.connections.count),
         end: end.end,
         trace: intake.finish(end.trace, observer),
+        kernel: end.kernel,
     })
 }
 

@@ -511,3 +511,28 @@ proptest! {
         }
     }
 }
+
+/// Everything that can become of a request on one run's wire is in its trace, by its own name.
+/// (`drive_traced` holds every trace against the ledger; this is that the outcomes do occur.)
+#[test]
+fn outcomes_of_all_sorts_are_traced() {
+    let mut plan = plan(2, open(200, Arrivals::Constant), 3 * S);
+    plan.timeouts.request_ns = 400 * MS;
+    plan.timeouts.idle_ns = Some(300 * MS);
+    plan.stop.drain_ns = 50 * MS;
+    if let Load::Open(load) = &mut plan.load {
+        load.shed_after_ns = Some(100 * MS);
+    }
+    let mut n = 0u8;
+    let server = move |at_ns: u64, _: u64, _: u64| {
+        n = n.wrapping_add(1);
+        reaction(n, at_ns)
+    };
+    let (_, trace) = drive_traced(&plan, SimReactor::new(server, Link::default()));
+    let found: std::collections::BTreeSet<&str> =
+        trace.iter().map(|one| one.outcome.id()).collect();
+    for id in ["ok", "status", "idle-timeout", "closed", "truncated", "reset", "malformed", "shed"]
+    {
+        assert!(found.contains(id), "{id} is not in {found:?}");
+    }
+}

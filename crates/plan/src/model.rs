@@ -357,6 +357,16 @@ pub enum Trace {
     Count(u64),
 }
 
+impl std::fmt::Display for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trace::All => f.write_str("all"),
+            Trace::OneIn(n) => write!(f, "1/{n}"),
+            Trace::Count(count) => count.fmt(f),
+        }
+    }
+}
+
 impl Trace {
     /// The largest sample of a given size: it is kept in memory until the run ends.
     pub const MOST: u64 = 10_000_000;

@@ -51,6 +51,8 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "source" => "\"::1\"",
             "expect-body-bytes" | "seed" => "7",
             "digits" => "4",
+            "trace-sample" => "\"1/7\"",
+            "kernel-timestamps" => "\"1/7\"",
             _ if argument.get_action().takes_values() => "\"x\"",
             _ => "true",
         };

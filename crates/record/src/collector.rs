@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::errors::ErrorKind;
 use crate::histogram::Histogram;
 use crate::interval::Interval;
+use crate::kernel::KernelTimes;
 use crate::run::{RunEnd, RunRecord, WorkerHealth};
 use crate::trace::TraceCounts;
 
@@ -128,7 +129,7 @@ pub struct Collector {
 }
 
 /// What is known of the run besides its intervals.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RunFacts {
     /// The origin of all times, on the reactor's own clock.
     pub origin_monotonic_ns: u64,
@@ -142,6 +143,8 @@ pub struct RunFacts {
     pub end: RunEnd,
     /// How many requests were traced.
     pub trace: TraceCounts,
+    /// Service time by the kernel's time stamps.
+    pub kernel: Option<KernelTimes>,
 }
 
 impl Collector {
@@ -217,6 +220,7 @@ impl Collector {
             connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
             end: facts.end,
             trace: facts.trace,
+            kernel: facts.kernel,
             elapsed_ns: self.total.end_ns,
             workers: self.healths,
             intervals: self.summaries,

@@ -13,6 +13,7 @@ mod collector;
 mod errors;
 mod histogram;
 mod interval;
+pub mod kernel;
 mod ledger;
 mod recorder;
 mod run;

@@ -2,6 +2,7 @@
 
 use crate::collector::IntervalSummary;
 use crate::interval::Interval;
+use crate::kernel::KernelTimes;
 use crate::trace::TraceCounts;
 
 /// Why a run ended.
@@ -58,6 +59,8 @@ pub struct RunRecord {
     pub end: RunEnd,
     /// Length of the whole run from its first due time to the last event.
     pub elapsed_ns: u64,
+    /// Service time by the kernel's time stamps, if they were asked for and can be had.
+    pub kernel: Option<KernelTimes>,
     /// How many requests were traced.
     pub trace: TraceCounts,
     /// Each worker.

@@ -105,6 +105,7 @@ impl Run {
         collector.finish(RunFacts {
             origin_monotonic_ns: 0,
             trace: Default::default(),
+            kernel: None,
             warm_up_ns: plan.recording.warm_up_ns,
             window_end_ns: self.window_end_ns(),
             connections_asked: plan.connections.count.into(),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_engine::Control;
+use candor_engine::{Control, Observer};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
-use candor_record::{RunEnd, RunRecord};
+use candor_record::{IntervalSummary, RunEnd, RunRecord, Traced};
 use candor_report::render::text;
 use candor_report::{Document, Expectation, Facts, Host, Severity};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -19,6 +19,7 @@ use crate::console::{self, Progress};
 use crate::embedded::Embedded;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
+use crate::trace_file::TraceFile;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
     let (mut options, plan_file) = with_plan_file(arguments)?;
@@ -36,7 +37,7 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     files::check_writable(&outputs)?;
 
     let started_unix_ms = unix_ms();
-    let record = measure(&plan, &outputs)?;
+    let (record, traced) = measure(&plan, &outputs)?;
     let facts = Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         arguments: redact::arguments(typed),
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
         false => console::print(&text::render(&document, console::stdout_style())),
     };
     // Files are written even if nothing could be printed, or the result would be lost.
-    files::write(&document, &outputs).and(printed)?;
+    files::write(&document, &outputs).and(traced).and(printed)?;
     Ok(exit(&document, record.end, met, outputs.strict).into())
 }
 
@@ -98,8 +99,9 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
     outputs.expect.iter().map(parse).collect()
 }
 
-/// Makes the run, with progress for who looks and signals turned into stops.
-fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
+/// Makes the run, with progress for who looks and signals turned into stops. A trace that could
+/// not be written does not take the run's record away.
+fn measure(plan: &Plan, outputs: &Outputs) -> Result<(RunRecord, Result<(), Failure>), Failure> {
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
@@ -111,16 +113,46 @@ fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
     let handle = signals.handle();
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
-    let mut progress = Progress::new(outputs.quiet);
-    let record = candor_engine::run(plan, &control, &mut progress);
+    let trace = outputs.trace.as_ref().map(|path| TraceFile::create(path, plan)).transpose()?;
+    let mut watching = Watching { progress: Progress::new(outputs.quiet), trace };
+    let record = candor_engine::run(plan, &control, &mut watching);
+    let Watching { mut progress, trace } = watching;
     progress.clear();
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
     let _ = watcher.join();
-    record.map_err(|error| match control.is_stopping() {
-        true => Failure::interrupted(),
-        false => Failure::could_not_run(error),
-    })
+    match (record, trace) {
+        (Ok(record), None) => Ok((record, Ok(()))),
+        (Ok(mut record), Some(trace)) => {
+            let traced = trace.finish(&mut record);
+            Ok((record, traced))
+        }
+        (Err(error), trace) => {
+            trace.into_iter().for_each(TraceFile::discard);
+            Err(match control.is_stopping() {
+                true => Failure::interrupted(),
+                false => Failure::could_not_run(error),
+            })
+        }
+    }
+}
+
+/// Who looks on while the run goes on.
+struct Watching {
+    progress: Progress,
+    trace: Option<TraceFile>,
+}
+
+impl Observer for Watching {
+    fn interval(&mut self, summary: &IntervalSummary) {
+        self.progress.show(summary);
+    }
+
+    fn traced(&mut self, requests: &[Traced]) {
+        if let Some(trace) = &mut self.trace {
+            trace.traced(requests);
+        }
+    }
 }
 
 fn unix_ms() -> u64 {

@@ -11,6 +11,7 @@
 mod connect;
 mod dispatch;
 mod intake;
+pub(crate) mod kernel;
 pub(crate) mod trace;
 
 use std::cmp::Reverse;
@@ -20,10 +21,12 @@ use std::sync::Arc;
 use candor_pace::{Picker, Share};
 use candor_plan::Plan;
 use candor_protocol::Session;
+use candor_record::kernel::KernelTimes;
 use candor_record::{
     Disconnect, Interval, Phase, Recorder, RunEnd, Settings, TraceCounts, Traced, WorkerHealth,
 };
 
+use self::kernel::KernelBooks;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot, State};
@@ -61,6 +64,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) window_end_ns: u64,
     /// Why.
     pub(crate) end: RunEnd,
+    /// Service time by the kernel's time stamps.
+    pub(crate) kernel: Option<KernelTimes>,
     /// How many requests were traced.
     pub(crate) trace: TraceCounts,
     /// What the thread cost; filled by whoever owns the thread.
@@ -94,6 +99,8 @@ pub(crate) struct Worker<R, S, M> {
     source: Source,
     picker: Picker,
     books: Books,
+    /// Unused, and nearly without memory, unless the reactor has stamps.
+    kernel: KernelBooks,
     connections: Vec<Connection<S>>,
     /// Free places for a request, the longest free first.
     free: VecDeque<Slot>,
@@ -148,6 +155,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             source: Source::new(plan, &own),
             picker: Picker::new(&plan.requests, plan.seed),
             books: Books::new(Recorder::new(settings), trace::tracer(plan, share), names),
+            kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             connections: (0..keys).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(keys * plan.connections.pipeline as usize),
             thinking: VecDeque::new(),
@@ -236,6 +244,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 let mut end = end.clone();
                 self.wind_up(end.window_end_ns, sink);
                 end.trace = self.end_trace(sink);
+                end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
                 return end;
             }
             if self.expire(now_ns) {
@@ -338,6 +347,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         WorkerEnd {
             window_end_ns,
             end,
+            kernel: None,
             trace: TraceCounts::default(),
             health: WorkerHealth::default(),
         }

@@ -6,11 +6,12 @@
 //! and no text meant for a screen except sentences of errors and verdicts. Nothing here reads a
 //! file or a clock.
 //!
-//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed,
+//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by the kernel too,
 //! [`intervals`] the course of it, [`schema`] the description for others.
 
 pub mod counts;
 pub mod intervals;
+pub mod kernel;
 pub mod latency;
 pub mod plan;
 mod read;
@@ -26,6 +27,7 @@ use crate::expect::{Expectation, Judgement};
 use crate::verdicts::{self, Verdict};
 use counts::{Bytes, Connections, ErrorCount, LedgerCounts, RequestRow, StatusCount};
 use intervals::IntervalRow;
+use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
 use plan::PlanSummary;
 pub use read::ReadError;
@@ -79,6 +81,10 @@ pub struct Document {
     pub rate: Rates,
     /// The histograms.
     pub latencies: Latencies,
+    /// Service time by the kernel's time stamps; null: not asked for.
+    pub kernel: Option<Kernel>,
+    /// What was traced; null: nothing was asked for.
+    pub trace: Option<TraceSummary>,
     /// Complete answers of measured requests by status.
     pub statuses: Vec<StatusCount>,
     /// Failed measured requests by kind. Kinds that did not occur are left out.
@@ -219,6 +225,8 @@ impl Document {
             warm_up: LedgerCounts::of(&total.warm_up),
             rate: Rates::of(plan, record),
             latencies: Latencies::of(total),
+            kernel: Kernel::of(plan, record),
+            trace: TraceSummary::of(plan, record),
             statuses: StatusCount::all(&total.statuses),
             errors: counts::errors(&total.ledger.errors),
             warm_up_errors: counts::errors(&total.warm_up.errors),

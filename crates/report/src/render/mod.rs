@@ -8,6 +8,7 @@ pub mod json;
 pub mod progress;
 mod style;
 pub mod text;
+pub mod trace;
 
 pub use style::Style;
 
