@@ -11,7 +11,7 @@ use std::thread;
 
 use candor_pace::Share;
 use candor_plan::Plan;
-use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunRecord};
+use candor_record::{Collector, Interval, RunEnd, RunFacts, RunRecord, Stretch};
 
 use crate::drive::session_factory;
 use crate::error::EngineError;
@@ -81,7 +81,7 @@ impl Sink for Channel {
 pub fn run(
     plan: &Plan,
     control: &Control,
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    on_interval: &mut dyn FnMut(&Stretch<'_>),
 ) -> Result<RunRecord, EngineError> {
     let addresses = resolve::addresses(&plan.target)?;
     check_ports(plan, &addresses)?;
@@ -118,7 +118,7 @@ fn run_on<U: Start>(
     reactors: Vec<U>,
     plan: &Plan,
     control: &Control,
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    on_interval: &mut dyn FnMut(&Stretch<'_>),
 ) -> Result<RunRecord, EngineError> {
     let cores = usable_cores();
     let workers = reactors.len() as u32;
@@ -202,7 +202,7 @@ fn collect(
     messages: &Receiver<Message>,
     collector: &mut Collector,
     backs: &[Sender<Interval>],
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    on_interval: &mut dyn FnMut(&Stretch<'_>),
 ) -> Option<Vec<WorkerEnd>> {
     let mut ends = Vec::new();
     for message in messages {
@@ -219,9 +219,7 @@ fn collect(
                 ends.push(end);
             }
         }
-        for summary in collector.settle() {
-            on_interval(summary);
-        }
+        collector.settle_with(on_interval);
     }
     Some(ends)
 }

@@ -14,13 +14,15 @@ mod errors;
 mod histogram;
 mod interval;
 mod ledger;
+mod rates;
 mod recorder;
 mod run;
 
-pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts};
+pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
 pub use histogram::{HIGHEST_NS, Histogram, Latencies};
 pub use interval::{ConnectionCounts, Interval, RequestCounts};
 pub use ledger::Ledger;
+pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
-pub use run::{RunEnd, RunRecord, WorkerHealth};
+pub use run::{RunEnd, RunRecord, WorkerFigures, WorkerHealth};

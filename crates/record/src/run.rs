@@ -33,6 +33,28 @@ pub struct WorkerHealth {
     pub waits: u64,
 }
 
+/// What one worker measured, as far as it is kept apart from the others'.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkerFigures {
+    /// Answered as expected, measured.
+    pub ok: u64,
+    /// Sum of their response times.
+    pub response_sum_ns: u128,
+}
+
+impl WorkerFigures {
+    /// Adds an interval of this worker.
+    pub(crate) fn add(&mut self, interval: &Interval) {
+        self.ok += interval.ledger.ok;
+        self.response_sum_ns += interval.latencies.response.sum_ns();
+    }
+
+    /// Mean response time; `None` without answers.
+    pub fn response_mean_ns(&self) -> Option<f64> {
+        (self.ok > 0).then(|| self.response_sum_ns as f64 / self.ok as f64)
+    }
+}
+
 /// What happened in a run, all workers together.
 #[derive(Debug, Clone)]
 pub struct RunRecord {
@@ -55,6 +77,8 @@ pub struct RunRecord {
     pub end: RunEnd,
     /// Length of the whole run from its first due time to the last event.
     pub elapsed_ns: u64,
-    /// Each worker.
+    /// Each worker's cost.
     pub workers: Vec<WorkerHealth>,
+    /// Each worker's figures, in the same order.
+    pub figures: Vec<WorkerFigures>,
 }
