@@ -57,7 +57,7 @@ impl RateSamples {
 
     /// The highest rate of a worker in a slot, exactly; `None` without slots.
     pub fn max_per_s(&self) -> Option<f64> {
-        (self.count() > 0).then(|| SLOTS_PER_S * self.most as f64)
+        (self.count() > 0).then_some(SLOTS_PER_S * self.most as f64)
     }
 
     /// Sample standard deviation, exactly: √(Σ(x−m)² / (n−1)), with Σ(x−m)² = Σx² − (Σx)²/n.

@@ -82,3 +82,33 @@ pub struct RunRecord {
     /// Each worker's figures, in the same order.
     pub figures: Vec<WorkerFigures>,
 }
+
+impl RunRecord {
+    /// The record of a part of a run: finished intervals that follow one another, and their sum.
+    /// Those that begin at `window_end_ns` or later are of the drain. What a worker costs is
+    /// known at the end only.
+    pub fn of_part(
+        intervals: Vec<IntervalSummary>,
+        total: Interval,
+        window_end_ns: u64,
+        connections_asked: u64,
+        figures: Vec<WorkerFigures>,
+    ) -> Self {
+        let begin_ns = intervals.first().map_or(window_end_ns, |first| first.start_ns);
+        let in_window = || intervals.iter().filter(|one| one.start_ns < window_end_ns);
+        let reached_ns = in_window().map(|one| one.end_ns).max().unwrap_or(begin_ns);
+        RunRecord {
+            warm_up_ns: begin_ns,
+            window_ns: reached_ns.saturating_sub(begin_ns),
+            answered_in_window: in_window().map(|one| one.answered).sum(),
+            connections_asked,
+            connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
+            end: RunEnd::Duration,
+            elapsed_ns: total.end_ns,
+            workers: vec![WorkerHealth::default(); figures.len()],
+            figures,
+            intervals,
+            total,
+        }
+    }
+}

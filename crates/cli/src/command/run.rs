@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_engine::Control;
+use candor_engine::{Control, EngineError};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
-use candor_record::{RunEnd, RunRecord};
+use candor_record::{RunEnd, RunRecord, Stretch};
 use candor_report::render::text;
 use candor_report::{Document, Expectation, Facts, Host, Severity};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -35,15 +35,12 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     let expectations = expectations(&outputs)?;
     files::check_writable(&outputs)?;
 
-    let started_unix_ms = unix_ms();
-    let record = measure(&plan, &outputs)?;
-    let facts = Facts {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        arguments: redact::arguments(typed),
-        host: host(),
-        started_unix_ms,
-        target_note: embedded.is_some().then(|| "embedded".to_owned()),
-    };
+    let mut facts = facts(typed);
+    facts.target_note = embedded.is_some().then(|| "embedded".to_owned());
+    let mut progress = Progress::new(outputs.quiet);
+    let made = measure(&plan, &mut |stretch| progress.show(stretch.summary));
+    progress.clear();
+    let record = made?;
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &record);
     let met = document.judge_expectations(&expectations);
@@ -98,29 +95,63 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
     outputs.expect.iter().map(parse).collect()
 }
 
-/// Makes the run, with progress for who looks and signals turned into stops.
-fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
+/// Why there is no record of a run.
+#[derive(Debug)]
+pub(crate) enum NotMade {
+    /// A signal came first.
+    Interrupted,
+    /// The engine could not run the plan.
+    Engine(EngineError),
+}
+
+impl From<NotMade> for Failure {
+    fn from(why: NotMade) -> Self {
+        match why {
+            NotMade::Interrupted => Failure::interrupted(),
+            NotMade::Engine(error) => Failure::could_not_run(error),
+        }
+    }
+}
+
+/// Makes the run, with signals turned into stops. `watch` sees each finished interval.
+pub(crate) fn measure(
+    plan: &Plan,
+    watch: &mut dyn FnMut(&Stretch<'_>),
+) -> Result<RunRecord, NotMade> {
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
         eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
     }
     let control = Arc::new(Control::default());
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::could_not_run(format!("cannot watch for signals: {error}")))?;
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+        NotMade::Engine(EngineError::System {
+            what: "watch for signals",
+            reason: error.to_string(),
+        })
+    })?;
     let handle = signals.handle();
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
-    let mut progress = Progress::new(outputs.quiet);
-    let record = candor_engine::run(plan, &control, &mut |stretch| progress.show(stretch.summary));
-    progress.clear();
+    let record = candor_engine::run(plan, &control, watch);
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
     let _ = watcher.join();
     record.map_err(|error| match control.is_stopping() {
-        true => Failure::interrupted(),
-        false => Failure::could_not_run(error),
+        true => NotMade::Interrupted,
+        false => NotMade::Engine(error),
     })
+}
+
+/// What is known of this run before it begins.
+pub(crate) fn facts(typed: &[String]) -> Facts {
+    Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        arguments: redact::arguments(typed),
+        host: host(),
+        started_unix_ms: unix_ms(),
+        target_note: None,
+    }
 }
 
 fn unix_ms() -> u64 {

@@ -111,7 +111,7 @@ fn a_run_without_answers_has_the_form_too() {
     assert!(text.contains("    Latency     0.00us    0.00us   0.00us"), "{text}");
     assert!(text.contains("       0.000     1.000000            0          inf\n"), "{text}");
     assert!(text.contains("Requests/sec:      0.00\n"), "{text}");
-    assert_eq!(line(&text.lines().last().unwrap()), line("Transfer/sec:       0.00B"));
+    assert_eq!(line(text.lines().last().unwrap()), line("Transfer/sec:       0.00B"));
 }
 
 #[test]
