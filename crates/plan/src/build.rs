@@ -5,6 +5,7 @@
 
 mod load;
 mod requests;
+mod script;
 mod target;
 
 use std::collections::HashMap;
@@ -56,6 +57,7 @@ impl Options {
         let requests = requests::requests(&self, &url, &mut files)?;
         let load = load::load(&self, &mut files)?;
         let connections = self.connections()?;
+        let script = script::script(&self, &mut files)?;
         let plan = Plan {
             target,
             requests,
@@ -74,8 +76,11 @@ impl Options {
                 digits: self.digits.map_or(DEFAULT_DIGITS, |one| one.get()),
                 interval_ns: self.interval.map_or(DEFAULT_INTERVAL_NS, |one| one.get()),
                 warm_up_ns: self.warm_up_ns(),
+                trace: None,
+                kernel_timestamps: None,
             },
             seed: self.seed.unwrap_or(DEFAULT_SEED),
+            script,
         };
         Ok((plan, self.outputs()))
     }

@@ -17,6 +17,7 @@ mod ledger;
 mod rates;
 mod recorder;
 mod run;
+pub mod trace;
 
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
@@ -26,3 +27,4 @@ pub use ledger::Ledger;
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
 pub use run::{RunEnd, RunRecord, WorkerFigures, WorkerHealth};
+pub use trace::{Outcome, TraceCounts, Traced};

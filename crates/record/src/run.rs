@@ -2,6 +2,7 @@
 
 use crate::collector::IntervalSummary;
 use crate::interval::Interval;
+use crate::trace::TraceCounts;
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,8 @@ impl WorkerFigures {
 /// What happened in a run, all workers together.
 #[derive(Debug, Clone)]
 pub struct RunRecord {
+    /// The origin of all times, on the reactor's own clock: CLOCK_MONOTONIC in a real run.
+    pub origin_monotonic_ns: u64,
     /// Sum of all intervals, warm-up and drain included. Its `start_ns` is 0.
     pub total: Interval,
     /// Finished intervals in order, without the warm-up. Those that begin at or after
@@ -77,6 +80,8 @@ pub struct RunRecord {
     pub end: RunEnd,
     /// Length of the whole run from its first due time to the last event.
     pub elapsed_ns: u64,
+    /// How many requests were traced.
+    pub trace: TraceCounts,
     /// Each worker's cost.
     pub workers: Vec<WorkerHealth>,
     /// Each worker's figures, in the same order.
@@ -98,6 +103,7 @@ impl RunRecord {
         let in_window = || intervals.iter().filter(|one| one.start_ns < window_end_ns);
         let reached_ns = in_window().map(|one| one.end_ns).max().unwrap_or(begin_ns);
         RunRecord {
+            origin_monotonic_ns: 0,
             warm_up_ns: begin_ns,
             window_ns: reached_ns.saturating_sub(begin_ns),
             answered_in_window: in_window().map(|one| one.answered).sum(),
@@ -105,6 +111,7 @@ impl RunRecord {
             connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
             end: RunEnd::Duration,
             elapsed_ns: total.end_ns,
+            trace: TraceCounts::default(),
             workers: vec![WorkerHealth::default(); figures.len()],
             figures,
             intervals,

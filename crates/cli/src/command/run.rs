@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_engine::{Control, EngineError};
+use candor_engine::{Control, EngineError, Observer};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
-use candor_record::{RunEnd, RunRecord, Stretch};
+use candor_record::{RunEnd, RunRecord};
 use candor_report::render::text;
 use candor_report::{Document, Expectation, Facts, Host, Severity};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     let mut facts = facts(typed);
     facts.target_note = embedded.is_some().then(|| "embedded".to_owned());
     let mut progress = Progress::new(outputs.quiet);
-    let made = measure(&plan, &mut |stretch| progress.show(stretch.summary));
+    let made = measure(&plan, &mut progress);
     progress.clear();
     let record = made?;
     drop(embedded);
@@ -113,11 +113,8 @@ impl From<NotMade> for Failure {
     }
 }
 
-/// Makes the run, with signals turned into stops. `watch` sees each finished interval.
-pub(crate) fn measure(
-    plan: &Plan,
-    watch: &mut dyn FnMut(&Stretch<'_>),
-) -> Result<RunRecord, NotMade> {
+/// Makes the run, with signals turned into stops. `observer` sees it while it goes on.
+pub(crate) fn measure(plan: &Plan, observer: &mut impl Observer) -> Result<RunRecord, NotMade> {
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
@@ -133,7 +130,7 @@ pub(crate) fn measure(
     let handle = signals.handle();
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
-    let record = candor_engine::run(plan, &control, watch);
+    let record = candor_engine::run(plan, &control, observer);
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
     let _ = watcher.join();

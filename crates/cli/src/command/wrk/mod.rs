@@ -83,7 +83,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
     files::check_writable(&outputs)?;
 
     let mut output = Output::new(asked.form(), run::facts(typed), &plan);
-    let made = run::measure(&plan, &mut |stretch| output.watch(stretch));
+    let made = run::measure(&plan, &mut output);
     let record = match made {
         Ok(record) => record,
         Err(NotMade::Engine(error)) => return Ok(not_reached(&error, &plan)),

@@ -1,6 +1,7 @@
 //! What is printed, and when: the first two lines once the run goes on, periodic reports at the
 //! end of each interval, the report at the end.
 
+use candor_engine::Observer;
 use candor_plan::Plan;
 use candor_record::{Interval, IntervalSummary, RunRecord, Stretch, WorkerFigures};
 use candor_report::document::plan::LoadKind;
@@ -57,28 +58,6 @@ impl<'a> Output<'a> {
 
     pub(super) fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    /// An interval is over.
-    pub(super) fn watch(&mut self, stretch: &Stretch<'_>) {
-        let Some(length_ns) = self.form.periodic_ns else {
-            if !self.has_begun {
-                let part = Held::of(stretch);
-                self.begin(&self.document(part), false);
-            }
-            return;
-        };
-        let held = match self.held.take() {
-            Some(held) => held.and(stretch),
-            None => Held::of(stretch),
-        };
-        let summary = stretch.summary;
-        let is_whole = summary.end_ns - summary.start_ns >= length_ns;
-        if is_whole && summary.end_ns < self.window_end_ns() {
-            self.report_part(held);
-        } else {
-            self.held = Some(held);
-        }
     }
 
     /// The run is over.
@@ -147,6 +126,29 @@ impl<'a> Output<'a> {
 
     fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
+    }
+}
+
+impl Observer for Output<'_> {
+    fn stretch(&mut self, stretch: &Stretch<'_>) {
+        let Some(length_ns) = self.form.periodic_ns else {
+            if !self.has_begun {
+                let part = Held::of(stretch);
+                self.begin(&self.document(part), false);
+            }
+            return;
+        };
+        let held = match self.held.take() {
+            Some(held) => held.and(stretch),
+            None => Held::of(stretch),
+        };
+        let summary = stretch.summary;
+        let is_whole = summary.end_ns - summary.start_ns >= length_ns;
+        if is_whole && summary.end_ns < self.window_end_ns() {
+            self.report_part(held);
+        } else {
+            self.held = Some(held);
+        }
     }
 }
 
