@@ -114,6 +114,7 @@ fn a_server_that_never_answers() {
     let (_, theirs, _) = wrk(&["-t1", "-c3", "-d1s", &url]);
     let row = |text: &str| form(text).into_iter().find(|line| line.contains("Latency")).unwrap();
     assert_eq!(row(&text), row(&theirs), "{text}{theirs}");
+    assert!(text.contains("    -nan%") && theirs.contains("    -nan%"), "{text}{theirs}");
 }
 
 #[test]

@@ -33,8 +33,11 @@ pub fn form(text: &str) -> Vec<String> {
 }
 
 /// The form of one line. Each number becomes its decimals and, where it stands in a column, the
-/// column in which it ends; the unit behind it goes, and the address of the server.
+/// column in which it ends; the unit behind it goes, and the address of the server. `-nan` is a
+/// figure too.
 pub fn line(line: &str) -> String {
+    // A share of no samples at all stands where a figure would.
+    let line = &line.replace("-nan%", "0.00%");
     if line.starts_with("Running ") {
         let (before, _) = line.split_once('@').unwrap_or((line, ""));
         return figures(before, false) + "@ URL";
