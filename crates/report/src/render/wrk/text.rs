@@ -29,7 +29,7 @@ pub fn opening(document: &Document) -> String {
     format!(
         "Running {} test @ {}\n  {} threads and {} connections\n",
         units::time_s(seconds),
-        plan.url,
+        url(document),
         threads(document),
         plan.connections.count
     )
@@ -80,6 +80,14 @@ pub fn report(document: &Document, percentiles: Percentiles) -> Result<String, D
 
 const UNCORRECTED: &str =
     "Uncorrected Latency (measured without taking delayed starts into account)";
+
+/// The URL as it was typed: the plan's has a path also where none was.
+fn url(document: &Document) -> &str {
+    let url = document.plan.url.as_str();
+    let without_path = url.strip_suffix('/');
+    let typed = document.arguments.iter().find(|one| Some(one.as_str()) == without_path);
+    typed.map_or(url, String::as_str)
+}
 
 fn threads(document: &Document) -> u64 {
     let asked = document.plan.threads.map(u64::from);
