@@ -1,9 +1,7 @@
 //! wrk's command line: `getopt_long` as the C library has it, and one struct of what was asked.
 //!
-//! Options may stand behind the URL; short ones may be joined (`-t2 -Ld30s`); long ones may be
-//! shortened to what is unique among wrk's options, or failing that among wrk2's, or the fork's,
-//! so that each tool's own abbreviations keep their meaning. `--` ends the options. What stands
-//! behind the URL is for the script.
+//! Options may stand behind the URL; short ones may be joined (`-t2 -Ld30s`). `--` ends the
+//! options. What stands behind the URL is for the script.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -14,6 +12,7 @@ use candor_plan::values::{Digits, Header, PositiveNanos, SmallCount};
 use candor_report::render::wrk::text::Percentiles;
 
 use super::Name;
+use super::flags::{self, Flag, Id};
 use super::output::Form;
 
 /// wrk's defaults.
@@ -82,74 +81,6 @@ pub(super) struct Parsed {
     pub(super) request: Result<Request, Refusal>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Id {
-    Connections,
-    Duration,
-    Threads,
-    Script,
-    Header,
-    Latency,
-    Timeout,
-    Help,
-    Version,
-    Rate,
-    ULatency,
-    BatchLatency,
-    ReportInterval,
-    Digits,
-    Encoded,
-    Result,
-}
-
-/// Whose option it is: abbreviations are looked for in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tool {
-    Wrk,
-    Wrk2,
-    Fork,
-    /// Never abbreviated, so that it takes no abbreviation away.
-    Candor,
-}
-
-struct Flag {
-    id: Id,
-    short: Option<char>,
-    long: &'static str,
-    takes_value: bool,
-    tool: Tool,
-}
-
-const fn flag(id: Id, short: char, long: &'static str, takes_value: bool, tool: Tool) -> Flag {
-    Flag { id, short: Some(short), long, takes_value, tool }
-}
-
-const FLAGS: [Flag; 17] = [
-    flag(Id::Connections, 'c', "connections", true, Tool::Wrk),
-    flag(Id::Duration, 'd', "duration", true, Tool::Wrk),
-    flag(Id::Threads, 't', "threads", true, Tool::Wrk),
-    flag(Id::Script, 's', "script", true, Tool::Wrk),
-    flag(Id::Header, 'H', "header", true, Tool::Wrk),
-    flag(Id::Latency, 'L', "latency", false, Tool::Wrk),
-    flag(Id::Timeout, 'T', "timeout", true, Tool::Wrk),
-    flag(Id::Help, 'h', "help", false, Tool::Wrk),
-    flag(Id::Version, 'v', "version", false, Tool::Wrk),
-    flag(Id::Rate, 'R', "rate", true, Tool::Wrk2),
-    flag(Id::ULatency, 'U', "u_latency", false, Tool::Wrk2),
-    flag(Id::BatchLatency, 'B', "batch_latency", false, Tool::Wrk2),
-    flag(Id::ReportInterval, 'p', "report_interval", true, Tool::Fork),
-    flag(Id::Digits, 'D', "digits", true, Tool::Fork),
-    flag(Id::Encoded, 'e', "encoded", false, Tool::Fork),
-    Flag {
-        id: Id::Encoded,
-        short: None,
-        long: "json_encoding",
-        takes_value: false,
-        tool: Tool::Fork,
-    },
-    Flag { id: Id::Result, short: None, long: "result", takes_value: true, tool: Tool::Candor },
-];
-
 /// Reads the words behind the program's name.
 pub(super) fn parse(name: Name, words: &[String]) -> Parsed {
     let mut reader = Reader::new(name);
@@ -210,7 +141,7 @@ impl Reader {
                     Some((typed, value)) => (typed, Some(value.to_owned())),
                     None => (long, None),
                 };
-                let flag = self.long(typed)?;
+                let flag = flags::long(typed).map_err(|error| self.wrong(error))?;
                 let value = match (flag.takes_value, value) {
                     (true, None) => Some(words.next().cloned().ok_or_else(|| {
                         self.wrong(format!("option '--{}' requires an argument", flag.long))
@@ -238,7 +169,7 @@ impl Reader {
         words: &mut impl Iterator<Item = &'a String>,
     ) -> Result<(), Refusal> {
         for (at, letter) in cluster.char_indices() {
-            let Some(flag) = FLAGS.iter().find(|flag| flag.short == Some(letter)) else {
+            let Some(flag) = flags::short(letter) else {
                 return Err(self.wrong(format!("invalid option -- '{letter}'")));
             };
             let shown = format!("-{letter}");
@@ -256,28 +187,6 @@ impl Reader {
             return self.set(flag, &shown, Some(value));
         }
         Ok(())
-    }
-
-    fn long(&self, typed: &str) -> Result<&'static Flag, Refusal> {
-        if let Some(exact) = FLAGS.iter().find(|flag| flag.long == typed) {
-            return Ok(exact);
-        }
-        for tool in [Tool::Wrk, Tool::Wrk2, Tool::Fork] {
-            let known = FLAGS.iter().filter(|flag| flag.tool <= tool);
-            let matches: Vec<&Flag> = known.filter(|flag| flag.long.starts_with(typed)).collect();
-            match matches[..] {
-                [] => {}
-                [only] => return Ok(only),
-                _ => {
-                    let all: Vec<String> =
-                        matches.iter().map(|flag| format!("'--{}'", flag.long)).collect();
-                    let all = all.join(" ");
-                    return Err(self
-                        .wrong(format!("option '--{typed}' is ambiguous; possibilities: {all}")));
-                }
-            }
-        }
-        Err(self.wrong(format!("unrecognized option '--{typed}'")))
     }
 
     fn set(&mut self, flag: &Flag, shown: &str, value: Option<String>) -> Result<(), Refusal> {

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod facts;
+mod flags;
 mod output;
 mod plan;
 mod usage;
