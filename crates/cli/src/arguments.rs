@@ -39,6 +39,9 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Render saved results again
     Report(ReportArguments),
+    /// The command lines and the output of wrk and wrk2
+    #[command(override_help = crate::command::wrk::HELP, disable_help_flag = true)]
+    Wrk(WrkArguments),
 }
 
 #[derive(Debug, Args)]
@@ -67,6 +70,14 @@ pub(crate) struct ReportArguments {
     /// How to render them on the standard output
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) format: Format,
+}
+
+/// wrk's own command line, which is read as wrk reads it.
+#[derive(Debug, Args)]
+pub(crate) struct WrkArguments {
+    /// Options of wrk and a URL
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WRK ARGUMENTS")]
+    pub(crate) words: Vec<String>,
 }
 
 /// The renderings of a result.

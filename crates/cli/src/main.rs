@@ -22,10 +22,15 @@ fn main() -> ExitCode {
         Ok(typed) => typed,
         Err(failure) => return failure.report(),
     };
+    if let Some((name, words)) = command::wrk::invocation(&typed) {
+        return command::wrk::wrk(name, words, &typed).unwrap_or_else(|failure| failure.report());
+    }
     let outcome = match arguments::parse(&typed) {
         Command::Run(run) => command::run::run(*run, &typed),
         Command::Serve(serve) => command::serve::serve(serve),
         Command::Report(report) => command::report::report(&report),
+        // Taken above: wrk's command line is no matter of clap's.
+        Command::Wrk(wrk) => command::wrk::wrk(command::wrk::Name::CandorWrk, &wrk.words, &typed),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

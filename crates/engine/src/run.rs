@@ -256,9 +256,7 @@ fn collect(
                 ends.push(end);
             }
         }
-        for summary in collector.settle() {
-            observer.interval(summary);
-        }
+        collector.settle_with(&mut |stretch| observer.stretch(stretch));
     }
     Some(ends)
 }

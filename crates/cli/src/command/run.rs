@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_engine::{Control, Observer};
+use candor_engine::{Control, EngineError, Observer};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
 use candor_record::{IntervalSummary, RunEnd, RunRecord, Traced};
@@ -36,15 +36,9 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     let expectations = expectations(&outputs)?;
     files::check_writable(&outputs)?;
 
-    let started_unix_ms = unix_ms();
-    let (record, traced) = measure(&plan, &outputs)?;
-    let facts = Facts {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        arguments: redact::arguments(typed),
-        host: host(),
-        started_unix_ms,
-        target_note: embedded.is_some().then(|| "embedded".to_owned()),
-    };
+    let mut facts = facts(typed);
+    facts.target_note = embedded.is_some().then(|| "embedded".to_owned());
+    let (record, traced) = watched(&plan, &outputs)?;
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &record);
     let met = document.judge_expectations(&expectations);
@@ -99,40 +93,23 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
     outputs.expect.iter().map(parse).collect()
 }
 
-/// Makes the run, with progress for who looks and signals turned into stops. A trace that could
+/// Makes the run, with progress for who looks and a trace if one is asked for. A trace that could
 /// not be written does not take the run's record away.
-fn measure(plan: &Plan, outputs: &Outputs) -> Result<(RunRecord, Result<(), Failure>), Failure> {
-    if plan.threads.reactor == ReactorChoice::Uring
-        && let Err(why) = candor_engine::probe_uring()
-    {
-        eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
-    }
-    let control = Arc::new(Control::default());
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::could_not_run(format!("cannot watch for signals: {error}")))?;
-    let handle = signals.handle();
-    let watched = Arc::clone(&control);
-    let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
+fn watched(plan: &Plan, outputs: &Outputs) -> Result<(RunRecord, Result<(), Failure>), Failure> {
     let trace = outputs.trace.as_ref().map(|path| TraceFile::create(path, plan)).transpose()?;
     let mut watching = Watching { progress: Progress::new(outputs.quiet), trace };
-    let record = candor_engine::run(plan, &control, &mut watching);
+    let made = measure(plan, &mut watching);
     let Watching { mut progress, trace } = watching;
     progress.clear();
-    handle.close();
-    // The watcher has nothing to say; it only has to be gone.
-    let _ = watcher.join();
-    match (record, trace) {
+    match (made, trace) {
         (Ok(record), None) => Ok((record, Ok(()))),
         (Ok(mut record), Some(trace)) => {
             let traced = trace.finish(&mut record);
             Ok((record, traced))
         }
-        (Err(error), trace) => {
+        (Err(why), trace) => {
             trace.into_iter().for_each(TraceFile::discard);
-            Err(match control.is_stopping() {
-                true => Failure::interrupted(),
-                false => Failure::could_not_run(error),
-            })
+            Err(why.into())
         }
     }
 }
@@ -152,6 +129,62 @@ impl Observer for Watching {
         if let Some(trace) = &mut self.trace {
             trace.traced(requests);
         }
+    }
+}
+
+/// Why there is no record of a run.
+#[derive(Debug)]
+pub(crate) enum NotMade {
+    /// A signal came first.
+    Interrupted,
+    /// The engine could not run the plan.
+    Engine(EngineError),
+}
+
+impl From<NotMade> for Failure {
+    fn from(why: NotMade) -> Self {
+        match why {
+            NotMade::Interrupted => Failure::interrupted(),
+            NotMade::Engine(error) => Failure::could_not_run(error),
+        }
+    }
+}
+
+/// Makes the run, with signals turned into stops. `observer` sees it while it goes on.
+pub(crate) fn measure(plan: &Plan, observer: &mut impl Observer) -> Result<RunRecord, NotMade> {
+    if plan.threads.reactor == ReactorChoice::Uring
+        && let Err(why) = candor_engine::probe_uring()
+    {
+        eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
+    }
+    let control = Arc::new(Control::default());
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+        NotMade::Engine(EngineError::System {
+            what: "watch for signals",
+            reason: error.to_string(),
+        })
+    })?;
+    let handle = signals.handle();
+    let watched = Arc::clone(&control);
+    let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
+    let record = candor_engine::run(plan, &control, observer);
+    handle.close();
+    // The watcher has nothing to say; it only has to be gone.
+    let _ = watcher.join();
+    record.map_err(|error| match control.is_stopping() {
+        true => NotMade::Interrupted,
+        false => NotMade::Engine(error),
+    })
+}
+
+/// What is known of this run before it begins.
+pub(crate) fn facts(typed: &[String]) -> Facts {
+    Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        arguments: redact::arguments(typed),
+        host: host(),
+        started_unix_ms: unix_ms(),
+        target_note: None,
     }
 }
 

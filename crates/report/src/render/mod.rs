@@ -9,6 +9,8 @@ pub mod progress;
 mod style;
 pub mod text;
 pub mod trace;
+pub mod v1;
+pub mod wrk;
 
 pub use style::Style;
 
