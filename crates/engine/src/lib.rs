@@ -17,6 +17,7 @@ mod error;
 mod flight;
 mod health;
 mod machine;
+mod observer;
 mod pacing;
 mod plan_share;
 pub mod reactor;
@@ -25,8 +26,9 @@ mod run;
 mod source;
 mod worker;
 
-pub use drive::drive;
+pub use drive::{drive, drive_observed};
 pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
+pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
 pub use run::{Control, run};

@@ -112,7 +112,7 @@ fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
     let mut progress = Progress::new(outputs.quiet);
-    let record = candor_engine::run(plan, &control, &mut |interval| progress.show(interval));
+    let record = candor_engine::run(plan, &control, &mut progress);
     progress.clear();
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
