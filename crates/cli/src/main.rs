@@ -11,6 +11,7 @@ mod console;
 mod embedded;
 mod exit;
 mod files;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let outcome = match arguments::parse(&typed) {
         Command::Run(run) => command::run::run(*run, &typed),
         Command::Serve(serve) => command::serve::serve(serve),
+        Command::Verify(arguments) => command::verify::verify(&arguments),
         Command::Report(report) => command::report::report(&report),
     };
     outcome.unwrap_or_else(|failure| failure.report())
