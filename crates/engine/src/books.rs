@@ -39,6 +39,8 @@ pub(crate) struct Books {
 
 /// The mark of a request whose first byte has not left.
 const NOT_SENT: u64 = u64::MAX;
+/// The mark of an answer whose first byte has not come.
+const NOT_YET: u64 = u64::MAX;
 
 impl Books {
     pub(crate) fn new(
@@ -58,7 +60,7 @@ impl Books {
             due_ns,
             ready_ns,
             sent_ns: NOT_SENT,
-            first_byte_ns: 0,
+            first_byte_ns: NOT_YET,
             connection,
             request,
             phase,
@@ -99,7 +101,8 @@ impl Books {
             due_ns: expected.due_ns,
             ready_ns: expected.ready_ns,
             sent_ns: expected.sent_ns,
-            first_byte_ns: expected.first_byte_ns.max(expected.sent_ns),
+            // Without a time of its own, it came with the last.
+            first_byte_ns: expected.first_byte_ns.min(at_ns).max(expected.sent_ns),
             done_ns: at_ns.max(expected.sent_ns),
             request: expected.request,
             status: answer.status,

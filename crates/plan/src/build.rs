@@ -5,6 +5,7 @@
 
 mod load;
 mod requests;
+mod script;
 mod target;
 
 use std::collections::HashMap;
@@ -56,6 +57,7 @@ impl Options {
         let requests = requests::requests(&self, &url, &mut files)?;
         let load = load::load(&self, &mut files)?;
         let connections = self.connections()?;
+        let script = script::script(&self, &mut files)?;
         let plan = Plan {
             target,
             requests,
@@ -78,6 +80,7 @@ impl Options {
                 kernel_timestamps: None,
             },
             seed: self.seed.unwrap_or(DEFAULT_SEED),
+            script,
         };
         Ok((plan, self.outputs()))
     }

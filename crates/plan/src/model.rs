@@ -32,6 +32,8 @@ pub struct Plan {
     pub threads: Threads,
     /// Seed of everything random: Poisson gaps, weighted choice of requests.
     pub seed: u64,
+    /// What makes requests and reads answers, if it is not the list of requests.
+    pub script: Option<Script>,
 }
 
 /// Whom the requests go to.
@@ -129,6 +131,33 @@ impl StatusSet {
     pub fn contains(&self, status: u16) -> bool {
         self.ranges.iter().any(|&(low, high)| low <= status && status <= high)
     }
+}
+
+/// A Lua script with the hooks of wrk. The plan then has one request, which the script begins
+/// with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Its file, as the user gave it; stands in messages.
+    pub path: String,
+    /// What is in the file.
+    pub source: Arc<[u8]>,
+    /// What `init` gets, from index 1 on.
+    pub arguments: Vec<String>,
+    /// It is not trusted: no files, no processes, no native code, bounds on memory and steps.
+    pub sandbox: bool,
+    /// Bounds.
+    pub limits: ScriptLimits,
+}
+
+/// What a script may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptLimits {
+    /// Time for one call of one of its functions, above zero.
+    pub call_ns: u64,
+    /// Sandbox: memory of one thread's state.
+    pub memory_bytes: u64,
+    /// Sandbox: instructions of one call.
+    pub instructions: u64,
 }
 
 /// What the body of an answer must be.

@@ -209,6 +209,30 @@ pub struct Options {
     #[arg(skip)]
     pub request: Vec<RequestOptions>,
 
+    // ---- Script ----
+    /// Lua script that makes requests and reads answers, as wrk's do
+    ///
+    /// Its hooks: setup, init, delay, request, response, done. docs/scripts.md has an example of
+    /// each. What it does not say, it takes from the options above.
+    #[arg(short, long, value_name = "FILE", help_heading = "Script")]
+    pub script: Option<PathBuf>,
+
+    /// Argument for the script's init, from index 1 on; may be repeated
+    #[arg(long, value_name = "TEXT", help_heading = "Script", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "one_or_many")]
+    pub script_arg: Vec<String>,
+
+    /// For one call into the script, before the run is stopped [default: 10s]
+    #[arg(long, value_name = "TIME", help_heading = "Script")]
+    pub script_timeout: Option<PositiveNanos>,
+
+    /// Run a script that one did not write: no files, no processes, no native code
+    ///
+    /// It has no io, os, package, ffi, debug and no bytecode, and bounds on its memory and its
+    /// steps.
+    #[arg(long, help_heading = "Script")]
+    pub sandbox: bool,
+
     // ---- Expected answers ----
     /// Statuses that are right, such as 200, 2xx or 200-299,304 [default: below 400]
     #[arg(long, value_name = "STATUS", help_heading = "Expected answers")]
@@ -360,7 +384,7 @@ impl Options {
         let requests = self.request.iter_mut();
         requests
             .flat_map(|one| [&mut one.body_file, &mut one.expect_body])
-            .chain([&mut self.body_file, &mut self.expect_body])
+            .chain([&mut self.body_file, &mut self.expect_body, &mut self.script])
             .flatten()
             .for_each(find);
         for part in self.load.iter_mut().flat_map(|shape| &mut shape.parts) {
@@ -415,6 +439,10 @@ impl Options {
             no_keepalive: self.no_keepalive || plan.no_keepalive,
             order: self.order.or(plan.order),
             request: non_empty(self.request, plan.request),
+            script: self.script.or(plan.script),
+            script_arg: non_empty(self.script_arg, plan.script_arg),
+            script_timeout: self.script_timeout.or(plan.script_timeout),
+            sandbox: self.sandbox || plan.sandbox,
             expect_status: self.expect_status.or(plan.expect_status),
             expect_body_bytes: self.expect_body_bytes.or(plan.expect_body_bytes),
             expect_body: self.expect_body.or(plan.expect_body),

@@ -9,4 +9,4 @@ pub mod expect;
 pub mod h1;
 pub mod session;
 
-pub use session::{Answer, Event, Failure, RequestId, Session};
+pub use session::{Answer, Event, Failure, Malformed, RequestId, Session};

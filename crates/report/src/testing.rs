@@ -282,6 +282,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             reactor: candor_plan::ReactorChoice::Auto,
         },
         seed: 42,
+        script: None,
     }
 }
 

@@ -111,11 +111,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn take_slot(&mut self) -> Option<Slot> {
         while let Some(slot) = self.free.pop_front() {
             let connection = &mut self.connections[slot.key as usize];
-            if connection.generation != slot.generation
-                || connection.taken >= self.own.requests_per_connection
-                // The server announced the end of the connection, or there is none.
+            if connection.generation != slot.generation {
+                continue;
+            }
+            if connection.taken >= self.own.requests_per_connection
+                // The server announced the end of the connection, or takes fewer at a time.
                 || connection.session.as_ref().is_none_or(|session| session.free_slots() == 0)
             {
+                connection.offered -= 1;
                 continue;
             }
             if connection.blocked {
@@ -178,7 +181,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[cold]
     fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
         self.receive_all(key, true);
-        if self.connections[key as usize].state == State::Open {
+        if self.connections[key as usize].state != State::Absent {
             self.lose(key, Loss::Failed(failure), at_ns);
         }
     }

@@ -345,8 +345,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Everything whose time has come. Returns whether places became free by it.
     fn expire(&mut self, now_ns: u64) -> bool {
         self.expire_connects(now_ns);
-        self.expire_requests(now_ns);
-        let mut freed = false;
+        let mut freed = self.expire_requests(now_ns);
         if self.stage == Stage::Running {
             self.retry_connects(now_ns);
             while let Some(slot) = self.thinking.front().filter(|slot| slot.since_ns <= now_ns) {
@@ -386,7 +385,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let since_ns = self.connections[key as usize].last_byte_ns;
             until_ns = until_ns.min(since_ns.saturating_add(idle_ns));
         }
-        if let Some(State::Connecting { since_ns }) =
+        if let Some(State::Connecting { since_ns } | State::Handshaking { since_ns, .. }) =
             self.connecting.first().map(|key| self.connections[key as usize].state)
         {
             until_ns = until_ns.min(since_ns.saturating_add(timeouts.connect_ns));
@@ -439,6 +438,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.books.recorder.disconnected(now_ns, Disconnect::RunOver, String::new);
             }
             connection.state = State::Absent;
+            self.say_goodbye(key);
             self.reactor.close(key);
         }
         let mut unsent = 0;

@@ -48,6 +48,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
             reactor: ReactorChoice::Auto,
         },
         seed: 1,
+        script: None,
     }
 }
 
