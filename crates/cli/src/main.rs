@@ -22,6 +22,11 @@ fn main() -> ExitCode {
         Ok(typed) => typed,
         Err(failure) => return failure.report(),
     };
+    if let Some(fault) = candor_engine::MUTANT {
+        eprintln!(
+            "candor: this build has the fault {fault} on purpose; believe none of its figures"
+        );
+    }
     let outcome = match arguments::parse(&typed) {
         Command::Run(run) => command::run::run(*run, &typed),
         Command::Serve(serve) => command::serve::serve(serve),

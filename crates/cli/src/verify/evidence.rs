@@ -16,6 +16,9 @@ use candor_stats::closed_form::{FifoPath, LossPath};
 
 use super::line::{Line, Unit};
 
+/// 99 of 100 single requests may be off by so much.
+const WITHIN_NS: f64 = 1e6;
+
 /// What is left of an experiment.
 #[derive(Debug, Clone)]
 pub(super) struct Evidence {
@@ -68,7 +71,8 @@ impl Evidence {
         schedule(&self.plan, self.plan.seed)
     }
 
-    /// What has to hold on any machine, however busy: three lines.
+    /// What has to hold on any machine, however busy: three lines. And one on the server itself,
+    /// without which none that depends on time would mean anything.
     pub(super) fn books(&self, theory: Theory) -> Vec<Line> {
         let ledger = &self.record.total.ledger;
         let (contradictions, detail) = self.contradictions(theory);
@@ -81,6 +85,12 @@ impl Evidence {
                 self.log.entries.len() as u64 + self.log.unlogged,
             ),
             Line::never("contradictions of schedule, trace, log", contradictions, detail),
+            Line::at_most(
+                "answers that left late, p99, by the server's log",
+                Unit::Ns,
+                WITHIN_NS,
+                self.log.lateness().p99_ns as f64,
+            ),
         ]
     }
 
@@ -181,7 +191,6 @@ impl Evidence {
     /// Two lines of every check with single requests: against what was computed, and against what
     /// the server really did.
     pub(super) fn single_requests(&self, path: impl FnMut(u64) -> u64) -> Vec<Line> {
-        const WITHIN_NS: f64 = 1e6;
         let errors = self.response_errors_ns(path);
         let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
         vec![

@@ -111,16 +111,30 @@ impl Line {
         self
     }
 
-    /// Adds a line that says the same of another run, where sums make sense.
-    pub(crate) fn add(&mut self, other: Line) {
-        let value = |expected| match expected {
-            Expected::Exactly { value }
-            | Expected::Near { value, .. }
-            | Expected::AtMost { value } => value,
-        };
-        let sum = value(self.expected) + value(other.expected);
-        self.expected = Expected::Exactly { value: sum };
-        self.measured += other.measured;
+    /// Joins lines of several runs that say the same of each: counts add up, of limited numbers
+    /// the largest stands.
+    pub(crate) fn join(lines: Vec<Line>) -> Vec<Line> {
+        let mut joined: Vec<Line> = Vec::new();
+        for line in lines {
+            let same = |known: &&mut Line| known.what == line.what;
+            match joined.iter_mut().find(same) {
+                Some(known) => known.take_in(line),
+                None => joined.push(line),
+            }
+        }
+        // What holds on any machine comes first.
+        joined.sort_by_key(|line| !line.exact);
+        joined
+    }
+
+    fn take_in(&mut self, other: Line) {
+        match (&mut self.expected, other.expected) {
+            (Expected::Exactly { value }, Expected::Exactly { value: more }) => {
+                *value += more;
+                self.measured += other.measured;
+            }
+            _ => self.measured = self.measured.max(other.measured),
+        }
         self.ok &= other.ok;
         self.detail = match (self.detail.take(), other.detail) {
             (Some(one), Some(other)) => Some(format!("{one}; {other}")),

@@ -7,7 +7,6 @@ use super::super::Settings;
 use super::super::bench::Experiment;
 use super::super::evidence::{Evidence, Theory};
 use super::super::line::{Line, Unit};
-use super::delays::fold_exact;
 use crate::exit::Failure;
 
 const CONNECTIONS: u32 = 20;
@@ -23,7 +22,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
         };
         lines.extend(judge(&experiment.make(|_| ())?, think_ms * 1_000_000));
     }
-    Ok(fold_exact(lines))
+    Ok(Line::join(lines))
 }
 
 pub(super) fn judge(evidence: &Evidence, think_ns: u64) -> Vec<Line> {

@@ -1,6 +1,8 @@
 //! A server that answers after D, any number at once, at several D and numbers of connections:
 //! service time is D, and what is above it is the way and the loader.
 
+use candor_plan::units::fmt_plural;
+
 use super::super::Settings;
 use super::super::bench::Experiment;
 use super::super::evidence::{Evidence, Theory, quantile};
@@ -29,30 +31,14 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
             lines.extend(judge(&experiment.make(|_| ())?, delay_ms * 1_000_000));
         }
     }
-    Ok(fold_exact(lines))
+    Ok(Line::join(lines))
 }
 
 pub(super) fn judge(evidence: &Evidence, service_ns: u64) -> Vec<Line> {
     let mut lines = evidence.books(Theory::Delay { service_ns });
-    let what = match evidence.plan.connections.count {
-        1 => "service time p50, 1 connection".to_owned(),
-        n => format!("service time p50, {n} connections"),
-    };
+    let connections = fmt_plural(u64::from(evidence.plan.connections.count), "connection");
+    let what = format!("p50, {} ms, {connections}", service_ns / 1_000_000);
     let median = quantile(&evidence.service_ns(), 0.5);
     lines.push(Line::near(what, Unit::Ns, service_ns as f64, WITHIN_NS, median));
     lines
-}
-
-/// Sums lines of the same name that have to hold on any machine, so that many runs take few lines.
-pub(super) fn fold_exact(lines: Vec<Line>) -> Vec<Line> {
-    let (exact, timing): (Vec<Line>, Vec<Line>) = lines.into_iter().partition(|line| line.exact);
-    let mut folded: Vec<Line> = Vec::new();
-    for line in exact {
-        match folded.iter_mut().find(|known| known.what == line.what) {
-            Some(known) => known.add(line),
-            None => folded.push(line),
-        }
-    }
-    folded.extend(timing);
-    folded
 }

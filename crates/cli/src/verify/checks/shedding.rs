@@ -11,7 +11,6 @@ use super::super::Settings;
 use super::super::bench::Experiment;
 use super::super::evidence::{Evidence, Theory, schedule};
 use super::super::line::{Line, Unit};
-use super::delays::fold_exact;
 use crate::exit::Failure;
 
 const PLACES: usize = 5;
@@ -33,7 +32,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
         load: format!("{load} -c 50"),
     };
     lines.extend(judge_refused(&refused.make(|_| ())?));
-    Ok(fold_exact(lines))
+    Ok(Line::join(lines))
 }
 
 pub(super) fn judge_shed(evidence: &Evidence) -> Vec<Line> {
