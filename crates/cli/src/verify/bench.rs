@@ -46,7 +46,7 @@ impl Experiment {
 }
 
 /// The plan of a load, every request traced.
-fn plan(flags: &str, url: &str) -> Result<Plan, Failure> {
+pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, Failure> {
     #[derive(Parser)]
     struct Typed {
         #[command(flatten)]

@@ -11,6 +11,9 @@ mod pause;
 mod shedding;
 mod stall;
 
+#[cfg(test)]
+mod tests;
+
 use super::Settings;
 use super::line::Line;
 use crate::exit::Failure;

@@ -21,6 +21,8 @@ use crate::exit::Failure;
 
 const RATE_PER_S: u64 = 1000;
 const PAUSE: Duration = Duration::from_millis(300);
+/// Verdicts of a report that say that the loader was late, or its machine.
+const BLAME: [&str; 2] = ["send-lag", "host-hiccup"];
 /// What the system may take to stop a process, and to let it go on.
 const SLACK_NS: f64 = 10e6;
 
@@ -103,7 +105,8 @@ pub(super) fn judge(document: &Document, paused: Duration) -> Vec<Line> {
     let long = |of: &Distribution| above(of, paused_ns / 2) as f64;
     let due_in_half = RATE_PER_S as f64 * paused.as_secs_f64() / 2.0;
     let max = latencies.send_lag.max_ns.unwrap_or(0) as f64;
-    let named = document.verdicts.iter().filter(|one| one.id == "send-lag").count();
+    let blames = |id: &str| document.verdicts.iter().any(|one| one.id == id);
+    let blamed = BLAME.into_iter().any(blames);
     vec![
         Line::exactly("requests answered", document.ledger.scheduled, document.ledger.ok),
         // From the call to the real stop, and from the end to the first look at the clock.
@@ -118,7 +121,7 @@ pub(super) fn judge(document: &Document, paused: Duration) -> Vec<Line> {
         // The answers of those in flight, R·D and perhaps one more, were read late; no others.
         Line::at_most("so long by service time", Unit::Count, 2.0, long(&latencies.service)),
         Line::at_most("so long by queue wait", Unit::Count, 0.0, long(&latencies.queue_wait)),
-        Line::exactly("verdicts that blame the loader's lag", 1, named as u64),
+        Line::exactly("reports that blame the loader", 1, u64::from(blamed)),
     ]
 }
 
