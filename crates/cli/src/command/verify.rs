@@ -116,7 +116,7 @@ fn floor_text(floors: &[Floor]) -> String {
     let mut text =
         "\nNoise floor of this machine: what the loader and the way add to an answer that\n\
         takes no time. Smaller differences between servers cannot be seen here.\n\
-        \x20    rate       lag p50       lag p99   round trip p50           p99         least\n"
+        \x20      rate       lag p50       lag p99   round trip p50           p99         least\n"
             .to_owned();
     for floor in floors {
         let time = |ns: f64| fmt_duration_ns(ns.round() as u64);

@@ -44,7 +44,7 @@ impl Spread {
 /// Measures it.
 pub(super) fn measure(length: Length) -> Result<Vec<Floor>, Failure> {
     let rates: &[u64] = length.pick(&[100, 1000, 5000, 10_000], &[100, 2000]);
-    let run_ms = length.pick(2000, 1000);
+    let run_ms = length.pick(2000, 500);
     let mut floors = Vec::new();
     for &rate_per_s in rates {
         let experiment = Experiment {

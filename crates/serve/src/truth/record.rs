@@ -65,23 +65,34 @@ pub struct Record {
     pub stalls_ns: Vec<(u64, u64)>,
 }
 
-const COLUMNS: &str = "arrival_ns,computed_ns,departed_ns,connection,fate";
+/// A record in the making, with room for so many requests and no more.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) record: Record,
+    room: usize,
+}
 
-impl Record {
-    pub(super) fn with_room(entries: usize) -> Self {
-        Record { entries: Vec::with_capacity(entries), ..Record::default() }
+impl Log {
+    pub(super) fn new(room: usize) -> Self {
+        let entries = Vec::with_capacity(room);
+        Log { record: Record { entries, ..Record::default() }, room }
     }
 
     /// Writes an entry down if there is room; where it stands.
     pub(super) fn enter(&mut self, entry: Entry) -> Option<usize> {
-        if self.entries.len() == self.entries.capacity() {
-            self.unlogged += 1;
+        let record = &mut self.record;
+        if record.entries.len() >= self.room {
+            record.unlogged += 1;
             return None;
         }
-        self.entries.push(entry);
-        Some(self.entries.len() - 1)
+        record.entries.push(entry);
+        Some(record.entries.len() - 1)
     }
+}
 
+const COLUMNS: &str = "arrival_ns,computed_ns,departed_ns,connection,fate";
+
+impl Record {
     /// How late the answers left that are written down.
     pub fn lateness(&self) -> Lateness {
         let answered = self.entries.iter().filter(|entry| entry.fate == Fate::Answered);
@@ -185,23 +196,19 @@ mod tests {
 
     #[test]
     fn lateness_is_that_of_answers() {
-        let mut record = Record::with_room(1000);
+        let mut record = Record::default();
         assert_eq!(record.lateness(), Lateness::default());
-        for late_ns in (1..=200).rev() {
-            record.enter(entry(late_ns, Fate::Answered));
-        }
-        record.enter(entry(9999, Fate::Abandoned));
+        record.entries.extend((1..=200).rev().map(|late_ns| entry(late_ns, Fate::Answered)));
+        record.entries.push(entry(9999, Fate::Abandoned));
         let wanted = Lateness { answers: 200, p50_ns: 100, p99_ns: 198, max_ns: 200 };
         assert_eq!(record.lateness(), wanted);
     }
 
     #[test]
     fn what_has_no_room_is_counted() {
-        let mut record = Record::with_room(2);
-        let room = record.entries.capacity();
-        for n in 0..room + 3 {
-            assert_eq!(record.enter(entry(0, Fate::Answered)).is_some(), n < room);
-        }
-        assert_eq!((record.entries.len(), record.unlogged), (room, 3));
+        let mut log = Log::new(2);
+        let places = [0; 5].map(|_| log.enter(entry(0, Fate::Answered)));
+        assert_eq!(places, [Some(0), Some(1), None, None, None]);
+        assert_eq!((log.record.entries.len(), log.record.unlogged), (2, 3));
     }
 }

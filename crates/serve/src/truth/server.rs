@@ -22,7 +22,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::connection::{Connection, Next, answer};
 use super::http::Asks;
 use super::queue::{Discipline, Queue};
-use super::record::{Entry, Fate, Record};
+use super::record::{Entry, Fate, Log, Record};
 use crate::{PlannedStall, ServeError, listener, port_file};
 
 /// What a truth server does.
@@ -120,7 +120,7 @@ impl Server {
                 .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
         }
         serving.serve();
-        let record = serving.record;
+        let record = serving.log.record;
         if let (Some(file), Some(path)) = (log, config.log) {
             record
                 .write_csv(&mut BufWriter::new(file))
@@ -189,7 +189,7 @@ struct Serving {
     epoll: OwnedFd,
     listener: TcpListener,
     queue: Queue<Ticket>,
-    record: Record,
+    log: Log,
     /// Stalls to come, the next one last.
     planned_ns: Vec<(u64, u64)>,
     places: Vec<Place>,
@@ -218,7 +218,7 @@ impl Serving {
             epoll,
             listener,
             queue: Queue::new(config.discipline),
-            record: Record::with_room(config.log_capacity),
+            log: Log::new(config.log_capacity),
             planned_ns,
             places: Vec::new(),
             free: Vec::new(),
@@ -277,8 +277,8 @@ impl Serving {
     }
 
     fn stall(&mut self, from_ns: u64, to_ns: u64) {
-        self.record.stalls_ns.push((from_ns, to_ns));
-        let entries = &mut self.record.entries;
+        self.log.record.stalls_ns.push((from_ns, to_ns));
+        let entries = &mut self.log.record.entries;
         self.queue.stall(from_ns, to_ns, |ticket, computed_ns| {
             if let Some(entry) = ticket.entry {
                 entries[entry].computed_ns = computed_ns;
@@ -298,8 +298,8 @@ impl Serving {
             connection.is_busy = false;
             let goes_on = connection.answer(&self.answered);
             if let Some(entry) = entry {
-                self.record.entries[entry].departed_ns = at_ns;
-                self.record.entries[entry].fate = Fate::Answered;
+                self.log.record.entries[entry].departed_ns = at_ns;
+                self.log.record.entries[entry].fate = Fate::Answered;
             }
             if goes_on { self.take_requests(key) } else { self.close(key) }
         }
@@ -405,14 +405,14 @@ impl Serving {
             connection: connection.number,
             fate: Fate::Refused,
         };
-        let entry = self.record.enter(entry);
+        let entry = self.log.enter(entry);
         let Some(computed_ns) = self.queue.arrive(arrival_ns, Ticket { key, generation, entry })
         else {
             return true;
         };
         connection.is_busy = true;
         if let Some(entry) = entry {
-            let entry = &mut self.record.entries[entry];
+            let entry = &mut self.log.record.entries[entry];
             // Until it is answered.
             (entry.computed_ns, entry.departed_ns, entry.fate) = (computed_ns, 0, Fate::Abandoned);
         }
@@ -428,15 +428,15 @@ impl Serving {
     }
 
     fn stats(&self) -> String {
-        let of = |fate| self.record.entries.iter().filter(|entry| entry.fate == fate).count();
+        let of = |fate| self.log.record.entries.iter().filter(|entry| entry.fate == fate).count();
         format!(
             "{{\"connections_accepted\":{},\"requests_accepted\":{},\"requests_answered\":{},\
              \"requests_refused\":{},\"requests_unlogged\":{}}}\n",
             self.accepted,
-            self.record.entries.len() as u64 + self.record.unlogged,
+            self.log.record.entries.len() as u64 + self.log.record.unlogged,
             of(Fate::Answered),
             of(Fate::Refused),
-            self.record.unlogged
+            self.log.record.unlogged
         )
     }
 

@@ -20,7 +20,7 @@ const LOADS: [u64; 3] = [30, 50, 70];
 
 /// Even arrivals at ρ = 0.5: nobody waits.
 pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, Failure> {
-    let run_s = settings.length.pick(4, 2);
+    let run_s = settings.length.pick("4", "1.5");
     let experiment = Experiment {
         server: "--truth fifo --service-time 10ms".to_owned(),
         load: format!("-R 50 -c 2 -t 1 -d {run_s}s"),
@@ -36,7 +36,7 @@ pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, Failure> {
     for rho in loads {
         let end = match settings.poisson_requests {
             Some(requests) => format!("-n {requests}"),
-            None => settings.length.pick("-d 8s", "-d 3s").to_owned(),
+            None => settings.length.pick("-d 8s", "-d 2.5s").to_owned(),
         };
         // As a count in a million times the service time, so that it is exact.
         let per_ms = rho * 10_000_000_000 / service_ns;

@@ -20,7 +20,7 @@ const RATE_PER_S: u64 = 400;
 const SIMULATED: u64 = 200;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
-    let run_s = settings.length.pick("5", "1.5");
+    let run_s = settings.length.pick("5", "1");
     let load = format!("-R {RATE_PER_S} --arrivals poisson -t 1 -d {run_s}s");
     let shed = Experiment {
         server: "--truth delay --service-time 12.5ms".to_owned(),
