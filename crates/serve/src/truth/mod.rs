@@ -14,7 +14,7 @@
 //!
 //! - `queue.rs`: when each answer has to leave. Pure, exact, tested on simulated time.
 //! - `http.rs`: where a request ends. Pure.
-//! - `server.rs`, `connection.rs`: sockets, waiting, answering.
+//! - `server.rs`: from a configuration to a record; `serving.rs`: the loop; `connection.rs`: bytes.
 //! - `record.rs`: what happened, as CSV, and how late the server was.
 
 mod connection;
@@ -22,7 +22,9 @@ mod http;
 mod queue;
 mod record;
 mod server;
+mod serving;
 
 pub use queue::Discipline;
 pub use record::{Entry, Fate, Lateness, Record};
-pub use server::{Config, LOG_CAPACITY, Running, Server, Stopper, now_ns};
+pub use server::{Config, LOG_CAPACITY, Running, Server, Stopper};
+pub use serving::now_ns;
