@@ -3,6 +3,7 @@
 //! `candor URL` is `candor run URL`: what is not a command's name is an argument of `run`.
 
 use candor_plan::options::{EXAMPLES, Options};
+use candor_plan::values::{Count, PositiveNanos};
 use candor_serve::ServeOptions;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
@@ -35,8 +36,15 @@ pub(crate) enum Command {
     /// was due. Without a URL the embedded target is measured, in a process of its own.
     #[command(after_long_help = run_footer(), override_usage = RUN_USAGE)]
     Run(Box<RunArguments>),
-    /// Run the embedded target: every scenario, and faults on demand
+    /// Run the embedded target: every scenario, and faults on demand; or the truth server
     Serve(ServeArguments),
+    /// Prove on this machine that the figures are true: known answers beside measured ones
+    ///
+    /// Starts a server whose every answer leaves at a computed time, sends loads whose results
+    /// are known by calculation, and compares request by request with the schedule, with the
+    /// server's log and with theory. Takes a minute and a half; end other work first. It also
+    /// says which differences can be seen on this machine. Exit code 4: not all is as expected.
+    Verify(VerifyArguments),
     /// Render saved results again
     Report(ReportArguments),
     /// The command lines and the output of wrk and wrk2
@@ -60,6 +68,28 @@ pub(crate) struct ServeArguments {
     /// Stop when the standard input ends: whoever started this process is gone
     #[arg(long, hide = true)]
     pub(crate) stop_with_stdin: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// The same checks with fewer requests, in under twenty seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Make only this check, and no noise floor; may be repeated
+    #[arg(long, value_name = "CHECK")]
+    pub(crate) only: Vec<String>,
+    /// Requests of each Poisson run, instead of as many as fit
+    #[arg(long, value_name = "N")]
+    pub(crate) requests: Option<Count>,
+    /// How long the server takes for each request of a Poisson run
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    pub(crate) service_time: PositiveNanos,
+    /// Write what was found
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print nothing
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

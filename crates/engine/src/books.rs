@@ -75,6 +75,10 @@ impl Books {
         // A slot's time is that of a read, and the clock does not go back; but the time given
         // to a batch of events may be older than the slot's.
         flight.sent_ns = at_ns.max(flight.ready_ns);
+        #[cfg(candor_mutant = "send_time")]
+        {
+            (flight.due_ns, flight.ready_ns) = (flight.sent_ns, flight.sent_ns);
+        }
         self.recorder.sent(at_ns, flight.phase, flight.request);
     }
 

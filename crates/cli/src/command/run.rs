@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     let (mut options, plan_file) = with_plan_file(arguments)?;
     let has_target =
         options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
-    let embedded = if has_target { None } else { Some(Embedded::start()?) };
+    let embedded = if has_target { None } else { Some(Embedded::start(&[])?) };
     if let Some(embedded) = &embedded {
         options.url = Some(embedded.url.clone());
     }
@@ -193,7 +193,7 @@ fn unix_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn host() -> Host {
+pub(crate) fn host() -> Host {
     let host = candor_engine::host();
     Host {
         cpu: host.cpu,
