@@ -26,6 +26,7 @@ mod resolve;
 mod roots;
 mod run;
 mod source;
+mod storm;
 mod worker;
 
 pub use drive::{drive, drive_observed};
@@ -34,3 +35,9 @@ pub use machine::{Host, host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
 pub use run::{Control, run};
+
+/// The fault that this build has on purpose, if any: a control that the checks of the measuring
+/// must fail on. `send_time`: latency counts from when a request was sent and not from when it was
+/// due. Only `make mutants` builds such a thing.
+pub const MUTANT: Option<&str> =
+    if cfg!(candor_mutant = "send_time") { Some("send_time") } else { None };

@@ -6,6 +6,7 @@
 
 mod address;
 mod from_toml;
+mod sampling;
 mod tls;
 
 pub use address::{HostPort, Resolve, Sources};

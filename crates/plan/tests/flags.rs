@@ -37,7 +37,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "timeout" | "connect-timeout" | "idle-timeout" | "interval" | "script-timeout" => {
                 "\"7ms\""
             }
-            "rate" => "0.01",
+            "rate" | "connect-rate" => "0.01",
             "load" => "\"hold 7\"",
             "arrivals" => "\"poisson\"",
             "order" => "\"weighted\"",
@@ -54,6 +54,8 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "window-bits" | "connection-window-bits" => "17",
             "tls-min" | "tls-max" => "1.3",
             "tls-resumption" => "\"on\"",
+            "trace-sample" => "\"1/7\"",
+            "kernel-timestamps" => "\"1/7\"",
             _ if argument.get_action().takes_values() => "\"x\"",
             _ => "true",
         };

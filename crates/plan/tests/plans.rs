@@ -49,6 +49,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             streams: 1,
             windows: Windows { stream_bits: 30, connection_bits: 30 },
             requests_per_connection: None,
+            connect_rate: None,
             nodelay: true,
             sources: vec![],
         },

@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::Config;
-
-/// Writes the port file of a server that listens on `address`.
+/// Writes the port file of a server that listens on `address`, and announces a method and a path;
+/// with the file of its certificate, if it speaks TLS.
 pub(crate) fn write(
     file: &Path,
-    config: &Config,
+    method: &str,
+    path: &str,
     address: SocketAddr,
     certificate: Option<&Path>,
 ) -> io::Result<()> {
@@ -20,7 +20,9 @@ pub(crate) fn write(
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = Path::new(&temporary);
     let written = std::fs::File::create(temporary)
-        .and_then(|mut open| open.write_all(text(config, address, certificate).as_bytes()))
+        .and_then(|mut open| {
+            open.write_all(text(method, path, address, certificate).as_bytes())
+        })
         .and_then(|()| std::fs::rename(temporary, file));
     if written.is_err() {
         // Best effort: the failure to report is the first one.
@@ -29,16 +31,14 @@ pub(crate) fn write(
     written
 }
 
-fn text(config: &Config, address: SocketAddr, certificate: Option<&Path>) -> String {
+fn text(method: &str, path: &str, address: SocketAddr, certificate: Option<&Path>) -> String {
     let reachable = reachable(address);
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let certificate =
         certificate.map_or(String::new(), |file| format!("CERT={}\n", file.display()));
     format!(
-        "PORT={}\nPATH={}\nMETHOD={}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS={scheme}://{reachable}/__stats\n{certificate}",
+        "PORT={}\nPATH={path}\nMETHOD={method}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS={scheme}://{reachable}/__stats\n{certificate}",
         reachable.port(),
-        config.path,
-        config.method,
         reachable.ip(),
         std::process::id(),
     )
@@ -61,8 +61,7 @@ mod tests {
 
     #[test]
     fn a_wildcard_is_reached_on_loopback() {
-        let config = Config { path: "/qs?a=1".into(), ..Config::default() };
-        let text = text(&config, "[::]:80".parse().unwrap(), None);
+        let text = text("GET", "/qs?a=1", "[::]:80".parse().unwrap(), None);
         let pid = std::process::id();
         assert_eq!(
             text,
@@ -79,7 +78,7 @@ mod tests {
         // A directory in its place: the rename fails after the temporary file was made.
         let file = directory.path().join("port");
         std::fs::create_dir(&file).unwrap();
-        assert!(write(&file, &Config::default(), "127.0.0.1:1".parse().unwrap(), None).is_err());
+        assert!(write(&file, "GET", "/", "127.0.0.1:1".parse().unwrap(), None).is_err());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

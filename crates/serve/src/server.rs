@@ -145,7 +145,8 @@ impl Server {
         }
         tokio::spawn(accept_tcp(tcp, dealer));
         let Some(path) = &self.config.port_file else { return Ok(()) };
-        port_file::write(path, &self.config, self.address, self.certificate())
+        let Config { method, path: asked, .. } = &self.config;
+        port_file::write(path, method, asked, self.address, self.certificate())
             .map_err(|source| ServeError::PortFile { path: path.clone(), source })
     }
 }

@@ -14,7 +14,9 @@ use super::{
     Resolve, Size, SmallCount, Sources, ValueError, WindowBits,
 };
 use crate::load::Shape;
-use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
+use crate::model::{
+    Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
+};
 use crate::tls::TlsVersion;
 use crate::url;
 
@@ -91,6 +93,8 @@ deserialize_from_text! {
     OnOff: "\"on\" or \"off\"",
     Names: "names joined by commas",
     WindowBits: "a number from 16 to 30",
+    Trace: "\"all\", a share such as \"1/100\", or a count such as \"10k\"",
+    KernelTimestamps: "a share such as \"1/10\"",
     Order: "\"rotation\" or \"weighted\"",
 }
 

@@ -14,7 +14,7 @@ use super::input::{Pieces, Reading};
 use super::memo::Memo;
 use super::output::Output;
 use super::settings::{DEFAULT_WINDOW, Peer};
-use super::streams::Streams;
+use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
 use crate::session::{Event, Failure, RequestId};
@@ -78,7 +78,8 @@ const ONE_FRAME: usize = 16_384;
 
 impl Session {
     /// A session on a fresh connection, for requests of `table`.
-    pub fn new(table: Arc<[Prepared]>, settings: Settings) -> Self {
+    pub fn new(table: Arc<[Prepared]>, mut settings: Settings) -> Self {
+        settings.streams = settings.streams.clamp(1, streams::MOST);
         Session {
             table,
             settings,

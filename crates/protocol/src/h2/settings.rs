@@ -17,7 +17,7 @@ const MAX_HEADER_LIST_SIZE: u16 = 0x6;
 /// How a session is to behave: the user's choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The most requests outstanding at a time, if the server allows as many; from 1 up.
+    /// The most requests outstanding at a time, if the server allows as many; from 1 to 65,536.
     pub streams: u32,
     /// Each stream's window for the server's data is 2^this − 1 bytes; up to 31. h2load's `-w`.
     pub stream_window_bits: u8,

@@ -41,6 +41,9 @@ pub(super) struct Stream {
     pub(super) body_sent: usize,
 }
 
+/// The most at a time: nobody's server takes so many.
+pub(super) const MOST: u32 = 1 << 16;
+
 #[derive(Debug)]
 pub(super) struct Streams {
     /// A power of two of them.
@@ -55,7 +58,7 @@ impl Streams {
     /// For up to `streams` at a time, with ids up to `last_id`.
     pub(super) fn new(streams: u32, last_id: u32) -> Self {
         // Twice as many places, so that few ids are left out.
-        let places = (2 * streams.clamp(1, 1 << 20) as usize).next_power_of_two();
+        let places = (2 * streams.clamp(1, MOST) as usize).next_power_of_two();
         Streams {
             slots: std::iter::repeat_with(Stream::default).take(places).collect(),
             live: 0,
