@@ -16,6 +16,7 @@ mod drive;
 mod error;
 mod flight;
 mod health;
+mod hiccup;
 mod machine;
 mod pacing;
 mod plan_share;

@@ -4,7 +4,7 @@
 //! until they end. Finished intervals come over one channel; emptied ones go back over another
 //! per worker, so that no worker allocates in the steady state.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
@@ -16,6 +16,7 @@ use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunR
 use crate::drive::session_factory;
 use crate::error::EngineError;
 use crate::health::Snapshot;
+use crate::hiccup;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
 use crate::reactor::Start;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
@@ -131,7 +132,9 @@ fn run_on<U: Start>(
     let (out, messages) = channel();
     let mut collector =
         Collector::new(plan.recording.digits, plan.requests.list.len(), workers as usize);
-    let ends = thread::scope(|scope| {
+    let over = AtomicBool::new(false);
+    let (ends, hiccups) = thread::scope(|scope| {
+        let watch = scope.spawn(|| hiccup::watch(&meeting.origin_ns, &over));
         let mut backs = Vec::new();
         for (worker, reactor) in reactors.into_iter().enumerate() {
             let (back_to, back) = channel();
@@ -145,7 +148,9 @@ fn run_on<U: Start>(
             scope.spawn(move || work(plan, share, reactor, link, core, meeting, control));
         }
         drop(out);
-        collect(&messages, &mut collector, &backs, on_interval)
+        let ends = collect(&messages, &mut collector, &backs, on_interval);
+        over.store(true, Ordering::Relaxed);
+        (ends, watch.join().ok())
     });
     let Some(ends) = ends else {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -154,7 +159,9 @@ fn run_on<U: Start>(
             asked: plan.connections.count,
         });
     };
-    Ok(collector.finish(facts(plan, &ends)))
+    let mut record = collector.finish(facts(plan, &ends));
+    record.hiccups = hiccups;
+    Ok(record)
 }
 
 /// As many workers as asked, or half of the cores; but no more than there are connections.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::batches::Batches;
 use crate::errors::ErrorKind;
 use crate::histogram::Histogram;
 use crate::interval::Interval;
@@ -121,6 +122,7 @@ pub struct Collector {
     /// For each worker the position it has delivered up to; `Err(())` when it has ended.
     delivered: Vec<Result<Option<Position>, ()>>,
     summaries: Vec<IntervalSummary>,
+    batches: Batches,
     healths: Vec<WorkerHealth>,
     /// Emptied intervals, for workers to use again.
     spare: Vec<Interval>,
@@ -147,6 +149,7 @@ impl Collector {
             pending: BTreeMap::new(),
             delivered: vec![Ok(None); workers],
             summaries: Vec::new(),
+            batches: Batches::default(),
             healths: vec![WorkerHealth::default(); workers],
             spare: Vec::new(),
         }
@@ -191,6 +194,7 @@ impl Collector {
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
                     self.summaries.push(IntervalSummary::of(&interval, index));
+                    self.batches.push(&interval);
                 }
                 interval.clear();
                 self.spare.push(interval);
@@ -213,6 +217,8 @@ impl Collector {
             elapsed_ns: self.total.end_ns,
             workers: self.healths,
             intervals: self.summaries,
+            batches: self.batches.finish(),
+            hiccups: None,
             total: self.total,
         }
     }

@@ -9,16 +9,20 @@
 //! number of histograms and of the length of the run in intervals, never of requests.
 #![forbid(unsafe_code)]
 
+mod batches;
 mod collector;
 mod errors;
+mod hiccups;
 mod histogram;
 mod interval;
 mod ledger;
 mod recorder;
 mod run;
 
+pub use batches::{Batch, Buckets};
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
+pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{HIGHEST_NS, Histogram, Latencies};
 pub use interval::{ConnectionCounts, Interval, RequestCounts};
 pub use ledger::Ledger;

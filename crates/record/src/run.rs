@@ -1,6 +1,8 @@
 //! The record of a whole run: what the report is made from.
 
+use crate::batches::Batch;
 use crate::collector::IntervalSummary;
+use crate::hiccups::Hiccups;
 use crate::interval::Interval;
 
 /// Why a run ended.
@@ -27,6 +29,9 @@ pub struct WorkerHealth {
     pub cpu_user_ns: u64,
     /// CPU time in the kernel over `wall_ns`.
     pub cpu_system_ns: u64,
+    /// Time that it could have run and waited for a core over `wall_ns`; `None` if the kernel does
+    /// not say.
+    pub waited_ns: Option<u64>,
     /// Times the kernel took the core away over `wall_ns`.
     pub involuntary_switches: u64,
     /// Times that the worker waited for events over `wall_ns`.
@@ -41,6 +46,8 @@ pub struct RunRecord {
     /// Finished intervals in order, without the warm-up. Those that begin at or after
     /// `warm_up_ns + window_ns` are of the drain.
     pub intervals: Vec<IntervalSummary>,
+    /// The same stretch of time in a bounded number of batches.
+    pub batches: Vec<Batch>,
     /// Where the measured window begins, from the beginning of the run.
     pub warm_up_ns: u64,
     /// Length of the measured window: as planned, or as far as it came.
@@ -57,4 +64,6 @@ pub struct RunRecord {
     pub elapsed_ns: u64,
     /// Each worker.
     pub workers: Vec<WorkerHealth>,
+    /// What the hiccup watch saw, if there was one.
+    pub hiccups: Option<Hiccups>,
 }

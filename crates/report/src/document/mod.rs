@@ -7,9 +7,10 @@
 //! file or a clock.
 //!
 //! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed,
-//! [`intervals`] the course of it, [`schema`] the description for others.
+//! [`intervals`] the course of it, [`hiccups`] what the loader's machine did meanwhile, [`schema`] the description for others.
 
 pub mod counts;
+pub mod hiccups;
 pub mod intervals;
 pub mod latency;
 pub mod plan;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::expect::{Expectation, Judgement};
 use crate::verdicts::{self, Verdict};
 use counts::{Bytes, Connections, ErrorCount, LedgerCounts, RequestRow, StatusCount};
+use hiccups::Hiccups;
 use intervals::IntervalRow;
 use latency::Latencies;
 use plan::PlanSummary;
@@ -97,6 +99,9 @@ pub struct Document {
     pub intervals: Vec<IntervalRow>,
     /// What each engine thread cost.
     pub workers: Vec<WorkerRow>,
+    /// What the hiccup watch saw on the loader's machine; null if there was none.
+    #[serde(default)]
+    pub hiccups: Option<Hiccups>,
     /// What is to be known before the numbers are trusted. Empty: nothing was found.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
@@ -189,6 +194,9 @@ pub struct WorkerRow {
     pub cpu_system_ns: u64,
     /// CPU time by wall time, 1 for a whole core; null without wall time.
     pub cpu_share: Option<f64>,
+    /// Time that it could have run and waited for a core; null if the kernel does not say.
+    #[serde(default)]
+    pub waited_ns: Option<u64>,
     /// Times the kernel took the core away.
     pub involuntary_switches: u64,
     /// Times it waited for events.
@@ -218,7 +226,7 @@ impl Document {
             ledger: LedgerCounts::of(&total.ledger),
             warm_up: LedgerCounts::of(&total.warm_up),
             rate: Rates::of(plan, record),
-            latencies: Latencies::of(total),
+            latencies: Latencies::of(record),
             statuses: StatusCount::all(&total.statuses),
             errors: counts::errors(&total.ledger.errors),
             warm_up_errors: counts::errors(&total.warm_up.errors),
@@ -236,6 +244,7 @@ impl Document {
                 .map(|one| IntervalRow::of(one, one.start_ns < window_end_ns))
                 .collect(),
             workers: record.workers.iter().map(WorkerRow::of).collect(),
+            hiccups: record.hiccups.as_ref().map(Hiccups::of),
             verdicts: Vec::new(),
             expectations: Vec::new(),
         };
@@ -299,6 +308,7 @@ impl WorkerRow {
             cpu_user_ns: health.cpu_user_ns,
             cpu_system_ns: health.cpu_system_ns,
             cpu_share: (health.wall_ns > 0).then(|| cpu_ns as f64 / health.wall_ns as f64),
+            waited_ns: health.waited_ns,
             involuntary_switches: health.involuntary_switches,
             waits: health.waits,
         }
