@@ -15,6 +15,7 @@ mod connection;
 mod drive;
 mod error;
 mod flight;
+mod gaps;
 mod health;
 mod hiccup;
 mod machine;

@@ -152,7 +152,7 @@ fn run_on<U: Start>(
         over.store(true, Ordering::Relaxed);
         (ends, watch.join().ok())
     });
-    let Some(ends) = ends else {
+    let Some(mut ends) = ends else {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         return Err(EngineError::NoConnection {
             example: example.unwrap_or_else(|| plan.target.url.clone()),
@@ -161,6 +161,7 @@ fn run_on<U: Start>(
     };
     let mut record = collector.finish(facts(plan, &ends));
     record.hiccups = hiccups;
+    record.gaps = ends.iter_mut().map(|end| std::mem::take(&mut end.gaps)).collect();
     Ok(record)
 }
 

@@ -218,6 +218,7 @@ impl Collector {
             workers: self.healths,
             intervals: self.summaries,
             batches: self.batches.finish(),
+            gaps: Vec::new(),
             hiccups: None,
             total: self.total,
         }

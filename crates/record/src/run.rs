@@ -64,6 +64,9 @@ pub struct RunRecord {
     pub elapsed_ns: u64,
     /// Each worker.
     pub workers: Vec<WorkerHealth>,
+    /// A sample of due times of each worker, each with the one that followed it; empty in a closed
+    /// load.
+    pub gaps: Vec<Vec<(u64, u64)>>,
     /// What the hiccup watch saw, if there was one.
     pub hiccups: Option<Hiccups>,
 }

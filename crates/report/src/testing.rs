@@ -112,6 +112,11 @@ impl Run {
             end: self.end,
         });
         record.hiccups = Some(self.hiccups());
+        if matches!(self.plan.load, Load::Open(_)) {
+            let due: Vec<u64> = self.requests.iter().map(|one| one.due_ns).collect();
+            let gaps = due.windows(WORKERS + 1).step_by(25).map(|w| (w[0], w[WORKERS]));
+            record.gaps = vec![gaps.collect(), Vec::new()];
+        }
         record
     }
 
@@ -490,6 +495,10 @@ pub(crate) fn provoked() -> Vec<Document> {
     nagle.latencies.service = distribution(&[41 * MS; 1000]);
     let mut lost = healthy_open();
     lost.latencies.connect = distribution(&[MS, 1010 * MS]);
+    let mut uneven = healthy_open();
+    if let Some(realised) = &mut uneven.realised {
+        realised.largest_deviation_ns = Some(1e6);
+    }
     let mut few = healthy_open();
     few.latencies.response = distribution(&[MS; 100]);
     let mut all = vec![
@@ -501,6 +510,7 @@ pub(crate) fn provoked() -> Vec<Document> {
         moved,
         nagle,
         lost,
+        uneven,
         few,
     ];
     for document in &mut all {

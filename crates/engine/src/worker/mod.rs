@@ -49,6 +49,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) window_end_ns: u64,
     /// Why.
     pub(crate) end: RunEnd,
+    /// A sample of due times, each with the one that followed it.
+    pub(crate) gaps: Vec<(u64, u64)>,
     /// What the thread cost; filled by whoever owns the thread.
     pub(crate) health: WorkerHealth,
 }
@@ -209,7 +211,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             if let Some(end) = &window_end
                 && self.is_drained(now_ns, control)
             {
-                let end = end.clone();
+                let mut end = end.clone();
+                if let Source::Open(open) = &mut self.source {
+                    end.gaps = open.take_gaps();
+                }
                 self.wind_up(end.window_end_ns, sink);
                 return end;
             }
@@ -310,7 +315,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.books.recorder.set_backlog(backlog);
         self.books.recorder.end_window(window_end_ns);
         self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
-        WorkerEnd { window_end_ns, end, health: WorkerHealth::default() }
+        WorkerEnd { window_end_ns, end, gaps: Vec::new(), health: WorkerHealth::default() }
     }
 
     fn is_drained(&self, now_ns: u64, control: &Control) -> bool {

@@ -15,6 +15,7 @@ pub mod intervals;
 pub mod latency;
 pub mod plan;
 mod read;
+pub mod realised;
 pub mod schema;
 mod time;
 
@@ -31,6 +32,7 @@ use intervals::IntervalRow;
 use latency::Latencies;
 use plan::PlanSummary;
 pub use read::ReadError;
+use realised::Realised;
 
 /// The value of [`Document::format`] that this version writes.
 pub const FORMAT: &str = "candor.result/1";
@@ -79,6 +81,10 @@ pub struct Document {
     pub warm_up: LedgerCounts,
     /// Asked and achieved.
     pub rate: Rates,
+    /// Whether the gaps between due times were those of the asked process; null where there is
+    /// nothing to hold against it: in a closed load, in bursts and replays.
+    #[serde(default)]
+    pub realised: Option<Realised>,
     /// The histograms.
     pub latencies: Latencies,
     /// Complete answers of measured requests by status.
@@ -226,6 +232,7 @@ impl Document {
             ledger: LedgerCounts::of(&total.ledger),
             warm_up: LedgerCounts::of(&total.warm_up),
             rate: Rates::of(plan, record),
+            realised: Realised::of(&plan.load, &record.gaps),
             latencies: Latencies::of(record),
             statuses: StatusCount::all(&total.statuses),
             errors: counts::errors(&total.ledger.errors),

@@ -72,6 +72,7 @@ struct Finding {
 const CHECKS: &[Check] = &[
     Check { id: "ledger", find: truth::ledger },
     Check { id: "impossible", find: truth::impossible },
+    Check { id: "schedule", find: truth::schedule },
     Check { id: "interrupted", find: ending::interrupted },
     Check { id: "gave-up", find: ending::gave_up },
     Check { id: "loader-cpu", find: loader::cpu },

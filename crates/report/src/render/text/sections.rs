@@ -275,9 +275,9 @@ pub(super) fn trust(page: &mut Page, document: &Document) {
         let longest = fmt_duration_ns(hiccups.longest_ns());
         let at = hiccups.worst.first().map_or(String::new(), |worst| {
             let from_ns = worst.at_ns.saturating_sub(worst.late_ns);
-            format!(" at {} into the run", fmt_duration_ns(from_ns))
+            format!(" ({} into the run)", fmt_duration_ns(from_ns))
         });
-        parts.push(format!("a thread that only sleeps woke late by {p99}at most {longest}{at}"));
+        parts.push(format!("a sleeping thread woke late by {p99}at most {longest}{at}"));
     }
     for (at, part) in parts.iter().enumerate() {
         page.entry(if at == 0 { "Trust" } else { "" }, part);
