@@ -128,7 +128,7 @@ mod tests {
         });
         // How many depends on the machine; that none is from before the origin does not.
         assert!((1..=330).contains(&seen.late.count()), "{}", seen.late.count());
-        assert!(seen.wall_ns >= 330_000_000, "{}", seen.wall_ns);
+        assert!(seen.wall_ns >= 200_000_000, "{}", seen.wall_ns);
         assert!(seen.cpu_ns < seen.wall_ns / 10, "{} of {}", seen.cpu_ns, seen.wall_ns);
         assert!(seen.wall_clock_moved_ns.abs() < 20_000_000, "{}", seen.wall_clock_moved_ns);
         assert!(seen.worst.iter().all(|one| one.waited_ns <= one.late_ns));
