@@ -10,6 +10,8 @@ pub(crate) enum State {
     Absent,
     /// An attempt is going on since this time.
     Connecting { since_ns: u64 },
+    /// The system connected it after `connect_ns`; the session's handshake is going on.
+    Handshaking { since_ns: u64, connect_ns: u64 },
     /// Established.
     Open,
 }
@@ -18,7 +20,7 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Connection<S> {
     pub(crate) state: State,
-    /// Present while the state is open.
+    /// Present while the state is open or handshaking.
     pub(crate) session: Option<S>,
     /// Counts the connections under this key, so that a free slot of a former one is known.
     pub(crate) generation: u32,

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use candor_pace::Share;
 use candor_plan::Plan;
 use candor_protocol::h1;
-use candor_record::{Collector, Interval, RunFacts, RunRecord};
+use candor_record::{Collector, Interval, RunFacts, RunRecord, Traced};
 
+use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
 use crate::run::Control;
 use crate::worker::{Sink, Worker};
@@ -15,29 +16,60 @@ use crate::worker::{Sink, Worker};
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
 /// run on simulated time.
 pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecord {
-    struct Alone(Collector);
-    impl Sink for Alone {
-        fn deliver(&mut self, interval: Interval) -> Option<Interval> {
-            let empty = self.0.deliver(0, interval);
-            self.0.settle();
-            empty
-        }
-    }
-    let digits = plan.recording.digits;
-    let mut sink = Alone(Collector::new(digits, plan.requests.list.len(), 1));
+    drive_observed(plan, reactor, control, &mut ())
+}
+
+/// The same, with somebody who looks on.
+pub fn drive_observed<R: Reactor>(
+    plan: &Plan,
+    reactor: R,
+    control: &Control,
+    observer: &mut (impl Observer + ?Sized),
+) -> RunRecord {
+    let collector = Collector::new(plan.recording.digits, plan.requests.list.len(), 1);
+    let mut sink = Alone { collector, intake: TraceIntake::new(plan), back: Vec::new(), observer };
     let sessions = session_factory(plan);
     let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
     worker.prepare(control);
     let origin_ns = worker.now_ns();
     let end = worker.run(origin_ns, control, &mut sink);
-    let mut collector = sink.0;
+    let Alone { mut collector, intake, observer, .. } = sink;
     collector.worker_ended(0, end.health);
     collector.finish(RunFacts {
+        origin_monotonic_ns: origin_ns,
         warm_up_ns: plan.recording.warm_up_ns,
         window_end_ns: end.window_end_ns,
         connections_asked: u64::from(plan.connections.count),
         end: end.end,
+        trace: intake.finish(end.trace, observer),
+        kernel: end.kernel,
     })
+}
+
+/// The collector of a worker that has no thread of its own.
+struct Alone<'a, O: ?Sized> {
+    collector: Collector,
+    intake: TraceIntake,
+    back: Vec<(Vec<Traced>, u64)>,
+    observer: &'a mut O,
+}
+
+impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
+    fn deliver(&mut self, interval: Interval) -> Option<Interval> {
+        let empty = self.collector.deliver(0, interval);
+        let observer = &mut self.observer;
+        self.collector.settle_with(&mut |stretch| observer.stretch(stretch));
+        empty
+    }
+
+    fn deliver_traced(&mut self, block: Vec<Traced>) {
+        let bound = self.intake.take(&block, self.observer);
+        self.back.push((block, bound));
+    }
+
+    fn take_back(&mut self) -> Option<(Vec<Traced>, u64)> {
+        self.back.pop()
+    }
 }
 
 /// Makes a session for each new connection of a plan, on one thread.

@@ -11,18 +11,20 @@ use std::thread;
 
 use candor_pace::Share;
 use candor_plan::Plan;
-use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunRecord};
+use candor_record::{Collector, Interval, RunEnd, RunFacts, RunRecord, TraceCounts, Traced};
 
 use crate::drive::session_factory;
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::hiccup;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
+use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Start;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
-use crate::reactor::socket::Dialer;
-use crate::reactor::{epoll, uring};
+use crate::reactor::socket::{Address, Dialer};
+use crate::reactor::{epoll, stamped, uring};
 use crate::resolve;
+use crate::worker;
 use crate::worker::{Sink, Worker, WorkerEnd};
 
 /// From the agreement on the origin to the origin: time for every thread to be told.
@@ -60,6 +62,7 @@ struct Meeting {
 #[expect(clippy::large_enum_variant, reason = "nearly all messages are the large one")]
 enum Message {
     Interval(usize, Interval),
+    Traced(usize, Vec<Traced>),
     Ended(usize, Option<WorkerEnd>),
 }
 
@@ -67,6 +70,13 @@ struct Channel {
     worker: usize,
     out: Sender<Message>,
     back: Receiver<Interval>,
+    blocks_back: Receiver<(Vec<Traced>, u64)>,
+}
+
+/// Ways back to a worker, for what was emptied.
+struct Back {
+    intervals: Sender<Interval>,
+    blocks: Sender<(Vec<Traced>, u64)>,
 }
 
 impl Sink for Channel {
@@ -75,14 +85,22 @@ impl Sink for Channel {
         let _ = self.out.send(Message::Interval(self.worker, interval));
         self.back.try_recv().ok()
     }
+
+    fn deliver_traced(&mut self, block: Vec<Traced>) {
+        let _ = self.out.send(Message::Traced(self.worker, block));
+    }
+
+    fn take_back(&mut self) -> Option<(Vec<Traced>, u64)> {
+        self.blocks_back.try_recv().ok()
+    }
 }
 
-/// Runs `plan` on the reactor of its choice and returns what happened. `on_interval` is called on this
-/// thread with each finished interval of the measured window and the drain.
+/// Runs `plan` on the reactor of its choice and returns what happened. `observer` is called on this
+/// thread while the run goes on.
 pub fn run(
     plan: &Plan,
     control: &Control,
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     let addresses = resolve::addresses(&plan.target)?;
     check_ports(plan, &addresses)?;
@@ -95,21 +113,30 @@ pub fn run(
     let workers = worker_count(plan, usable_cores().len());
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
+    let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
+    let with_stamps = |address: &Address| matches!(address, Address::Tcp(_));
+    if let Some(stamps) = plan.recording.kernel_timestamps
+        && dialer.addresses.iter().any(with_stamps)
+    {
+        let one = |_| stamped::Unstarted::new(dialer.clone(), stamps.one_in);
+        let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
+        let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
+        return run_on(reactors, plan, control, observer);
+    }
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     match decide(plan.threads.reactor, plan.connections.count.div_ceil(workers), probe_uring) {
         ReactorKind::Epoll => {
-            let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
             let one = |_| epoll::Unstarted::new(dialer.clone());
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, control, on_interval)
+            run_on(reactors, plan, control, observer)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
             let one = |_| uring::Unstarted::new(dialer.clone());
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, control, on_interval)
+            run_on(reactors, plan, control, observer)
         }
     }
 }
@@ -119,7 +146,7 @@ fn run_on<U: Start>(
     reactors: Vec<U>,
     plan: &Plan,
     control: &Control,
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     let cores = usable_cores();
     let workers = reactors.len() as u32;
@@ -132,14 +159,16 @@ fn run_on<U: Start>(
     let (out, messages) = channel();
     let mut collector =
         Collector::new(plan.recording.digits, plan.requests.list.len(), workers as usize);
+    let mut intake = TraceIntake::new(plan);
     let over = AtomicBool::new(false);
     let (ends, hiccups) = thread::scope(|scope| {
         let watch = scope.spawn(|| hiccup::watch(&meeting.origin_ns, &over));
         let mut backs = Vec::new();
         for (worker, reactor) in reactors.into_iter().enumerate() {
             let (back_to, back) = channel();
-            backs.push(back_to);
-            let link = Channel { worker, out: out.clone(), back };
+            let (blocks_back_to, blocks_back) = channel();
+            backs.push(Back { intervals: back_to, blocks: blocks_back_to });
+            let link = Channel { worker, out: out.clone(), back, blocks_back };
             // The last cores are the loader's: an embedded target takes the first.
             let core = (plan.threads.pin && workers as usize <= cores.len())
                 .then(|| cores[cores.len() - 1 - worker]);
@@ -148,7 +177,7 @@ fn run_on<U: Start>(
             scope.spawn(move || work(plan, share, reactor, link, core, meeting, control));
         }
         drop(out);
-        let ends = collect(&messages, &mut collector, &backs, on_interval);
+        let ends = collect(&messages, &mut collector, &backs, &mut intake, observer);
         over.store(true, Ordering::Relaxed);
         (ends, watch.join().ok())
     });
@@ -159,7 +188,11 @@ fn run_on<U: Start>(
             asked: plan.connections.count,
         });
     };
-    let mut record = collector.finish(facts(plan, &ends));
+    let mut taken = TraceCounts::default();
+    ends.iter().for_each(|end| taken.merge(end.trace));
+    let origin_ns = meeting.origin_ns.into_inner();
+    let facts = facts(plan, &ends, origin_ns, intake.finish(taken, observer));
+    let mut record = collector.finish(facts);
     record.hiccups = hiccups;
     record.gaps = ends.iter_mut().map(|end| std::mem::take(&mut end.gaps)).collect();
     Ok(record)
@@ -209,8 +242,9 @@ fn work<U: Start>(
 fn collect(
     messages: &Receiver<Message>,
     collector: &mut Collector,
-    backs: &[Sender<Interval>],
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    backs: &[Back],
+    intake: &mut TraceIntake,
+    observer: &mut (impl Observer + ?Sized),
 ) -> Option<Vec<WorkerEnd>> {
     let mut ends = Vec::new();
     for message in messages {
@@ -218,8 +252,12 @@ fn collect(
             Message::Interval(worker, interval) => {
                 if let Some(empty) = collector.deliver(worker, interval) {
                     // A worker that has ended needs no memory back.
-                    let _ = backs[worker].send(empty);
+                    let _ = backs[worker].intervals.send(empty);
                 }
+            }
+            Message::Traced(worker, block) => {
+                let bound = intake.take(&block, observer);
+                let _ = backs[worker].blocks.send((block, bound));
             }
             Message::Ended(worker, end) => {
                 let end = end?;
@@ -227,15 +265,13 @@ fn collect(
                 ends.push(end);
             }
         }
-        for summary in collector.settle() {
-            on_interval(summary);
-        }
+        collector.settle_with(&mut |stretch| observer.stretch(stretch));
     }
     Some(ends)
 }
 
 /// The run's end is the latest of its workers' ends, and the most telling reason.
-fn facts(plan: &Plan, ends: &[WorkerEnd]) -> RunFacts {
+fn facts(plan: &Plan, ends: &[WorkerEnd], origin_ns: u64, trace: TraceCounts) -> RunFacts {
     let severity = |end: RunEnd| match end {
         RunEnd::Duration => 0,
         RunEnd::Count => 1,
@@ -243,6 +279,9 @@ fn facts(plan: &Plan, ends: &[WorkerEnd]) -> RunFacts {
         RunEnd::Interrupted => 3,
     };
     RunFacts {
+        origin_monotonic_ns: origin_ns,
+        trace,
+        kernel: worker::kernel::merged(ends.iter().filter_map(|end| end.kernel.clone())),
         warm_up_ns: plan.recording.warm_up_ns,
         window_end_ns: ends.iter().map(|end| end.window_end_ns).max().unwrap_or(0),
         connections_asked: u64::from(plan.connections.count),

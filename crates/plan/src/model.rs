@@ -32,6 +32,8 @@ pub struct Plan {
     pub threads: Threads,
     /// Seed of everything random: Poisson gaps, weighted choice of requests.
     pub seed: u64,
+    /// What makes requests and reads answers, if it is not the list of requests.
+    pub script: Option<Script>,
 }
 
 /// Whom the requests go to.
@@ -129,6 +131,33 @@ impl StatusSet {
     pub fn contains(&self, status: u16) -> bool {
         self.ranges.iter().any(|&(low, high)| low <= status && status <= high)
     }
+}
+
+/// A Lua script with the hooks of wrk. The plan then has one request, which the script begins
+/// with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Its file, as the user gave it; stands in messages.
+    pub path: String,
+    /// What is in the file.
+    pub source: Arc<[u8]>,
+    /// What `init` gets, from index 1 on.
+    pub arguments: Vec<String>,
+    /// It is not trusted: no files, no processes, no native code, bounds on memory and steps.
+    pub sandbox: bool,
+    /// Bounds.
+    pub limits: ScriptLimits,
+}
+
+/// What a script may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptLimits {
+    /// Time for one call of one of its functions, above zero.
+    pub call_ns: u64,
+    /// Sandbox: memory of one thread's state.
+    pub memory_bytes: u64,
+    /// Sandbox: instructions of one call.
+    pub instructions: u64,
 }
 
 /// What the body of an answer must be.
@@ -283,6 +312,8 @@ pub struct Connections {
     pub pipeline: u32,
     /// A connection is closed by us after so many requests, at least 1.
     pub requests_per_connection: Option<u64>,
+    /// Attempts to connect are no more frequent than this; `None`: as fast as they go.
+    pub connect_rate: Option<Rate>,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
     /// Local addresses to connect from, in turn; empty: the system chooses.
@@ -309,6 +340,43 @@ pub struct Recording {
     pub interval_ns: u64,
     /// Requests due (closed load: sent) before this are counted apart and not recorded.
     pub warm_up_ns: u64,
+    /// Which single requests are traced, if any.
+    pub trace: Option<Trace>,
+    /// The kernel's own time stamps, if they are asked for.
+    pub kernel_timestamps: Option<KernelTimestamps>,
+}
+
+/// Which requests are traced: a pure function of the seed and of a request's index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trace {
+    /// Every one.
+    All,
+    /// One in so many on average, at least 1.
+    OneIn(u64),
+    /// A simple random sample of so many, at least 1 and at most [`Trace::MOST`].
+    Count(u64),
+}
+
+impl std::fmt::Display for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trace::All => f.write_str("all"),
+            Trace::OneIn(n) => write!(f, "1/{n}"),
+            Trace::Count(count) => count.fmt(f),
+        }
+    }
+}
+
+impl Trace {
+    /// The largest sample of a given size: it is kept in memory until the run ends.
+    pub const MOST: u64 = 10_000_000;
+}
+
+/// On which connections the kernel stamps what it sends and receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KernelTimestamps {
+    /// One connection in so many, at least 1.
+    pub one_in: u32,
 }
 
 /// Threads and cores of the loader.

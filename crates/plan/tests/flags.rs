@@ -34,8 +34,10 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "connections" | "threads" | "max-connections" | "pipeline" => "7",
             "requests" | "requests-per-connection" => "\"7k\"",
             "duration" | "think-time" | "shed-after" | "warm-up" | "drain" | "give-up" => "\"7s\"",
-            "timeout" | "connect-timeout" | "idle-timeout" | "interval" => "\"7ms\"",
-            "rate" => "0.01",
+            "timeout" | "connect-timeout" | "idle-timeout" | "interval" | "script-timeout" => {
+                "\"7ms\""
+            }
+            "rate" | "connect-rate" => "0.01",
             "load" => "\"hold 7\"",
             "arrivals" => "\"poisson\"",
             "order" => "\"weighted\"",
@@ -49,6 +51,8 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "source" => "\"::1\"",
             "expect-body-bytes" | "seed" => "7",
             "digits" => "4",
+            "trace-sample" => "\"1/7\"",
+            "kernel-timestamps" => "\"1/7\"",
             _ if argument.get_action().takes_values() => "\"x\"",
             _ => "true",
         };
@@ -70,9 +74,16 @@ fn the_definition_is_sound_and_keeps_the_commands_description() {
     let long = Command::command().render_long_help().to_string();
     assert!(short.starts_with("The command's own description"), "{short}");
     assert!(long.starts_with("The command's own description"), "{long}");
-    for heading in
-        ["Load", "Requests", "Expected answers", "Where", "Time-outs", "Recording", "Output"]
-    {
+    for heading in [
+        "Load",
+        "Requests",
+        "Script",
+        "Expected answers",
+        "Where",
+        "Time-outs",
+        "Recording",
+        "Output",
+    ] {
         assert!(short.contains(&format!("\n{heading}:\n")), "{heading} is missing in {short}");
     }
     assert!(long.contains("Examples:") && long.len() > short.len());

@@ -45,11 +45,18 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             max: 10,
             pipeline: 1,
             requests_per_connection: None,
+            connect_rate: None,
             nodelay: true,
             sources: vec![],
         },
         timeouts: Timeouts { connect_ns: 10 * S, request_ns: 30 * S, idle_ns: None },
-        recording: Recording { digits: 3, interval_ns: S, warm_up_ns: 0 },
+        recording: Recording {
+            digits: 3,
+            interval_ns: S,
+            warm_up_ns: 0,
+            trace: None,
+            kernel_timestamps: None,
+        },
         threads: Threads {
             count: None,
             pin: true,
@@ -57,6 +64,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             reactor: ReactorChoice::Auto,
         },
         seed: 1,
+        script: None,
     };
     let (plan, outputs) = try_build(&[URL]).unwrap();
     assert_eq!(plan, expected);
@@ -162,9 +170,19 @@ fn assert_same_lines(actual: &str, stored: &str) {
 
 #[test]
 fn the_plan_with_every_key_has_every_key() {
-    // These say the same thing in another way as one that is there.
-    let alternatives =
-        ["rate", "think-time", "body-file", "expect-body-bytes", "unix-socket", "no-keepalive"];
+    // These exclude one that is there.
+    let alternatives = [
+        "rate",
+        "think-time",
+        "body-file",
+        "expect-body-bytes",
+        "unix-socket",
+        "no-keepalive",
+        "script",
+        "script-arg",
+        "script-timeout",
+        "sandbox",
+    ];
     let document: toml::Table = EVERY_KEY.parse().unwrap();
     for key in plan_file::keys_of::<Options>() {
         let there = document.contains_key(*key);
@@ -279,4 +297,19 @@ proptest! {
         prop_assert_eq!(&open(&plan).segments, &[Segment::Hold { rate: Rate::per_second(events), duration_ns: None }]);
         prop_assert_eq!(plan.stop.duration_ns, Some(duration * 1_000_000));
     }
+}
+
+#[test]
+fn a_script_is_read_and_has_bounds() {
+    let files = Memory::with(&[("plans/load.lua", "wrk.method = 'PUT'")]);
+    let text = "url = 'http://h/'\nscript = 'load.lua'\nscript-arg = ['a', '-b']\n\
+                script-timeout = '2s'\nsandbox = true\n";
+    let options = Options::from_toml("plans/plan.toml", text).unwrap();
+    let script = options.build(&files).unwrap().0.script.unwrap();
+    assert_eq!(script.path, "plans/load.lua");
+    assert_eq!(&script.source[..], b"wrk.method = 'PUT'");
+    assert_eq!(script.arguments, ["a", "-b"]);
+    assert!(script.sandbox);
+    assert_eq!(script.limits.call_ns, 2 * S);
+    assert!(script.limits.memory_bytes > 0 && script.limits.instructions > 0);
 }

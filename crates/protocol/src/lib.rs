@@ -7,6 +7,7 @@
 
 pub mod expect;
 pub mod h1;
+pub mod h2;
 pub mod session;
 
-pub use session::{Answer, Event, Failure, RequestId, Session};
+pub use session::{Answer, Event, Failure, Malformed, RequestId, Session};

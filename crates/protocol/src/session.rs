@@ -6,13 +6,16 @@
 //! ```text
 //! handle_request*  →  poll_transmit → (the engine writes) → handle_transmitted   until empty
 //! handle_input     until it returns None and the input is empty; then, if the protocol had
-//!                  something to answer by itself (HTTP/2 control frames), poll_transmit again
+//!                  something to say by itself (a handshake, HTTP/2 control frames),
+//!                  poll_transmit again
 //! handle_end       until it returns None: the peer closed, and that was all
+//! handle_close     we are about to close: a last poll_transmit for a goodbye
 //! ```
 //!
 //! A session never retries, never reorders and never invents an outcome: every request that was
-//! handed in comes out as exactly one of [`Event::Done`] or [`Event::Failed`], unless the engine
-//! drops the session, in which case the engine owns what is left.
+//! handed in comes out as exactly one of [`Event::Done`], [`Event::Failed`] or
+//! [`Event::RequestFailed`], or was taken back by [`Session::cancel`], unless the engine drops the
+//! session, in which case the engine owns what is left.
 
 use std::io::IoSlice;
 
@@ -23,6 +26,23 @@ pub type RequestId = u32;
 
 /// One connection's protocol state.
 pub trait Session {
+    /// Whether it has things to say that no request asked for: a handshake, acknowledgements.
+    /// The engine then looks for them after connecting and after every input. HTTP/1.1 in clear
+    /// text does not, and pays nothing for those that do.
+    const SPEAKS_UNASKED: bool;
+
+    /// Whether requests may be handed in: false until a handshake is over. The engine calls a
+    /// connection established when it is.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Whether answers come in any order, each request by itself. In a closed load every answer
+    /// then makes room for the next request at once; otherwise a batch stays a batch.
+    fn multiplexes(&self) -> bool {
+        false
+    }
+
     /// How many more requests may be handed in now. Zero after an answer that ends the
     /// connection.
     fn free_slots(&self) -> u32;
@@ -36,7 +56,7 @@ pub trait Session {
 
     /// Fills `slices` with bytes to be written next, in order, and returns how many slices it
     /// used; 0: nothing to write.
-    fn poll_transmit<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize;
+    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize;
 
     /// `bytes` of what [`Session::poll_transmit`] offered were written. Calls `started` for each
     /// request whose first byte was among them.
@@ -44,30 +64,58 @@ pub trait Session {
 
     /// Consumes bytes from the front of `input` up to the next event. Returns `None` when all of
     /// `input` is consumed. After [`Event::Failed`] with [`Failure::Malformed`] the session is
-    /// dead: it consumes everything and says nothing more.
+    /// dead: it consumes everything and says nothing more; a goodbye may be left to transmit.
     fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event>;
 
     /// The peer will send nothing more. Call until it returns `None`: an answer that ends with
     /// the connection is done now, every other outstanding request has failed.
     fn handle_end(&mut self) -> Option<Event>;
+
+    /// Takes a request back that has no outcome yet, because it took too long. True: the
+    /// connection can go on, and the request's late answer will be swallowed. False: the
+    /// connection is of no use without that answer, and nothing was done.
+    fn cancel(&mut self, id: RequestId) -> bool {
+        let _ = id;
+        false
+    }
+
+    /// The engine is about to close the connection: a protocol with a goodbye (HTTP/2's GOAWAY,
+    /// TLS's close_notify) has it to transmit now.
+    fn handle_close(&mut self) {}
 }
 
 /// What a session has to say.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The first byte of the answer to this request was among the input just consumed. Interim
-    /// answers (1xx) do not count.
+    /// answers (1xx) do not count. May be left out where the whole answer is in one input: then
+    /// [`Event::Done`] says both.
     FirstByte(RequestId),
     /// The answer to this request is complete.
     Done(Answer),
-    /// This request failed. Others outstanding on the connection have no outcome yet.
+    /// This request failed, and the connection with it. Others outstanding on it have no outcome
+    /// yet.
     Failed {
-        /// The request, or `None` if the bytes belong to no request (an answer nobody asked
-        /// for).
+        /// The request, or `None` if it was no single request's failure: an answer nobody asked
+        /// for, an error of the whole connection.
         id: Option<RequestId>,
         /// Why.
         failure: Failure,
     },
+    /// This request alone failed; the connection goes on.
+    RequestFailed {
+        /// The request.
+        id: RequestId,
+        /// Why.
+        failure: Failure,
+    },
+    /// The handshake is over: [`Session::is_ready`] is true from now on.
+    Ready,
+    /// The peer changed its limit: [`Session::free_slots`] may have grown without an answer.
+    Places,
+    /// The peer announced that it takes no more requests on this connection, and nothing is
+    /// outstanding any more: the engine closes it, in order.
+    Over,
 }
 
 /// A complete answer.
@@ -92,6 +140,23 @@ pub enum Failure {
     Closed,
     /// The connection ended in the middle of the answer.
     Truncated,
-    /// The answer was not valid, or beyond the bounds. The connection cannot be used any more.
-    Malformed(crate::h1::Error),
+    /// The answer was not valid, or beyond the bounds. The connection cannot be used any more,
+    /// unless the failure is a single request's.
+    Malformed(Malformed),
+    /// The server gave up this request: RST_STREAM with this error code (RFC 9113 7).
+    StreamReset(u32),
+    /// The server says that it did not begin to process this request: a stream above the last
+    /// one of its GOAWAY, or REFUSED_STREAM (RFC 9113 6.8, 8.7).
+    NotProcessed,
+}
+
+/// What was not valid, in the terms of the protocol that found it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Malformed {
+    /// HTTP/1.1.
+    #[error(transparent)]
+    H1(#[from] crate::h1::Error),
+    /// HTTP/2.
+    #[error(transparent)]
+    H2(#[from] crate::h2::Error),
 }

@@ -21,12 +21,7 @@ pub struct Buckets {
 
 impl Buckets {
     fn of(histogram: &Histogram) -> Self {
-        let hdr = histogram.hdr();
-        let list = hdr
-            .iter_recorded()
-            .map(|step| (hdr.lowest_equivalent(step.value_iterated_to()), step.count_at_value()))
-            .collect();
-        Buckets { count: histogram.count(), list }
+        Buckets { count: histogram.count(), list: histogram.recorded().collect() }
     }
 
     /// Samples.

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 
 use crate::batches::Batches;
-use crate::errors::ErrorKind;
 use crate::histogram::Histogram;
 use crate::interval::Interval;
-use crate::run::{RunEnd, RunRecord, WorkerHealth};
+use crate::kernel::KernelTimes;
+use crate::run::{RunEnd, RunRecord, WorkerFigures, WorkerHealth};
+use crate::trace::TraceCounts;
 
 /// A few numbers of a histogram. All zero without samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -97,7 +98,7 @@ impl IntervalSummary {
             sent: ledger.sent,
             ok: ledger.ok,
             errors: ledger.errors.total(),
-            answered: ledger.ok + ledger.error(ErrorKind::Status) + ledger.error(ErrorKind::Body),
+            answered: interval.answered(),
             shed: ledger.shed,
             bytes_sent: interval.bytes_sent,
             bytes_received: interval.bytes_received,
@@ -109,6 +110,17 @@ impl IntervalSummary {
             response_v2: interval.latencies.response.encode_v2(),
         }
     }
+}
+
+/// One finished interval over all workers, with everything that is known of it for this moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Stretch<'a> {
+    /// What is kept of it.
+    pub summary: &'a IntervalSummary,
+    /// All of it; its memory is used again.
+    pub interval: &'a Interval,
+    /// Each worker, from the beginning of the window up to what it has delivered.
+    pub workers: &'a [WorkerFigures],
 }
 
 /// Position of an interval in time: the warm-up is before index 0.
@@ -124,13 +136,16 @@ pub struct Collector {
     summaries: Vec<IntervalSummary>,
     batches: Batches,
     healths: Vec<WorkerHealth>,
+    figures: Vec<WorkerFigures>,
     /// Emptied intervals, for workers to use again.
     spare: Vec<Interval>,
 }
 
 /// What is known of the run besides its intervals.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RunFacts {
+    /// The origin of all times, on the reactor's own clock.
+    pub origin_monotonic_ns: u64,
     /// Where the measured window begins.
     pub warm_up_ns: u64,
     /// Where it ends, from the beginning of the run.
@@ -139,6 +154,10 @@ pub struct RunFacts {
     pub connections_asked: u64,
     /// Why the run ended.
     pub end: RunEnd,
+    /// How many requests were traced.
+    pub trace: TraceCounts,
+    /// Service time by the kernel's time stamps.
+    pub kernel: Option<KernelTimes>,
 }
 
 impl Collector {
@@ -151,6 +170,7 @@ impl Collector {
             summaries: Vec::new(),
             batches: Batches::default(),
             healths: vec![WorkerHealth::default(); workers],
+            figures: vec![WorkerFigures::default(); workers],
             spare: Vec::new(),
         }
     }
@@ -160,6 +180,7 @@ impl Collector {
     pub fn deliver(&mut self, worker: usize, mut interval: Interval) -> Option<Interval> {
         let position = interval.index;
         self.delivered[worker] = Ok(Some(position));
+        self.figures[worker].add(&interval);
         match self.pending.entry(position) {
             std::collections::btree_map::Entry::Vacant(vacant) => {
                 vacant.insert(interval);
@@ -179,9 +200,13 @@ impl Collector {
         self.healths[worker] = health;
     }
 
-    /// Summarises what every worker has delivered, and returns the new summaries.
-    pub fn settle(&mut self) -> &[IntervalSummary] {
-        let from = self.summaries.len();
+    /// Summarises what every worker has delivered.
+    pub fn settle(&mut self) {
+        self.settle_with(&mut |_| {});
+    }
+
+    /// The same; each interval of the window and the drain is shown to `watch` on the way.
+    pub fn settle_with(&mut self, watch: &mut dyn FnMut(&Stretch<'_>)) {
         while let Some((&position, _)) = self.pending.first_key_value() {
             let complete = self
                 .delivered
@@ -193,14 +218,16 @@ impl Collector {
             if let Some((_, mut interval)) = self.pending.pop_first() {
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
-                    self.summaries.push(IntervalSummary::of(&interval, index));
                     self.batches.push(&interval);
+                    let summary = IntervalSummary::of(&interval, index);
+                    let workers = &self.figures;
+                    watch(&Stretch { summary: &summary, interval: &interval, workers });
+                    self.summaries.push(summary);
                 }
                 interval.clear();
                 self.spare.push(interval);
             }
         }
-        &self.summaries[from..]
     }
 
     /// The record. Every worker must have ended.
@@ -208,14 +235,18 @@ impl Collector {
         self.settle();
         let in_window = || self.summaries.iter().filter(|one| one.start_ns < facts.window_end_ns);
         RunRecord {
+            origin_monotonic_ns: facts.origin_monotonic_ns,
             warm_up_ns: facts.warm_up_ns,
             window_ns: facts.window_end_ns.saturating_sub(facts.warm_up_ns),
             answered_in_window: in_window().map(|one| one.answered).sum(),
             connections_asked: facts.connections_asked,
             connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
             end: facts.end,
+            trace: facts.trace,
+            kernel: facts.kernel,
             elapsed_ns: self.total.end_ns,
             workers: self.healths,
+            figures: self.figures,
             intervals: self.summaries,
             batches: self.batches.finish(),
             gaps: Vec::new(),

@@ -28,11 +28,15 @@ pub enum ErrorKind {
     Write,
     /// The connection was given up because of another request on it.
     Aborted,
+    /// The server gave up this request alone (HTTP/2 RST_STREAM).
+    StreamReset,
+    /// The server said that it did not process the request (HTTP/2 GOAWAY, REFUSED_STREAM).
+    NotProcessed,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ErrorKind; 10] = [
+    pub const ALL: [ErrorKind; 12] = [
         ErrorKind::Status,
         ErrorKind::Body,
         ErrorKind::Timeout,
@@ -43,6 +47,8 @@ impl ErrorKind {
         ErrorKind::Malformed,
         ErrorKind::Write,
         ErrorKind::Aborted,
+        ErrorKind::StreamReset,
+        ErrorKind::NotProcessed,
     ];
 
     /// The stable id in documents.
@@ -58,6 +64,8 @@ impl ErrorKind {
             ErrorKind::Malformed => "malformed",
             ErrorKind::Write => "write",
             ErrorKind::Aborted => "aborted",
+            ErrorKind::StreamReset => "stream-reset",
+            ErrorKind::NotProcessed => "not-processed",
         }
     }
 
@@ -74,6 +82,8 @@ impl ErrorKind {
             ErrorKind::Malformed => "the answer was not valid HTTP, or beyond the bounds",
             ErrorKind::Write => "the request could not be written",
             ErrorKind::Aborted => "lost with its connection, given up for another request on it",
+            ErrorKind::StreamReset => "given up by the server (stream reset)",
+            ErrorKind::NotProcessed => "not processed, by the server's own word",
         }
     }
 }
@@ -95,19 +105,22 @@ pub enum ConnectErrorKind {
     PortsExhausted,
     /// No file descriptor is left (EMFILE, ENFILE).
     FdsExhausted,
+    /// Connected, but the handshake of TLS failed or did not end.
+    Handshake,
     /// Anything else; the example says what.
     Other,
 }
 
 impl ConnectErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ConnectErrorKind; 7] = [
+    pub const ALL: [ConnectErrorKind; 8] = [
         ConnectErrorKind::Refused,
         ConnectErrorKind::Timeout,
         ConnectErrorKind::Unreachable,
         ConnectErrorKind::Reset,
         ConnectErrorKind::PortsExhausted,
         ConnectErrorKind::FdsExhausted,
+        ConnectErrorKind::Handshake,
         ConnectErrorKind::Other,
     ];
 
@@ -120,6 +133,7 @@ impl ConnectErrorKind {
             ConnectErrorKind::Reset => "connect-reset",
             ConnectErrorKind::PortsExhausted => "ports-exhausted",
             ConnectErrorKind::FdsExhausted => "fds-exhausted",
+            ConnectErrorKind::Handshake => "handshake-failed",
             ConnectErrorKind::Other => "connect-other",
         }
     }
@@ -133,6 +147,7 @@ impl ConnectErrorKind {
             ConnectErrorKind::Reset => "reset while connecting",
             ConnectErrorKind::PortsExhausted => "no local port is left",
             ConnectErrorKind::FdsExhausted => "no file descriptor is left",
+            ConnectErrorKind::Handshake => "the TLS handshake failed",
             ConnectErrorKind::Other => "failed for another reason",
         }
     }

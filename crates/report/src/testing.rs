@@ -106,6 +106,9 @@ impl Run {
             collector.worker_ended(worker, health);
         }
         let mut record = collector.finish(RunFacts {
+            origin_monotonic_ns: 0,
+            trace: Default::default(),
+            kernel: None,
             warm_up_ns: plan.recording.warm_up_ns,
             window_end_ns: self.window_end_ns(),
             connections_asked: plan.connections.count.into(),
@@ -284,11 +287,18 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             max: 16,
             pipeline: 1,
             requests_per_connection: None,
+            connect_rate: None,
             nodelay: true,
             sources: Vec::new(),
         },
         timeouts: Timeouts { connect_ns: 5000 * MS, request_ns: 5000 * MS, idle_ns: None },
-        recording: Recording { digits: 3, interval_ns: 1000 * MS, warm_up_ns },
+        recording: Recording {
+            digits: 3,
+            interval_ns: 1000 * MS,
+            warm_up_ns,
+            trace: None,
+            kernel_timestamps: None,
+        },
         threads: Threads {
             count: None,
             pin: true,
@@ -296,6 +306,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             reactor: candor_plan::ReactorChoice::Auto,
         },
         seed: 42,
+        script: None,
     }
 }
 

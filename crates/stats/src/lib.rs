@@ -9,6 +9,7 @@
 
 pub mod batch;
 pub mod bootstrap;
+pub mod closed_form;
 pub mod order;
 pub mod process;
 pub mod stationary;

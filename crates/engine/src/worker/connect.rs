@@ -4,8 +4,9 @@
 //! was in flight on it has failed, by a kind that says how the connection ended.
 
 use std::cmp::Reverse;
+use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, Session};
+use candor_protocol::{Event, Failure, RequestId, Session};
 use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, LossKind};
 
 use super::{Stage, Worker};
@@ -64,28 +65,81 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         match outcome {
             Ok(false) => {}
             Ok(true) => {
-                self.leave_connecting(key);
-                let at_ns = self.record_ns(now_ns);
-                self.books.recorder.connected(at_ns, now_ns.saturating_sub(since_ns));
-                self.established += 1;
-                self.ever_established += 1;
                 let session = (self.make_session)();
-                let slots = session.free_slots();
+                let is_ready = session.is_ready();
+                let connect_ns = now_ns.saturating_sub(since_ns);
                 let connection = &mut self.connections[key as usize];
-                connection.state = State::Open;
+                connection.state = State::Handshaking { since_ns, connect_ns };
                 connection.session = Some(session);
                 connection.taken = 0;
                 connection.blocked = false;
                 connection.offered = 0;
                 connection.parked_slots = 0;
                 connection.last_byte_ns = now_ns;
-                self.offer_slots(key, slots, now_ns);
+                if is_ready {
+                    self.establish(key, now_ns);
+                } else {
+                    self.flush(key);
+                }
             }
             Err(failure) => {
                 self.leave_connecting(key);
                 self.connect_failed(key, failure, now_ns);
             }
         }
+    }
+
+    /// The handshake, if there is one, is over: the connection can take requests.
+    pub(super) fn establish(&mut self, key: Key, now_ns: u64) {
+        let State::Handshaking { connect_ns, .. } = self.connections[key as usize].state else {
+            return;
+        };
+        self.leave_connecting(key);
+        let at_ns = self.record_ns(now_ns);
+        self.books.recorder.connected(at_ns, connect_ns);
+        self.established += 1;
+        self.ever_established += 1;
+        self.connections[key as usize].state = State::Open;
+        self.offer_slots(key, self.free_places(key), now_ns);
+    }
+
+    /// The connection ended before its handshake did.
+    #[cold]
+    fn handshake_failed(&mut self, key: Key, loss: &Loss, now_ns: u64) {
+        let reason = match loss {
+            Loss::Failed(failure) => failure.message.as_str(),
+            Loss::Malformed { reason, .. } => reason.as_str(),
+            _ => "the server closed the connection during the handshake",
+        };
+        let message = reason.to_owned();
+        self.leave_connecting(key);
+        self.say_goodbye(key);
+        self.forget_session(key);
+        let failure = ConnectFailure { kind: ConnectErrorKind::Handshake, message };
+        self.connect_failed(key, failure, now_ns);
+    }
+
+    /// Lets the session say its last words, if its protocol has any and the kernel takes them.
+    pub(super) fn say_goodbye(&mut self, key: Key) {
+        if !S::SPEAKS_UNASKED {
+            return;
+        }
+        if let Some(session) = &mut self.connections[key as usize].session {
+            session.handle_close();
+            let mut slices = [IoSlice::new(&[]); 4];
+            let used = session.poll_transmit(&mut slices);
+            if used > 0 {
+                // Nothing depends on it any more, so how it went does not matter.
+                let _ = self.reactor.send(key, &slices[..used]);
+            }
+        }
+    }
+
+    /// No place and no event of the present session counts any more.
+    fn forget_session(&mut self, key: Key) {
+        let connection = &mut self.connections[key as usize];
+        connection.session = None;
+        connection.generation = connection.generation.wrapping_add(1);
     }
 
     fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
@@ -115,6 +169,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn retry_connects(&mut self, now_ns: u64) {
         while let Some(Reverse((at_ns, key))) = self.retries.peek().copied()
             && at_ns <= now_ns
+            && self.connect_pace.take(now_ns)
         {
             self.retries.pop();
             self.open(key);
@@ -123,17 +178,17 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     pub(super) fn expire_connects(&mut self, now_ns: u64) {
         while let Some(key) = self.connecting.first() {
-            let State::Connecting { since_ns } = self.connections[key as usize].state else {
-                return;
+            let (since_ns, what) = match self.connections[key as usize].state {
+                State::Connecting { since_ns } => (since_ns, "no answer to the attempt to connect"),
+                State::Handshaking { since_ns, .. } => (since_ns, "the handshake did not end"),
+                State::Absent | State::Open => return,
             };
             if since_ns.saturating_add(self.own.timeouts.connect_ns) > now_ns {
                 return;
             }
             self.leave_connecting(key);
-            let message = format!(
-                "no answer to the attempt to connect within {} ms",
-                self.own.timeouts.connect_ns / 1_000_000
-            );
+            let message = format!("{what} within {} ms", self.own.timeouts.connect_ns / 1_000_000);
+            self.forget_session(key);
             let failure = ConnectFailure { kind: ConnectErrorKind::Timeout, message };
             self.connect_failed(key, failure, now_ns);
         }
@@ -151,25 +206,55 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         let waiting = self.backlog(now_ns);
         while (self.connecting_count as u64) < waiting
+            && self.can_open_more()
+            && self.connect_pace.take(now_ns)
             && let Some(key) = self.spare_keys.pop()
         {
             self.open(key);
         }
     }
 
-    pub(super) fn expire_requests(&mut self, now_ns: u64) {
+    /// Gives up what took too long. Returns whether places became free by it.
+    pub(super) fn expire_requests(&mut self, now_ns: u64) -> bool {
+        let mut freed = false;
         while let Some((id, sent_ns)) = self.books.oldest()
             && sent_ns.saturating_add(self.own.timeouts.request_ns) <= now_ns
         {
             let key = self.books.flights.get_mut(id).connection;
-            self.lose(key, Loss::Timeout { id }, now_ns);
+            if self.cancel(key, id, now_ns) {
+                freed = true;
+            } else {
+                self.lose(key, Loss::Timeout { id }, now_ns);
+            }
         }
-        let Some(idle_ns) = self.own.timeouts.idle_ns else { return };
+        let Some(idle_ns) = self.own.timeouts.idle_ns else { return freed };
         while let Some(key) = self.awaiting.first()
             && self.connections[key as usize].last_byte_ns.saturating_add(idle_ns) <= now_ns
         {
             self.lose(key, Loss::IdleTimeout, now_ns);
         }
+        freed
+    }
+
+    /// Gives up one request and keeps its connection, if the protocol can.
+    fn cancel(&mut self, key: Key, id: RequestId, now_ns: u64) -> bool {
+        let connection = &mut self.connections[key as usize];
+        if !connection.session.as_mut().is_some_and(|session| session.cancel(id)) {
+            return false;
+        }
+        let reason = timeout_words(self.own.timeouts.request_ns);
+        self.books.fail(id, &mut connection.flights, ErrorKind::Timeout, now_ns, &reason);
+        connection.outstanding -= 1;
+        self.answered(key, now_ns);
+        self.flush(key);
+        true
+    }
+
+    /// Places of a connection that nobody was offered yet.
+    pub(super) fn free_places(&self, key: Key) -> u32 {
+        let connection = &self.connections[key as usize];
+        let free = connection.session.as_ref().map_or(0, S::free_slots);
+        free.saturating_sub(connection.offered)
     }
 
     /// Gives `count` places of a connection to whoever sends next.
@@ -194,6 +279,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// connection is made if the run still sends.
     #[cold]
     pub(super) fn lose(&mut self, key: Key, loss: Loss, now_ns: u64) {
+        if let State::Handshaking { .. } = self.connections[key as usize].state {
+            return self.handshake_failed(key, &loss, now_ns);
+        }
         let at_ns = self.record_ns(now_ns);
         let in_order = self.settle_flights(key, &loss, at_ns);
         let why = match &loss {
@@ -211,6 +299,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Malformed { reason, .. } => reason,
             _ => String::new(),
         });
+        self.say_goodbye(key);
         self.reactor.close(key);
         self.awaiting_links.remove(&mut self.awaiting, key);
         self.established -= 1;
@@ -219,8 +308,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         let connection = &mut self.connections[key as usize];
         connection.state = State::Absent;
-        connection.session = None;
-        connection.generation = connection.generation.wrapping_add(1);
+        self.forget_session(key);
         if !matches!(self.stage, Stage::Draining { .. }) {
             self.schedule_retry(key, now_ns, 0);
         }
@@ -249,13 +337,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                             let (kind, reason) = words(&failure);
                             fail(books, chain, id, kind, &reason);
                         }
-                        Event::Failed { id: None, .. } => {}
+                        Event::RequestFailed { id, failure } => {
+                            let (kind, reason) = words(&failure);
+                            fail(books, chain, id, kind, &reason);
+                        }
+                        Event::Failed { id: None, .. }
+                        | Event::Ready
+                        | Event::Places
+                        | Event::Over => {}
                     }
                 }
             }
             Loss::Timeout { id } => {
-                let limit_ms = self.own.timeouts.request_ns / 1_000_000;
-                let reason = format!("no complete answer within {limit_ms} ms");
+                let reason = timeout_words(self.own.timeouts.request_ns);
                 fail(books, chain, *id, ErrorKind::Timeout, &reason);
             }
             Loss::IdleTimeout => {
@@ -272,6 +366,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 let kind = if failure.reset { ErrorKind::Reset } else { ErrorKind::Write };
                 while let Some(id) = chain.first() {
                     fail(books, chain, id, kind, &failure.message);
+                }
+            }
+            Loss::Malformed { id: None, reason }
+                if connection.session.as_ref().is_some_and(S::multiplexes) =>
+            {
+                while let Some(id) = chain.first() {
+                    fail(books, chain, id, ErrorKind::Malformed, reason);
                 }
             }
             Loss::Malformed { id: None, .. } | Loss::Announced | Loss::Retired => {}
@@ -296,5 +397,15 @@ pub(super) fn words(failure: &Failure) -> (ErrorKind, String) {
             (ErrorKind::Truncated, "closed in the middle of the answer".to_owned())
         }
         Failure::Malformed(error) => (ErrorKind::Malformed, error.to_string()),
+        Failure::StreamReset(code) => {
+            (ErrorKind::StreamReset, format!("the server reset the stream, error code {code:#x}"))
+        }
+        Failure::NotProcessed => {
+            (ErrorKind::NotProcessed, "the server did not process the request".to_owned())
+        }
     }
+}
+
+fn timeout_words(limit_ns: u64) -> String {
+    format!("no complete answer within {} ms", limit_ns / 1_000_000)
 }

@@ -50,6 +50,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.hand_over(
                 slot.key,
                 Departure {
+                    index,
                     due_ns: slot.since_ns,
                     ready_ns: slot.since_ns,
                     connection: slot.key,
@@ -81,11 +82,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 if let Some(slot) = slot {
                     self.free.push_front(slot);
                 }
-                self.books.recorder.shed(now_ns, phase);
+                self.books.shed(due, phase, now_ns);
             } else if let Some(slot) = slot {
                 self.hand_over(
                     slot.key,
                     Departure {
+                        index: due.index,
                         due_ns: due.due_ns,
                         ready_ns,
                         connection: slot.key,
@@ -109,11 +111,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn take_slot(&mut self) -> Option<Slot> {
         while let Some(slot) = self.free.pop_front() {
             let connection = &mut self.connections[slot.key as usize];
-            if connection.generation != slot.generation
-                || connection.taken >= self.own.requests_per_connection
-                // The server announced the end of the connection, or there is none.
+            if connection.generation != slot.generation {
+                continue;
+            }
+            if connection.taken >= self.own.requests_per_connection
+                // The server announced the end of the connection, or takes fewer at a time.
                 || connection.session.as_ref().is_none_or(|session| session.free_slots() == 0)
             {
+                connection.offered -= 1;
                 continue;
             }
             if connection.blocked {
@@ -156,7 +161,17 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 Sent::Written(bytes) => {
                     let books = &mut self.books;
                     books.recorder.bytes_sent(bytes as u64);
-                    session.handle_transmitted(bytes, &mut |id| books.sent(id, at_ns));
+                    let kernel = &mut self.kernel;
+                    let end = match R::STAMPS {
+                        true => self.reactor.stamps(key).map_or(0, |log| log.position()),
+                        false => 0,
+                    };
+                    session.handle_transmitted(bytes, &mut |id| {
+                        books.sent(id, at_ns);
+                        if R::STAMPS {
+                            kernel.sent(id, end);
+                        }
+                    });
                     if bytes < offered {
                         connection.blocked = true;
                         return;
@@ -176,7 +191,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[cold]
     fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
         self.receive_all(key, true);
-        if self.connections[key as usize].state == State::Open {
+        if self.connections[key as usize].state != State::Absent {
             self.lose(key, Loss::Failed(failure), at_ns);
         }
     }

@@ -10,8 +10,14 @@ use crate::source::Source;
 
 /// What a piece of input came to.
 struct Intake {
-    /// Answers completed.
-    done: u32,
+    /// Requests that have their outcome.
+    freed: u32,
+    /// One of them was answered.
+    answered: bool,
+    /// The handshake ended.
+    ready: bool,
+    /// There may be more places than before, without an answer.
+    places: bool,
     /// The server ends the connection after the last of them.
     last: bool,
     /// The session is dead.
@@ -29,17 +35,35 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             if writable || ended {
                 self.finish_connect(key, since_ns);
             }
-            if self.connections[key as usize].state != State::Open {
-                return;
+            match self.connections[key as usize].state {
+                State::Open => {
+                    let now_ns = self.reactor.now_ns();
+                    self.dispatch(now_ns);
+                    self.speak_unasked(key);
+                }
+                State::Handshaking { .. } => {}
+                State::Absent | State::Connecting { .. } => return,
             }
-            let now_ns = self.reactor.now_ns();
-            self.dispatch(now_ns);
         }
         if writable && self.connections[key as usize].blocked {
             self.unblock(key);
         }
-        if readable && self.connections[key as usize].state == State::Open {
+        if readable && self.is_live(key) {
             self.receive_all(key, ended);
+        }
+    }
+
+    /// Whether there is a session that bytes can be given to.
+    #[inline]
+    fn is_live(&self, key: Key) -> bool {
+        matches!(self.connections[key as usize].state, State::Open | State::Handshaking { .. })
+    }
+
+    /// Writes what the protocol has to say by itself.
+    #[inline]
+    fn speak_unasked(&mut self, key: Key) {
+        if S::SPEAKS_UNASKED && self.is_live(key) && !self.connections[key as usize].blocked {
+            self.flush(key);
         }
     }
 
@@ -47,17 +71,20 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
         loop {
             let Some(intake) = self.receive_piece(key) else { return };
-            let Intake { done, last, broken, at_ns, more } = intake;
+            let Intake { freed, ready, places, last, broken, at_ns, more, .. } = intake;
+            if ready {
+                self.establish(key, at_ns);
+            }
             if let Some(loss) = broken {
                 self.lose(key, loss, at_ns);
             } else if last {
                 self.lose(key, Loss::Announced, at_ns);
-            } else if done > 0 {
-                self.answered(key, done, at_ns);
+            } else if freed > 0 || places {
+                self.answered(key, at_ns);
             }
             self.dispatch(at_ns);
-            if !(more || ended) || self.connections[key as usize].state != State::Open {
-                return;
+            if !(more || ended) || !self.is_live(key) {
+                return self.speak_unasked(key);
             }
         }
     }
@@ -83,19 +110,46 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         };
         let books = &mut self.books;
         books.recorder.bytes_received(bytes.len() as u64);
-        let mut intake = Intake { done: 0, last: false, broken: None, at_ns, more };
+        let mut intake = Intake {
+            freed: 0,
+            answered: false,
+            ready: false,
+            places: false,
+            last: false,
+            broken: None,
+            at_ns,
+            more,
+        };
         let mut input = bytes;
+        let mut answered = None;
         while let Some(event) = session.handle_input(&mut input) {
             match event {
                 Event::FirstByte(id) => books.first_byte(id, at_ns),
                 Event::Done(answer) => {
+                    if R::STAMPS {
+                        let this = self.kernel.answered(&answer, books);
+                        self.kernel.passed_over(std::mem::replace(&mut answered, this));
+                    }
                     books.complete(&answer, &mut connection.flights, at_ns);
                     connection.outstanding -= 1;
-                    intake.done += 1;
+                    intake.freed += 1;
+                    intake.answered = true;
                     if answer.last {
                         intake.last = true;
                         break;
                     }
+                }
+                Event::RequestFailed { id, failure } => {
+                    let (kind, reason) = words(&failure);
+                    books.fail(id, &mut connection.flights, kind, at_ns, &reason);
+                    connection.outstanding -= 1;
+                    intake.freed += 1;
+                }
+                Event::Ready => intake.ready = true,
+                Event::Places => intake.places = true,
+                Event::Over => {
+                    intake.last = true;
+                    break;
                 }
                 Event::Failed { id, failure } => {
                     intake.broken = Some(broken(id, &failure));
@@ -103,7 +157,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 }
             }
         }
-        if intake.done > 0 {
+        let ends_here = input.is_empty();
+        if R::STAMPS {
+            match (answered, self.reactor.stamps(key)) {
+                (Some(answered), Some(log)) if ends_here => {
+                    self.kernel.ended_read(&answered, log, at_ns);
+                }
+                (answered, _) => self.kernel.passed_over(answered),
+            }
+        }
+        if intake.answered {
             connection.fruitless = 0;
         }
         if self.own.timeouts.idle_ns.is_some() {
@@ -116,12 +179,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         Some(intake)
     }
 
-    /// `done` answers came: their places are free, or the connection has done its share.
+    /// Outcomes came: their places are free, or the connection has done its share.
     ///
     /// In a closed load a pipelined batch leaves in one write, and the next one when the last
     /// answer of it has come, so that a batch stays a batch.
     #[inline]
-    fn answered(&mut self, key: Key, done: u32, at_ns: u64) {
+    pub(super) fn answered(&mut self, key: Key, at_ns: u64) {
         let connection = &self.connections[key as usize];
         if connection.taken >= self.own.requests_per_connection {
             if connection.outstanding == 0 {
@@ -129,15 +192,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             return;
         }
-        let places = match &self.source {
-            Source::Open(_) => done,
-            Source::Closed(_) if connection.outstanding > 0 => 0,
-            Source::Closed(_) => {
-                let free = connection.session.as_ref().map_or(0, S::free_slots);
-                free.saturating_sub(connection.offered)
-            }
-        };
-        self.offer_slots(key, places, at_ns);
+        let waits_for_batch = matches!(self.source, Source::Closed(_))
+            && connection.outstanding > 0
+            && !connection.session.as_ref().is_some_and(S::multiplexes);
+        if !waits_for_batch {
+            self.offer_slots(key, self.free_places(key), at_ns);
+        }
     }
 }
 

@@ -4,13 +4,15 @@
 //! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
 //! has the loop and the stop rule; [`connect`] makes and loses connections, [`dispatch`] sends,
-//! [`intake`] receives.
+//! [`intake`] receives, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
 mod connect;
 mod dispatch;
 mod intake;
+pub(crate) mod kernel;
+pub(crate) mod trace;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -19,8 +21,12 @@ use std::sync::Arc;
 use candor_pace::{Picker, Share};
 use candor_plan::Plan;
 use candor_protocol::Session;
-use candor_record::{Disconnect, Interval, Phase, Recorder, RunEnd, Settings, WorkerHealth};
+use candor_record::kernel::KernelTimes;
+use candor_record::{
+    Disconnect, Interval, Phase, Recorder, RunEnd, Settings, TraceCounts, Traced, WorkerHealth,
+};
 
+use self::kernel::KernelBooks;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot, State};
@@ -29,9 +35,12 @@ use crate::plan_share::WorkerPlan;
 use crate::reactor::{Key, Reactor};
 use crate::run::Control;
 use crate::source::Source;
+use crate::storm::ConnectPace;
 
 /// The longest sleep: signals are noticed and intervals are closed within this time.
 const LONGEST_WAIT_NS: u64 = 50_000_000;
+/// How often a backlog is looked at that may open more connections.
+const BACKLOG_LOOK_NS: u64 = 100_000;
 /// Attempts to connect that one worker has going on at once before the run, so that a listener's
 /// backlog is not overrun.
 const CONNECTING_AT_ONCE: usize = 128;
@@ -40,6 +49,12 @@ const CONNECTING_AT_ONCE: usize = 128;
 pub(crate) trait Sink {
     /// Takes a finished interval; may give memory back for another.
     fn deliver(&mut self, interval: Interval) -> Option<Interval>;
+
+    /// Takes a block of the trace.
+    fn deliver_traced(&mut self, block: Vec<Traced>);
+
+    /// A block to fill again, if one has come back, and the bound of the rank from now on.
+    fn take_back(&mut self) -> Option<(Vec<Traced>, u64)>;
 }
 
 /// How a worker's run ended.
@@ -51,6 +66,10 @@ pub(crate) struct WorkerEnd {
     pub(crate) end: RunEnd,
     /// A sample of due times, each with the one that followed it.
     pub(crate) gaps: Vec<(u64, u64)>,
+    /// Service time by the kernel's time stamps.
+    pub(crate) kernel: Option<KernelTimes>,
+    /// How many requests were traced.
+    pub(crate) trace: TraceCounts,
     /// What the thread cost; filled by whoever owns the thread.
     pub(crate) health: WorkerHealth,
 }
@@ -82,6 +101,8 @@ pub(crate) struct Worker<R, S, M> {
     source: Source,
     picker: Picker,
     books: Books,
+    /// Unused, and nearly without memory, unless the reactor has stamps.
+    kernel: KernelBooks,
     connections: Vec<Connection<S>>,
     /// Free places for a request, the longest free first.
     free: VecDeque<Slot>,
@@ -94,6 +115,7 @@ pub(crate) struct Worker<R, S, M> {
     connecting: Chain,
     connecting_links: Links,
     connecting_count: usize,
+    connect_pace: ConnectPace,
     /// When to try which connection again.
     retries: BinaryHeap<Reverse<(u64, Key)>>,
     /// Keys above the number of connections kept open, that are not in use.
@@ -134,7 +156,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             make_session,
             source: Source::new(plan, &own),
             picker: Picker::new(&plan.requests, plan.seed),
-            books: Books::new(Recorder::new(settings), names),
+            books: Books::new(Recorder::new(settings), trace::tracer(plan, share), names),
+            kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             connections: (0..keys).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(keys * plan.connections.pipeline as usize),
             thinking: VecDeque::new(),
@@ -143,6 +166,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             connecting: Chain::default(),
             connecting_links: links(),
             connecting_count: 0,
+            connect_pace: ConnectPace::new(own.connect_gap_ns),
             retries: BinaryHeap::new(),
             spare_keys: (own.connections..own.max_connections).rev().collect(),
             established: 0,
@@ -160,19 +184,26 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Makes the connections. Returns when each was established or has failed once.
     pub(crate) fn prepare(&mut self, control: &Control) -> Prepared {
-        let mut to_open = 0..self.own.connections;
+        let mut next = 0;
         loop {
+            let now_ns = self.reactor.now_ns();
             while self.connecting_count < CONNECTING_AT_ONCE
-                && let Some(key) = to_open.next()
+                && next < self.own.connections
+                && self.connect_pace.take(now_ns)
             {
-                self.open(key);
+                self.open(next);
+                next += 1;
             }
-            if self.connecting_count == 0 || control.is_stopping() {
+            let is_done = self.connecting_count == 0 && next == self.own.connections;
+            if is_done || control.is_stopping() {
                 break;
             }
-            let now_ns = self.reactor.now_ns();
             self.expire_connects(now_ns);
-            self.wait_and_handle(now_ns + LONGEST_WAIT_NS);
+            let mut until_ns = now_ns + LONGEST_WAIT_NS;
+            if next < self.own.connections && self.connecting_count < CONNECTING_AT_ONCE {
+                until_ns = until_ns.min(self.connect_pace.next_ns());
+            }
+            self.wait_and_handle(until_ns);
         }
         Prepared { established: self.ever_established, first_failure: self.first_failure.take() }
     }
@@ -193,6 +224,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.wait_and_handle(origin_ns);
         }
         self.reactor.set_origin_ns(origin_ns);
+        self.connect_pace.set_origin(origin_ns);
         self.stage = Stage::Running;
         self.none_since_ns = 0;
         // What became free or failed before the beginning did so at the beginning.
@@ -216,6 +248,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     end.gaps = open.take_gaps();
                 }
                 self.wind_up(end.window_end_ns, sink);
+                end.trace = self.end_trace(sink);
+                end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
                 return end;
             }
             if self.expire(now_ns) {
@@ -315,7 +349,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.books.recorder.set_backlog(backlog);
         self.books.recorder.end_window(window_end_ns);
         self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
-        WorkerEnd { window_end_ns, end, gaps: Vec::new(), health: WorkerHealth::default() }
+        WorkerEnd {
+            window_end_ns,
+            end,
+            gaps: Vec::new(),
+            kernel: None,
+            trace: TraceCounts::default(),
+            health: WorkerHealth::default(),
+        }
     }
 
     fn is_drained(&self, now_ns: u64, control: &Control) -> bool {
@@ -333,8 +374,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Everything whose time has come. Returns whether places became free by it.
     fn expire(&mut self, now_ns: u64) -> bool {
         self.expire_connects(now_ns);
-        self.expire_requests(now_ns);
-        let mut freed = false;
+        let mut freed = self.expire_requests(now_ns);
         if self.stage == Stage::Running {
             self.retry_connects(now_ns);
             while let Some(slot) = self.thinking.front().filter(|slot| slot.since_ns <= now_ns) {
@@ -352,11 +392,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.books.recorder.set_backlog(backlog);
         }
         self.books.recorder.advance(now_ns);
+        let mut any = false;
         while let Some(interval) = self.books.recorder.take_finished() {
+            any = true;
             if let Some(empty) = sink.deliver(interval) {
                 self.books.recorder.recycle(empty);
             }
         }
+        self.deliver_trace(any, sink);
     }
 
     /// When the worker has something to do without being told by the reactor.
@@ -371,7 +414,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let since_ns = self.connections[key as usize].last_byte_ns;
             until_ns = until_ns.min(since_ns.saturating_add(idle_ns));
         }
-        if let Some(State::Connecting { since_ns }) =
+        if let Some(State::Connecting { since_ns } | State::Handshaking { since_ns, .. }) =
             self.connecting.first().map(|key| self.connections[key as usize].state)
         {
             until_ns = until_ns.min(since_ns.saturating_add(timeouts.connect_ns));
@@ -384,16 +427,21 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     until_ns = until_ns.min(stop_ns);
                 }
                 if let Some(Reverse((retry_ns, _))) = self.retries.peek() {
-                    until_ns = until_ns.min(*retry_ns);
+                    until_ns = until_ns.min((*retry_ns).max(self.connect_pace.next_ns()));
                 }
                 if let Some(slot) = self.thinking.front() {
                     until_ns = until_ns.min(slot.since_ns);
                 }
                 if let Source::Open(open) = &self.source
                     && let Some(due) = open.peek()
-                    && (!self.free.is_empty() || self.can_open_more())
                 {
-                    until_ns = until_ns.min(due.due_ns);
+                    if !self.free.is_empty() {
+                        until_ns = until_ns.min(due.due_ns);
+                    } else if self.can_open_more() {
+                        let look_ns = now_ns + BACKLOG_LOOK_NS;
+                        let least_ns = self.connect_pace.next_ns().max(look_ns);
+                        until_ns = until_ns.min(due.due_ns.max(least_ns));
+                    }
                 }
             }
         }
@@ -424,6 +472,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.books.recorder.disconnected(now_ns, Disconnect::RunOver, String::new);
             }
             connection.state = State::Absent;
+            self.say_goodbye(key);
             self.reactor.close(key);
         }
         let mut unsent = 0;
@@ -431,7 +480,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             while let Some(due) = open.peek().filter(|due| due.due_ns < window_end_ns) {
                 let phase = open.phase(due);
                 open.take();
-                self.books.recorder.unsent(now_ns, phase, window_end_ns - due.due_ns);
+                self.books.leave_unsent(due, phase, window_end_ns, now_ns);
                 unsent += u64::from(phase == Phase::Measured);
             }
         }

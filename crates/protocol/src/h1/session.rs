@@ -139,8 +139,7 @@ impl Session {
         let is_whole = self.lines.partial().is_empty();
         if is_whole && let Some((length, head)) = self.memo.recall(current.request, block) {
             *input = &block[length..];
-            self.state = State::Fields { head, block_bytes: length };
-            return Ok(Some(Event::FirstByte(current.id)));
+            return self.handle_known_head(current.id, &head, input);
         }
         let limit = self.limits.line_bytes.min(self.limits.header_block_bytes);
         let line = match self.lines.take(input, limit) {
@@ -219,6 +218,25 @@ impl Session {
         if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
     }
 
+    /// Takes a head that was recalled. If the whole answer is there, that is one event.
+    #[inline]
+    fn handle_known_head(
+        &mut self,
+        id: RequestId,
+        head: &Head,
+        input: &mut &[u8],
+    ) -> Result<Option<Event>, Error> {
+        let done = match self.handle_head(head)? {
+            None if matches!(self.state, State::Body { body: Body::Length(left), .. }
+                if left <= input.len() as u64) =>
+            {
+                self.handle_body(input)?
+            }
+            done => done,
+        };
+        Ok(Some(done.unwrap_or(Event::FirstByte(id))))
+    }
+
     fn handle_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
         let State::Body { body, .. } = &mut self.state else {
             return Ok(None);
@@ -259,7 +277,7 @@ impl Session {
         };
         self.state = State::Dead;
         self.lines.release();
-        Event::Failed { id, failure: Failure::Malformed(error) }
+        Event::Failed { id, failure: Failure::Malformed(error.into()) }
     }
 
     fn pop_outstanding(&mut self) -> Option<InFlight> {
@@ -274,6 +292,8 @@ impl Session {
 }
 
 impl crate::session::Session for Session {
+    const SPEAKS_UNASKED: bool = false;
+
     fn free_slots(&self) -> u32 {
         if self.closing || matches!(self.state, State::Ended | State::Dead) {
             0
@@ -295,7 +315,7 @@ impl crate::session::Session for Session {
         self.unwritten.push_back(request);
     }
 
-    fn poll_transmit<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         let writable = match self.state {
             State::Ended | State::Dead => 0,
             // The answer being read is the last: only what is half written is of use.

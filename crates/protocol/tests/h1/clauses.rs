@@ -3,7 +3,7 @@
 use candor_plan::BodyExpect;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::h1::{Error, Limits, prepare};
-use candor_protocol::{Answer, Event, Failure, Session as _};
+use candor_protocol::{Answer, Event, Failure, Malformed, Session as _};
 
 use crate::support::{
     answer, answer_to, answered, closed, complete, end, feed, plan_request, prepared, refused, run,
@@ -409,7 +409,7 @@ fn an_answer_that_nobody_asked_for_belongs_to_no_request() {
 #[test]
 fn a_malformed_answer_is_the_end_of_what_is_said() {
     let mut session = started(&[prepared("GET", &[]), prepared("GET", &[])], Limits::default());
-    let failure = Failure::Malformed(Error::FieldName);
+    let failure = Failure::Malformed(Error::FieldName.into());
     assert_eq!(
         feed(&mut session, b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\nHTTP/1.1 200 OK\r\n"),
         [Event::FirstByte(0), Event::Failed { id: Some(0), failure }]
@@ -443,7 +443,9 @@ fn every_part_is_bounded() {
     let refused = |text: String| {
         let events = run(&[prepared("GET", &[])], limits, [text.as_bytes()]);
         match events.last() {
-            Some(Event::Failed { failure: Failure::Malformed(error), .. }) => Some(*error),
+            Some(Event::Failed { failure: Failure::Malformed(Malformed::H1(error)), .. }) => {
+                Some(*error)
+            }
             _ => None,
         }
     };

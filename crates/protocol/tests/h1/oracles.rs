@@ -1,7 +1,7 @@
 //! Other parsers' opinions: httparse on header blocks, hyper on whole answers.
 
 use candor_protocol::h1::{Error, Limits};
-use candor_protocol::{Event, Failure};
+use candor_protocol::{Event, Failure, Malformed};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -95,7 +95,9 @@ fn looser(input: &[u8]) -> bool {
 
 fn malformed(events: &[Event]) -> Option<Error> {
     match events.last() {
-        Some(Event::Failed { failure: Failure::Malformed(error), .. }) => Some(*error),
+        Some(Event::Failed { failure: Failure::Malformed(Malformed::H1(error)), .. }) => {
+            Some(*error)
+        }
         _ => None,
     }
 }

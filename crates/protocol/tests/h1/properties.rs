@@ -80,6 +80,7 @@ fn lawful(requests: u32, events: &[Event]) -> Result<(), TestCaseError> {
                 first_byte = false;
                 next += 1;
             }
+            other => prop_assert!(false, "not HTTP/1.1's to say: {other:?}"),
         }
     }
     prop_assert_eq!(next, requests);

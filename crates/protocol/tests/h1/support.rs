@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h1::{Error, Limits, Prepared, Session, prepare};
-use candor_protocol::{Answer, Event, Failure, Session as _};
+use candor_protocol::{Answer, Event, Failure, Malformed, Session as _};
 
 /// A request of the plan, which expects any answer.
 pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
@@ -89,7 +89,9 @@ pub(crate) fn answer(input: &str) -> Vec<Event> {
 pub(crate) fn refused(input: &[u8]) -> Error {
     let events = answer_to(&prepared("GET", &[]), input);
     match events.last() {
-        Some(Event::Failed { id: Some(0), failure: Failure::Malformed(error) }) => *error,
+        Some(Event::Failed { id: Some(0), failure: Failure::Malformed(Malformed::H1(error)) }) => {
+            *error
+        }
         _ => panic!("{:?} was not refused: {events:?}", String::from_utf8_lossy(input)),
     }
 }
@@ -114,5 +116,5 @@ pub(crate) fn truncated(id: u32) -> Event {
 }
 
 pub(crate) fn unasked() -> Event {
-    Event::Failed { id: None, failure: Failure::Malformed(Error::AnswerWithoutRequest) }
+    Event::Failed { id: None, failure: Failure::Malformed(Error::AnswerWithoutRequest.into()) }
 }

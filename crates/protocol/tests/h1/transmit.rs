@@ -82,7 +82,7 @@ fn wire(request: &Prepared) -> Vec<u8> {
 }
 
 /// What the session offers, in up to `room` slices.
-fn offered(session: &Session, room: usize) -> Vec<u8> {
+fn offered(session: &mut Session, room: usize) -> Vec<u8> {
     let mut slices = vec![IoSlice::new(&[]); room];
     let used = session.poll_transmit(&mut slices);
     assert!(slices[..used].iter().all(|slice| !slice.is_empty()));
@@ -117,7 +117,7 @@ proptest! {
                 session.handle_request(handed + 100, handed);
                 handed += 1;
             }
-            let bytes = offered(&session, room);
+            let bytes = offered(&mut session, room);
             let accepted = bytes.len().min(accept);
             let from = sent.len();
             sent.extend_from_slice(&bytes[..accepted]);
@@ -132,7 +132,7 @@ proptest! {
         }
         prop_assert_eq!(sent, wanted);
         prop_assert_eq!(begun, (100..100 + handed).collect::<Vec<_>>());
-        prop_assert_eq!(offered(&session, 20), b"");
+        prop_assert_eq!(offered(&mut session, 20), b"");
         prop_assert_eq!(session.outstanding(), handed);
     }
 }
@@ -146,7 +146,7 @@ fn slots_are_free_until_the_pipeline_is_full() {
     session.handle_request(8, 1);
     assert_eq!((session.free_slots(), session.outstanding()), (0, 2));
     let both = [wire(&table[0]), wire(&table[1])].concat();
-    assert_eq!(offered(&session, 2), both);
+    assert_eq!(offered(&mut session, 2), both);
     assert_eq!(written(&mut session, both.len()), [7, 8]);
     let events = feed(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(events, answered(7, 200, 0, false));
@@ -159,7 +159,7 @@ fn bytes_before_the_request_was_begun_are_no_answer_to_it() {
     session.handle_request(1, 0);
     assert_eq!(feed(&mut session, b"HTTP/1.1 408 Too late\r\n\r\n"), [unasked()]);
     assert_eq!((session.free_slots(), session.outstanding()), (0, 1));
-    assert_eq!(offered(&session, 4), b"");
+    assert_eq!(offered(&mut session, 4), b"");
     assert_eq!(end(&mut session), []);
 }
 
@@ -173,7 +173,7 @@ fn an_early_answer_does_not_stop_its_request_9112_9_3() {
     let events = feed(&mut session, b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(events, answered(1, 413, 0, false));
     session.handle_request(2, 1);
-    assert_eq!(offered(&session, 4), [&first[first.len() - 3..], &wire(&table[1])].concat());
+    assert_eq!(offered(&mut session, 4), [&first[first.len() - 3..], &wire(&table[1])].concat());
     assert_eq!(written(&mut session, 3), [0u32; 0]);
     assert_eq!(feed(&mut session, b"HTTP/1.1 200 OK\r\n"), [unasked()]);
 }
@@ -189,9 +189,9 @@ fn a_last_answer_stops_what_was_not_begun_9112_9_6() {
     assert_eq!(session.free_slots(), 1);
     assert_eq!(feed(&mut session, head), [Event::FirstByte(0)]);
     assert_eq!(session.free_slots(), 0);
-    assert_eq!(offered(&session, 8), &first[first.len() - 3..]);
+    assert_eq!(offered(&mut session, 8), &first[first.len() - 3..]);
     assert_eq!(written(&mut session, 3), [0u32; 0]);
-    assert_eq!(offered(&session, 8), b"");
+    assert_eq!(offered(&mut session, 8), b"");
     assert_eq!(feed(&mut session, b"no"), answered(0, 413, 2, true)[1..]);
     assert_eq!(end(&mut session), [closed(1), closed(2)]);
 }
@@ -202,7 +202,7 @@ fn a_request_that_closes_is_the_last_9112_9_6() {
     let mut session = Session::new([closing.clone()].into(), 4, Limits::default());
     session.handle_request(1, 0);
     assert_eq!(session.free_slots(), 0);
-    assert_eq!(offered(&session, 4), wire(&closing));
+    assert_eq!(offered(&mut session, 4), wire(&closing));
     written(&mut session, closing.head.len());
     let events = feed(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(events, answered(1, 200, 0, true));

@@ -75,7 +75,7 @@ pub(super) fn table(page: &mut Page, document: &Document) {
     page.blank();
 }
 
-const NOTHING: &str = "–";
+pub(super) const NOTHING: &str = "–";
 /// Width of the column of intervals.
 const BESIDE: usize = 17;
 
@@ -111,7 +111,7 @@ fn clumps(page: &mut Page, distribution: &Distribution) {
     page.toned_entry("", Some(Tone::Faint), &note);
 }
 
-fn cell(distribution: &Distribution, row: &str) -> String {
+pub(super) fn cell(distribution: &Distribution, row: &str) -> String {
     let value_ns = match row {
         "min" => distribution.min_ns,
         "max" => distribution.max_ns,

@@ -1,0 +1,52 @@
+//! The script of a plan, with its bounds.
+
+use super::{Files, conflict};
+use crate::error::PlanError;
+use crate::model::{NS_PER_S, Script, ScriptLimits};
+use crate::options::Options;
+
+/// No hook of a load test takes this long, unless it never returns.
+const DEFAULT_CALL_NS: u64 = 10 * NS_PER_S;
+/// Of a sandbox: a table of a million short strings fits.
+const MEMORY_BYTES: u64 = 256 << 20;
+/// Of a sandbox: about a second.
+const INSTRUCTIONS: u64 = 100_000_000;
+
+pub(super) fn script(
+    options: &Options,
+    files: &mut Files<'_>,
+) -> Result<Option<Script>, PlanError> {
+    let Some(file) = &options.script else {
+        let of_scripts = [
+            ("--script-arg", !options.script_arg.is_empty()),
+            ("--script-timeout", options.script_timeout.is_some()),
+            ("--sandbox", options.sandbox),
+        ];
+        return match of_scripts.into_iter().find(|(_, given)| *given) {
+            None => Ok(None),
+            Some((option, _)) => Err(conflict(
+                option,
+                "a run without a script",
+                "it says how a script runs; add --script, or leave it out",
+            )),
+        };
+    };
+    if !options.request.is_empty() {
+        return Err(conflict(
+            "--script",
+            "[[request]]",
+            "the script makes the requests; leave the tables out, or the script",
+        ));
+    }
+    Ok(Some(Script {
+        path: file.display().to_string(),
+        source: files.read("--script", file)?,
+        arguments: options.script_arg.clone(),
+        sandbox: options.sandbox,
+        limits: ScriptLimits {
+            call_ns: options.script_timeout.map_or(DEFAULT_CALL_NS, |one| one.get()),
+            memory_bytes: MEMORY_BYTES,
+            instructions: INSTRUCTIONS,
+        },
+    }))
+}
