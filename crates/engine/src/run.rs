@@ -4,7 +4,7 @@
 //! until they end. Finished intervals come over one channel; emptied ones go back over another
 //! per worker, so that no worker allocates in the steady state.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
@@ -19,6 +19,7 @@ use candor_record::{
 use crate::clients::{Protocol, Use};
 use crate::error::EngineError;
 use crate::health::Snapshot;
+use crate::hiccup;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
@@ -164,7 +165,9 @@ fn run_on<U: Start>(
     let mut collector =
         Collector::new(plan.recording.digits, plan.requests.list.len(), workers as usize);
     let mut intake = TraceIntake::new(plan);
-    let ends = thread::scope(|scope| {
+    let over = AtomicBool::new(false);
+    let (ends, hiccups) = thread::scope(|scope| {
+        let watch = scope.spawn(|| hiccup::watch(&meeting.origin_ns, &over));
         let mut backs = Vec::new();
         for (worker, reactor) in reactors.into_iter().enumerate() {
             let (back_to, back) = channel();
@@ -180,16 +183,22 @@ fn run_on<U: Start>(
             scope.spawn(move || protocol.with_sessions(plan, thread));
         }
         drop(out);
-        collect(&messages, &mut collector, &backs, &mut intake, observer)
+        let ends = collect(&messages, &mut collector, &backs, &mut intake, observer);
+        over.store(true, Ordering::Relaxed);
+        (ends, watch.join().ok())
     });
-    let Some(ends) = ends else {
+    let Some(mut ends) = ends else {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         return Err(no_connection(plan, example));
     };
     let mut taken = TraceCounts::default();
     ends.iter().for_each(|end| taken.merge(end.trace));
     let origin_ns = meeting.origin_ns.into_inner();
-    Ok(collector.finish(facts(plan, &ends, origin_ns, intake.finish(taken, observer))))
+    let facts = facts(plan, &ends, origin_ns, intake.finish(taken, observer));
+    let mut record = collector.finish(facts);
+    record.hiccups = hiccups;
+    record.gaps = ends.iter_mut().map(|end| std::mem::take(&mut end.gaps)).collect();
+    Ok(record)
 }
 
 fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::batches::Batches;
 use crate::histogram::Histogram;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
@@ -136,6 +137,7 @@ pub struct Collector {
     /// For each worker the position it has delivered up to; `Err(())` when it has ended.
     delivered: Vec<Result<Option<Position>, ()>>,
     summaries: Vec<IntervalSummary>,
+    batches: Batches,
     healths: Vec<WorkerHealth>,
     figures: Vec<WorkerFigures>,
     /// Emptied intervals, for workers to use again.
@@ -169,6 +171,7 @@ impl Collector {
             pending: BTreeMap::new(),
             delivered: vec![Ok(None); workers],
             summaries: Vec::new(),
+            batches: Batches::default(),
             healths: vec![WorkerHealth::default(); workers],
             figures: vec![WorkerFigures::default(); workers],
             spare: Vec::new(),
@@ -218,6 +221,7 @@ impl Collector {
             if let Some((_, mut interval)) = self.pending.pop_first() {
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
+                    self.batches.push(&interval);
                     let summary = IntervalSummary::of(&interval, index);
                     let workers = &self.figures;
                     watch(&Stretch { summary: &summary, interval: &interval, workers });
@@ -247,6 +251,9 @@ impl Collector {
             workers: self.healths,
             figures: self.figures,
             intervals: self.summaries,
+            batches: self.batches.finish(),
+            gaps: Vec::new(),
+            hiccups: None,
             total: self.total,
         }
     }

@@ -55,6 +55,11 @@ pub struct Faults {
     pub stalls: Vec<PlannedStall>,
     /// More connections than this at a time are accepted and closed at once.
     pub max_connections: Option<u64>,
+    /// An answer's header and its body are handed to the kernel one after the other.
+    pub split_writes: bool,
+    /// TCP_NODELAY is left off: the kernel holds a small packet back while another is not
+    /// acknowledged (Nagle).
+    pub nagle: bool,
 }
 
 /// The end of a connection after a number of requests.

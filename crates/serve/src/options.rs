@@ -89,6 +89,17 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub max_connections: Option<u64>,
 
+    /// Write an answer's header and its body in two calls
+    ///
+    /// With --nagle this is the classic mistake that costs 40 ms an answer: the kernel holds the
+    /// body back until the client acknowledges the header, which the client delays.
+    #[arg(long, help_heading = "Faults")]
+    pub split_writes: bool,
+
+    /// Leave TCP_NODELAY off
+    #[arg(long, help_heading = "Faults")]
+    pub nagle: bool,
+
     /// Be the truth server: answer at computed times, every path alike
     ///
     /// For each request the time at which its answer has to leave is computed when it arrives, so
@@ -210,6 +221,8 @@ impl ServeOptions {
                 close_after: announced.or(silent),
                 stalls: self.stall,
                 max_connections: self.max_connections,
+                split_writes: self.split_writes,
+                nagle: self.nagle,
             },
         }
     }
@@ -331,6 +344,8 @@ mod tests {
             "--stall=2s@10s",
             "--stall=500ms@1m",
             "--max-connections=50",
+            "--split-writes",
+            "--nagle",
         ])
         .unwrap()
         .faults;
@@ -341,6 +356,7 @@ mod tests {
         assert_eq!(faults.stalls[0], PlannedStall { at: secs(10), lasts: secs(2) });
         assert_eq!(faults.stalls[1].at, secs(60));
         assert_eq!(faults.max_connections, Some(50));
+        assert!(faults.split_writes && faults.nagle);
     }
 
     #[test]

@@ -261,7 +261,7 @@ async fn accept_tcp(listener: TcpListener, mut dealer: Dealer) {
         };
         let Some((thread, connection)) = dealer.deal() else { continue };
         // Fails only for a connection that is gone, which its first read will show.
-        let _ = socket.set_nodelay(true);
+        let _ = socket.set_nodelay(!dealer.shared.faults.nagle);
         let acceptor = dealer.acceptor.clone();
         if thread == 0 {
             tokio::spawn(serve_connection(socket, connection, acceptor));

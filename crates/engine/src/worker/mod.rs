@@ -64,6 +64,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) window_end_ns: u64,
     /// Why.
     pub(crate) end: RunEnd,
+    /// A sample of due times, each with the one that followed it.
+    pub(crate) gaps: Vec<(u64, u64)>,
     /// Service time by the kernel's time stamps.
     pub(crate) kernel: Option<KernelTimes>,
     /// How many requests were traced.
@@ -242,6 +244,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 && self.is_drained(now_ns, control)
             {
                 let mut end = end.clone();
+                if let Source::Open(open) = &mut self.source {
+                    end.gaps = open.take_gaps();
+                }
                 self.wind_up(end.window_end_ns, sink);
                 end.trace = self.end_trace(sink);
                 end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
@@ -347,6 +352,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         WorkerEnd {
             window_end_ns,
             end,
+            gaps: Vec::new(),
             kernel: None,
             trace: TraceCounts::default(),
             health: WorkerHealth::default(),

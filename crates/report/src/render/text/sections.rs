@@ -299,6 +299,18 @@ pub(super) fn trust(page: &mut Page, document: &Document) {
     if let Some(lag_ns) = document.latencies.send_lag.percentile_ns("p99") {
         parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
     }
+    if let Some(hiccups) = document.hiccups.as_ref().filter(|one| one.late.count > 0) {
+        let late = &hiccups.late;
+        let p99 = late
+            .percentile_ns("p99")
+            .map_or(String::new(), |p99_ns| format!("p99 {}, ", fmt_duration_ns(p99_ns)));
+        let longest = fmt_duration_ns(hiccups.longest_ns());
+        let at = hiccups.worst.first().map_or(String::new(), |worst| {
+            let from_ns = worst.at_ns.saturating_sub(worst.late_ns);
+            format!(" ({} into the run)", fmt_duration_ns(from_ns))
+        });
+        parts.push(format!("a sleeping thread woke late by {p99}at most {longest}{at}"));
+    }
     for (at, part) in parts.iter().enumerate() {
         page.entry(if at == 0 { "Trust" } else { "" }, part);
     }
