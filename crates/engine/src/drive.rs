@@ -1,20 +1,32 @@
 //! One worker, alone, on the calling thread.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use candor_pace::Share;
-use candor_plan::Plan;
+use candor_plan::{Plan, Requests};
 use candor_protocol::h1;
 use candor_record::{Collector, Interval, RunFacts, RunRecord};
 
 use crate::reactor::Reactor;
 use crate::run::Control;
+use crate::script::{Scripted, Scripts};
 use crate::worker::{Sink, Worker};
 
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
 /// run on simulated time.
 pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecord {
+    drive_scripted(plan, reactor, control, &Scripts::default())
+}
+
+/// The same, with a script for the one worker.
+pub fn drive_scripted<R: Reactor>(
+    plan: &Plan,
+    reactor: R,
+    control: &Control,
+    scripts: &Scripts,
+) -> RunRecord {
     struct Alone(Collector);
     impl Sink for Alone {
         fn deliver(&mut self, interval: Interval) -> Option<Interval> {
@@ -25,11 +37,14 @@ pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecor
     }
     let digits = plan.recording.digits;
     let mut sink = Alone(Collector::new(digits, plan.requests.list.len(), 1));
-    let sessions = session_factory(plan);
+    let script = scripts.take(0);
+    let sessions = session_factory(&own_plan(plan, script.as_ref()));
     let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
+    worker.follow(script);
     worker.prepare(control);
     let origin_ns = worker.now_ns();
     let end = worker.run(origin_ns, control, &mut sink);
+    scripts.put_back(0, worker.release());
     let mut collector = sink.0;
     collector.worker_ended(0, end.health);
     collector.finish(RunFacts {
@@ -38,6 +53,17 @@ pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecor
         connections_asked: u64::from(plan.connections.count),
         end: end.end,
     })
+}
+
+/// The plan as one worker's sessions need it: with the request of its script, if that has one.
+pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Plan> {
+    match script.and_then(Scripted::request) {
+        None => Cow::Borrowed(plan),
+        Some(request) => {
+            let requests = Requests { list: vec![request.clone()], order: plan.requests.order };
+            Cow::Owned(Plan { requests, ..plan.clone() })
+        }
+    }
 }
 
 /// Makes a session for each new connection of a plan, on one thread.

@@ -22,11 +22,12 @@ mod plan_share;
 pub mod reactor;
 mod resolve;
 mod run;
+pub mod script;
 mod source;
 mod worker;
 
-pub use drive::drive;
+pub use drive::{drive, drive_scripted};
 pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
-pub use run::{Control, run};
+pub use run::{Control, run, run_scripted, workers};

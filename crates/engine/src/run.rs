@@ -13,7 +13,7 @@ use candor_pace::Share;
 use candor_plan::Plan;
 use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunRecord};
 
-use crate::drive::session_factory;
+use crate::drive::{own_plan, session_factory};
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
@@ -22,6 +22,7 @@ use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::Dialer;
 use crate::reactor::{epoll, uring};
 use crate::resolve;
+use crate::script::Scripts;
 use crate::worker::{Sink, Worker, WorkerEnd};
 
 /// From the agreement on the origin to the origin: time for every thread to be told.
@@ -83,6 +84,21 @@ pub fn run(
     control: &Control,
     on_interval: &mut dyn FnMut(&IntervalSummary),
 ) -> Result<RunRecord, EngineError> {
+    run_scripted(plan, &Scripts::default(), control, on_interval)
+}
+
+/// How many threads a run of `plan` has on this machine.
+pub fn workers(plan: &Plan) -> u32 {
+    worker_count(plan, usable_cores().len())
+}
+
+/// The same as [`run`], with a script for each of the run's [`workers`], or none at all.
+pub fn run_scripted(
+    plan: &Plan,
+    scripts: &Scripts,
+    control: &Control,
+    on_interval: &mut dyn FnMut(&IntervalSummary),
+) -> Result<RunRecord, EngineError> {
     let addresses = resolve::addresses(&plan.target)?;
     check_ports(plan, &addresses)?;
     reserve_files(plan.connections.max)?;
@@ -91,24 +107,28 @@ pub fn run(
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
     };
-    let workers = worker_count(plan, usable_cores().len());
+    let workers = workers(plan);
+    let dialer_of = |worker: u32| match scripts.address(worker) {
+        None => dialer.clone(),
+        Some(address) => Dialer { addresses: [Address::from(address)].into(), ..dialer.clone() },
+    };
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     match decide(plan.threads.reactor, plan.connections.count.div_ceil(workers), probe_uring) {
         ReactorKind::Epoll => {
             let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
-            let one = |_| epoll::Unstarted::new(dialer.clone());
+            let one = |worker| epoll::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, control, on_interval)
+            run_on(reactors, plan, scripts, control, on_interval)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
-            let one = |_| uring::Unstarted::new(dialer.clone());
+            let one = |worker| uring::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, control, on_interval)
+            run_on(reactors, plan, scripts, control, on_interval)
         }
     }
 }
@@ -117,6 +137,7 @@ pub fn run(
 fn run_on<U: Start>(
     reactors: Vec<U>,
     plan: &Plan,
+    scripts: &Scripts,
     control: &Control,
     on_interval: &mut dyn FnMut(&IntervalSummary),
 ) -> Result<RunRecord, EngineError> {
@@ -142,7 +163,7 @@ fn run_on<U: Start>(
                 .then(|| cores[cores.len() - 1 - worker]);
             let share = Share { worker: worker as u32, workers };
             let meeting = &meeting;
-            scope.spawn(move || work(plan, share, reactor, link, core, meeting, control));
+            scope.spawn(move || work(plan, scripts, share, reactor, link, core, meeting, control));
         }
         drop(out);
         collect(&messages, &mut collector, &backs, on_interval)
@@ -164,8 +185,10 @@ fn worker_count(plan: &Plan, cores: usize) -> u32 {
 }
 
 /// One worker's thread, from its connections to its end.
+#[expect(clippy::too_many_arguments, reason = "a thread's whole surroundings")]
 fn work<U: Start>(
     plan: &Plan,
+    scripts: &Scripts,
     share: Share,
     reactor: U,
     mut link: Channel,
@@ -174,7 +197,10 @@ fn work<U: Start>(
     control: &Control,
 ) {
     let core = core.filter(|&core| keep_to_cores(&[core]));
-    let mut worker = Worker::new(plan, share, reactor.start(), session_factory(plan));
+    let script = scripts.take(share.worker);
+    let sessions = session_factory(&own_plan(plan, script.as_ref()));
+    let mut worker = Worker::new(plan, share, reactor.start(), sessions);
+    worker.follow(script);
     let prepared = worker.prepare(control);
     meeting.established.fetch_add(prepared.established, Ordering::Relaxed);
     if let Some(failure) = prepared.first_failure {
@@ -194,6 +220,7 @@ fn work<U: Start>(
         ended.health = before.until(Snapshot::take(), core, worker.waits());
         end = Some(ended);
     }
+    scripts.put_back(share.worker, worker.release());
     let _ = out.send(Message::Ended(index, end));
 }
 
@@ -231,8 +258,10 @@ fn facts(plan: &Plan, ends: &[WorkerEnd]) -> RunFacts {
     let severity = |end: RunEnd| match end {
         RunEnd::Duration => 0,
         RunEnd::Count => 1,
-        RunEnd::GaveUp => 2,
-        RunEnd::Interrupted => 3,
+        RunEnd::Stopped => 2,
+        RunEnd::GaveUp => 3,
+        RunEnd::Interrupted => 4,
+        RunEnd::ScriptFailed => 5,
     };
     RunFacts {
         warm_up_ns: plan.recording.warm_up_ns,

@@ -7,6 +7,8 @@
 
 pub mod expect;
 pub mod h1;
+pub mod made;
 pub mod session;
 
-pub use session::{Answer, Event, Failure, Malformed, RequestId, Session};
+pub use made::Made;
+pub use session::{Answer, Captured, Event, Failure, Malformed, RequestId, Session};

@@ -65,7 +65,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         match outcome {
             Ok(false) => {}
             Ok(true) => {
-                let session = (self.make_session)();
+                let mut session = (self.make_session)();
+                self.attach_script(&mut session);
                 let is_ready = session.is_ready();
                 let connect_ns = now_ns.saturating_sub(since_ns);
                 let connection = &mut self.connections[key as usize];
@@ -264,8 +265,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             _ => 0,
         };
         for _ in 0..count {
-            if think_ns > 0 {
-                self.thinking.push_back(Slot { since_ns: since_ns + think_ns, ..slot });
+            let pause_ns = think_ns.saturating_add(self.script_delay_ns());
+            if pause_ns > 0 {
+                self.think(Slot { since_ns: since_ns.saturating_add(pause_ns), ..slot });
             } else {
                 self.free.push_back(slot);
             }
@@ -327,6 +329,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     match event {
                         Event::Done(answer) => {
                             books.complete(&answer, chain, at_ns);
+                            if let (Some(script), Some(session)) =
+                                (&mut self.script, &connection.session)
+                            {
+                                script.answer(answer.status, session.captured());
+                            }
                             connection.fruitless = 0;
                         }
                         Event::FirstByte(id) => books.first_byte(id, at_ns),

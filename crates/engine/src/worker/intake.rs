@@ -126,6 +126,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 Event::FirstByte(id) => books.first_byte(id, at_ns),
                 Event::Done(answer) => {
                     books.complete(&answer, &mut connection.flights, at_ns);
+                    if let Some(script) = &mut self.script {
+                        script.answer(answer.status, session.captured());
+                    }
                     connection.outstanding -= 1;
                     intake.freed += 1;
                     intake.answered = true;

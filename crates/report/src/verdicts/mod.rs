@@ -70,6 +70,7 @@ const CHECKS: &[Check] = &[
     Check { id: "impossible", find: truth::impossible },
     Check { id: "interrupted", find: ending::interrupted },
     Check { id: "gave-up", find: ending::gave_up },
+    Check { id: "script-failed", find: ending::script_failed },
     Check { id: "loader-cpu", find: loader::cpu },
     Check { id: "send-lag", find: loader::send_lag },
     Check { id: "target-not-met", find: rate::target_not_met },
