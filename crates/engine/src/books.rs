@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use candor_pace::Due;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::{Answer, RequestId};
-use candor_record::{ErrorKind, Failure, Phase, Recorder, Sample};
+use candor_record::trace::Tracer;
+use candor_record::{ErrorKind, Failure, Outcome, Phase, Recorder, Sample, Traced};
 
 use crate::chain::Chain;
 use crate::flight::{Flight, Flights};
@@ -16,6 +18,7 @@ use crate::reactor::Key;
 /// A request that is about to be handed to a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Departure {
+    pub(crate) index: u64,
     pub(crate) due_ns: u64,
     pub(crate) ready_ns: u64,
     pub(crate) connection: Key,
@@ -28,27 +31,36 @@ pub(crate) struct Departure {
 pub(crate) struct Books {
     pub(crate) flights: Flights,
     pub(crate) recorder: Recorder,
+    /// Takes every outcome too, if there is a trace.
+    pub(crate) tracer: Option<Box<Tracer>>,
     /// Names of the plan's requests, for examples of errors.
     names: Arc<[String]>,
 }
 
 /// The mark of a request whose first byte has not left.
 const NOT_SENT: u64 = u64::MAX;
+/// The mark of an answer whose first byte has not come.
+const NOT_YET: u64 = u64::MAX;
 
 impl Books {
-    pub(crate) fn new(recorder: Recorder, names: Arc<[String]>) -> Self {
-        Books { flights: Flights::default(), recorder, names }
+    pub(crate) fn new(
+        recorder: Recorder,
+        tracer: Option<Box<Tracer>>,
+        names: Arc<[String]>,
+    ) -> Self {
+        Books { flights: Flights::default(), recorder, tracer, names }
     }
 
     /// A request is handed to a session.
     #[inline]
     pub(crate) fn depart(&mut self, departure: Departure, chain: &mut Chain) -> RequestId {
-        let Departure { due_ns, ready_ns, connection, request, phase } = departure;
+        let Departure { index, due_ns, ready_ns, connection, request, phase } = departure;
         let flight = Flight {
+            index,
             due_ns,
             ready_ns,
             sent_ns: NOT_SENT,
-            first_byte_ns: 0,
+            first_byte_ns: NOT_YET,
             connection,
             request,
             phase,
@@ -85,17 +97,23 @@ impl Books {
                 "answered before it was sent".to_owned()
             });
         }
-        self.recorder.ok(&Sample {
+        let sample = Sample {
             due_ns: expected.due_ns,
             ready_ns: expected.ready_ns,
             sent_ns: expected.sent_ns,
-            first_byte_ns: expected.first_byte_ns.max(expected.sent_ns),
+            // Without a time of its own, it came with the last.
+            first_byte_ns: expected.first_byte_ns.min(at_ns).max(expected.sent_ns),
             done_ns: at_ns.max(expected.sent_ns),
             request: expected.request,
             status: answer.status,
             body_bytes: answer.body_bytes,
             phase: expected.phase,
-        });
+        };
+        self.recorder.ok(&sample);
+        if let Some(tracer) = &mut self.tracer {
+            let flight = Flight { first_byte_ns: sample.first_byte_ns, ..expected };
+            tracer.record(&traced(&flight, Outcome::Ok, sample.status, sample.done_ns));
+        }
     }
 
     #[cold]
@@ -128,7 +146,7 @@ impl Books {
 
     fn enter_failure(
         &mut self,
-        flight: Flight,
+        mut flight: Flight,
         kind: ErrorKind,
         status: Option<u16>,
         at_ns: u64,
@@ -138,6 +156,7 @@ impl Books {
             // It was given to a connection that broke before it took the first byte. The
             // attempt was made, so it counts as sent, and as failed.
             self.recorder.sent(at_ns, flight.phase, flight.request);
+            flight.sent_ns = at_ns.max(flight.ready_ns);
         }
         let failure = Failure {
             phase: flight.phase,
@@ -147,15 +166,37 @@ impl Books {
             age_ns: at_ns.saturating_sub(flight.due_ns),
         };
         self.recorder.error(at_ns, failure, example);
+        self.trace(&flight, Outcome::Failed(kind), status.unwrap_or(0), at_ns);
     }
 
     /// The drain is over: what is in flight is unfinished.
     pub(crate) fn leave_unfinished(&mut self, id: RequestId, chain: &mut Chain, at_ns: u64) {
-        let flight = self.flights.remove(id, chain);
+        let mut flight = self.flights.remove(id, chain);
         if flight.sent_ns == NOT_SENT {
             self.recorder.sent(at_ns, flight.phase, flight.request);
+            flight.sent_ns = at_ns.max(flight.ready_ns);
         }
         self.recorder.unfinished(at_ns, flight.phase, at_ns.saturating_sub(flight.due_ns));
+        self.trace(&flight, Outcome::Unfinished, 0, at_ns);
+    }
+
+    /// A request was dropped unsent because it was too old.
+    pub(crate) fn shed(&mut self, due: Due, phase: Phase, at_ns: u64) {
+        self.recorder.shed(at_ns, phase);
+        self.trace(&never_sent(due, phase), Outcome::Shed, 0, at_ns);
+    }
+
+    /// A request was in the backlog at `end_ns`, where the window ended; it is `at_ns` now.
+    pub(crate) fn leave_unsent(&mut self, due: Due, phase: Phase, end_ns: u64, at_ns: u64) {
+        self.recorder.unsent(at_ns, phase, end_ns - due.due_ns);
+        self.trace(&never_sent(due, phase), Outcome::Unsent, 0, end_ns);
+    }
+
+    #[inline]
+    fn trace(&mut self, flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.record(&traced(flight, outcome, status, at_ns));
+        }
     }
 
     /// When the request that was sent first was sent, and which it is.
@@ -164,5 +205,35 @@ impl Books {
         self.flights.oldest().map(|(id, flight)| {
             (id, if flight.sent_ns == NOT_SENT { flight.ready_ns } else { flight.sent_ns })
         })
+    }
+}
+
+fn traced(flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) -> Traced {
+    Traced {
+        index: flight.index,
+        due_ns: flight.due_ns,
+        ready_ns: flight.ready_ns,
+        sent_ns: flight.sent_ns,
+        first_byte_ns: flight.first_byte_ns,
+        // The clock does not go back, but the time given to a batch of events may be older.
+        done_ns: at_ns.max(flight.sent_ns).max(flight.first_byte_ns),
+        request: flight.request,
+        connection: flight.connection,
+        outcome,
+        status,
+        phase: flight.phase,
+    }
+}
+
+fn never_sent(due: Due, phase: Phase) -> Flight {
+    Flight {
+        index: due.index,
+        due_ns: due.due_ns,
+        ready_ns: 0,
+        sent_ns: 0,
+        first_byte_ns: 0,
+        connection: 0,
+        request: 0,
+        phase,
     }
 }

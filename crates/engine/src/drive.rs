@@ -7,8 +7,9 @@ use std::sync::Arc;
 use candor_pace::Share;
 use candor_plan::{Plan, Requests};
 use candor_protocol::h1;
-use candor_record::{Collector, Interval, RunFacts, RunRecord};
+use candor_record::{Collector, Interval, RunFacts, RunRecord, Traced};
 
+use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
 use crate::run::Control;
 use crate::script::{Scripted, Scripts};
@@ -17,7 +18,17 @@ use crate::worker::{Sink, Worker};
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
 /// run on simulated time.
 pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecord {
-    drive_scripted(plan, reactor, control, &Scripts::default())
+    drive_observed(plan, reactor, control, &mut ())
+}
+
+/// The same, with somebody who looks on.
+pub fn drive_observed<R: Reactor>(
+    plan: &Plan,
+    reactor: R,
+    control: &Control,
+    observer: &mut (impl Observer + ?Sized),
+) -> RunRecord {
+    drive_scripted(plan, reactor, control, &Scripts::default(), observer)
 }
 
 /// The same, with a script for the one worker.
@@ -26,17 +37,10 @@ pub fn drive_scripted<R: Reactor>(
     reactor: R,
     control: &Control,
     scripts: &Scripts,
+    observer: &mut (impl Observer + ?Sized),
 ) -> RunRecord {
-    struct Alone(Collector);
-    impl Sink for Alone {
-        fn deliver(&mut self, interval: Interval) -> Option<Interval> {
-            let empty = self.0.deliver(0, interval);
-            self.0.settle();
-            empty
-        }
-    }
-    let digits = plan.recording.digits;
-    let mut sink = Alone(Collector::new(digits, plan.requests.list.len(), 1));
+    let collector = Collector::new(plan.recording.digits, plan.requests.list.len(), 1);
+    let mut sink = Alone { collector, intake: TraceIntake::new(plan), back: Vec::new(), observer };
     let script = scripts.take(0);
     let sessions = session_factory(&own_plan(plan, script.as_ref()));
     let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
@@ -44,15 +48,43 @@ pub fn drive_scripted<R: Reactor>(
     worker.prepare(control);
     let origin_ns = worker.now_ns();
     let end = worker.run(origin_ns, control, &mut sink);
-    scripts.put_back(0, worker.release());
-    let mut collector = sink.0;
+    let Alone { mut collector, intake, observer, .. } = sink;
     collector.worker_ended(0, end.health);
     collector.finish(RunFacts {
+        origin_monotonic_ns: origin_ns,
         warm_up_ns: plan.recording.warm_up_ns,
         window_end_ns: end.window_end_ns,
         connections_asked: u64::from(plan.connections.count),
         end: end.end,
+        trace: intake.finish(end.trace, observer),
     })
+}
+
+/// The collector of a worker that has no thread of its own.
+struct Alone<'a, O: ?Sized> {
+    collector: Collector,
+    intake: TraceIntake,
+    back: Vec<(Vec<Traced>, u64)>,
+    observer: &'a mut O,
+}
+
+impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
+    fn deliver(&mut self, interval: Interval) -> Option<Interval> {
+        let empty = self.collector.deliver(0, interval);
+        for summary in self.collector.settle() {
+            self.observer.interval(summary);
+        }
+        empty
+    }
+
+    fn deliver_traced(&mut self, block: Vec<Traced>) {
+        let bound = self.intake.take(&block, self.observer);
+        self.back.push((block, bound));
+    }
+
+    fn take_back(&mut self) -> Option<(Vec<Traced>, u64)> {
+        self.back.pop()
+    }
 }
 
 /// The plan as one worker's sessions need it: with the request of its script, if that has one.

@@ -13,6 +13,7 @@ use crate::reactor::Key;
 /// One request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flight {
+    pub(crate) index: u64,
     pub(crate) due_ns: u64,
     pub(crate) ready_ns: u64,
     pub(crate) sent_ns: u64,

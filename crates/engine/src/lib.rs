@@ -17,6 +17,7 @@ mod error;
 mod flight;
 mod health;
 mod machine;
+mod observer;
 mod pacing;
 mod plan_share;
 pub mod reactor;
@@ -26,8 +27,9 @@ pub mod script;
 mod source;
 mod worker;
 
-pub use drive::{drive, drive_scripted};
+pub use drive::{drive, drive_observed, drive_scripted};
 pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
+pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
 pub use run::{Control, run, run_scripted, workers};

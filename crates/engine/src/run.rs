@@ -11,15 +11,16 @@ use std::thread;
 
 use candor_pace::Share;
 use candor_plan::Plan;
-use candor_record::{Collector, Interval, IntervalSummary, RunEnd, RunFacts, RunRecord};
+use candor_record::{Collector, Interval, RunEnd, RunFacts, RunRecord, TraceCounts, Traced};
 
 use crate::drive::{own_plan, session_factory};
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
+use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Start;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
-use crate::reactor::socket::Dialer;
+use crate::reactor::socket::{Address, Dialer};
 use crate::reactor::{epoll, uring};
 use crate::resolve;
 use crate::script::Scripts;
@@ -60,6 +61,7 @@ struct Meeting {
 #[expect(clippy::large_enum_variant, reason = "nearly all messages are the large one")]
 enum Message {
     Interval(usize, Interval),
+    Traced(usize, Vec<Traced>),
     Ended(usize, Option<WorkerEnd>),
 }
 
@@ -67,6 +69,13 @@ struct Channel {
     worker: usize,
     out: Sender<Message>,
     back: Receiver<Interval>,
+    blocks_back: Receiver<(Vec<Traced>, u64)>,
+}
+
+/// Ways back to a worker, for what was emptied.
+struct Back {
+    intervals: Sender<Interval>,
+    blocks: Sender<(Vec<Traced>, u64)>,
 }
 
 impl Sink for Channel {
@@ -75,16 +84,24 @@ impl Sink for Channel {
         let _ = self.out.send(Message::Interval(self.worker, interval));
         self.back.try_recv().ok()
     }
+
+    fn deliver_traced(&mut self, block: Vec<Traced>) {
+        let _ = self.out.send(Message::Traced(self.worker, block));
+    }
+
+    fn take_back(&mut self) -> Option<(Vec<Traced>, u64)> {
+        self.blocks_back.try_recv().ok()
+    }
 }
 
-/// Runs `plan` on the reactor of its choice and returns what happened. `on_interval` is called on this
-/// thread with each finished interval of the measured window and the drain.
+/// Runs `plan` on the reactor of its choice and returns what happened. `observer` is called on this
+/// thread while the run goes on.
 pub fn run(
     plan: &Plan,
     control: &Control,
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
-    run_scripted(plan, &Scripts::default(), control, on_interval)
+    run_scripted(plan, &Scripts::default(), control, observer)
 }
 
 /// How many threads a run of `plan` has on this machine.
@@ -97,7 +114,7 @@ pub fn run_scripted(
     plan: &Plan,
     scripts: &Scripts,
     control: &Control,
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     let addresses = resolve::addresses(&plan.target)?;
     check_ports(plan, &addresses)?;
@@ -110,7 +127,7 @@ pub fn run_scripted(
     let workers = workers(plan);
     let dialer_of = |worker: u32| match scripts.address(worker) {
         None => dialer.clone(),
-        Some(address) => Dialer { addresses: [Address::from(address)].into(), ..dialer.clone() },
+        Some(address) => Dialer { addresses: [Address::Tcp(address)].into(), ..dialer.clone() },
     };
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
@@ -121,14 +138,14 @@ pub fn run_scripted(
             let one = |worker| epoll::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, scripts, control, on_interval)
+            run_on(reactors, plan, scripts, control, observer)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
             let one = |worker| uring::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, scripts, control, on_interval)
+            run_on(reactors, plan, scripts, control, observer)
         }
     }
 }
@@ -139,7 +156,7 @@ fn run_on<U: Start>(
     plan: &Plan,
     scripts: &Scripts,
     control: &Control,
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     let cores = usable_cores();
     let workers = reactors.len() as u32;
@@ -152,12 +169,14 @@ fn run_on<U: Start>(
     let (out, messages) = channel();
     let mut collector =
         Collector::new(plan.recording.digits, plan.requests.list.len(), workers as usize);
+    let mut intake = TraceIntake::new(plan);
     let ends = thread::scope(|scope| {
         let mut backs = Vec::new();
         for (worker, reactor) in reactors.into_iter().enumerate() {
             let (back_to, back) = channel();
-            backs.push(back_to);
-            let link = Channel { worker, out: out.clone(), back };
+            let (blocks_back_to, blocks_back) = channel();
+            backs.push(Back { intervals: back_to, blocks: blocks_back_to });
+            let link = Channel { worker, out: out.clone(), back, blocks_back };
             // The last cores are the loader's: an embedded target takes the first.
             let core = (plan.threads.pin && workers as usize <= cores.len())
                 .then(|| cores[cores.len() - 1 - worker]);
@@ -166,7 +185,7 @@ fn run_on<U: Start>(
             scope.spawn(move || work(plan, scripts, share, reactor, link, core, meeting, control));
         }
         drop(out);
-        collect(&messages, &mut collector, &backs, on_interval)
+        collect(&messages, &mut collector, &backs, &mut intake, observer)
     });
     let Some(ends) = ends else {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -175,7 +194,10 @@ fn run_on<U: Start>(
             asked: plan.connections.count,
         });
     };
-    Ok(collector.finish(facts(plan, &ends)))
+    let mut taken = TraceCounts::default();
+    ends.iter().for_each(|end| taken.merge(end.trace));
+    let origin_ns = meeting.origin_ns.into_inner();
+    Ok(collector.finish(facts(plan, &ends, origin_ns, intake.finish(taken, observer))))
 }
 
 /// As many workers as asked, or half of the cores; but no more than there are connections.
@@ -220,7 +242,6 @@ fn work<U: Start>(
         ended.health = before.until(Snapshot::take(), core, worker.waits());
         end = Some(ended);
     }
-    scripts.put_back(share.worker, worker.release());
     let _ = out.send(Message::Ended(index, end));
 }
 
@@ -228,8 +249,9 @@ fn work<U: Start>(
 fn collect(
     messages: &Receiver<Message>,
     collector: &mut Collector,
-    backs: &[Sender<Interval>],
-    on_interval: &mut dyn FnMut(&IntervalSummary),
+    backs: &[Back],
+    intake: &mut TraceIntake,
+    observer: &mut (impl Observer + ?Sized),
 ) -> Option<Vec<WorkerEnd>> {
     let mut ends = Vec::new();
     for message in messages {
@@ -237,8 +259,12 @@ fn collect(
             Message::Interval(worker, interval) => {
                 if let Some(empty) = collector.deliver(worker, interval) {
                     // A worker that has ended needs no memory back.
-                    let _ = backs[worker].send(empty);
+                    let _ = backs[worker].intervals.send(empty);
                 }
+            }
+            Message::Traced(worker, block) => {
+                let bound = intake.take(&block, observer);
+                let _ = backs[worker].blocks.send((block, bound));
             }
             Message::Ended(worker, end) => {
                 let end = end?;
@@ -247,14 +273,14 @@ fn collect(
             }
         }
         for summary in collector.settle() {
-            on_interval(summary);
+            observer.interval(summary);
         }
     }
     Some(ends)
 }
 
 /// The run's end is the latest of its workers' ends, and the most telling reason.
-fn facts(plan: &Plan, ends: &[WorkerEnd]) -> RunFacts {
+fn facts(plan: &Plan, ends: &[WorkerEnd], origin_ns: u64, trace: TraceCounts) -> RunFacts {
     let severity = |end: RunEnd| match end {
         RunEnd::Duration => 0,
         RunEnd::Count => 1,
@@ -264,6 +290,8 @@ fn facts(plan: &Plan, ends: &[WorkerEnd]) -> RunFacts {
         RunEnd::ScriptFailed => 5,
     };
     RunFacts {
+        origin_monotonic_ns: origin_ns,
+        trace,
         warm_up_ns: plan.recording.warm_up_ns,
         window_end_ns: ends.iter().map(|end| end.window_end_ns).max().unwrap_or(0),
         connections_asked: u64::from(plan.connections.count),

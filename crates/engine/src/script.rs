@@ -62,7 +62,7 @@ pub enum Next {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed;
 
-/// Where each thread finds its script, and leaves it when it ends.
+/// Where each thread finds its script.
 #[derive(Default)]
 pub struct Scripts(Vec<Mutex<Option<Box<dyn Script>>>>);
 
@@ -81,12 +81,6 @@ impl Scripts {
     pub(crate) fn take(&self, worker: u32) -> Option<Scripted> {
         let seat = self.0.get(worker as usize)?;
         seat.lock().unwrap_or_else(PoisonError::into_inner).take().map(Scripted::new)
-    }
-
-    pub(crate) fn put_back(&self, worker: u32, script: Option<Scripted>) {
-        if let Some(seat) = self.0.get(worker as usize) {
-            *seat.lock().unwrap_or_else(PoisonError::into_inner) = script.map(|one| one.script);
-        }
     }
 
     pub(crate) fn address(&self, worker: u32) -> Option<SocketAddr> {

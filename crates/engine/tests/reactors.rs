@@ -95,7 +95,7 @@ impl On {
         let over_threads = |choice| {
             let mut plan = plan.clone();
             plan.threads.reactor = choice;
-            run(&plan, &control, &mut |_| {}).unwrap()
+            run(&plan, &control, &mut ()).unwrap()
         };
         let record = match self {
             On::Epoll => over_threads(ReactorChoice::Epoll),

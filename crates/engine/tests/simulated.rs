@@ -11,6 +11,7 @@ use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, Load, Pacing, Plan, Segment};
 use candor_record::{ErrorKind, Histogram, RunEnd, RunRecord};
 use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
+use common::trace::drive_traced;
 use common::*;
 use proptest::prelude::*;
 
@@ -19,7 +20,7 @@ fn run(plan: &Plan, server: impl SimServer) -> RunRecord {
 }
 
 fn run_over(plan: &Plan, server: impl SimServer, link: Link) -> RunRecord {
-    let record = drive(plan, SimReactor::new(server, link), &Control::default());
+    let (record, _) = drive_traced(plan, SimReactor::new(server, link));
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     assert!(record.total.warm_up.balances(), "{:?}", record.total.warm_up);
     let (measured, latencies) = (&record.total.ledger, &record.total.latencies);

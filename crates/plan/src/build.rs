@@ -76,6 +76,8 @@ impl Options {
                 digits: self.digits.map_or(DEFAULT_DIGITS, |one| one.get()),
                 interval_ns: self.interval.map_or(DEFAULT_INTERVAL_NS, |one| one.get()),
                 warm_up_ns: self.warm_up_ns(),
+                trace: None,
+                kernel_timestamps: None,
             },
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             script,

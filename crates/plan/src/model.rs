@@ -338,6 +338,33 @@ pub struct Recording {
     pub interval_ns: u64,
     /// Requests due (closed load: sent) before this are counted apart and not recorded.
     pub warm_up_ns: u64,
+    /// Which single requests are traced, if any.
+    pub trace: Option<Trace>,
+    /// The kernel's own time stamps, if they are asked for.
+    pub kernel_timestamps: Option<KernelTimestamps>,
+}
+
+/// Which requests are traced: a pure function of the seed and of a request's index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trace {
+    /// Every one.
+    All,
+    /// One in so many on average, at least 1.
+    OneIn(u64),
+    /// A simple random sample of so many, at least 1 and at most [`Trace::MOST`].
+    Count(u64),
+}
+
+impl Trace {
+    /// The largest sample of a given size: it is kept in memory until the run ends.
+    pub const MOST: u64 = 10_000_000;
+}
+
+/// On which connections the kernel stamps what it sends and receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KernelTimestamps {
+    /// One connection in so many, at least 1.
+    pub one_in: u32,
 }
 
 /// Threads and cores of the loader.

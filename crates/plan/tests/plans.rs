@@ -49,7 +49,13 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             sources: vec![],
         },
         timeouts: Timeouts { connect_ns: 10 * S, request_ns: 30 * S, idle_ns: None },
-        recording: Recording { digits: 3, interval_ns: S, warm_up_ns: 0 },
+        recording: Recording {
+            digits: 3,
+            interval_ns: S,
+            warm_up_ns: 0,
+            trace: None,
+            kernel_timestamps: None,
+        },
         threads: Threads {
             count: None,
             pin: true,

@@ -111,7 +111,8 @@ pub trait Session {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The first byte of the answer to this request was among the input just consumed. Interim
-    /// answers (1xx) do not count.
+    /// answers (1xx) do not count. May be left out where the whole answer is in one input: then
+    /// [`Event::Done`] says both.
     FirstByte(RequestId),
     /// The answer to this request is complete.
     Done(Answer),

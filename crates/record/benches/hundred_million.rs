@@ -45,6 +45,8 @@ fn main() -> ExitCode {
     deliver(&mut recorder, &mut collector);
     collector.worker_ended(0, WorkerHealth::default());
     let record = collector.finish(RunFacts {
+        origin_monotonic_ns: 0,
+        trace: Default::default(),
         warm_up_ns: 0,
         window_end_ns: samples * GAP_NS,
         connections_asked: 1,

@@ -10,6 +10,7 @@ use crate::errors::ErrorKind;
 use crate::histogram::Histogram;
 use crate::interval::Interval;
 use crate::run::{RunEnd, RunRecord, WorkerHealth};
+use crate::trace::TraceCounts;
 
 /// A few numbers of a histogram. All zero without samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -129,6 +130,8 @@ pub struct Collector {
 /// What is known of the run besides its intervals.
 #[derive(Debug, Clone, Copy)]
 pub struct RunFacts {
+    /// The origin of all times, on the reactor's own clock.
+    pub origin_monotonic_ns: u64,
     /// Where the measured window begins.
     pub warm_up_ns: u64,
     /// Where it ends, from the beginning of the run.
@@ -137,6 +140,8 @@ pub struct RunFacts {
     pub connections_asked: u64,
     /// Why the run ended.
     pub end: RunEnd,
+    /// How many requests were traced.
+    pub trace: TraceCounts,
 }
 
 impl Collector {
@@ -204,12 +209,14 @@ impl Collector {
         self.settle();
         let in_window = || self.summaries.iter().filter(|one| one.start_ns < facts.window_end_ns);
         RunRecord {
+            origin_monotonic_ns: facts.origin_monotonic_ns,
             warm_up_ns: facts.warm_up_ns,
             window_ns: facts.window_end_ns.saturating_sub(facts.warm_up_ns),
             answered_in_window: in_window().map(|one| one.answered).sum(),
             connections_asked: facts.connections_asked,
             connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
             end: facts.end,
+            trace: facts.trace,
             elapsed_ns: self.total.end_ns,
             workers: self.healths,
             intervals: self.summaries,

@@ -16,6 +16,7 @@ mod interval;
 mod ledger;
 mod recorder;
 mod run;
+pub mod trace;
 
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
@@ -24,3 +25,4 @@ pub use interval::{ConnectionCounts, Interval, RequestCounts};
 pub use ledger::Ledger;
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
 pub use run::{RunEnd, RunRecord, WorkerHealth};
+pub use trace::{Outcome, TraceCounts, Traced};

@@ -2,6 +2,7 @@
 
 use crate::collector::IntervalSummary;
 use crate::interval::Interval;
+use crate::trace::TraceCounts;
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct WorkerHealth {
 /// What happened in a run, all workers together.
 #[derive(Debug, Clone)]
 pub struct RunRecord {
+    /// The origin of all times, on the reactor's own clock: CLOCK_MONOTONIC in a real run.
+    pub origin_monotonic_ns: u64,
     /// Sum of all intervals, warm-up and drain included. Its `start_ns` is 0.
     pub total: Interval,
     /// Finished intervals in order, without the warm-up. Those that begin at or after
@@ -59,6 +62,8 @@ pub struct RunRecord {
     pub end: RunEnd,
     /// Length of the whole run from its first due time to the last event.
     pub elapsed_ns: u64,
+    /// How many requests were traced.
+    pub trace: TraceCounts,
     /// Each worker.
     pub workers: Vec<WorkerHealth>,
 }

@@ -103,6 +103,8 @@ impl Run {
             collector.worker_ended(worker, health);
         }
         collector.finish(RunFacts {
+            origin_monotonic_ns: 0,
+            trace: Default::default(),
             warm_up_ns: plan.recording.warm_up_ns,
             window_end_ns: self.window_end_ns(),
             connections_asked: plan.connections.count.into(),
@@ -266,7 +268,13 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             sources: Vec::new(),
         },
         timeouts: Timeouts { connect_ns: 5000 * MS, request_ns: 5000 * MS, idle_ns: None },
-        recording: Recording { digits: 3, interval_ns: 1000 * MS, warm_up_ns },
+        recording: Recording {
+            digits: 3,
+            interval_ns: 1000 * MS,
+            warm_up_ns,
+            trace: None,
+            kernel_timestamps: None,
+        },
         threads: Threads {
             count: None,
             pin: true,
@@ -396,6 +404,7 @@ pub(crate) fn broken() -> Document {
     broken_run().document()
 }
 
-pub(crate) fn every_document() -> [Document; 4] {
-    [healthy_open(), healthy_closed(), broken(), empty_run().document()]
+pub(crate) fn every_document() -> [Document; 5] {
+    let scripted = Run { end: RunEnd::ScriptFailed, ..healthy_closed_run() };
+    [healthy_open(), healthy_closed(), broken(), empty_run().document(), scripted.document()]
 }

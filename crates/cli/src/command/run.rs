@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_engine::Control;
+use candor_engine::script::Scripts;
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
 use candor_record::{RunEnd, RunRecord};
@@ -19,6 +20,7 @@ use crate::console::{self, Progress};
 use crate::embedded::Embedded;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
+use crate::scripting::Scripting;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
     let (mut options, plan_file) = with_plan_file(arguments)?;
@@ -36,7 +38,10 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     files::check_writable(&outputs)?;
 
     let started_unix_ms = unix_ms();
-    let record = measure(&plan, &outputs)?;
+    let (scripting, scripts) = Scripting::load(&plan)?;
+    let record = measure(&plan, &scripts, &outputs)?;
+    // Before the report, so that what it prints comes first, as in wrk, and stays if it fails.
+    let failure = scripting.failure().and_then(|()| scripting.done(&record));
     let facts = Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         arguments: redact::arguments(typed),
@@ -53,6 +58,7 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     };
     // Files are written even if nothing could be printed, or the result would be lost.
     files::write(&document, &outputs).and(printed)?;
+    failure?;
     Ok(exit(&document, record.end, met, outputs.strict).into())
 }
 
@@ -99,7 +105,7 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
 }
 
 /// Makes the run, with progress for who looks and signals turned into stops.
-fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
+fn measure(plan: &Plan, scripts: &Scripts, outputs: &Outputs) -> Result<RunRecord, Failure> {
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
@@ -112,7 +118,7 @@ fn measure(plan: &Plan, outputs: &Outputs) -> Result<RunRecord, Failure> {
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
     let mut progress = Progress::new(outputs.quiet);
-    let record = candor_engine::run(plan, &control, &mut |interval| progress.show(interval));
+    let record = candor_engine::run_scripted(plan, scripts, &control, &mut progress);
     progress.clear();
     handle.close();
     // The watcher has nothing to say; it only has to be gone.

@@ -48,6 +48,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.flush(key);
             }
             let departure = Departure {
+                index,
                 due_ns: slot.since_ns,
                 ready_ns: slot.since_ns,
                 connection: slot.key,
@@ -83,9 +84,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 if let Some(slot) = slot {
                     self.free.push_front(slot);
                 }
-                self.books.recorder.shed(now_ns, phase);
+                self.books.shed(due, phase, now_ns);
             } else if let Some(slot) = slot {
                 let departure = Departure {
+                    index: due.index,
                     due_ns: due.due_ns,
                     ready_ns,
                     connection: slot.key,

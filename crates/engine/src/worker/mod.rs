@@ -4,7 +4,7 @@
 //! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
 //! has the loop and the stop rule; [`connect`] makes and loses connections, [`dispatch`] sends,
-//! [`intake`] receives.
+//! [`intake`] receives, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
@@ -12,6 +12,7 @@ mod connect;
 mod dispatch;
 mod intake;
 mod scripted;
+pub(crate) mod trace;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -20,7 +21,9 @@ use std::sync::Arc;
 use candor_pace::{Picker, Share};
 use candor_plan::Plan;
 use candor_protocol::Session;
-use candor_record::{Disconnect, Interval, Phase, Recorder, RunEnd, Settings, WorkerHealth};
+use candor_record::{
+    Disconnect, Interval, Phase, Recorder, RunEnd, Settings, TraceCounts, Traced, WorkerHealth,
+};
 
 use crate::books::Books;
 use crate::chain::{Chain, Links};
@@ -42,6 +45,12 @@ const CONNECTING_AT_ONCE: usize = 128;
 pub(crate) trait Sink {
     /// Takes a finished interval; may give memory back for another.
     fn deliver(&mut self, interval: Interval) -> Option<Interval>;
+
+    /// Takes a block of the trace.
+    fn deliver_traced(&mut self, block: Vec<Traced>);
+
+    /// A block to fill again, if one has come back, and the bound of the rank from now on.
+    fn take_back(&mut self) -> Option<(Vec<Traced>, u64)>;
 }
 
 /// How a worker's run ended.
@@ -51,6 +60,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) window_end_ns: u64,
     /// Why.
     pub(crate) end: RunEnd,
+    /// How many requests were traced.
+    pub(crate) trace: TraceCounts,
     /// What the thread cost; filled by whoever owns the thread.
     pub(crate) health: WorkerHealth,
 }
@@ -136,7 +147,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             make_session,
             source: Source::new(plan, &own),
             picker: Picker::new(&plan.requests, plan.seed),
-            books: Books::new(Recorder::new(settings), names),
+            books: Books::new(Recorder::new(settings), trace::tracer(plan, share), names),
             connections: (0..keys).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(keys * plan.connections.pipeline as usize),
             thinking: VecDeque::new(),
@@ -214,8 +225,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             if let Some(end) = &window_end
                 && self.is_drained(now_ns, control)
             {
-                let end = end.clone();
+                let mut end = end.clone();
                 self.wind_up(end.window_end_ns, sink);
+                end.trace = self.end_trace(sink);
                 return end;
             }
             if self.expire(now_ns) {
@@ -319,7 +331,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.books.recorder.set_backlog(backlog);
         self.books.recorder.end_window(window_end_ns);
         self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
-        WorkerEnd { window_end_ns, end, health: WorkerHealth::default() }
+        WorkerEnd {
+            window_end_ns,
+            end,
+            trace: TraceCounts::default(),
+            health: WorkerHealth::default(),
+        }
     }
 
     fn is_drained(&self, now_ns: u64, control: &Control) -> bool {
@@ -355,11 +372,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.books.recorder.set_backlog(backlog);
         }
         self.books.recorder.advance(now_ns);
+        let mut any = false;
         while let Some(interval) = self.books.recorder.take_finished() {
+            any = true;
             if let Some(empty) = sink.deliver(interval) {
                 self.books.recorder.recycle(empty);
             }
         }
+        self.deliver_trace(any, sink);
     }
 
     /// When the worker has something to do without being told by the reactor.
@@ -435,7 +455,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             while let Some(due) = open.peek().filter(|due| due.due_ns < window_end_ns) {
                 let phase = open.phase(due);
                 open.take();
-                self.books.recorder.unsent(now_ns, phase, window_end_ns - due.due_ns);
+                self.books.leave_unsent(due, phase, window_end_ns, now_ns);
                 unsent += u64::from(phase == Phase::Measured);
             }
         }

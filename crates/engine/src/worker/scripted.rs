@@ -20,11 +20,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.script = script.map(Box::new);
     }
 
-    /// Takes the script back, after the run.
-    pub(crate) fn release(&mut self) -> Option<Scripted> {
-        self.script.take().map(|script| *script)
-    }
-
     /// Tells a new session what the script wants.
     pub(super) fn attach_script(&mut self, session: &mut S) {
         let Some(script) = &mut self.script else { return };
@@ -32,7 +27,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             session.capture();
         }
         if (script.calls.make || script.calls.answer) && !session.takes_made() {
-            script.refuse("scripts that make requests or read answers do not work with this protocol");
+            script.refuse(
+                "scripts that make requests or read answers do not work with this protocol",
+            );
         }
     }
 
@@ -77,15 +74,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// One more request of the load for the batch that `first` began; `None`: the load is at its
     /// end.
     fn take_another(&mut self, first: Departure) -> Option<Departure> {
-        let phase = match &mut self.source {
-            Source::Closed(closed) => closed.take(first.ready_ns)?.1,
+        let (index, phase) = match &mut self.source {
+            Source::Closed(closed) => closed.take(first.ready_ns)?,
             Source::Open(open) => {
                 // This takes the one before; the caller takes the last one of the batch.
                 open.take();
-                open.phase(open.peek()?)
+                let next = open.peek()?;
+                (next.index, open.phase(next))
             }
         };
-        Some(Departure { phase, ..first })
+        Some(Departure { index, phase, ..first })
     }
 
     /// How long the script wants a connection to pause now. In an open load the schedule decides.

@@ -1,6 +1,8 @@
 //! Plans for tests of the engine. Not every test needs all of it.
 #![allow(dead_code)]
 
+pub(crate) mod trace;
+
 use candor_plan::*;
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -32,7 +34,13 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
             sources: vec![],
         },
         timeouts: Timeouts { connect_ns: 10 * S, request_ns: 30 * S, idle_ns: None },
-        recording: Recording { digits: 3, interval_ns: S, warm_up_ns: 0 },
+        recording: Recording {
+            digits: 3,
+            interval_ns: S,
+            warm_up_ns: 0,
+            trace: None,
+            kernel_timestamps: None,
+        },
         threads: Threads {
             count: Some(1),
             pin: false,

@@ -49,6 +49,20 @@ impl Extras {
         index
     }
 
+    /// What was kept of the answer before, or of an interim one, is over.
+    pub(super) fn begin_block(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            capture.begin();
+        }
+    }
+
+    /// Keeps a piece of the header block.
+    pub(super) fn keep_block(&mut self, taken: &[u8]) {
+        if let Some(capture) = &mut self.capture {
+            capture.block.extend_from_slice(taken);
+        }
+    }
+
     pub(super) fn get(&self, index: u32) -> &Prepared {
         &self.slots[index as usize].prepared
     }

@@ -33,7 +33,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Known {
-    /// All of the block but the empty line that ends it.
+    /// With the empty line that ends it.
     block: Vec<u8>,
     head: Head,
 }
@@ -43,20 +43,19 @@ struct Known {
 pub(super) struct Ticket(u64);
 
 impl Memo {
-    /// If `input` begins with the block that the last answer to `request` had: its length
-    /// without the empty line at the end, and its head.
+    /// If `input` begins with the block that the last answer to `request` had: its length, and
+    /// its head.
     #[inline]
     pub(super) fn recall(&self, request: u32, input: &[u8]) -> Option<(usize, Head)> {
         let inner = self.inner.borrow();
         let known = inner.known.get(request as usize)?.as_ref()?;
-        let rest = input.strip_prefix(&known.block[..])?;
-        rest.starts_with(b"\r\n").then_some((known.block.len(), known.head))
+        input.starts_with(&known.block).then_some((known.block.len(), known.head))
     }
 
     /// Notes the block at the front of `input`, if all of it is there, until its head is known.
     pub(super) fn note(&self, input: &[u8]) -> Option<Ticket> {
         let window = &input[..input.len().min(MOST_BYTES)];
-        let end = memmem::find(window, b"\r\n\r\n")? + 2;
+        let end = memmem::find(window, b"\r\n\r\n")? + 4;
         let mut inner = self.inner.borrow_mut();
         inner.candidate.clear();
         inner.candidate.extend_from_slice(&input[..end]);
@@ -69,7 +68,7 @@ impl Memo {
         let inner = &mut *self.inner.borrow_mut();
         // A block that ends in bare LFs ends earlier than the first CR LF CR LF, which may then
         // be anywhere in the body.
-        if ticket != Ticket(inner.ticket) || inner.candidate.len() + 2 != block_bytes {
+        if ticket != Ticket(inner.ticket) || inner.candidate.len() != block_bytes {
             return;
         }
         let index = request as usize;

@@ -162,18 +162,12 @@ impl Session {
         }
     }
 
-    /// What was kept of the answer before, or of an interim one, is over.
-    fn begin_block(&mut self) {
-        if let Some(capture) = self.extras.as_mut().and_then(|extras| extras.capture.as_mut()) {
-            capture.begin();
-        }
-    }
-
-    /// Keeps a piece of a header block, if answers are kept.
-    fn keep_block(&mut self, taken: &[u8]) {
-        if let Some(capture) = self.extras.as_mut().and_then(|extras| extras.capture.as_mut()) {
-            capture.block.extend_from_slice(taken);
-        }
+    /// Header lines, kept if answers are.
+    fn handle_kept_fields(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        let before = *input;
+        let step = self.handle_fields(input);
+        keep_block(&mut self.extras, &before[..before.len() - input.len()]);
+        step
     }
 
     fn handle_status_line(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
@@ -182,13 +176,19 @@ impl Session {
         };
         let block = *input;
         let is_whole = self.lines.partial().is_empty();
-        if is_whole && let Some((length, head)) = self.memo.recall(self.entry(current.request), block) {
+        if is_whole && let Some(extras) = &mut self.extras {
+            extras.begin_block();
+        }
+        let entry = self.entry(current.request);
+        if is_whole && let Some((length, head)) = self.memo.recall(entry, block) {
+            keep_block(&mut self.extras, &block[..length]);
             *input = &block[length..];
-            self.state = State::Fields { head, block_bytes: length };
-            return Ok(Some(Event::FirstByte(current.id)));
+            return self.handle_known_head(current.id, &head, input);
         }
         let limit = self.limits.line_bytes.min(self.limits.header_block_bytes);
-        let line = match self.lines.take(input, limit) {
+        let taken = self.lines.take(input, limit);
+        keep_block(&mut self.extras, &block[..block.len() - input.len()]);
+        let line = match taken {
             Taken::Line(line) => line,
             cut => {
                 let too_long = cut == Taken::TooLong;
@@ -264,6 +264,25 @@ impl Session {
         if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
     }
 
+    /// Takes a head that was recalled. If the whole answer is there, that is one event.
+    #[inline]
+    fn handle_known_head(
+        &mut self,
+        id: RequestId,
+        head: &Head,
+        input: &mut &[u8],
+    ) -> Result<Option<Event>, Error> {
+        let done = match self.handle_head(head)? {
+            None if matches!(self.state, State::Body { body: Body::Length(left), .. }
+                if left <= input.len() as u64) =>
+            {
+                self.handle_body(input)?
+            }
+            done => done,
+        };
+        Ok(Some(done.unwrap_or(Event::FirstByte(id))))
+    }
+
     fn handle_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
         let State::Body { body, .. } = &mut self.state else {
             return Ok(None);
@@ -330,6 +349,14 @@ impl Session {
     /// Which limit a header line ran into, when `left` bytes of the block's limit were left.
     fn line_too_long(&self, left: usize) -> Error {
         if left < self.limits.line_bytes { Error::HeaderBlockTooLarge } else { Error::LineTooLong }
+    }
+}
+
+/// Keeps a piece of a header block, if answers are kept.
+#[inline]
+fn keep_block(extras: &mut Option<Box<Extras>>, taken: &[u8]) {
+    if let Some(extras) = extras {
+        extras.keep_block(taken);
     }
 }
 
@@ -436,20 +463,9 @@ impl crate::session::Session for Session {
     #[inline]
     fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
         while !input.is_empty() {
-            let before = *input;
             let step = match self.state {
-                State::Status | State::Fields { .. } if self.extras.is_some() => {
-                    if matches!(self.state, State::Status) && self.lines.partial().is_empty() {
-                        self.begin_block();
-                    }
-                    let step = match self.state {
-                        State::Status => self.handle_status_line(input),
-                        _ => self.handle_fields(input),
-                    };
-                    self.keep_block(&before[..before.len() - input.len()]);
-                    step
-                }
                 State::Status => self.handle_status_line(input),
+                State::Fields { .. } if self.extras.is_some() => self.handle_kept_fields(input),
                 State::Fields { .. } => self.handle_fields(input),
                 State::Body { .. } => self.handle_body(input),
                 State::Ended | State::Dead => {

@@ -190,7 +190,7 @@ mod tests {
     fn the_histogram_comes_back() {
         let histogram = thousand();
         let distribution = Distribution::of(&histogram);
-        assert_eq!(&distribution.decode().unwrap(), histogram.hdr());
+        assert_eq!(distribution.decode().unwrap(), histogram.hdr());
         for q in [0.0, 0.37, 0.995, 1.0] {
             assert_eq!(distribution.quantile_ns(q).unwrap(), histogram.quantile_ns(q));
         }

@@ -275,10 +275,8 @@ impl Ending {
             RunEnd::Stopped => EndReason::Stopped,
             RunEnd::ScriptFailed => EndReason::ScriptFailed,
         };
-        let partial = matches!(
-            reason,
-            EndReason::Interrupted | EndReason::GaveUp | EndReason::ScriptFailed
-        );
+        let partial =
+            matches!(reason, EndReason::Interrupted | EndReason::GaveUp | EndReason::ScriptFailed);
         Ending { reason, partial }
     }
 }

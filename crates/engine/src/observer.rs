@@ -1,0 +1,69 @@
+//! Who looks on while a run goes on: finished intervals, and single requests as they are traced.
+//!
+//! An observer is called on the thread that called [`crate::run`], never on an engine thread.
+//! However long it takes, no request waits for it: what is traced meanwhile and finds no memory
+//! is counted as dropped.
+
+use candor_plan::{Plan, Trace};
+use candor_record::trace::Sample;
+use candor_record::{IntervalSummary, TraceCounts, Traced};
+
+use crate::worker;
+
+/// Sees a run while it goes on.
+pub trait Observer {
+    /// An interval of the measured window or the drain is over.
+    fn interval(&mut self, summary: &IntervalSummary) {
+        let _ = summary;
+    }
+
+    /// Some requests have ended, each of which is seen once: those of one worker in the order in
+    /// which they ended, those of several in pieces. A sample of a given size comes at the end.
+    fn traced(&mut self, requests: &[Traced]) {
+        let _ = requests;
+    }
+}
+
+/// Nobody looks.
+impl Observer for () {}
+
+/// Stands between the workers' blocks and the observer.
+pub(crate) struct TraceIntake(Option<Sample>);
+
+impl TraceIntake {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        TraceIntake(match plan.recording.trace {
+            Some(trace @ Trace::Count(size)) => {
+                Some(Sample::new(worker::trace::rule(trace, plan.seed), size as usize))
+            }
+            _ => None,
+        })
+    }
+
+    /// Takes a block. Returns the highest rank that is still of interest.
+    pub(crate) fn take(
+        &mut self,
+        block: &[Traced],
+        observer: &mut (impl Observer + ?Sized),
+    ) -> u64 {
+        match &mut self.0 {
+            Some(sample) => sample.take(block),
+            None => {
+                observer.traced(block);
+                u64::MAX
+            }
+        }
+    }
+
+    /// All blocks were taken, of which workers say `taken`: what the trace has.
+    pub(crate) fn finish(
+        self,
+        taken: TraceCounts,
+        observer: &mut (impl Observer + ?Sized),
+    ) -> TraceCounts {
+        let Some(sample) = self.0 else { return taken };
+        let (requests, counts) = sample.finish(taken);
+        observer.traced(&requests);
+        counts
+    }
+}

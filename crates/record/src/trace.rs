@@ -1,0 +1,114 @@
+//! The trace: single requests with all their times, beside the sums that a run keeps anyway.
+//!
+//! A worker's [`Tracer`] takes one [`Traced`] for every outcome that the books enter, keeps those
+//! that the [`Rule`] chooses, and gives them away in full blocks whose memory comes back. It
+//! never waits: with no empty block left a request is counted as dropped. Memory is so many
+//! blocks and no more. Nothing here does I/O; who writes the blocks is not known here.
+
+mod rule;
+mod sample;
+mod tracer;
+
+pub use rule::Rule;
+pub use sample::Sample;
+pub use tracer::{TraceSettings, Tracer};
+
+use crate::errors::ErrorKind;
+use crate::recorder::Phase;
+
+/// One request from its due time to its outcome. Times are nanoseconds since the run's origin.
+///
+/// Which times there are depends on the outcome. A request that was shed or left unsent has a
+/// due time and, as `done_ns`, the time at which it was given up; the other three are 0. One
+/// that failed before its answer began has 0 as `first_byte_ns`. One whose connection broke
+/// before it took the first byte has `sent_ns` equal to `done_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traced {
+    /// Which of the run's requests: its place in the schedule, or in a closed load the count of
+    /// requests before it. No two requests of a run have the same.
+    pub index: u64,
+    /// When the schedule says that it should leave. Closed load: equal to `ready_ns`.
+    pub due_ns: u64,
+    /// First moment that it could leave.
+    pub ready_ns: u64,
+    /// When its first byte was handed to the kernel.
+    pub sent_ns: u64,
+    /// When the first byte of its answer was read.
+    pub first_byte_ns: u64,
+    /// When the last byte of its answer was read, or when it had failed.
+    pub done_ns: u64,
+    /// Which request of the plan. 0 for one that was shed or left unsent.
+    pub request: u32,
+    /// Its connection's place in the run; a connection that replaces a lost one has the same.
+    /// 0 for one that was shed or left unsent.
+    pub connection: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Status of a complete answer, or 0.
+    pub status: u16,
+    /// Whether it counts.
+    pub phase: Phase,
+}
+
+impl Traced {
+    /// Whether it was sent, so that it has a `ready_ns` and a `sent_ns`.
+    pub fn was_sent(&self) -> bool {
+        !matches!(self.outcome, Outcome::Shed | Outcome::Unsent)
+    }
+}
+
+/// How a scheduled request can end: each ends as exactly one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Answered as expected.
+    Ok,
+    /// Failed after being sent.
+    Failed(ErrorKind),
+    /// Dropped unsent because it was too old.
+    Shed,
+    /// Still in the backlog at the end.
+    Unsent,
+    /// Sent, and not answered when the drain ended.
+    Unfinished,
+}
+
+impl Outcome {
+    /// Every outcome, in the order of reports.
+    pub fn all() -> impl Iterator<Item = Outcome> {
+        let failed = ErrorKind::ALL.into_iter().map(Outcome::Failed);
+        let others = [Outcome::Shed, Outcome::Unsent, Outcome::Unfinished];
+        [Outcome::Ok].into_iter().chain(failed).chain(others)
+    }
+
+    /// The stable id in traces; an error's is that of its kind.
+    pub fn id(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Failed(kind) => kind.id(),
+            Outcome::Shed => "shed",
+            Outcome::Unsent => "unsent",
+            Outcome::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// How many requests a trace has, and how many it has not. All zero without a trace; otherwise
+/// they add up to the scheduled requests of the whole run, warm-up included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TraceCounts {
+    /// In the trace.
+    pub traced: u64,
+    /// Not in it: left out by the rule, or dropped.
+    pub not_traced: u64,
+    /// Of those, how many the rule chose and nobody had room for.
+    pub dropped: u64,
+}
+
+impl TraceCounts {
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: TraceCounts) {
+        self.traced += other.traced;
+        self.not_traced += other.not_traced;
+        self.dropped += other.dropped;
+    }
+}
