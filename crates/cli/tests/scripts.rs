@@ -198,7 +198,7 @@ fn bad_scripts_are_refused_with_their_line() {
         ("function init() while true do pcall(function() while true do end end) end end", &[
             "init()", "ran for longer",
         ]),
-        ("\27LJ\2", &["script:"]),
+        ("\x1bLJ\x02", &["script:"]),
     ];
     for (script, words) in table {
         let flags = ["-c1", "-t1", "-d5s", "-q", "--script-timeout", "300ms"];
