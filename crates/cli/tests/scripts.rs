@@ -43,7 +43,8 @@ impl Server {
                     let mut reader = BufReader::new(stream);
                     while let Some(one) = read_request(&mut reader) {
                         log.lock().unwrap().push(one);
-                        let answer = b"HTTP/1.1 200 OK\r\nX-Token: t1\r\nContent-Length: 5\r\n\r\nhello";
+                        let answer =
+                            b"HTTP/1.1 200 OK\r\nX-Token: t1\r\nContent-Length: 5\r\n\r\nhello";
                         if writer.write_all(answer).is_err() {
                             return;
                         }
@@ -195,9 +196,10 @@ fn bad_scripts_are_refused_with_their_line() {
         ("function init() while true do end end", &["init()", "load.lua:1:", "ran for longer"]),
         ("while true do end", &["load.lua:1:", "ran for longer"]),
         ("wrk.method = 'GET /'", &["request of wrk", "does not begin"]),
-        ("function init() while true do pcall(function() while true do end end) end end", &[
-            "init()", "ran for longer",
-        ]),
+        (
+            "function init() while true do pcall(function() while true do end end) end end",
+            &["init()", "ran for longer"],
+        ),
         ("\x1bLJ\x02", &["script:"]),
     ];
     for (script, words) in table {
@@ -206,7 +208,8 @@ fn bad_scripts_are_refused_with_their_line() {
         outcome.assert_refused(1, words);
         assert!(seen.is_empty(), "{script}");
     }
-    common::candor(&["--script", "none.lua", "http://127.0.0.1:1/"]).assert_refused(2, &["none.lua"]);
+    common::candor(&["--script", "none.lua", "http://127.0.0.1:1/"])
+        .assert_refused(2, &["none.lua"]);
 }
 
 #[test]

@@ -28,13 +28,11 @@ impl State {
         shared: Option<Arc<Shared>>,
     ) -> Result<Self, ScriptError> {
         let lua = open(script.sandbox);
-        // Left open until the process ends, which is soon after the run: closing a state runs the
-        // finalisers of values that are shared with others, and LuaJIT was seen to crash in that.
-        std::mem::forget(lua.clone());
         let limit = Duration::from_nanos(script.limits.call_ns);
         let most = script.sandbox.then_some(script.limits.instructions);
         let seat = Arc::new(Seat::new(limit, most));
         let made = (|| {
+            raw::call_widened(&lua)?;
             let pointer = raw::attach(&lua, &seat)?;
             // The state keeps the seat that it points to.
             lua.set_app_data(Arc::clone(&seat));
