@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test lint gate format deny bench soak clean
+.PHONY: help build demo test lint gate format deny bench mutants soak clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -39,6 +39,10 @@ bench: build ## Side by side with wrk and h2load: CPU per request, rate, memory
 	@scripts/need-package nginx:nginx-light wrk h2load:nghttp2-client python3
 	cargo build --release -p candor-engine --example floor
 	bench/side-by-side
+
+mutants: ## The control of candor verify: a build with a fault must be found out
+	@scripts/need-cc
+	scripts/mutants
 
 soak: ## A hundred million recorded samples: does memory grow?
 	cargo bench -p candor-record --bench hundred_million

@@ -3,6 +3,7 @@
 //! `candor URL` is `candor run URL`: what is not a command's name is an argument of `run`.
 
 use candor_plan::options::{EXAMPLES, Options};
+use candor_plan::values::{Count, PositiveNanos};
 use candor_serve::ServeOptions;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
@@ -35,10 +36,20 @@ pub(crate) enum Command {
     /// was due. Without a URL the embedded target is measured, in a process of its own.
     #[command(after_long_help = run_footer(), override_usage = RUN_USAGE)]
     Run(Box<RunArguments>),
-    /// Run the embedded target: every scenario, and faults on demand
+    /// Run the embedded target: every scenario, and faults on demand; or the truth server
     Serve(ServeArguments),
+    /// Prove on this machine that the figures are true: known answers beside measured ones
+    ///
+    /// Starts a server whose every answer leaves at a computed time, sends loads whose results
+    /// are known by calculation, and compares request by request with the schedule, with the
+    /// server's log and with theory. Takes a minute and a half; end other work first. It also
+    /// says which differences can be seen on this machine. Exit code 4: not all is as expected.
+    Verify(VerifyArguments),
     /// Render saved results again
     Report(ReportArguments),
+    /// The command lines and the output of wrk and wrk2
+    #[command(override_help = crate::command::wrk::HELP, disable_help_flag = true)]
+    Wrk(WrkArguments),
 }
 
 #[derive(Debug, Args)]
@@ -60,13 +71,43 @@ pub(crate) struct ServeArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// The same checks with fewer requests, in under twenty seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Make only this check, and no noise floor; may be repeated
+    #[arg(long, value_name = "CHECK")]
+    pub(crate) only: Vec<String>,
+    /// Requests of each Poisson run, instead of as many as fit
+    #[arg(long, value_name = "N")]
+    pub(crate) requests: Option<Count>,
+    /// How long the server takes for each request of a Poisson run
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    pub(crate) service_time: PositiveNanos,
+    /// Write what was found
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print nothing
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Results written by --json
+    /// Results written by --json, or traces written by --trace
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to render them on the standard output
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) format: Format,
+}
+
+/// wrk's own command line, which is read as wrk reads it.
+#[derive(Debug, Args)]
+pub(crate) struct WrkArguments {
+    /// Options of wrk and a URL
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WRK ARGUMENTS")]
+    pub(crate) words: Vec<String>,
 }
 
 /// The renderings of a result.
@@ -76,7 +117,7 @@ pub(crate) enum Format {
     Text,
     /// The document itself
     Json,
-    /// The intervals
+    /// The intervals, or every request of a trace
     Csv,
     /// Response-time percentiles, as HdrHistogram's plotter takes them
     Hgrm,

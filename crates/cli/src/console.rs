@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use candor_engine::Observer;
 use candor_record::IntervalSummary;
 use candor_report::Style;
 use candor_report::render::progress;
@@ -52,7 +51,7 @@ impl Progress {
         Progress { is_on: !quiet && io::stderr().is_terminal(), shown: false }
     }
 
-    fn show(&mut self, interval: &IntervalSummary) {
+    pub(crate) fn show(&mut self, interval: &IntervalSummary) {
         // A sliver, such as the drain of a healthy run, has no rate worth showing.
         let is_sliver = interval.end_ns - interval.start_ns < SHORTEST_SHOWN_NS;
         if self.is_on && !is_sliver {
@@ -73,11 +72,5 @@ impl Progress {
     fn write(&self, text: &str) {
         // Progress is not worth a failure.
         let _ = io::stderr().lock().write_all(text.as_bytes());
-    }
-}
-
-impl Observer for Progress {
-    fn interval(&mut self, summary: &IntervalSummary) {
-        self.show(summary);
     }
 }

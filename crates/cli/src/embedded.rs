@@ -1,4 +1,4 @@
-//! The embedded target in a process of its own, for runs without a URL.
+//! The embedded target in a process of its own, for runs without a URL and for `candor verify`.
 //!
 //! The same program is started as `candor serve`, on the first half of the cores, while the
 //! loader takes the last. It ends with its standard input, which this process holds: it is gone
@@ -23,7 +23,8 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    pub(crate) fn start() -> Result<Self, Failure> {
+    /// Starts `candor serve` with `flags` on a free port.
+    pub(crate) fn start(flags: &[String]) -> Result<Self, Failure> {
         let port_file =
             std::env::temp_dir().join(format!("candor-embedded-{}.port", std::process::id()));
         let program = std::env::current_exe().map_err(|error| {
@@ -31,7 +32,7 @@ impl Embedded {
         })?;
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--stop-with-stdin", "--port-file"]);
-        command.arg(&port_file).stdin(Stdio::piped()).stdout(Stdio::null());
+        command.arg(&port_file).args(flags).stdin(Stdio::piped()).stdout(Stdio::null());
         // Ctrl-C goes to the whole group of processes. The target is not in ours, or it would be
         // gone before the requests in flight are answered.
         command.process_group(0);
@@ -58,6 +59,21 @@ impl Embedded {
         // It has served its purpose, and nobody takes it away if this process is killed.
         let _ = std::fs::remove_file(&embedded.port_file);
         Ok(embedded)
+    }
+
+    /// Ends it, and waits until what it had to write is written.
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        drop(self.process.stdin.take());
+        match self.process.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => {
+                let message = format!("the embedded target failed when it ended, with {status}");
+                Err(Failure::could_not_run(message))
+            }
+            Err(error) => {
+                Err(Failure::could_not_run(format!("the embedded target is lost: {error}")))
+            }
+        }
     }
 
     fn wait_for_port(&mut self) -> Result<u16, Failure> {

@@ -28,7 +28,9 @@ impl ReadFile for Disk {
 
 /// Every file that a run is asked to write.
 fn wanted(outputs: &Outputs) -> impl Iterator<Item = &PathBuf> {
-    [&outputs.json, &outputs.csv, &outputs.hgrm, &outputs.hlog].into_iter().flatten()
+    [&outputs.json, &outputs.csv, &outputs.hgrm, &outputs.hlog, &outputs.trace]
+        .into_iter()
+        .flatten()
 }
 
 /// Refuses a path that cannot be written before a run is made for it.

@@ -12,6 +12,8 @@ mod embedded;
 mod exit;
 mod files;
 mod scripting;
+mod trace_file;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -22,10 +24,21 @@ fn main() -> ExitCode {
         Ok(typed) => typed,
         Err(failure) => return failure.report(),
     };
+    if let Some(fault) = candor_engine::MUTANT {
+        eprintln!(
+            "candor: this build has the fault {fault} on purpose; believe none of its figures"
+        );
+    }
+    if let Some((name, words)) = command::wrk::invocation(&typed) {
+        return command::wrk::wrk(name, words, &typed).unwrap_or_else(|failure| failure.report());
+    }
     let outcome = match arguments::parse(&typed) {
         Command::Run(run) => command::run::run(*run, &typed),
         Command::Serve(serve) => command::serve::serve(serve),
+        Command::Verify(arguments) => command::verify::verify(&arguments),
         Command::Report(report) => command::report::report(&report),
+        // Taken above: wrk's command line is no matter of clap's.
+        Command::Wrk(wrk) => command::wrk::wrk(command::wrk::Name::CandorWrk, &wrk.words, &typed),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

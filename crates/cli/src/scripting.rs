@@ -33,10 +33,9 @@ impl Scripting {
             .map_err(Failure::could_not_run)
     }
 
-    /// Why the script failed while the run went on.
-    pub(crate) fn failure(&self) -> Result<(), Failure> {
-        let failure = self.0.as_ref().and_then(candor_script::Program::failure);
-        failure.map_or(Ok(()), |failure| Err(Failure::could_not_run(failure)))
+    /// The run is over: what the script printed goes out, and why it failed, if it did.
+    pub(crate) fn ended(&self) -> Result<(), Failure> {
+        self.0.as_ref().map_or(Ok(()), |program| program.ended()).map_err(Failure::could_not_run)
     }
 }
 
@@ -59,7 +58,7 @@ impl Scripting {
         Ok(())
     }
 
-    pub(crate) fn failure(&self) -> Result<(), Failure> {
+    pub(crate) fn ended(&self) -> Result<(), Failure> {
         Ok(())
     }
 }

@@ -75,6 +75,10 @@ impl Books {
         // A slot's time is that of a read, and the clock does not go back; but the time given
         // to a batch of events may be older than the slot's.
         flight.sent_ns = at_ns.max(flight.ready_ns);
+        #[cfg(candor_mutant = "send_time")]
+        {
+            (flight.due_ns, flight.ready_ns) = (flight.sent_ns, flight.sent_ns);
+        }
         self.recorder.sent(at_ns, flight.phase, flight.request);
     }
 
@@ -209,14 +213,15 @@ impl Books {
 }
 
 fn traced(flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) -> Traced {
+    let first_byte_ns = if flight.first_byte_ns == NOT_YET { 0 } else { flight.first_byte_ns };
     Traced {
         index: flight.index,
         due_ns: flight.due_ns,
         ready_ns: flight.ready_ns,
         sent_ns: flight.sent_ns,
-        first_byte_ns: flight.first_byte_ns,
+        first_byte_ns,
         // The clock does not go back, but the time given to a batch of events may be older.
-        done_ns: at_ns.max(flight.sent_ns).max(flight.first_byte_ns),
+        done_ns: at_ns.max(flight.sent_ns).max(first_byte_ns),
         request: flight.request,
         connection: flight.connection,
         outcome,

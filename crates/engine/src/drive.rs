@@ -57,6 +57,7 @@ pub fn drive_scripted<R: Reactor>(
         connections_asked: u64::from(plan.connections.count),
         end: end.end,
         trace: intake.finish(end.trace, observer),
+        kernel: end.kernel,
     })
 }
 
@@ -71,9 +72,8 @@ struct Alone<'a, O: ?Sized> {
 impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
     fn deliver(&mut self, interval: Interval) -> Option<Interval> {
         let empty = self.collector.deliver(0, interval);
-        for summary in self.collector.settle() {
-            self.observer.interval(summary);
-        }
+        let observer = &mut self.observer;
+        self.collector.settle_with(&mut |stretch| observer.stretch(stretch));
         empty
     }
 

@@ -25,6 +25,7 @@ mod resolve;
 mod run;
 pub mod script;
 mod source;
+mod storm;
 mod worker;
 
 pub use drive::{drive, drive_observed, drive_scripted};
@@ -33,3 +34,9 @@ pub use machine::{Host, host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
 pub use run::{Control, run, run_scripted, workers};
+
+/// The fault that this build has on purpose, if any: a control that the checks of the measuring
+/// must fail on. `send_time`: latency counts from when a request was sent and not from when it was
+/// due. Only `make mutants` builds such a thing.
+pub const MUTANT: Option<&str> =
+    if cfg!(candor_mutant = "send_time") { Some("send_time") } else { None };

@@ -6,7 +6,7 @@
 
 use candor_plan::{Plan, Trace};
 use candor_record::trace::Sample;
-use candor_record::{IntervalSummary, TraceCounts, Traced};
+use candor_record::{IntervalSummary, Stretch, TraceCounts, Traced};
 
 use crate::worker;
 
@@ -15,6 +15,11 @@ pub trait Observer {
     /// An interval of the measured window or the drain is over.
     fn interval(&mut self, summary: &IntervalSummary) {
         let _ = summary;
+    }
+
+    /// The same with all that is known of it, for this moment.
+    fn stretch(&mut self, stretch: &Stretch<'_>) {
+        self.interval(stretch.summary);
     }
 
     /// Some requests have ended, each of which is seen once: those of one worker in the order in

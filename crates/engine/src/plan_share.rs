@@ -15,6 +15,8 @@ pub(crate) struct WorkerPlan {
     /// Opened at most, while requests wait.
     pub(crate) max_connections: u32,
     pub(crate) requests_per_connection: u64,
+    /// From one attempt to connect to the next, of this worker.
+    pub(crate) connect_gap_ns: u64,
     pub(crate) timeouts: Timeouts,
     pub(crate) warm_up_ns: u64,
     /// When the measured window ends by time.
@@ -45,6 +47,11 @@ impl WorkerPlan {
             connections: of(plan.connections.count),
             max_connections: of(max.max(plan.connections.count)),
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
+            connect_gap_ns: plan.connections.connect_rate.map_or(0, |rate| {
+                // Exact for any rate that a user can tell apart: a gap has whole nanoseconds.
+                let gap_ns = u128::from(rate.per_ns) * u128::from(workers) / u128::from(rate.events);
+                u64::try_from(gap_ns).unwrap_or(u64::MAX)
+            }),
             timeouts: plan.timeouts,
             warm_up_ns,
             stop_ns: plan.stop.duration_ns.map(|length| warm_up_ns.saturating_add(length)),

@@ -21,9 +21,10 @@ use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Start;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
-use crate::reactor::{epoll, uring};
+use crate::reactor::{epoll, stamped, uring};
 use crate::resolve;
 use crate::script::Scripts;
+use crate::worker;
 use crate::worker::{Sink, Worker, WorkerEnd};
 
 /// From the agreement on the origin to the origin: time for every thread to be told.
@@ -131,10 +132,19 @@ pub fn run_scripted(
     };
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
+    let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
+    let with_stamps = |address: &Address| matches!(address, Address::Tcp(_));
+    if let Some(stamps) = plan.recording.kernel_timestamps
+        && dialer.addresses.iter().any(with_stamps)
+    {
+        let one = |worker| stamped::Unstarted::new(dialer_of(worker), stamps.one_in);
+        let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
+        let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
+        return run_on(reactors, plan, scripts, control, observer);
+    }
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     match decide(plan.threads.reactor, plan.connections.count.div_ceil(workers), probe_uring) {
         ReactorKind::Epoll => {
-            let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
             let one = |worker| epoll::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
@@ -272,9 +282,7 @@ fn collect(
                 ends.push(end);
             }
         }
-        for summary in collector.settle() {
-            observer.interval(summary);
-        }
+        collector.settle_with(&mut |stretch| observer.stretch(stretch));
     }
     Some(ends)
 }
@@ -292,6 +300,7 @@ fn facts(plan: &Plan, ends: &[WorkerEnd], origin_ns: u64, trace: TraceCounts) ->
     RunFacts {
         origin_monotonic_ns: origin_ns,
         trace,
+        kernel: worker::kernel::merged(ends.iter().filter_map(|end| end.kernel.clone())),
         warm_up_ns: plan.recording.warm_up_ns,
         window_end_ns: ends.iter().map(|end| end.window_end_ns).max().unwrap_or(0),
         connections_asked: u64::from(plan.connections.count),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use candor_engine::{Control, drive};
 use candor_pace::{Limit, Schedule, Share};
-use candor_plan::{Arrivals, Load, Pacing, Plan, Segment};
+use candor_plan::{Arrivals, Load, Pacing, Plan, Rate, Segment};
 use candor_record::{ErrorKind, Histogram, RunEnd, RunRecord};
 use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::trace::drive_traced;
@@ -223,6 +223,23 @@ fn pipelined_requests_are_each_timed_by_themselves() {
     assert_eq!(service.min_ns(), Some(MS));
     assert_eq!(service.mean_ns(), Some(2.5e6));
     assert_eq!(record.elapsed_ns, 400 * MS);
+}
+
+#[test]
+fn connections_are_made_at_the_rate_that_was_asked() {
+    // 50 at 100/s: the last attempt is made 490 ms after the first. Each answers once and is
+    // retired, so every request needs a new connection, and 100/s are all that can be had.
+    let mut plan = plan(50, closed(0), 2 * S);
+    plan.connections.connect_rate = Some(Rate::per_second(100));
+    plan.connections.requests_per_connection = Some(1);
+    let record = run(&plan, |at_ns: u64, _, _| Reaction::Answer {
+        at_ns: at_ns + MS,
+        bytes: ok_bytes(),
+    });
+    // 50 from before the run, and one each 10 ms within its two seconds.
+    let ok = record.total.ledger.ok;
+    assert!((248..=251).contains(&ok), "{ok}");
+    assert_eq!(record.total.connections.retired, ok);
 }
 
 #[test]
@@ -492,5 +509,30 @@ proptest! {
             let all = Schedule::new(load, plan.seed, Share { worker: 0, workers: 1 }, limit);
             prop_assert_eq!(ledger.scheduled, all.count() as u64);
         }
+    }
+}
+
+/// Everything that can become of a request on one run's wire is in its trace, by its own name.
+/// (`drive_traced` holds every trace against the ledger; this is that the outcomes do occur.)
+#[test]
+fn outcomes_of_all_sorts_are_traced() {
+    let mut plan = plan(2, open(200, Arrivals::Constant), 3 * S);
+    plan.timeouts.request_ns = 400 * MS;
+    plan.timeouts.idle_ns = Some(300 * MS);
+    plan.stop.drain_ns = 50 * MS;
+    if let Load::Open(load) = &mut plan.load {
+        load.shed_after_ns = Some(100 * MS);
+    }
+    let mut n = 0u8;
+    let server = move |at_ns: u64, _: u64, _: u64| {
+        n = n.wrapping_add(1);
+        reaction(n, at_ns)
+    };
+    let (_, trace) = drive_traced(&plan, SimReactor::new(server, Link::default()));
+    let found: std::collections::BTreeSet<&str> =
+        trace.iter().map(|one| one.outcome.id()).collect();
+    for id in ["ok", "status", "idle-timeout", "closed", "truncated", "reset", "malformed", "shed"]
+    {
+        assert!(found.contains(id), "{id} is not in {found:?}");
     }
 }

@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::PlanError;
-use crate::model::{Connections, NS_PER_S, Plan, Recording, Stop, Threads, Timeouts};
+use crate::model::{
+    Connections, KernelTimestamps, NS_PER_S, Plan, ReactorChoice, Recording, Stop, Threads,
+    Timeouts, Trace,
+};
 use crate::options::{Options, ReadFile};
 use crate::values::{Nanos, SmallCount};
 
@@ -41,6 +44,8 @@ pub struct Outputs {
     pub hgrm: Option<PathBuf>,
     /// File for the HdrHistogram log.
     pub hlog: Option<PathBuf>,
+    /// File for the trace.
+    pub trace: Option<PathBuf>,
     /// Print no report and no progress.
     pub quiet: bool,
     /// Objectives as text, such as `p99 < 5ms`.
@@ -76,8 +81,8 @@ impl Options {
                 digits: self.digits.map_or(DEFAULT_DIGITS, |one| one.get()),
                 interval_ns: self.interval.map_or(DEFAULT_INTERVAL_NS, |one| one.get()),
                 warm_up_ns: self.warm_up_ns(),
-                trace: None,
-                kernel_timestamps: None,
+                trace: self.trace()?,
+                kernel_timestamps: self.kernel_timestamps()?,
             },
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             script,
@@ -130,6 +135,7 @@ impl Options {
             max,
             pipeline,
             requests_per_connection: per_connection,
+            connect_rate: self.connect_rate,
             nodelay: !self.no_nodelay,
             sources: self.source.clone().map_or(Vec::new(), |sources| sources.into_vec()),
         })
@@ -154,6 +160,26 @@ impl Options {
         }
     }
 
+    fn trace(&self) -> Result<Option<Trace>, PlanError> {
+        match (&self.trace, self.trace_sample) {
+            (None, Some(_)) => Err(PlanError::Value {
+                option: "--trace-sample",
+                problem: "there is no trace to take a sample for; name its file with --trace"
+                    .to_owned(),
+            }),
+            (None, None) => Ok(None),
+            (Some(_), which) => Ok(Some(which.unwrap_or(Trace::All))),
+        }
+    }
+
+    fn kernel_timestamps(&self) -> Result<Option<KernelTimestamps>, PlanError> {
+        if self.kernel_timestamps.is_some() && self.reactor == Some(ReactorChoice::Uring) {
+            let why = "the stamps are read with epoll; leave one of them out";
+            return Err(conflict("--kernel-timestamps", "--reactor uring", why));
+        }
+        Ok(self.kernel_timestamps)
+    }
+
     fn warm_up_ns(&self) -> u64 {
         self.warm_up.map_or(0, |Nanos(ns)| ns)
     }
@@ -164,6 +190,7 @@ impl Options {
             csv: self.csv,
             hgrm: self.hgrm,
             hlog: self.hlog,
+            trace: self.trace,
             quiet: self.quiet,
             expect: self.expect,
             strict: self.strict,

@@ -312,6 +312,8 @@ pub struct Connections {
     pub pipeline: u32,
     /// A connection is closed by us after so many requests, at least 1.
     pub requests_per_connection: Option<u64>,
+    /// Attempts to connect are no more frequent than this; `None`: as fast as they go.
+    pub connect_rate: Option<Rate>,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
     /// Local addresses to connect from, in turn; empty: the system chooses.
@@ -353,6 +355,16 @@ pub enum Trace {
     OneIn(u64),
     /// A simple random sample of so many, at least 1 and at most [`Trace::MOST`].
     Count(u64),
+}
+
+impl std::fmt::Display for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trace::All => f.write_str("all"),
+            Trace::OneIn(n) => write!(f, "1/{n}"),
+            Trace::Count(count) => count.fmt(f),
+        }
+    }
 }
 
 impl Trace {

@@ -11,7 +11,9 @@ use serde::Deserialize;
 
 use crate::error::PlanError;
 use crate::load::{Part, Shape};
-use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
+use crate::model::{
+    Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
+};
 use crate::plan_file;
 use crate::values::{
     Count, Digits, Header, HostPort, Method, Nanos, PositiveNanos, RequestPath, Resolve, Size,
@@ -144,6 +146,13 @@ pub struct Options {
     /// Open load: open up to so many connections while requests wait [default: --connections]
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub max_connections: Option<SmallCount>,
+
+    /// Attempts to connect per time, such as 500/s [default: as fast as the server accepts]
+    ///
+    /// Spreads the storm with which a run of many connections begins, and with which they all
+    /// come back when a server has closed them.
+    #[arg(long, value_name = "RATE", help_heading = "Load", allow_negative_numbers = true)]
+    pub connect_rate: Option<Rate>,
 
     /// Send for so long before measuring; counted apart [default: 0]
     ///
@@ -303,6 +312,28 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = "Recording")]
     pub interval: Option<PositiveNanos>,
 
+    /// Which requests --trace keeps: all, a share such as 1/100, or a number such as 10k
+    /// [default: all]
+    ///
+    /// The choice depends on the seed and a request's place in the schedule, and on nothing that
+    /// happens to it.
+    #[arg(long, value_name = "WHICH", help_heading = "Recording")]
+    pub trace_sample: Option<Trace>,
+
+    /// Let the kernel stamp what leaves and what arrives, on one connection in N [N: 10]
+    ///
+    /// Parts service time into the time within the loader's machine and the time outside. Linux
+    /// and TCP only, with epoll.
+    #[arg(
+        long,
+        value_name = "1/N",
+        help_heading = "Recording",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1/10"
+    )]
+    pub kernel_timestamps: Option<KernelTimestamps>,
+
     // ---- Output ----
     /// Write the result document
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -319,6 +350,10 @@ pub struct Options {
     /// Write the intervals' histograms, as an HdrHistogram log
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub hlog: Option<PathBuf>,
+
+    /// Write every request with its times, or a sample; `candor report` makes CSV of it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub trace: Option<PathBuf>,
 
     /// Print no report and no progress
     #[arg(short, long, help_heading = "Output")]
@@ -427,6 +462,7 @@ impl Options {
             think_time: self.think_time.or(plan.think_time),
             shed_after: self.shed_after.or(plan.shed_after),
             max_connections: self.max_connections.or(plan.max_connections),
+            connect_rate: self.connect_rate.or(plan.connect_rate),
             warm_up: self.warm_up.or(plan.warm_up),
             drain: self.drain.or(plan.drain),
             give_up: self.give_up.or(plan.give_up),
@@ -457,10 +493,13 @@ impl Options {
             idle_timeout: self.idle_timeout.or(plan.idle_timeout),
             digits: self.digits.or(plan.digits),
             interval: self.interval.or(plan.interval),
+            trace_sample: self.trace_sample.or(plan.trace_sample),
+            kernel_timestamps: self.kernel_timestamps.or(plan.kernel_timestamps),
             json: self.json.or(plan.json),
             csv: self.csv.or(plan.csv),
             hgrm: self.hgrm.or(plan.hgrm),
             hlog: self.hlog.or(plan.hlog),
+            trace: self.trace.or(plan.trace),
             quiet: self.quiet || plan.quiet,
             expect: non_empty(self.expect, plan.expect),
             strict: self.strict || plan.strict,

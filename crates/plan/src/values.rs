@@ -6,6 +6,7 @@
 
 mod address;
 mod from_toml;
+mod sampling;
 
 pub use address::{HostPort, Resolve, Sources};
 pub(crate) use from_toml::{checked_url, headers, one_or_many};

@@ -37,7 +37,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "timeout" | "connect-timeout" | "idle-timeout" | "interval" | "script-timeout" => {
                 "\"7ms\""
             }
-            "rate" => "0.01",
+            "rate" | "connect-rate" => "0.01",
             "load" => "\"hold 7\"",
             "arrivals" => "\"poisson\"",
             "order" => "\"weighted\"",
@@ -51,6 +51,8 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "source" => "\"::1\"",
             "expect-body-bytes" | "seed" => "7",
             "digits" => "4",
+            "trace-sample" => "\"1/7\"",
+            "kernel-timestamps" => "\"1/7\"",
             _ if argument.get_action().takes_values() => "\"x\"",
             _ => "true",
         };

@@ -7,6 +7,7 @@
 
 pub mod expect;
 pub mod h1;
+pub mod h2;
 pub mod made;
 pub mod session;
 

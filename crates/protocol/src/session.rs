@@ -188,4 +188,7 @@ pub enum Malformed {
     /// HTTP/1.1.
     #[error(transparent)]
     H1(#[from] crate::h1::Error),
+    /// HTTP/2.
+    #[error(transparent)]
+    H2(#[from] crate::h2::Error),
 }

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
     let record = collector.finish(RunFacts {
         origin_monotonic_ns: 0,
         trace: Default::default(),
+        kernel: None,
         warm_up_ns: 0,
         window_end_ns: samples * GAP_NS,
         connections_asked: 1,

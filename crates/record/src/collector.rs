@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::errors::ErrorKind;
 use crate::histogram::Histogram;
 use crate::interval::Interval;
-use crate::run::{RunEnd, RunRecord, WorkerHealth};
+use crate::kernel::KernelTimes;
+use crate::run::{RunEnd, RunRecord, WorkerFigures, WorkerHealth};
 use crate::trace::TraceCounts;
 
 /// A few numbers of a histogram. All zero without samples.
@@ -97,7 +97,7 @@ impl IntervalSummary {
             sent: ledger.sent,
             ok: ledger.ok,
             errors: ledger.errors.total(),
-            answered: ledger.ok + ledger.error(ErrorKind::Status) + ledger.error(ErrorKind::Body),
+            answered: interval.answered(),
             shed: ledger.shed,
             bytes_sent: interval.bytes_sent,
             bytes_received: interval.bytes_received,
@@ -109,6 +109,17 @@ impl IntervalSummary {
             response_v2: interval.latencies.response.encode_v2(),
         }
     }
+}
+
+/// One finished interval over all workers, with everything that is known of it for this moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Stretch<'a> {
+    /// What is kept of it.
+    pub summary: &'a IntervalSummary,
+    /// All of it; its memory is used again.
+    pub interval: &'a Interval,
+    /// Each worker, from the beginning of the window up to what it has delivered.
+    pub workers: &'a [WorkerFigures],
 }
 
 /// Position of an interval in time: the warm-up is before index 0.
@@ -123,12 +134,13 @@ pub struct Collector {
     delivered: Vec<Result<Option<Position>, ()>>,
     summaries: Vec<IntervalSummary>,
     healths: Vec<WorkerHealth>,
+    figures: Vec<WorkerFigures>,
     /// Emptied intervals, for workers to use again.
     spare: Vec<Interval>,
 }
 
 /// What is known of the run besides its intervals.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RunFacts {
     /// The origin of all times, on the reactor's own clock.
     pub origin_monotonic_ns: u64,
@@ -142,6 +154,8 @@ pub struct RunFacts {
     pub end: RunEnd,
     /// How many requests were traced.
     pub trace: TraceCounts,
+    /// Service time by the kernel's time stamps.
+    pub kernel: Option<KernelTimes>,
 }
 
 impl Collector {
@@ -153,6 +167,7 @@ impl Collector {
             delivered: vec![Ok(None); workers],
             summaries: Vec::new(),
             healths: vec![WorkerHealth::default(); workers],
+            figures: vec![WorkerFigures::default(); workers],
             spare: Vec::new(),
         }
     }
@@ -162,6 +177,7 @@ impl Collector {
     pub fn deliver(&mut self, worker: usize, mut interval: Interval) -> Option<Interval> {
         let position = interval.index;
         self.delivered[worker] = Ok(Some(position));
+        self.figures[worker].add(&interval);
         match self.pending.entry(position) {
             std::collections::btree_map::Entry::Vacant(vacant) => {
                 vacant.insert(interval);
@@ -181,9 +197,13 @@ impl Collector {
         self.healths[worker] = health;
     }
 
-    /// Summarises what every worker has delivered, and returns the new summaries.
-    pub fn settle(&mut self) -> &[IntervalSummary] {
-        let from = self.summaries.len();
+    /// Summarises what every worker has delivered.
+    pub fn settle(&mut self) {
+        self.settle_with(&mut |_| {});
+    }
+
+    /// The same; each interval of the window and the drain is shown to `watch` on the way.
+    pub fn settle_with(&mut self, watch: &mut dyn FnMut(&Stretch<'_>)) {
         while let Some((&position, _)) = self.pending.first_key_value() {
             let complete = self
                 .delivered
@@ -195,13 +215,15 @@ impl Collector {
             if let Some((_, mut interval)) = self.pending.pop_first() {
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
-                    self.summaries.push(IntervalSummary::of(&interval, index));
+                    let summary = IntervalSummary::of(&interval, index);
+                    let workers = &self.figures;
+                    watch(&Stretch { summary: &summary, interval: &interval, workers });
+                    self.summaries.push(summary);
                 }
                 interval.clear();
                 self.spare.push(interval);
             }
         }
-        &self.summaries[from..]
     }
 
     /// The record. Every worker must have ended.
@@ -217,8 +239,10 @@ impl Collector {
             connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
             end: facts.end,
             trace: facts.trace,
+            kernel: facts.kernel,
             elapsed_ns: self.total.end_ns,
             workers: self.healths,
+            figures: self.figures,
             intervals: self.summaries,
             total: self.total,
         }

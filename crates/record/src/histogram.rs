@@ -137,8 +137,12 @@ impl Histogram {
     }
 
     /// The value at quantile `q` in [0, 1], never outside of the exact extremes: the highest
-    /// value of the first place up to which there are at least `q` of the samples.
+    /// value of the first place up to which there are at least `q` of the samples. Quantile 0 is
+    /// the lowest of them all.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        if q <= 0.0 {
+            return self.min_ns();
+        }
         let wanted = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
         let index = self.counts.iter().position(|count| {
@@ -282,8 +286,8 @@ mod tests {
             };
             assert_eq!(counts(&ours.hdr()), counts(&theirs), "{digits} digits");
             assert_eq!(ours.count(), theirs.len());
-            for q in [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0] {
-                let wanted = theirs.value_at_quantile(q).min(ours.max_ns);
+            for q in [0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0] {
+                let wanted = theirs.value_at_quantile(q).clamp(ours.min_ns, ours.max_ns);
                 assert_eq!(ours.quantile_ns(q), Some(wanted), "{digits} digits, {q}");
             }
         }

@@ -1,8 +1,9 @@
 //! Everything that happened in one stretch of time, on one worker or on several merged.
 
-use crate::errors::{ConnectErrorKind, LossKind, Tally};
+use crate::errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
 use crate::histogram::{Histogram, Latencies};
 use crate::ledger::Ledger;
+use crate::rates::RateSamples;
 
 /// More request shapes than this are counted but get no histogram of their own.
 pub(crate) const MAX_REQUEST_HISTOGRAMS: usize = 32;
@@ -82,6 +83,8 @@ pub struct Interval {
     pub backlog: u64,
     /// For each request of the plan.
     pub requests: Vec<RequestCounts>,
+    /// Answers of single workers in each tenth of a second that ended in it.
+    pub rates: RateSamples,
 }
 
 impl Interval {
@@ -110,6 +113,7 @@ impl Interval {
             connections: ConnectionCounts::default(),
             backlog: 0,
             requests: vec![one; requests],
+            rates: RateSamples::default(),
         }
     }
 
@@ -120,6 +124,12 @@ impl Interval {
             Some((_, n)) => *n += count,
             None => self.statuses.push((status, count)),
         }
+    }
+
+    /// Complete answers of measured requests, expected or not.
+    pub fn answered(&self) -> u64 {
+        let ledger = &self.ledger;
+        ledger.ok + ledger.error(ErrorKind::Status) + ledger.error(ErrorKind::Body)
     }
 
     /// Adds the same stretch of time of another worker.
@@ -152,6 +162,7 @@ impl Interval {
         self.bytes_received += other.bytes_received;
         self.body_bytes += other.body_bytes;
         self.connections.merge_flows(&other.connections);
+        self.rates.merge(&other.rates);
         for (mine, theirs) in self.requests.iter_mut().zip(&other.requests) {
             mine.sent += theirs.sent;
             mine.ok += theirs.ok;
@@ -178,6 +189,7 @@ impl Interval {
         self.body_bytes = 0;
         self.connections = ConnectionCounts::default();
         self.backlog = 0;
+        self.rates.clear();
         for one in &mut self.requests {
             one.sent = 0;
             one.ok = 0;

@@ -7,6 +7,7 @@
 
 use crate::errors::{ConnectErrorKind, ErrorKind, LossKind};
 use crate::interval::Interval;
+use crate::rates::Slots;
 
 /// Whether a request counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,11 @@ pub struct Recorder {
     current: Interval,
     /// The current interval ends before this.
     boundary_ns: u64,
+    /// Samples of the rate, which end on their own beat.
+    slots: Slots,
+    /// The earlier one of the ends of interval and slot: the next time at which there is
+    /// something to do besides recording.
+    next_ns: u64,
     established: u64,
     finished: Vec<Interval>,
     spare: Vec<Interval>,
@@ -75,16 +81,27 @@ impl Recorder {
             settings,
             current: fresh(),
             boundary_ns: 0,
+            slots: Slots::new(settings.warm_up_ns),
+            next_ns: 0,
             established: 0,
             finished: Vec::with_capacity(4),
             spare: vec![fresh(), fresh()],
         };
+        if settings.window_end_ns.is_some_and(|end_ns| end_ns < recorder.slots.end_ns()) {
+            recorder.slots.stop();
+        }
         recorder.begin(0);
         recorder
     }
 
-    /// Sets index, beginning and boundary of the current interval for time `start_ns`.
+    /// Begins the interval that holds `start_ns`.
     fn begin(&mut self, start_ns: u64) {
+        self.place(start_ns);
+        self.next_ns = self.boundary_ns.min(self.slots.end_ns());
+    }
+
+    /// Sets index, beginning and boundary of the current interval for time `start_ns`.
+    fn place(&mut self, start_ns: u64) {
         let Settings { interval_ns, warm_up_ns, window_end_ns, .. } = self.settings;
         self.current.start_ns = start_ns;
         if start_ns < warm_up_ns {
@@ -113,17 +130,28 @@ impl Recorder {
     /// a worker with nothing to record calls it now and then.
     #[inline]
     pub fn advance(&mut self, now_ns: u64) {
-        if now_ns >= self.boundary_ns {
+        if now_ns >= self.next_ns {
             self.roll(now_ns);
         }
     }
 
     #[cold]
     fn roll(&mut self, now_ns: u64) {
-        while now_ns >= self.boundary_ns {
-            let end_ns = self.boundary_ns;
-            self.close_current(end_ns);
-            self.begin(end_ns);
+        while now_ns >= self.next_ns {
+            // A slot that ends with its interval belongs to it.
+            if self.slots.end_ns() <= self.boundary_ns {
+                self.slots.close(&mut self.current);
+                if self.settings.window_end_ns.is_some_and(|end| self.slots.end_ns() > end) {
+                    self.slots.stop();
+                }
+            }
+            if now_ns >= self.boundary_ns {
+                let end_ns = self.boundary_ns;
+                self.close_current(end_ns);
+                self.begin(end_ns);
+            } else {
+                self.next_ns = self.boundary_ns.min(self.slots.end_ns());
+            }
         }
     }
 
@@ -133,6 +161,7 @@ impl Recorder {
             .pop()
             .unwrap_or_else(|| Interval::new(self.settings.digits, self.settings.requests));
         let mut done = std::mem::replace(&mut self.current, next);
+        self.slots.carry(&done);
         done.end_ns = end_ns;
         done.connections.established = self.established;
         self.finished.push(done);
@@ -145,6 +174,7 @@ impl Recorder {
         let now_ns = now_ns.max(self.current.start_ns);
         if self.settings.window_end_ns.is_none_or(|end_ns| end_ns > now_ns) {
             self.settings.window_end_ns = Some(now_ns);
+            self.slots.stop();
             self.close_current(now_ns);
             self.begin(now_ns);
         }

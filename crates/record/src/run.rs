@@ -2,6 +2,7 @@
 
 use crate::collector::IntervalSummary;
 use crate::interval::Interval;
+use crate::kernel::KernelTimes;
 use crate::trace::TraceCounts;
 
 /// Why a run ended.
@@ -38,6 +39,28 @@ pub struct WorkerHealth {
     pub waits: u64,
 }
 
+/// What one worker measured, as far as it is kept apart from the others'.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkerFigures {
+    /// Answered as expected, measured.
+    pub ok: u64,
+    /// Sum of their response times.
+    pub response_sum_ns: u128,
+}
+
+impl WorkerFigures {
+    /// Adds an interval of this worker.
+    pub(crate) fn add(&mut self, interval: &Interval) {
+        self.ok += interval.ledger.ok;
+        self.response_sum_ns += interval.latencies.response.sum_ns();
+    }
+
+    /// Mean response time; `None` without answers.
+    pub fn response_mean_ns(&self) -> Option<f64> {
+        (self.ok > 0).then(|| self.response_sum_ns as f64 / self.ok as f64)
+    }
+}
+
 /// What happened in a run, all workers together.
 #[derive(Debug, Clone)]
 pub struct RunRecord {
@@ -62,8 +85,45 @@ pub struct RunRecord {
     pub end: RunEnd,
     /// Length of the whole run from its first due time to the last event.
     pub elapsed_ns: u64,
+    /// Service time by the kernel's time stamps, if they were asked for and can be had.
+    pub kernel: Option<KernelTimes>,
     /// How many requests were traced.
     pub trace: TraceCounts,
-    /// Each worker.
+    /// Each worker's cost.
     pub workers: Vec<WorkerHealth>,
+    /// Each worker's figures, in the same order.
+    pub figures: Vec<WorkerFigures>,
+}
+
+impl RunRecord {
+    /// The record of a part of a run: finished intervals that follow one another, and their sum.
+    /// Those that begin at `window_end_ns` or later are of the drain. What a worker costs is
+    /// known at the end only.
+    pub fn of_part(
+        intervals: Vec<IntervalSummary>,
+        total: Interval,
+        window_end_ns: u64,
+        connections_asked: u64,
+        figures: Vec<WorkerFigures>,
+    ) -> Self {
+        let begin_ns = intervals.first().map_or(window_end_ns, |first| first.start_ns);
+        let in_window = || intervals.iter().filter(|one| one.start_ns < window_end_ns);
+        let reached_ns = in_window().map(|one| one.end_ns).max().unwrap_or(begin_ns);
+        RunRecord {
+            origin_monotonic_ns: 0,
+            warm_up_ns: begin_ns,
+            window_ns: reached_ns.saturating_sub(begin_ns),
+            answered_in_window: in_window().map(|one| one.answered).sum(),
+            connections_asked,
+            connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
+            end: RunEnd::Duration,
+            elapsed_ns: total.end_ns,
+            kernel: None,
+            trace: TraceCounts::default(),
+            workers: vec![WorkerHealth::default(); figures.len()],
+            figures,
+            intervals,
+            total,
+        }
+    }
 }

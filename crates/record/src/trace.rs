@@ -5,6 +5,7 @@
 //! never waits: with no empty block left a request is counted as dropped. Memory is so many
 //! blocks and no more. Nothing here does I/O; who writes the blocks is not known here.
 
+pub mod format;
 mod rule;
 mod sample;
 mod tracer;

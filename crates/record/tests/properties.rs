@@ -132,6 +132,7 @@ fn run(requests: &[Request], workers: usize, interval_ns: u64) -> RunRecord {
     collector.finish(RunFacts {
         origin_monotonic_ns: 0,
         trace: Default::default(),
+        kernel: None,
         warm_up_ns: WARM_UP_NS,
         window_end_ns: WINDOW_END_NS,
         connections_asked: 1,

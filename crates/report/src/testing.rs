@@ -105,6 +105,7 @@ impl Run {
         collector.finish(RunFacts {
             origin_monotonic_ns: 0,
             trace: Default::default(),
+            kernel: None,
             warm_up_ns: plan.recording.warm_up_ns,
             window_end_ns: self.window_end_ns(),
             connections_asked: plan.connections.count.into(),
@@ -264,6 +265,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             max: 16,
             pipeline: 1,
             requests_per_connection: None,
+            connect_rate: None,
             nodelay: true,
             sources: Vec::new(),
         },

@@ -11,7 +11,7 @@ use mlua::AnyUserData;
 
 use crate::error::{ScriptError, words};
 use crate::hooks::{FirstFailure, Hooks};
-use crate::raw::Hot;
+use crate::raw::{self, Hot};
 use crate::state::State;
 use crate::stats::{Stats, summary};
 use crate::thread::{Shared, ThreadHandle};
@@ -50,6 +50,7 @@ impl Program {
             program.set_up(program.threads.len() - 1)?;
             program.init(program.threads.len() - 1, plan, script)?;
         }
+        raw::flush_output();
         Ok(program)
     }
 
@@ -104,9 +105,12 @@ impl Program {
         Ok(Scripts::new(all))
     }
 
-    /// Why the script failed while the run went on, if it did.
-    pub fn failure(&self) -> Option<ScriptError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The run is over: what scripts printed goes out, before what others print now. An error if the
+    /// script failed while the run went on.
+    pub fn ended(&self) -> Result<(), ScriptError> {
+        raw::flush_output();
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        failure.map_or(Ok(()), Err)
     }
 
     /// `done(summary, latency, requests)`.
@@ -118,6 +122,7 @@ impl Program {
                 (summary(lua, record)?, Stats::latency(record), Stats::requests(record));
             done.call::<()>(arguments)
         });
+        raw::flush_output();
         outcome.map_err(|error| failed("done", &error))
     }
 }

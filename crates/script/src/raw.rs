@@ -408,6 +408,14 @@ pub(crate) fn open_all(options: mlua::LuaOptions) -> Lua {
 
 unsafe extern "C" {
     fn luaJIT_setmode(state: *mut lua_State, index: c_int, mode: c_int) -> c_int;
+    fn fflush(stream: *mut c_void) -> c_int;
+}
+
+/// Lua prints through C's buffers, of which Rust's output knows nothing: empties them.
+pub(crate) fn flush_output() {
+    // SAFETY: without a stream all of them are flushed; C's streams lock themselves. An error has
+    // no one to be told to, and `print` itself reports none.
+    unsafe { fflush(std::ptr::null_mut()) };
 }
 
 /// Every C function is called through the one on the stack.

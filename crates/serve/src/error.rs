@@ -34,4 +34,12 @@ pub enum ServeError {
     /// A thread or its event loop cannot be made.
     #[error("cannot start a server thread: {0}; lower --threads or raise the system's limits")]
     Runtime(io::Error),
+    /// The log of the truth server cannot be written.
+    #[error("cannot write the log {}: {source}; choose a writable place", path.display())]
+    Log {
+        /// The path asked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
 }

@@ -53,7 +53,7 @@
 //! Delays, gaps and stalls run on tokio's timer, which rounds up to whole milliseconds: a
 //! `/delay/10ms` takes between 10 and about 11.1 ms, and `/delay/100us` about 1 ms. The ends of
 //! stalls and the gaps of streams are computed from their beginning, so that this does not add up.
-//! For tests that need exact service times this is the wrong target.
+//! Where service times have to be exact, the truth server ([`truth`]) is the right one.
 #![forbid(unsafe_code)]
 
 mod body;
@@ -73,11 +73,12 @@ mod server;
 mod stall;
 mod stats;
 mod stream;
+pub mod truth;
 mod units;
 
 pub use config::{CloseAfter, Config, Faults, PlannedStall};
 pub use error::ServeError;
 pub use fault::Fault;
-pub use options::ServeOptions;
+pub use options::{ServeOptions, Served, Truth};
 pub use server::{Running, Server, serve};
 pub use stats::Stats;

@@ -1,9 +1,11 @@
 //! The flags of `candor serve`, and what they mean.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::truth::{self, Discipline};
 use crate::units::parse_duration;
 use crate::{CloseAfter, Config, Fault, Faults, PlannedStall};
 
@@ -70,10 +72,105 @@ pub struct ServeOptions {
     /// Close connections beyond so many at a time as soon as they are accepted
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub max_connections: Option<u64>,
+
+    /// Be the truth server: answer at computed times, every path alike
+    ///
+    /// For each request the time at which its answer has to leave is computed when it arrives, so
+    /// that lateness does not add up. fifo: one at a time, first come first served. delay: each
+    /// after the service time, any number at once. capped: the same with --places and no queue;
+    /// a request that finds no place is refused with 503 at once. Of the other flags it takes
+    /// --listen, --port-file and --stall.
+    #[arg(
+        long,
+        value_name = "MODE",
+        requires = "service_time",
+        conflicts_with_all = [
+            "unix_socket", "threads", "path", "method", "fault", "close_after",
+            "close_after_silently", "max_connections",
+        ],
+        help_heading = "Truth server"
+    )]
+    pub truth: Option<Truth>,
+
+    /// How long a request takes: 0, 100us, 10ms
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "truth",
+        value_parser = parse_duration,
+        help_heading = "Truth server"
+    )]
+    pub service_time: Option<Duration>,
+
+    /// Requests that --truth capped serves at once
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "truth",
+        required_if_eq("truth", "capped"),
+        help_heading = "Truth server"
+    )]
+    pub places: Option<NonZeroUsize>,
+
+    /// At the end, write arrival, computed and real departure of every request to this file (CSV)
+    ///
+    /// In nanoseconds of the system's monotonic clock, as in a trace of candor.
+    #[arg(long, value_name = "FILE", requires = "truth", help_heading = "Truth server")]
+    pub log: Option<PathBuf>,
+
+    /// Requests that the log has room for; those beyond are served and counted
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "truth",
+        default_value_t = truth::LOG_CAPACITY,
+        help_heading = "Truth server"
+    )]
+    pub log_capacity: usize,
+}
+
+/// What [`ServeOptions`] ask for.
+#[derive(Debug, Clone)]
+pub enum Served {
+    /// The embedded target.
+    Target(Config),
+    /// The truth server.
+    Truth(truth::Config),
+}
+
+/// How the truth server answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Truth {
+    /// One at a time, first come first served
+    Fifo,
+    /// Each after the service time, any number at once
+    Delay,
+    /// The same with --places and no queue: refuses with 503
+    Capped,
 }
 
 impl ServeOptions {
     /// What the flags mean.
+    pub fn into_served(self) -> Served {
+        let Some(mode) = self.truth else { return Served::Target(self.into_config()) };
+        // Both are required with their modes.
+        let service_ns = self.service_time.map_or(0, |time| time.as_nanos() as u64);
+        let places = self.places.map_or(1, NonZeroUsize::get);
+        Served::Truth(truth::Config {
+            listen: self.listen,
+            discipline: match mode {
+                Truth::Fifo => Discipline::Fifo { service_ns },
+                Truth::Delay => Discipline::Delay { service_ns },
+                Truth::Capped => Discipline::Capped { service_ns, places },
+            },
+            stalls: self.stall,
+            port_file: self.port_file,
+            log: self.log,
+            log_capacity: self.log_capacity,
+        })
+    }
+
+    /// What the flags mean for the embedded target.
     pub fn into_config(self) -> Config {
         let announced = self.close_after.map(|requests| CloseAfter { requests, announced: true });
         let silent = self.close_after_silently;
@@ -131,8 +228,6 @@ fn parse_stall(text: &str) -> Result<PlannedStall, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use clap::Parser;
 
     use super::*;
@@ -170,6 +265,32 @@ mod tests {
         }
         for wrong in ["", "host:80", "70000", "127.0.0.1:x"] {
             assert!(parse_listen(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_truth_server_is_understood() {
+        let served = |arguments: &[&str]| {
+            Serve::try_parse_from([&["serve"], arguments].concat())
+                .map(|serve| serve.options.into_served())
+        };
+        let Ok(Served::Truth(config)) =
+            served(&["--truth", "capped", "--places", "5", "--service-time", "50ms"])
+        else {
+            panic!("no truth server");
+        };
+        let capped = Discipline::Capped { service_ns: 50_000_000, places: 5 };
+        assert_eq!(config.discipline, capped);
+        assert!(matches!(served(&[]), Ok(Served::Target(_))));
+        for wrong in [
+            &["--truth", "fifo"][..],
+            &["--truth", "capped", "--service-time", "1ms"],
+            &["--service-time", "1ms"],
+            &["--log", "x"],
+            &["--truth", "fifo", "--service-time", "1ms", "--fault", "hang"],
+            &["--truth", "fifo", "--service-time", "1ms", "--threads", "2"],
+        ] {
+            assert!(served(wrong).is_err(), "{wrong:?}");
         }
     }
 

@@ -7,15 +7,13 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::Config;
-
-/// Writes the port file of a server that listens on `address`.
-pub(crate) fn write(file: &Path, config: &Config, address: SocketAddr) -> io::Result<()> {
+/// Writes the port file of a server that listens on `address`, and announces a method and a path.
+pub(crate) fn write(file: &Path, method: &str, path: &str, address: SocketAddr) -> io::Result<()> {
     let mut temporary = file.as_os_str().to_owned();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = Path::new(&temporary);
     let written = std::fs::File::create(temporary)
-        .and_then(|mut open| open.write_all(text(config, address).as_bytes()))
+        .and_then(|mut open| open.write_all(text(method, path, address).as_bytes()))
         .and_then(|()| std::fs::rename(temporary, file));
     if written.is_err() {
         // Best effort: the failure to report is the first one.
@@ -24,13 +22,11 @@ pub(crate) fn write(file: &Path, config: &Config, address: SocketAddr) -> io::Re
     written
 }
 
-fn text(config: &Config, address: SocketAddr) -> String {
+fn text(method: &str, path: &str, address: SocketAddr) -> String {
     let reachable = reachable(address);
     format!(
-        "PORT={}\nPATH={}\nMETHOD={}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS=http://{reachable}/__stats\n",
+        "PORT={}\nPATH={path}\nMETHOD={method}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS=http://{reachable}/__stats\n",
         reachable.port(),
-        config.path,
-        config.method,
         reachable.ip(),
         std::process::id(),
     )
@@ -53,8 +49,7 @@ mod tests {
 
     #[test]
     fn a_wildcard_is_reached_on_loopback() {
-        let config = Config { path: "/qs?a=1".into(), ..Config::default() };
-        let text = text(&config, "[::]:80".parse().unwrap());
+        let text = text("GET", "/qs?a=1", "[::]:80".parse().unwrap());
         let pid = std::process::id();
         assert_eq!(
             text,
@@ -71,7 +66,7 @@ mod tests {
         // A directory in its place: the rename fails after the temporary file was made.
         let file = directory.path().join("port");
         std::fs::create_dir(&file).unwrap();
-        assert!(write(&file, &Config::default(), "127.0.0.1:1".parse().unwrap()).is_err());
+        assert!(write(&file, "GET", "/", "127.0.0.1:1".parse().unwrap()).is_err());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

@@ -132,7 +132,7 @@ impl Server {
         }
         tokio::spawn(accept_tcp(tcp, dealer));
         let Some(path) = &self.config.port_file else { return Ok(()) };
-        port_file::write(path, &self.config, self.address)
+        port_file::write(path, &self.config.method, &self.config.path, self.address)
             .map_err(|source| ServeError::PortFile { path: path.clone(), source })
     }
 }

@@ -5,3 +5,5 @@
 //! measured against the closed forms. Every formula stands above its code, with the unit of each
 //! symbol and its source.
 #![forbid(unsafe_code)]
+
+pub mod closed_form;

@@ -1,5 +1,5 @@
 //! What tests of other crates share: a simulated clock and network, scripted peers, a raw client,
-//! processes and nginx.
+//! processes, nginx, and the form of wrk's outputs.
 //!
 //! For tests only. Peers and clients are plain threads on std's sockets, so that what goes over
 //! the wire is exactly what the test says and no HTTP library has an opinion on it.
@@ -10,3 +10,4 @@ pub mod nginx;
 pub mod peer;
 pub mod process;
 pub mod sim;
+pub mod wrk_form;

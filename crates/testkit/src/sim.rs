@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io::IoSlice;
 
+use candor_engine::reactor::stamps::StampLog;
 use candor_engine::reactor::{ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Sent};
 use candor_record::ConnectErrorKind;
 
@@ -124,6 +125,9 @@ pub struct Link {
     /// What a look costs that finds nothing and was not to wait; 0: nothing, and a worker that
     /// looks again and again never gets anywhere.
     pub look_ns: u64,
+    /// The kernel stamps what is sent and received, as it would on Linux, and hands what is sent
+    /// to the device so long after the call; `None`: it does not stamp.
+    pub left_after_ns: Option<u64>,
     /// The loader itself stands still once: from when, and how long.
     pub pause: Option<(u64, u64)>,
 }
@@ -158,6 +162,9 @@ struct Connection {
     closed_there: bool,
     /// Bytes of one connection arrive in order.
     last_arrival_ns: u64,
+    /// When the last of the inbox arrived.
+    arrived_ns: u64,
+    log: StampLog,
 }
 
 /// The simulated reactor.
@@ -248,7 +255,7 @@ impl<S: SimServer> SimReactor<S> {
         }
     }
 
-    fn happen(&mut self, key: Key, generation: u64, what: Happening) {
+    fn happen(&mut self, at_ns: u64, key: Key, generation: u64, what: Happening) {
         let connection = &mut self.connections[key as usize];
         if connection.generation != generation {
             return;
@@ -269,6 +276,7 @@ impl<S: SimServer> SimReactor<S> {
             }
             Happening::Bytes(bytes) => {
                 connection.inbox.extend_from_slice(&bytes);
+                connection.arrived_ns = at_ns;
                 ready.readable = true;
             }
             Happening::End => {
@@ -303,6 +311,13 @@ impl<S: SimServer> SimReactor<S> {
 }
 
 impl<S: SimServer> Reactor for SimReactor<S> {
+    const STAMPS: bool = true;
+
+    fn stamps(&mut self, key: Key) -> Option<&mut StampLog> {
+        self.link.left_after_ns?;
+        Some(&mut self.connection(key).log)
+    }
+
     fn now_ns(&mut self) -> u64 {
         self.rel()
     }
@@ -342,6 +357,8 @@ impl<S: SimServer> Reactor for SimReactor<S> {
         if !connection.inbox.is_empty() {
             self.buffer.clear();
             self.buffer.append(&mut connection.inbox);
+            let arrived_ns = connection.arrived_ns.saturating_sub(self.origin_ns);
+            connection.log.arrived(Some(arrived_ns));
             return Received::Bytes { bytes: &self.buffer, at_ns, more: false };
         }
         if connection.ended { Received::End { at_ns } } else { Received::Nothing }
@@ -349,7 +366,8 @@ impl<S: SimServer> Reactor for SimReactor<S> {
 
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
         let limit = self.link.send_limit_bytes;
-        let now_ns = self.now_ns;
+        let (now_ns, left_after_ns) = (self.now_ns, self.link.left_after_ns);
+        let rel_ns = self.rel();
         let connection = self.connection(key);
         if connection.reset {
             let message = "simulated: broken pipe".to_owned();
@@ -362,6 +380,11 @@ impl<S: SimServer> Reactor for SimReactor<S> {
         let taken = if limit == 0 { offered } else { offered.min(limit) };
         let bytes = slices.iter().flat_map(|slice| slice.iter().copied()).take(taken);
         connection.at_server.extend(bytes);
+        if let Some(after_ns) = left_after_ns {
+            connection.log.sent(taken);
+            let last = connection.log.position() - 1;
+            connection.log.left(last as u32, rel_ns + after_ns);
+        }
         if taken < offered || limit > 0 {
             connection.full = true;
             self.later(now_ns + 1_000, key, Happening::Writable);
@@ -389,10 +412,10 @@ impl<S: SimServer> Reactor for SimReactor<S> {
         }
         while let Some(Reverse((at_ns, ..))) = self.future.peek()
             && *at_ns <= self.now_ns
-            && let Some(Reverse((_, _, key, generation, what))) = self.future.pop()
+            && let Some(Reverse((at_ns, _, key, generation, what))) = self.future.pop()
         {
             self.idle_waits = 0;
-            self.happen(key, generation, what);
+            self.happen(at_ns, key, generation, what);
         }
     }
 

@@ -3,3 +3,5 @@
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod verify;
+pub(crate) mod wrk;

@@ -1,4 +1,6 @@
-//! `candor report`: renders saved results again.
+//! `candor report`: renders saved results again, and traces.
+
+mod trace;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,10 +14,15 @@ use crate::exit::{Exit, Failure};
 
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     for (n, path) in arguments.files.iter().enumerate() {
-        let document = read(path)?;
         if n > 0 && arguments.format == Format::Text {
             console::print("\n")?;
         }
+        // What cannot be opened is said below, in the same words for whatever it would be.
+        if let Ok(Some(file)) = trace::open(path) {
+            trace::print(file, arguments.format, path)?;
+            continue;
+        }
+        let document = read(path)?;
         console::print(&render(&document, arguments.format, path)?)?;
     }
     Ok(Exit::Fine.into())

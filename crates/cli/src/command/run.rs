@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_engine::Control;
 use candor_engine::script::Scripts;
+use candor_engine::{Control, EngineError, Observer};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
-use candor_record::{RunEnd, RunRecord};
+use candor_record::{IntervalSummary, RunEnd, RunRecord, Traced};
 use candor_report::render::text;
 use candor_report::{Document, Expectation, Facts, Host, Severity};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -21,12 +21,13 @@ use crate::embedded::Embedded;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
 use crate::scripting::Scripting;
+use crate::trace_file::TraceFile;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
     let (mut options, plan_file) = with_plan_file(arguments)?;
     let has_target =
         options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
-    let embedded = if has_target { None } else { Some(Embedded::start()?) };
+    let embedded = if has_target { None } else { Some(Embedded::start(&[])?) };
     if let Some(embedded) = &embedded {
         options.url = Some(embedded.url.clone());
     }
@@ -37,18 +38,11 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     let expectations = expectations(&outputs)?;
     files::check_writable(&outputs)?;
 
-    let started_unix_ms = unix_ms();
+    let mut facts = facts(typed);
+    facts.target_note = embedded.is_some().then(|| "embedded".to_owned());
     let (scripting, scripts) = Scripting::load(&plan)?;
-    let record = measure(&plan, &scripts, &outputs)?;
-    // Before the report, so that what it prints comes first, as in wrk, and stays if it fails.
-    let failure = scripting.failure().and_then(|()| scripting.done(&record));
-    let facts = Facts {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        arguments: redact::arguments(typed),
-        host: host(),
-        started_unix_ms,
-        target_note: embedded.is_some().then(|| "embedded".to_owned()),
-    };
+    let (record, traced) = watched(&plan, &scripts, &outputs)?;
+    let failed = scripting.ended();
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &record);
     let met = document.judge_expectations(&expectations);
@@ -56,9 +50,9 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
         true => Ok(()),
         false => console::print(&text::render(&document, console::stdout_style())),
     };
+    let done = failed.and_then(|()| scripting.done(&record));
     // Files are written even if nothing could be printed, or the result would be lost.
-    files::write(&document, &outputs).and(printed)?;
-    failure?;
+    files::write(&document, &outputs).and(traced).and(printed).and(done)?;
     Ok(exit(&document, record.end, met, outputs.strict).into())
 }
 
@@ -104,29 +98,107 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
     outputs.expect.iter().map(parse).collect()
 }
 
-/// Makes the run, with progress for who looks and signals turned into stops.
-fn measure(plan: &Plan, scripts: &Scripts, outputs: &Outputs) -> Result<RunRecord, Failure> {
+/// Makes the run, with progress for who looks and a trace if one is asked for. A trace that could
+/// not be written does not take the run's record away.
+fn watched(
+    plan: &Plan,
+    scripts: &Scripts,
+    outputs: &Outputs,
+) -> Result<(RunRecord, Result<(), Failure>), Failure> {
+    let trace = outputs.trace.as_ref().map(|path| TraceFile::create(path, plan)).transpose()?;
+    let mut watching = Watching { progress: Progress::new(outputs.quiet), trace };
+    let made = measure(plan, scripts, &mut watching);
+    let Watching { mut progress, trace } = watching;
+    progress.clear();
+    match (made, trace) {
+        (Ok(record), None) => Ok((record, Ok(()))),
+        (Ok(mut record), Some(trace)) => {
+            let traced = trace.finish(&mut record);
+            Ok((record, traced))
+        }
+        (Err(why), trace) => {
+            trace.into_iter().for_each(TraceFile::discard);
+            Err(why.into())
+        }
+    }
+}
+
+/// Who looks on while the run goes on.
+struct Watching {
+    progress: Progress,
+    trace: Option<TraceFile>,
+}
+
+impl Observer for Watching {
+    fn interval(&mut self, summary: &IntervalSummary) {
+        self.progress.show(summary);
+    }
+
+    fn traced(&mut self, requests: &[Traced]) {
+        if let Some(trace) = &mut self.trace {
+            trace.traced(requests);
+        }
+    }
+}
+
+/// Why there is no record of a run.
+#[derive(Debug)]
+pub(crate) enum NotMade {
+    /// A signal came first.
+    Interrupted,
+    /// The engine could not run the plan.
+    Engine(EngineError),
+}
+
+impl From<NotMade> for Failure {
+    fn from(why: NotMade) -> Self {
+        match why {
+            NotMade::Interrupted => Failure::interrupted(),
+            NotMade::Engine(error) => Failure::could_not_run(error),
+        }
+    }
+}
+
+/// Makes the run, with signals turned into stops. `observer` sees it while it goes on.
+pub(crate) fn measure(
+    plan: &Plan,
+    scripts: &Scripts,
+    observer: &mut impl Observer,
+) -> Result<RunRecord, NotMade> {
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
         eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
     }
     let control = Arc::new(Control::default());
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::could_not_run(format!("cannot watch for signals: {error}")))?;
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+        NotMade::Engine(EngineError::System {
+            what: "watch for signals",
+            reason: error.to_string(),
+        })
+    })?;
     let handle = signals.handle();
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
-    let mut progress = Progress::new(outputs.quiet);
-    let record = candor_engine::run_scripted(plan, scripts, &control, &mut progress);
-    progress.clear();
+    let record = candor_engine::run_scripted(plan, scripts, &control, observer);
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
     let _ = watcher.join();
     record.map_err(|error| match control.is_stopping() {
-        true => Failure::interrupted(),
-        false => Failure::could_not_run(error),
+        true => NotMade::Interrupted,
+        false => NotMade::Engine(error),
     })
+}
+
+/// What is known of this run before it begins.
+pub(crate) fn facts(typed: &[String]) -> Facts {
+    Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        arguments: redact::arguments(typed),
+        host: host(),
+        started_unix_ms: unix_ms(),
+        target_note: None,
+    }
 }
 
 fn unix_ms() -> u64 {
@@ -134,7 +206,7 @@ fn unix_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn host() -> Host {
+pub(crate) fn host() -> Host {
     let host = candor_engine::host();
     Host {
         cpu: host.cpu,

@@ -1,25 +1,37 @@
-//! `candor serve`: the embedded target, until SIGTERM.
+//! `candor serve`: the embedded target or the truth server, until SIGTERM.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
 use std::thread;
 
-use candor_plan::units::fmt_plural;
+use candor_plan::units::{fmt_duration_ns, fmt_plural};
+use candor_serve::{Config, Served, truth};
 use rustix::process::{Signal, getpid, kill_process};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::arguments::ServeArguments;
 use crate::exit::{Exit, Failure};
 
 pub(crate) fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
-    let server = candor_serve::Server::bind(arguments.options.into_config())
-        .map_err(Failure::could_not_run)?;
+    let talks = !arguments.stop_with_stdin;
     if arguments.stop_with_stdin {
         thread::spawn(stop_with_stdin);
-    } else {
+    }
+    match arguments.options.into_served() {
+        Served::Target(config) => serve_target(config, talks)?,
+        Served::Truth(config) => serve_truth(config, talks)?,
+    }
+    Ok(Exit::Fine.into())
+}
+
+fn serve_target(config: Config, talks: bool) -> Result<(), Failure> {
+    let server = candor_serve::Server::bind(config).map_err(Failure::could_not_run)?;
+    if talks {
         eprintln!("candor serve: listening on http://{}/", server.address());
     }
     let stats = server.run_until_signal().map_err(Failure::could_not_run)?;
-    if !arguments.stop_with_stdin {
+    if talks {
         eprintln!(
             "candor serve: {}, {}, {}",
             fmt_plural(stats.connections_accepted, "connection"),
@@ -27,7 +39,32 @@ pub(crate) fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
             fmt_plural(stats.requests_answered, "answer")
         );
     }
-    Ok(Exit::Fine.into())
+    Ok(())
+}
+
+fn serve_truth(config: truth::Config, talks: bool) -> Result<(), Failure> {
+    // Before anybody can know of the server, so that a signal always ends it in order.
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Failure::could_not_run(format!("cannot watch for signals: {error}")))?;
+    let server = truth::Server::bind(config).map_err(Failure::could_not_run)?;
+    let stopper = server.stopper();
+    thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    if talks {
+        eprintln!("candor serve: truth server, listening on http://{}/", server.address());
+    }
+    let record = server.run().map_err(Failure::could_not_run)?;
+    if talks {
+        let late = record.lateness();
+        eprintln!(
+            "candor serve: {}, {}, late by p50 {}, p99 {}, at most {}",
+            fmt_plural(record.entries.len() as u64 + record.unlogged, "request"),
+            fmt_plural(late.answers, "logged answer"),
+            fmt_duration_ns(late.p50_ns),
+            fmt_duration_ns(late.p99_ns),
+            fmt_duration_ns(late.max_ns)
+        );
+    }
+    Ok(())
 }
 
 /// Waits for the end of the standard input, then asks this process to stop.

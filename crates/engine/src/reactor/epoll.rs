@@ -19,13 +19,23 @@ const BUFFER_BYTES: usize = 128 * 1024;
 /// Events taken from the kernel at once.
 const EVENTS: usize = 512;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Socket {
     fd: Option<OwnedFd>,
     /// Tells a key's present socket from its former ones in events.
     generation: u32,
     turn: u64,
+    /// Flags that mean that the peer ended its side, or that the connection broke.
+    ending: EventFlags,
 }
+
+impl Default for Socket {
+    fn default() -> Self {
+        Socket { fd: None, generation: 0, turn: 0, ending: ENDING }
+    }
+}
+
+const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
 /// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
 #[derive(Debug)]
@@ -75,6 +85,21 @@ impl Start for Unstarted {
 }
 
 impl EpollReactor {
+    pub(super) fn descriptor(&self, key: Key) -> Option<&OwnedFd> {
+        self.sockets[key as usize].fd.as_ref()
+    }
+
+    /// From now on a bare EPOLLERR says that a time stamp waits in the error queue. A connection
+    /// that breaks is hung up too.
+    pub(super) fn expect_stamps(&mut self, key: Key) {
+        self.sockets[key as usize].ending = ENDING.difference(EventFlags::ERR);
+    }
+
+    /// What it takes to read from a connection.
+    pub(super) fn parts(&mut self, key: Key) -> (Option<&OwnedFd>, &mut [u8], &Clock) {
+        (self.sockets[key as usize].fd.as_ref(), &mut self.buffer, &self.clock)
+    }
+
     fn slot(&mut self, key: Key) -> &mut Socket {
         let index = key as usize;
         if index >= self.sockets.len() {
@@ -99,6 +124,7 @@ impl Reactor for EpollReactor {
         let fd = self.dialer.dial(turn)?;
         let socket = self.slot(key);
         socket.turn = turn;
+        socket.ending = ENDING;
         let data = EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(key));
         let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &fd, data, interest)
@@ -164,10 +190,11 @@ impl Reactor for EpollReactor {
             self.next_event += 1;
             let (data, flags) = (event.data.u64(), event.flags);
             let key = data as u32;
-            if self.sockets[key as usize].generation != (data >> 32) as u32 {
+            let socket = &self.sockets[key as usize];
+            if socket.generation != (data >> 32) as u32 {
                 continue;
             }
-            let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+            let ended = flags.intersects(socket.ending);
             return Some(Ready {
                 key,
                 readable: ended || flags.contains(EventFlags::IN),

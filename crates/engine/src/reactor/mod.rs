@@ -14,16 +14,23 @@
 //! - [`epoll`] is told that something came, and reads it: a system call to learn of a batch, one
 //!   for each read, one for each write.
 //! - [`uring`] is told what came: a system call for a batch of answers, one for each write.
-//! - [`socket`] is what the two share, [`choice`] which of them a run gets.
+//! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
+//! - [`socket`] is what they share, [`choice`] which of them a run gets.
 
 pub mod choice;
 pub mod epoll;
+mod realtime;
+mod scm;
 pub mod socket;
+pub mod stamped;
+pub mod stamps;
 pub mod uring;
 
 use std::io::IoSlice;
 
 use candor_record::ConnectErrorKind;
+
+use stamps::{StampFacts, StampLog};
 
 /// A connection's name within a worker: its place in the worker's table. A key is free for a new
 /// connection after [`Reactor::close`]; events of the old one never reach the new one.
@@ -110,6 +117,20 @@ pub trait Start: Send {
 
 /// Sockets and clock of one worker.
 pub trait Reactor {
+    /// Whether connections can have the kernel's time stamps.
+    const STAMPS: bool = false;
+
+    /// The stamps of a connection, if it has any.
+    fn stamps(&mut self, key: Key) -> Option<&mut StampLog> {
+        let _ = key;
+        None
+    }
+
+    /// What the stamps of all connections have in common.
+    fn stamp_facts(&self) -> StampFacts {
+        StampFacts::default()
+    }
+
     /// Monotonic time in nanoseconds since the origin; zero before it.
     fn now_ns(&mut self) -> u64;
 

@@ -167,6 +167,11 @@ impl Clock {
         (t.tv_sec as u64 * NS_PER_S + t.tv_nsec as u64).saturating_sub(self.origin_ns)
     }
 
+    /// The origin, on the monotonic clock.
+    pub(super) fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
     /// Moves the origin to `origin_ns`, counted from the present one.
     pub(super) fn set_origin_ns(&mut self, origin_ns: u64) {
         self.origin_ns += origin_ns;

@@ -170,6 +170,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn retry_connects(&mut self, now_ns: u64) {
         while let Some(Reverse((at_ns, key))) = self.retries.peek().copied()
             && at_ns <= now_ns
+            && self.connect_pace.take(now_ns)
         {
             self.retries.pop();
             self.open(key);
@@ -206,6 +207,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         let waiting = self.backlog(now_ns);
         while (self.connecting_count as u64) < waiting
+            && self.can_open_more()
+            && self.connect_pace.take(now_ns)
             && let Some(key) = self.spare_keys.pop()
         {
             self.open(key);

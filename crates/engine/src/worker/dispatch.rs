@@ -172,7 +172,17 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 Sent::Written(bytes) => {
                     let books = &mut self.books;
                     books.recorder.bytes_sent(bytes as u64);
-                    session.handle_transmitted(bytes, &mut |id| books.sent(id, at_ns));
+                    let kernel = &mut self.kernel;
+                    let end = match R::STAMPS {
+                        true => self.reactor.stamps(key).map_or(0, |log| log.position()),
+                        false => 0,
+                    };
+                    session.handle_transmitted(bytes, &mut |id| {
+                        books.sent(id, at_ns);
+                        if R::STAMPS {
+                            kernel.sent(id, end);
+                        }
+                    });
                     if bytes < offered {
                         connection.blocked = true;
                         return;

@@ -121,10 +121,15 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             more,
         };
         let mut input = bytes;
+        let mut answered = None;
         while let Some(event) = session.handle_input(&mut input) {
             match event {
                 Event::FirstByte(id) => books.first_byte(id, at_ns),
                 Event::Done(answer) => {
+                    if R::STAMPS {
+                        let this = self.kernel.answered(&answer, books);
+                        self.kernel.passed_over(std::mem::replace(&mut answered, this));
+                    }
                     books.complete(&answer, &mut connection.flights, at_ns);
                     if let Some(script) = &mut self.script {
                         script.answer(answer.status, session.captured());
@@ -153,6 +158,15 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     intake.broken = Some(broken(id, &failure));
                     break;
                 }
+            }
+        }
+        let ends_here = input.is_empty();
+        if R::STAMPS {
+            match (answered, self.reactor.stamps(key)) {
+                (Some(answered), Some(log)) if ends_here => {
+                    self.kernel.ended_read(&answered, log, at_ns);
+                }
+                (answered, _) => self.kernel.passed_over(answered),
             }
         }
         if intake.answered {

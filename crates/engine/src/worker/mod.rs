@@ -11,6 +11,7 @@
 mod connect;
 mod dispatch;
 mod intake;
+pub(crate) mod kernel;
 mod scripted;
 pub(crate) mod trace;
 
@@ -21,10 +22,12 @@ use std::sync::Arc;
 use candor_pace::{Picker, Share};
 use candor_plan::Plan;
 use candor_protocol::Session;
+use candor_record::kernel::KernelTimes;
 use candor_record::{
     Disconnect, Interval, Phase, Recorder, RunEnd, Settings, TraceCounts, Traced, WorkerHealth,
 };
 
+use self::kernel::KernelBooks;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot, State};
@@ -34,9 +37,12 @@ use crate::reactor::{Key, Reactor};
 use crate::run::Control;
 use crate::script::Scripted;
 use crate::source::Source;
+use crate::storm::ConnectPace;
 
 /// The longest sleep: signals are noticed and intervals are closed within this time.
 const LONGEST_WAIT_NS: u64 = 50_000_000;
+/// How often a backlog is looked at that may open more connections.
+const BACKLOG_LOOK_NS: u64 = 100_000;
 /// Attempts to connect that one worker has going on at once before the run, so that a listener's
 /// backlog is not overrun.
 const CONNECTING_AT_ONCE: usize = 128;
@@ -60,6 +66,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) window_end_ns: u64,
     /// Why.
     pub(crate) end: RunEnd,
+    /// Service time by the kernel's time stamps.
+    pub(crate) kernel: Option<KernelTimes>,
     /// How many requests were traced.
     pub(crate) trace: TraceCounts,
     /// What the thread cost; filled by whoever owns the thread.
@@ -93,6 +101,8 @@ pub(crate) struct Worker<R, S, M> {
     source: Source,
     picker: Picker,
     books: Books,
+    /// Unused, and nearly without memory, unless the reactor has stamps.
+    kernel: KernelBooks,
     connections: Vec<Connection<S>>,
     /// Free places for a request, the longest free first.
     free: VecDeque<Slot>,
@@ -105,6 +115,7 @@ pub(crate) struct Worker<R, S, M> {
     connecting: Chain,
     connecting_links: Links,
     connecting_count: usize,
+    connect_pace: ConnectPace,
     /// When to try which connection again.
     retries: BinaryHeap<Reverse<(u64, Key)>>,
     /// Keys above the number of connections kept open, that are not in use.
@@ -148,6 +159,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             source: Source::new(plan, &own),
             picker: Picker::new(&plan.requests, plan.seed),
             books: Books::new(Recorder::new(settings), trace::tracer(plan, share), names),
+            kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             connections: (0..keys).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(keys * plan.connections.pipeline as usize),
             thinking: VecDeque::new(),
@@ -156,6 +168,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             connecting: Chain::default(),
             connecting_links: links(),
             connecting_count: 0,
+            connect_pace: ConnectPace::new(own.connect_gap_ns),
             retries: BinaryHeap::new(),
             spare_keys: (own.connections..own.max_connections).rev().collect(),
             established: 0,
@@ -174,19 +187,26 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Makes the connections. Returns when each was established or has failed once.
     pub(crate) fn prepare(&mut self, control: &Control) -> Prepared {
-        let mut to_open = 0..self.own.connections;
+        let mut next = 0;
         loop {
+            let now_ns = self.reactor.now_ns();
             while self.connecting_count < CONNECTING_AT_ONCE
-                && let Some(key) = to_open.next()
+                && next < self.own.connections
+                && self.connect_pace.take(now_ns)
             {
-                self.open(key);
+                self.open(next);
+                next += 1;
             }
-            if self.connecting_count == 0 || control.is_stopping() {
+            let is_done = self.connecting_count == 0 && next == self.own.connections;
+            if is_done || control.is_stopping() {
                 break;
             }
-            let now_ns = self.reactor.now_ns();
             self.expire_connects(now_ns);
-            self.wait_and_handle(now_ns + LONGEST_WAIT_NS);
+            let mut until_ns = now_ns + LONGEST_WAIT_NS;
+            if next < self.own.connections && self.connecting_count < CONNECTING_AT_ONCE {
+                until_ns = until_ns.min(self.connect_pace.next_ns());
+            }
+            self.wait_and_handle(until_ns);
         }
         Prepared { established: self.ever_established, first_failure: self.first_failure.take() }
     }
@@ -207,6 +227,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.wait_and_handle(origin_ns);
         }
         self.reactor.set_origin_ns(origin_ns);
+        self.connect_pace.set_origin(origin_ns);
         self.stage = Stage::Running;
         self.none_since_ns = 0;
         // What became free or failed before the beginning did so at the beginning.
@@ -228,6 +249,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 let mut end = end.clone();
                 self.wind_up(end.window_end_ns, sink);
                 end.trace = self.end_trace(sink);
+                end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
                 return end;
             }
             if self.expire(now_ns) {
@@ -334,6 +356,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         WorkerEnd {
             window_end_ns,
             end,
+            kernel: None,
             trace: TraceCounts::default(),
             health: WorkerHealth::default(),
         }
@@ -407,16 +430,21 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     until_ns = until_ns.min(stop_ns);
                 }
                 if let Some(Reverse((retry_ns, _))) = self.retries.peek() {
-                    until_ns = until_ns.min(*retry_ns);
+                    until_ns = until_ns.min((*retry_ns).max(self.connect_pace.next_ns()));
                 }
                 if let Some(slot) = self.thinking.front() {
                     until_ns = until_ns.min(slot.since_ns);
                 }
                 if let Source::Open(open) = &self.source
                     && let Some(due) = open.peek()
-                    && (!self.free.is_empty() || self.can_open_more())
                 {
-                    until_ns = until_ns.min(due.due_ns);
+                    if !self.free.is_empty() {
+                        until_ns = until_ns.min(due.due_ns);
+                    } else if self.can_open_more() {
+                        let look_ns = now_ns + BACKLOG_LOOK_NS;
+                        let least_ns = self.connect_pace.next_ns().max(look_ns);
+                        until_ns = until_ns.min(due.due_ns.max(least_ns));
+                    }
                 }
             }
         }

@@ -30,6 +30,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
             max: connections,
             pipeline: 1,
             requests_per_connection: None,
+            connect_rate: None,
             nodelay: true,
             sources: vec![],
         },

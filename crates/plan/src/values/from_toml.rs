@@ -14,7 +14,9 @@ use super::{
     SmallCount, Sources, ValueError,
 };
 use crate::load::Shape;
-use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
+use crate::model::{
+    Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
+};
 use crate::url;
 
 /// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
@@ -86,6 +88,8 @@ deserialize_from_text! {
     Arrivals: "\"constant\" or \"poisson\"",
     ReactorChoice: "\"auto\", \"epoll\" or \"uring\"",
     Pacing: "\"auto\", \"sleep\" or \"spin\"",
+    Trace: "\"all\", a share such as \"1/100\", or a count such as \"10k\"",
+    KernelTimestamps: "a share such as \"1/10\"",
     Order: "\"rotation\" or \"weighted\"",
 }
 

@@ -6,11 +6,12 @@
 //! and no text meant for a screen except sentences of errors and verdicts. Nothing here reads a
 //! file or a clock.
 //!
-//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed,
+//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by the kernel too,
 //! [`intervals`] the course of it, [`schema`] the description for others.
 
 pub mod counts;
 pub mod intervals;
+pub mod kernel;
 pub mod latency;
 pub mod plan;
 mod read;
@@ -18,7 +19,7 @@ pub mod schema;
 mod time;
 
 use candor_plan::Plan;
-use candor_record::{RunEnd, RunRecord};
+use candor_record::{RateSamples, RunEnd, RunRecord, SLOT_NS, WorkerFigures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,7 @@ use crate::expect::{Expectation, Judgement};
 use crate::verdicts::{self, Verdict};
 use counts::{Bytes, Connections, ErrorCount, LedgerCounts, RequestRow, StatusCount};
 use intervals::IntervalRow;
+use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
 use plan::PlanSummary;
 pub use read::ReadError;
@@ -79,6 +81,10 @@ pub struct Document {
     pub rate: Rates,
     /// The histograms.
     pub latencies: Latencies,
+    /// Service time by the kernel's time stamps; null: not asked for.
+    pub kernel: Option<Kernel>,
+    /// What was traced; null: nothing was asked for.
+    pub trace: Option<TraceSummary>,
     /// Complete answers of measured requests by status.
     pub statuses: Vec<StatusCount>,
     /// Failed measured requests by kind. Kinds that did not occur are left out.
@@ -97,6 +103,9 @@ pub struct Document {
     pub intervals: Vec<IntervalRow>,
     /// What each engine thread cost.
     pub workers: Vec<WorkerRow>,
+    /// How evenly single threads were answered. Null in results of versions before it was kept.
+    #[serde(default)]
+    pub thread_rate: Option<ThreadRate>,
     /// What is to be known before the numbers are trusted. Empty: nothing was found.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
@@ -197,6 +206,40 @@ pub struct WorkerRow {
     pub involuntary_switches: u64,
     /// Times it waited for events.
     pub waits: u64,
+    /// Mean response time of what it measured; null without answers as expected.
+    #[serde(default)]
+    pub response_mean_ns: Option<f64>,
+}
+
+/// Answers of a single thread per second, sampled in each slot of the measured window. All but
+/// the first two are null without samples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadRate {
+    /// Length of a slot.
+    pub slot_ns: u64,
+    /// Samples: slots of all threads.
+    pub samples: u64,
+    /// Mean.
+    pub mean_per_s: Option<f64>,
+    /// Standard deviation.
+    pub stdev_per_s: Option<f64>,
+    /// The highest.
+    pub max_per_s: Option<f64>,
+    /// Share within one standard deviation of the mean, in [0, 1].
+    pub within_stdev: Option<f64>,
+}
+
+impl ThreadRate {
+    fn of(rates: &RateSamples) -> Self {
+        ThreadRate {
+            slot_ns: SLOT_NS,
+            samples: rates.count(),
+            mean_per_s: rates.mean_per_s(),
+            stdev_per_s: rates.stdev_per_s(),
+            max_per_s: rates.max_per_s(),
+            within_stdev: rates.within_stdev(),
+        }
+    }
 }
 
 impl Document {
@@ -223,6 +266,8 @@ impl Document {
             warm_up: LedgerCounts::of(&total.warm_up),
             rate: Rates::of(plan, record),
             latencies: Latencies::of(total),
+            kernel: Kernel::of(plan, record),
+            trace: TraceSummary::of(plan, record),
             statuses: StatusCount::all(&total.statuses),
             errors: counts::errors(&total.ledger.errors),
             warm_up_errors: counts::errors(&total.warm_up.errors),
@@ -239,7 +284,8 @@ impl Document {
                 .iter()
                 .map(|one| IntervalRow::of(one, one.start_ns < window_end_ns))
                 .collect(),
-            workers: record.workers.iter().map(WorkerRow::of).collect(),
+            workers: WorkerRow::all(record),
+            thread_rate: Some(ThreadRate::of(&total.rates)),
             verdicts: Vec::new(),
             expectations: Vec::new(),
         };
@@ -298,7 +344,12 @@ impl Rates {
 }
 
 impl WorkerRow {
-    fn of(health: &candor_record::WorkerHealth) -> Self {
+    fn all(record: &RunRecord) -> Vec<Self> {
+        let figures = record.figures.iter().copied().chain(std::iter::repeat(Default::default()));
+        record.workers.iter().zip(figures).map(|(health, its)| Self::of(health, its)).collect()
+    }
+
+    fn of(health: &candor_record::WorkerHealth, figures: WorkerFigures) -> Self {
         let cpu_ns = health.cpu_user_ns.saturating_add(health.cpu_system_ns);
         WorkerRow {
             core: health.core.map(|core| core as u64),
@@ -308,6 +359,7 @@ impl WorkerRow {
             cpu_share: (health.wall_ns > 0).then(|| cpu_ns as f64 / health.wall_ns as f64),
             involuntary_switches: health.involuntary_switches,
             waits: health.waits,
+            response_mean_ns: figures.response_mean_ns(),
         }
     }
 }

@@ -173,7 +173,7 @@ pub struct StopSummary {
 }
 
 /// How connections are made and used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionsSummary {
     /// Open from the beginning.
     pub count: u32,
@@ -183,6 +183,9 @@ pub struct ConnectionsSummary {
     pub pipeline: u32,
     /// Requests on one connection before we close it.
     pub requests_per_connection: Option<u64>,
+    /// Attempts to connect in a second, if they are paced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_rate_per_s: Option<f64>,
     /// TCP_NODELAY.
     pub nodelay: bool,
     /// Local addresses.
@@ -225,6 +228,7 @@ impl PlanSummary {
                 max: connections.max,
                 pipeline: connections.pipeline,
                 requests_per_connection: connections.requests_per_connection,
+                connect_rate_per_s: connections.connect_rate.map(|rate| rate.per_s_f64()),
                 nodelay: connections.nodelay,
                 sources: connections.sources.iter().map(ToString::to_string).collect(),
             },

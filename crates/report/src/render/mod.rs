@@ -8,6 +8,9 @@ pub mod json;
 pub mod progress;
 mod style;
 pub mod text;
+pub mod trace;
+pub mod v1;
+pub mod wrk;
 
 pub use style::Style;
 

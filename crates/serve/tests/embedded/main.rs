@@ -5,6 +5,7 @@ mod counting;
 mod faults;
 mod program;
 mod scenarios;
+mod truth;
 
 use candor_serve::{Config, Faults, Running, Server};
 use candor_testkit::client::Client;

@@ -67,9 +67,9 @@ pub(super) fn table(page: &mut Page, document: &Document) {
     page.blank();
 }
 
-const NOTHING: &str = "–";
+pub(super) const NOTHING: &str = "–";
 
-fn cell(distribution: &Distribution, row: &str) -> String {
+pub(super) fn cell(distribution: &Distribution, row: &str) -> String {
     let value_ns = match row {
         "min" => distribution.min_ns,
         "max" => distribution.max_ns,

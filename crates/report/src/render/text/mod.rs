@@ -4,6 +4,7 @@
 //! errors with examples; how much to trust it; how to do it again. At most [`WIDTH`] characters
 //! wide, unless an argument of the command line is longer.
 
+mod kernel;
 mod latency;
 mod page;
 mod sections;
@@ -22,9 +23,11 @@ pub fn render(document: &Document, style: Style) -> String {
     sections::outcome(&mut page, document);
     sections::ledger(&mut page, document);
     latency::table(&mut page, document);
+    kernel::parts(&mut page, document);
     latency::connect(&mut page, document);
     sections::errors(&mut page, document);
     sections::requests(&mut page, document);
+    kernel::trace(&mut page, document);
     sections::traffic(&mut page, document);
     sections::trust(&mut page, document);
     sections::expectations(&mut page, document);

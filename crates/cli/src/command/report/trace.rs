@@ -1,0 +1,100 @@
+//! `candor report` of a trace: as CSV, or summed up. However long it is, one block is in memory.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use candor_record::trace::format::{FRAME_HEAD_BYTES, Frame, FrameHead, MAGIC};
+use candor_report::render::trace::{Summary, csv_columns, csv_rows};
+
+use crate::arguments::Format;
+use crate::console;
+use crate::exit::Failure;
+
+/// A file that begins as a trace does, after that beginning; `None`: it is something else.
+pub(super) fn open(path: &Path) -> io::Result<Option<BufReader<File>>> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut magic = [0; MAGIC.len()];
+    match file.read_exact(&mut magic) {
+        Ok(()) if &magic == MAGIC => Ok(Some(file)),
+        Ok(()) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Prints the trace. One that ends early is printed as far as it goes, and is then a failure.
+pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), Failure> {
+    if !matches!(format, Format::Text | Format::Csv) {
+        return Err(Failure::usage(format!(
+            "{} is a trace; it can be printed with --format csv or text",
+            path.display()
+        )));
+    }
+    let mut frames = Frames { file, at: MAGIC.len() as u64 };
+    let mut summary = Summary::default();
+    if format == Format::Csv {
+        console::print(&(csv_columns() + "\n"))?;
+    }
+    let ending = loop {
+        match frames.next() {
+            Ok(Some(Frame::Requests(requests))) => {
+                summary.add(&requests);
+                if format == Format::Csv {
+                    console::print(&csv_rows(&requests, summary.head()))?;
+                }
+            }
+            Ok(Some(Frame::Head(head))) => summary.begin(head),
+            Ok(Some(Frame::End(end))) => {
+                summary.end(end);
+                break Ok(());
+            }
+            Ok(None) => break Err("it ends in the middle of a block".to_owned()),
+            Err(why) => break Err(why),
+        }
+    };
+    if format == Format::Text {
+        console::print(&summary.text())?;
+    }
+    ending.map_err(|why| {
+        Failure::could_not_run(format!(
+            "the trace {} is cut off: {why}, at byte {}; the {} requests before that are whole",
+            path.display(),
+            frames.at,
+            summary.requests()
+        ))
+    })
+}
+
+struct Frames<R> {
+    file: R,
+    /// Where the next frame begins.
+    at: u64,
+}
+
+impl<R: Read> Frames<R> {
+    /// The next frame; `None`: there is no whole one.
+    fn next(&mut self) -> Result<Option<Frame>, String> {
+        let mut head = [0; FRAME_HEAD_BYTES];
+        if !self.fill(&mut head)? {
+            return Ok(None);
+        }
+        let damaged = |_| "what follows is damaged".to_owned();
+        let head = FrameHead::parse(head).map_err(damaged)?;
+        let mut payload = vec![0; head.length];
+        if !self.fill(&mut payload)? {
+            return Ok(None);
+        }
+        let frame = head.frame(&payload).map_err(damaged)?;
+        self.at += (FRAME_HEAD_BYTES + head.length) as u64;
+        Ok(Some(frame))
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<bool, String> {
+        match self.file.read_exact(bytes) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(format!("it cannot be read on ({error})")),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `candor verify`: known answers beside measured ones, and what can be told apart here.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
+use candor_report::{Host, write_atomically};
+use serde::Serialize;
+
+use super::run::host;
+use crate::arguments::VerifyArguments;
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::verify::{self, CHECKS, Finding, Floor, Length, Line, Settings};
+
+/// Everything that was found; the document of `--json`.
+#[derive(Serialize)]
+struct Verification {
+    format: &'static str,
+    version: &'static str,
+    quick: bool,
+    host: Host,
+    /// Whether every line says yes.
+    ok: bool,
+    elapsed_s: f64,
+    checks: Vec<Finding>,
+    noise_floor: Vec<Floor>,
+}
+
+pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
+    let settings = settings(arguments)?;
+    let begun = Instant::now();
+    say(arguments, &header())?;
+    let mut printed = Ok(());
+    let checks = verify::run(&settings, |finding| {
+        printed =
+            std::mem::replace(&mut printed, Ok(())).and_then(|()| say(arguments, &text(finding)));
+    })?;
+    printed?;
+    let noise_floor = match arguments.only.is_empty() {
+        true => verify::noise_floor(settings.length)?,
+        false => Vec::new(),
+    };
+    say(arguments, &floor_text(&noise_floor))?;
+    let verification = Verification {
+        format: "candor.verify/1",
+        version: env!("CARGO_PKG_VERSION"),
+        quick: arguments.quick,
+        host: host(),
+        ok: checks.iter().all(|finding| finding.ok),
+        elapsed_s: verify::elapsed_s(begun),
+        checks,
+        noise_floor,
+    };
+    say(arguments, &summary(&verification))?;
+    if let Some(path) = &arguments.json {
+        write(path, &verification)?;
+    }
+    Ok(if verification.ok { Exit::Fine } else { Exit::NotTrustworthy }.into())
+}
+
+fn settings(arguments: &VerifyArguments) -> Result<Settings, Failure> {
+    let known: Vec<&str> = CHECKS.iter().map(|check| check.id).collect();
+    if let Some(unknown) = arguments.only.iter().find(|id| !known.contains(&id.as_str())) {
+        let known = known.join(", ");
+        return Err(Failure::usage(format!("there is no check {unknown}; there are {known}")));
+    }
+    Ok(Settings {
+        length: if arguments.quick { Length::Quick } else { Length::Full },
+        only: arguments.only.clone(),
+        poisson_requests: arguments.requests.map(|one| one.get()),
+        poisson_service_ns: arguments.service_time.get(),
+    })
+}
+
+fn say(arguments: &VerifyArguments, text: &str) -> Result<(), Failure> {
+    if arguments.quiet { Ok(()) } else { console::print(text) }
+}
+
+fn write(path: &Path, verification: &Verification) -> Result<(), Failure> {
+    let mut json = serde_json::to_vec_pretty(verification)
+        .map_err(|error| Failure::could_not_run(format!("cannot write JSON: {error}")))?;
+    json.push(b'\n');
+    write_atomically(path, &json).map_err(Failure::could_not_run)
+}
+
+fn header() -> String {
+    row("", "expected", "measured", "")
+}
+
+fn row(what: &str, expected: &str, measured: &str, ok: &str) -> String {
+    let line = format!("  {what:<44}{expected:>20}  {measured:>12}  {ok}");
+    format!("{}\n", line.trim_end())
+}
+
+fn text(finding: &Finding) -> String {
+    let mut text = format!("\n{}: {}\n", finding.id, finding.title);
+    for line in &finding.lines {
+        let Line { what, detail, ok, .. } = line;
+        let answer = if *ok { "yes" } else { "no" };
+        text += &row(what, &line.expected_text(), &line.measured_text(), answer);
+        if let Some(detail) = detail {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "      {detail}");
+        }
+    }
+    text
+}
+
+fn floor_text(floors: &[Floor]) -> String {
+    if floors.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\nNoise floor of this machine: what the loader and the way add to an answer that\n\
+        takes no time. Smaller differences between servers cannot be seen here.\n\
+        \x20      rate       lag p50       lag p99   round trip p50           p99         least\n"
+            .to_owned();
+    for floor in floors {
+        let time = |ns: f64| fmt_duration_ns(ns.round() as u64);
+        let _ = writeln!(
+            text,
+            "{:>9}/s{:>14}{:>14}{:>17}{:>14}{:>14}",
+            fmt_count(floor.rate_per_s),
+            time(floor.send_lag.p50_ns),
+            time(floor.send_lag.p99_ns),
+            time(floor.round_trip.p50_ns),
+            time(floor.round_trip.p99_ns),
+            time(floor.round_trip.min_ns),
+        );
+    }
+    text
+}
+
+fn summary(verification: &Verification) -> String {
+    let lines = verification.checks.iter().flat_map(|finding| &finding.lines);
+    let count = lines.clone().count() as u64;
+    let wrong: Vec<&Line> = lines.filter(|line| !line.ok).collect();
+    let took = format!("{:.0} s", verification.elapsed_s);
+    if wrong.is_empty() {
+        return format!("\nYES: {} as expected, in {took}.\n", fmt_plural(count, "line"));
+    }
+    let mut text = format!("\nNO: {} of {count} not as expected, in {took}.\n", wrong.len());
+    text += match wrong.iter().any(|line| line.exact) {
+        true => {
+            "A line that holds on any machine, however busy, does not hold here: the figures of\n\
+             this build cannot be trusted. Please report it, with the output of --json.\n"
+        }
+        false => {
+            "All that is off is time: the machine is too busy, or too noisy, for figures as fine as\n\
+             these. End other work, give the loader a core of its own, and try again.\n"
+        }
+    };
+    text
+}

@@ -1,0 +1,406 @@
+//! wrk's command line: `getopt_long` as the C library has it, and one struct of what was asked.
+//!
+//! Options may stand behind the URL; short ones may be joined (`-t2 -Ld30s`). `--` ends the
+//! options. What stands behind the URL is for the script.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use candor_plan::Rate;
+use candor_plan::values::{Digits, Header, PositiveNanos, SmallCount};
+use candor_report::render::wrk::text::Percentiles;
+
+use super::Name;
+use super::flags::{self, Flag, Id};
+use super::output::Form;
+
+/// wrk's defaults.
+const THREADS: u32 = 2;
+const CONNECTIONS: u32 = 10;
+const DURATION_S: u64 = 10;
+const TIMEOUT_S: u64 = 2;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// What was asked for, each value checked alone.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Asked {
+    pub(super) url: String,
+    /// What stands behind the URL.
+    pub(super) script_arguments: Vec<String>,
+    pub(super) threads: SmallCount,
+    pub(super) connections: SmallCount,
+    pub(super) duration: PositiveNanos,
+    pub(super) timeout: PositiveNanos,
+    pub(super) script: Option<PathBuf>,
+    pub(super) headers: Vec<Header>,
+    pub(super) percentiles: Percentiles,
+    pub(super) rate: Option<Rate>,
+    pub(super) report_interval: Option<PositiveNanos>,
+    pub(super) digits: Option<Digits>,
+    pub(super) encoded: bool,
+    /// Where to write candor's own document.
+    pub(super) result: Option<PathBuf>,
+}
+
+impl Asked {
+    /// How the run is to be printed.
+    pub(super) fn form(&self) -> Form {
+        Form {
+            encoded: self.encoded,
+            periodic_ns: self.report_interval.map(PositiveNanos::get),
+            percentiles: self.percentiles,
+        }
+    }
+}
+
+/// What a command line comes to.
+#[derive(Debug, PartialEq)]
+pub(super) enum Request {
+    Run(Box<Asked>),
+    Help,
+}
+
+/// Why there is no run; the usage follows.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) message: Option<String>,
+}
+
+impl Refusal {
+    pub(super) fn new(message: impl Display) -> Self {
+        Refusal { message: Some(message.to_string()) }
+    }
+}
+
+/// A command line, read to its end.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    /// `-v` prints a line, whatever else is asked.
+    pub(super) version: bool,
+    pub(super) request: Result<Request, Refusal>,
+}
+
+/// Reads the words behind the program's name.
+pub(super) fn parse(name: Name, words: &[String]) -> Parsed {
+    let mut reader = Reader::new(name);
+    let read = reader.read(words);
+    let request = read.and_then(|()| reader.request());
+    Parsed { version: reader.version, request }
+}
+
+struct Reader {
+    name: Name,
+    version: bool,
+    help: bool,
+    places: Vec<String>,
+    connections: Option<SmallCount>,
+    duration: Option<PositiveNanos>,
+    threads: Option<SmallCount>,
+    timeout: Option<PositiveNanos>,
+    script: Option<PathBuf>,
+    headers: Vec<Header>,
+    percentiles: Percentiles,
+    rate: Option<Rate>,
+    report_interval: Option<PositiveNanos>,
+    digits: Option<Digits>,
+    encoded: bool,
+    result: Option<PathBuf>,
+}
+
+impl Reader {
+    fn new(name: Name) -> Self {
+        Reader {
+            name,
+            version: false,
+            help: false,
+            places: Vec::new(),
+            connections: None,
+            duration: None,
+            threads: None,
+            timeout: None,
+            script: None,
+            headers: Vec::new(),
+            percentiles: Percentiles::None,
+            rate: None,
+            report_interval: None,
+            digits: None,
+            encoded: false,
+            result: None,
+        }
+    }
+
+    fn read(&mut self, words: &[String]) -> Result<(), Refusal> {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                self.places.extend(words.cloned());
+                break;
+            } else if let Some(long) = word.strip_prefix("--") {
+                let (typed, value) = match long.split_once('=') {
+                    Some((typed, value)) => (typed, Some(value.to_owned())),
+                    None => (long, None),
+                };
+                let flag = flags::long(typed).map_err(|error| self.wrong(error))?;
+                let value = match (flag.takes_value, value) {
+                    (true, None) => Some(words.next().cloned().ok_or_else(|| {
+                        self.wrong(format!("option '--{}' requires an argument", flag.long))
+                    })?),
+                    (false, Some(_)) => {
+                        return Err(self
+                            .wrong(format!("option '--{}' doesn't allow an argument", flag.long)));
+                    }
+                    (_, value) => value,
+                };
+                self.set(flag, &format!("--{}", flag.long), value)?;
+            } else if let Some(cluster) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
+                self.cluster(cluster, &mut words)?;
+            } else {
+                self.places.push(word.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// `-Ld30s`: letters, of which the first that takes a value takes the rest, or the next word.
+    fn cluster<'a>(
+        &mut self,
+        cluster: &str,
+        words: &mut impl Iterator<Item = &'a String>,
+    ) -> Result<(), Refusal> {
+        for (at, letter) in cluster.char_indices() {
+            let Some(flag) = flags::short(letter) else {
+                return Err(self.wrong(format!("invalid option -- '{letter}'")));
+            };
+            let shown = format!("-{letter}");
+            if !flag.takes_value {
+                self.set(flag, &shown, None)?;
+                continue;
+            }
+            let rest = &cluster[at + letter.len_utf8()..];
+            let value = match rest {
+                "" => words.next().cloned(),
+                rest => Some(rest.to_owned()),
+            };
+            let value = value
+                .ok_or_else(|| self.wrong(format!("option requires an argument -- '{letter}'")))?;
+            return self.set(flag, &shown, Some(value));
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, flag: &Flag, shown: &str, value: Option<String>) -> Result<(), Refusal> {
+        let text = value.unwrap_or_default();
+        let text = text.trim();
+        match flag.id {
+            Id::Connections => self.connections = self.count(shown, text)?,
+            Id::Threads => self.threads = self.count(shown, text)?,
+            Id::Duration => self.duration = Some(self.value(shown, text)?),
+            Id::Timeout => self.timeout = Some(self.value(shown, text)?),
+            Id::ReportInterval => self.report_interval = Some(self.value(shown, text)?),
+            Id::Script => self.script = Some(text.into()),
+            Id::Header => self.headers.push(self.value(shown, text)?),
+            Id::Latency => {
+                if self.percentiles == Percentiles::None {
+                    self.percentiles = Percentiles::Recorded;
+                }
+            }
+            Id::ULatency => self.percentiles = Percentiles::Both,
+            // Each request of a batch has a latency of its own, which is what -B is for.
+            Id::BatchLatency => {}
+            Id::Rate if is_zero(text) => return Err(Refusal::new(NO_RATE)),
+            Id::Rate => self.rate = Some(self.value(shown, text)?),
+            Id::Digits => {
+                let digits = text.parse::<u8>().ok().filter(|digits| (1..=3).contains(digits));
+                let digits = digits.and_then(Digits::new);
+                self.digits = Some(digits.ok_or_else(|| Refusal::new(BAD_DIGITS))?);
+            }
+            Id::Encoded => self.encoded = true,
+            Id::Result => self.result = Some(text.into()),
+            Id::Version => self.version = true,
+            Id::Help if self.name == Name::CandorWrk => self.help = true,
+            Id::Help => return Err(Refusal::default()),
+        }
+        Ok(())
+    }
+
+    fn value<T: FromStr<Err: Display>>(&self, shown: &str, text: &str) -> Result<T, Refusal> {
+        // The value of a header may be a secret; its own messages do not repeat it.
+        let named = if shown == "-H" || shown == "--header" { "" } else { text };
+        text.parse().map_err(|error| self.wrong(format!("{shown} {named}: {error}")))
+    }
+
+    /// Zero is refused later, in wrk's words.
+    fn count(&self, shown: &str, text: &str) -> Result<Option<SmallCount>, Refusal> {
+        if is_zero(text) {
+            return Err(match shown {
+                "-c" | "--connections" => Refusal::new(FEW_CONNECTIONS),
+                _ => Refusal::default(),
+            });
+        }
+        self.value(shown, text).map(Some)
+    }
+
+    fn wrong(&self, what: String) -> Refusal {
+        Refusal::new(format!("{}: {what}", self.name.as_str()))
+    }
+
+    fn request(&mut self) -> Result<Request, Refusal> {
+        if self.help {
+            return Ok(Request::Help);
+        }
+        if self.places.is_empty() {
+            return Err(Refusal::default());
+        }
+        let url = self.places.remove(0);
+        if !url.contains("://") {
+            return Err(Refusal::new(format!("invalid URL: {url}")));
+        }
+        let default = |count| SmallCount::new(count).ok_or_else(Refusal::default);
+        let seconds =
+            |seconds: u64| PositiveNanos::new(seconds * NS_PER_S).ok_or_else(Refusal::default);
+        let threads = self.threads.map_or_else(|| default(THREADS), Ok)?;
+        let connections = self.connections.map_or_else(|| default(CONNECTIONS), Ok)?;
+        if connections.get() < threads.get() {
+            return Err(Refusal::new(FEW_CONNECTIONS));
+        }
+        if self.name == Name::Wrk2 && self.rate.is_none() {
+            return Err(Refusal::new(NO_RATE));
+        }
+        Ok(Request::Run(Box::new(Asked {
+            url,
+            script_arguments: std::mem::take(&mut self.places),
+            threads,
+            connections,
+            duration: self.duration.map_or_else(|| seconds(DURATION_S), Ok)?,
+            timeout: self.timeout.map_or_else(|| seconds(TIMEOUT_S), Ok)?,
+            script: self.script.take(),
+            headers: std::mem::take(&mut self.headers),
+            percentiles: self.percentiles,
+            rate: self.rate,
+            report_interval: self.report_interval,
+            digits: self.digits,
+            encoded: self.encoded,
+            result: self.result.take(),
+        })))
+    }
+}
+
+const NO_RATE: &str = "Throughput MUST be specified with the --rate or -R option";
+const FEW_CONNECTIONS: &str = "number of connections must be >= threads";
+const BAD_DIGITS: &str = "Precision digits must be between 1 and 3";
+
+fn is_zero(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte == b'0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: Name, words: &str) -> Result<Asked, String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        match parse(name, &words).request {
+            Ok(Request::Run(asked)) => Ok(*asked),
+            Ok(Request::Help) => Err("help".to_owned()),
+            Err(refusal) => Err(refusal.message.unwrap_or_default()),
+        }
+    }
+
+    fn asked(words: &str) -> Asked {
+        read(Name::CandorWrk, words).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_wrks() {
+        let asked = asked("http://h/");
+        assert_eq!((asked.threads.get(), asked.connections.get()), (2, 10));
+        assert_eq!((asked.duration.get(), asked.timeout.get()), (10 * NS_PER_S, 2 * NS_PER_S));
+        assert_eq!(asked.percentiles, Percentiles::None);
+        assert_eq!((asked.rate, asked.digits, asked.report_interval), (None, None, None));
+    }
+
+    #[test]
+    fn every_way_to_write_an_option() {
+        let plain = asked("-t 4 -c 400 -d 30s -H A:b -L --timeout 5 -R 2k http://h/x");
+        for words in [
+            "-t4 -c400 -d30s -HA:b -L -T5 -R2k http://h/x",
+            "-Lt4 -c400 -d30 -HA:b --timeout=5s -R2000 http://h/x",
+            "http://h/x --threads 4 --conn=400 --dur 30s --head A:b --lat --time 5 --rate 2k",
+            "--threads=4 --connections=400 --d=30s --header=A:b --l --timeout=5 --r=2k -- http://h/x",
+        ] {
+            assert_eq!(asked(words), plain, "{words}");
+        }
+    }
+
+    #[test]
+    fn the_forks_options_have_long_forms_with_values() {
+        let plain = asked("-R 30 -p 5 -D 2 -e http://h/");
+        assert_eq!(plain.report_interval.map(PositiveNanos::get), Some(5 * NS_PER_S));
+        assert_eq!(plain.digits.map(Digits::get), Some(2));
+        assert!(plain.encoded);
+        for words in [
+            "--rate 30 --report_interval 5 --digits 2 --encoded http://h/",
+            "-R30 --report_interval=5s --digits=2 --json_encoding http://h/",
+            "-R30 --re 5s --digits 2 --json http://h/",
+        ] {
+            assert_eq!(asked(words), plain, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_stands_behind_the_url_is_for_the_script() {
+        let asked = asked("-t1 http://h/ -s a.lua -- --user 7 -x");
+        assert_eq!(asked.script, Some("a.lua".into()));
+        assert_eq!(asked.script_arguments, ["--user", "7", "-x"]);
+    }
+
+    #[test]
+    fn fractions_and_suffixes_mean_what_they_say() {
+        assert_eq!(asked("-c 1.5k http://h/").connections.get(), 1500);
+        assert_eq!(asked("-R 0.5 http://h/").rate.map(Rate::per_s_f64), Some(0.5));
+        assert_eq!(asked("-R 1M http://h/").rate.map(Rate::per_s_f64), Some(1e6));
+        assert_eq!(asked("-d 1.5m http://h/").duration.get(), 90 * NS_PER_S);
+        assert_eq!(asked("-d 2H http://h/").duration.get(), 7200 * NS_PER_S);
+        assert_eq!(asked("--timeout 250ms http://h/").timeout.get(), NS_PER_S / 4);
+    }
+
+    #[test]
+    fn refusals_are_in_wrks_words() {
+        for (words, message) in [
+            ("", ""),
+            ("-t1", ""),
+            ("-d 5s", ""),
+            ("foo", "invalid URL: foo"),
+            ("-c1 -t2 http://h/", FEW_CONNECTIONS),
+            ("-c0 http://h/", FEW_CONNECTIONS),
+            ("-t0 http://h/", ""),
+            ("-R0 http://h/", NO_RATE),
+            ("-D 4 http://h/", BAD_DIGITS),
+            ("-x http://h/", "wrk: invalid option -- 'x'"),
+            ("--foo http://h/", "wrk: unrecognized option '--foo'"),
+            ("http://h/ -c", "wrk: option requires an argument -- 'c'"),
+            ("http://h/ --conn", "wrk: option '--connections' requires an argument"),
+            ("--latency=1 http://h/", "wrk: option '--latency' doesn't allow an argument"),
+            (
+                "--t 1 http://h/",
+                "wrk: option '--t' is ambiguous; possibilities: '--threads' '--timeout'",
+            ),
+            ("--help", ""),
+        ] {
+            assert_eq!(read(Name::Wrk, words), Err(message.to_owned()), "{words}");
+        }
+        for words in ["-c 1x http://h/", "-d http://h/", "-d 0 http://h/", "-H nocolon http://h/"] {
+            let message = read(Name::Wrk, words).unwrap_err();
+            assert!(message.starts_with("wrk: -"), "{words}: {message}");
+        }
+        assert_eq!(read(Name::CandorWrk, "--help"), Err("help".to_owned()));
+    }
+
+    #[test]
+    fn only_wrk2_requires_a_rate() {
+        assert!(read(Name::Wrk, "http://h/").is_ok());
+        assert_eq!(read(Name::Wrk2, "http://h/"), Err(NO_RATE.to_owned()));
+        assert!(read(Name::Wrk2, "-R10 http://h/").is_ok());
+    }
+}

@@ -1,0 +1,159 @@
+//! `candor wrk`: the command lines of wrk, of wrk2 and of yicwang's fork, their output and their
+//! exit codes. Also what this program does when it is started under the name `wrk` or `wrk2`.
+//!
+//! What was typed becomes [`arguments::Asked`], that becomes options of a run, and the run's
+//! documents become the output. On the standard output there is nothing that the original would
+//! not print; what candor knows beyond that goes to the standard error.
+
+mod arguments;
+mod facts;
+mod flags;
+mod output;
+mod plan;
+mod usage;
+
+use std::process::ExitCode;
+
+use candor_engine::EngineError;
+use candor_plan::{Endpoint, Plan};
+use candor_report::Document;
+
+use self::arguments::{Refusal, Request};
+use self::output::Output;
+use crate::command::run::{self, NotMade};
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::files::{self, Disk};
+use crate::scripting::Scripting;
+
+pub(crate) use usage::HELP;
+
+/// Under which name the program was started: it decides what it answers to, and which usage it
+/// shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// `candor wrk`: every option of all three.
+    CandorWrk,
+    /// `wrk`: the same, with wrk's usage.
+    Wrk,
+    /// `wrk2`: the same, with wrk2's usage, and a rate is required.
+    Wrk2,
+}
+
+impl Name {
+    fn as_str(self) -> &'static str {
+        match self {
+            Name::CandorWrk => "candor wrk",
+            Name::Wrk => "wrk",
+            Name::Wrk2 => "wrk2",
+        }
+    }
+}
+
+/// The name and the arguments behind it, if what was typed is for this module.
+pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
+    let (program, rest) = typed.split_first()?;
+    match program.rsplit('/').next() {
+        Some("wrk") => return Some((Name::Wrk, rest)),
+        Some("wrk2") => return Some((Name::Wrk2, rest)),
+        _ => {}
+    }
+    match rest.split_first() {
+        Some((first, rest)) if first == "wrk" => Some((Name::CandorWrk, rest)),
+        _ => None,
+    }
+}
+
+pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<ExitCode, Failure> {
+    let parsed = arguments::parse(name, words);
+    if parsed.version {
+        console::print(&usage::version())?;
+    }
+    let asked = match parsed.request {
+        Ok(Request::Run(asked)) => asked,
+        Ok(Request::Help) => {
+            console::print(HELP)?;
+            return Ok(Exit::Fine.into());
+        }
+        Err(refusal) => return refuse(name, refusal),
+    };
+    let built = plan::build(plan::options(&asked), &Disk);
+    let (plan, outputs) = match built {
+        Ok(built) => built,
+        Err(refusal) => return refuse(name, refusal),
+    };
+    files::check_writable(&outputs)?;
+
+    let mut output = Output::new(asked.form(), run::facts(typed), &plan);
+    let (scripting, scripts) = Scripting::load(&plan)?;
+    let made = run::measure(&plan, &scripts, &mut output);
+    let failed = scripting.ended();
+    let record = match made {
+        Ok(record) => record,
+        Err(NotMade::Engine(error)) => return Ok(not_reached(&error, &plan)),
+        Err(interrupted) => return Err(interrupted.into()),
+    };
+    let document = Document::new(output.facts(), &plan, &record);
+    let printed = output.finish(&document);
+    // The result is written and doubts are told even if nothing could be printed.
+    eprint!("{}", facts::render(&document));
+    let done = failed.and_then(|()| scripting.done(&record));
+    files::write(&document, &outputs).and(printed).and(done)?;
+    // As with wrk, a run that was interrupted or met errors is a run. Only figures that
+    // contradict each other are no result.
+    Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
+}
+
+/// wrk's way to refuse: a line on the standard error, the usage on the standard output, 1.
+fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, Failure> {
+    if let Some(message) = refusal.message {
+        eprintln!("{message}");
+    }
+    console::print(usage::of(name))?;
+    Ok(Exit::CouldNotRun.into())
+}
+
+/// A server that cannot be reached, in wrk's words; anything else in ours.
+fn not_reached(error: &EngineError, plan: &Plan) -> ExitCode {
+    let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
+        return Failure::could_not_run(error).report();
+    };
+    // wrk names the service: the port where one was typed, otherwise the scheme.
+    let service = match plan.target.authority.ends_with(&format!(":{port}")) {
+        true => port.to_string(),
+        false => "http".to_owned(),
+    };
+    match error {
+        EngineError::Resolve { reason, .. } => {
+            let reason = reason.rsplit(": ").next().unwrap_or(reason);
+            eprintln!("unable to resolve {host}:{service} {reason}");
+        }
+        EngineError::NoConnection { example, .. } => {
+            let reason = example.rsplit(": ").next().unwrap_or(example);
+            let reason = reason.split(" (os error").next().unwrap_or(reason);
+            eprintln!("unable to connect to {host}:{service} {reason}");
+        }
+        other => return Failure::could_not_run(other).report(),
+    }
+    Exit::CouldNotRun.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_under_which_it_is_started_counts() {
+        let told = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            invocation(&words).map(|(name, rest)| (name, rest.to_vec()))
+        };
+        let rest = vec!["-c1".to_owned()];
+        assert_eq!(told(&["/usr/bin/wrk", "-c1"]), Some((Name::Wrk, rest.clone())));
+        assert_eq!(told(&["wrk2", "-c1"]), Some((Name::Wrk2, rest.clone())));
+        assert_eq!(told(&["./candor", "wrk", "-c1"]), Some((Name::CandorWrk, rest)));
+        assert_eq!(told(&["candor", "run", "wrk"]), None);
+        assert_eq!(told(&["candor"]), None);
+        assert_eq!(told(&["wrk3"]), None);
+    }
+}

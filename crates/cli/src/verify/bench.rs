@@ -1,0 +1,119 @@
+//! How an experiment is made: a truth server in a process of its own, a load in this one.
+//!
+//! Both are described by the flags that a user would type, and parsed by the same code, so that
+//! what is verified is what runs, and can be repeated by hand.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use candor_engine::{Control, Observer};
+use candor_plan::options::Options;
+use candor_plan::{Plan, Trace};
+use candor_record::trace::Traced;
+use candor_serve::truth;
+use clap::Parser;
+
+use super::evidence::Evidence;
+use crate::embedded::Embedded;
+use crate::exit::Failure;
+use crate::files::Disk;
+
+/// A truth server and a load, as flags: `candor serve …` and `candor run … URL`.
+#[derive(Debug, Clone)]
+pub(super) struct Experiment {
+    pub(super) server: String,
+    pub(super) load: String,
+}
+
+impl Experiment {
+    /// Makes it. `meanwhile` runs beside the load, in a thread of its own, with the server's
+    /// address.
+    pub(super) fn make(&self, meanwhile: impl FnOnce(&str) + Send) -> Result<Evidence, Failure> {
+        let server = Server::start(&self.server)?;
+        let plan = plan(&self.load, server.url())?;
+        let mut traced = Traces::default();
+        let record = thread::scope(|scope| {
+            scope.spawn(|| meanwhile(server.address()));
+            candor_engine::run(&plan, &Control::default(), &mut traced)
+        });
+        let record = record.map_err(Failure::could_not_run)?;
+        Ok(Evidence::new(plan, record, traced.0, server.end()?))
+    }
+}
+
+/// The plan of a load, every request traced.
+pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, Failure> {
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        options: Options,
+    }
+    let words = ["candor"].into_iter().chain(flags.split_whitespace()).chain([url]);
+    let typed = Typed::try_parse_from(words).map_err(Failure::could_not_run)?;
+    let (mut plan, _) = typed.options.build(&Disk).map_err(Failure::could_not_run)?;
+    plan.recording.trace = Some(Trace::All);
+    Ok(plan)
+}
+
+#[derive(Default)]
+struct Traces(Vec<Traced>);
+
+impl Observer for Traces {
+    fn traced(&mut self, requests: &[Traced]) {
+        self.0.extend_from_slice(requests);
+    }
+}
+
+/// A truth server in a process of its own.
+pub(super) struct Server {
+    process: Embedded,
+    log: PathBuf,
+}
+
+impl Server {
+    pub(super) fn start(flags: &str) -> Result<Self, Failure> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("candor-verify-{}-{number}.csv", std::process::id());
+        let log = std::env::temp_dir().join(name);
+        let mut flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+        flags.push("--log".to_owned());
+        flags.push(log.to_string_lossy().into_owned());
+        Ok(Server { process: Embedded::start(&flags)?, log })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.process.url
+    }
+
+    /// Host and port.
+    pub(super) fn address(&self) -> &str {
+        self.process.url.trim_start_matches("http://").trim_end_matches('/')
+    }
+
+    /// Ends it; says what it did.
+    pub(super) fn end(self) -> Result<truth::Record, Failure> {
+        self.process.end()?;
+        let text = std::fs::read_to_string(&self.log).map_err(|error| {
+            Failure::could_not_run(format!("the truth server left no log: {error}"))
+        });
+        // It has served its purpose.
+        let _ = std::fs::remove_file(&self.log);
+        truth::Record::from_csv(&text?).map_err(Failure::could_not_run)
+    }
+}
+
+/// Asks a truth server something beside the load; `None` if it does not answer.
+pub(super) fn ask(address: &str, method: &str, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: verify\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}

@@ -1,0 +1,48 @@
+//! Twice what a first-come-first-served server can do: request n, from 0, waits
+//! `D + n(D − 1/R)`, the server is never idle, and the rest of the schedule is unsent.
+
+use candor_stats::closed_form::{FifoPath, dd1_wait};
+
+use super::super::Settings;
+use super::super::bench::Experiment;
+use super::super::evidence::{Evidence, Theory, mean};
+use super::super::line::{Line, Unit};
+use crate::exit::Failure;
+
+pub(super) const SERVICE_NS: u64 = 10_000_000;
+pub(super) const RATE_PER_S: u64 = 200;
+/// Two, so that the server has the next request before it is done with one.
+pub(super) const CONNECTIONS: u64 = 2;
+
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
+    let run_s = settings.length.pick(5, 2);
+    let experiment = Experiment {
+        server: "--truth fifo --service-time 10ms".to_owned(),
+        load: format!("-R {RATE_PER_S} -c {CONNECTIONS} -t 1 -d {run_s}s --drain 1s"),
+    };
+    Ok(judge(&experiment.make(|_| ())?))
+}
+
+pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
+    let (responses, _) = evidence.responses_ns(|due_ns| due_ns);
+    let (rate, service_s) = (RATE_PER_S as f64, SERVICE_NS as f64 / 1e9);
+    // One is answered every D from D on, and each lets another one leave.
+    let window_ns = evidence.record.window_ns;
+    let sent = (window_ns - 1) / SERVICE_NS + CONNECTIONS;
+    let of = |n: u64| (service_s + dd1_wait(n, rate, service_s)) * 1e9;
+    let last = of(sent - 1);
+    let middle = (of(0) + last) / 2.0;
+    let ledger = &evidence.record.total.ledger;
+    let mut lines = evidence.books(Theory::Fifo { service_ns: SERVICE_NS });
+    let unsent = (ledger.scheduled.saturating_sub(sent)) as f64;
+    // One that was answered about when the run ended may have left a place or not.
+    let measured = ledger.unsent as f64;
+    lines.push(Line::near("requests that were never sent", Unit::Count, unsent, 1.0, measured));
+    let measured = responses.last().copied().unwrap_or(f64::NAN);
+    lines.push(Line::near("response time of the last", Unit::Ns, last, last * 0.01, measured));
+    let measured = mean(&responses);
+    lines.push(Line::near("response time mean", Unit::Ns, middle, middle * 0.01, measured));
+    let mut path = FifoPath::new(SERVICE_NS);
+    lines.extend(evidence.single_requests(|arrival_ns| path.departure_ns(arrival_ns)));
+    lines
+}

@@ -1,0 +1,97 @@
+//! Poisson arrivals, c = 5 places, no queue: the share that finds none is Erlang's B. Once the
+//! places are the loader's connections and it sheds by itself; once they are the server's and it
+//! refuses.
+
+use candor_record::ErrorKind;
+use candor_record::trace::{Outcome, Traced};
+use candor_serve::truth::Fate;
+use candor_stats::closed_form::{LossPath, erlang_b};
+
+use super::super::Settings;
+use super::super::bench::Experiment;
+use super::super::evidence::{Evidence, Theory, schedule};
+use super::super::line::{Line, Unit};
+use crate::exit::Failure;
+
+const PLACES: usize = 5;
+pub(super) const SERVICE_NS: u64 = 12_500_000;
+const RATE_PER_S: u64 = 400;
+/// Schedules that are simulated to learn how far the share of one of them is from the mean.
+const SIMULATED: u64 = 200;
+
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
+    let run_s = settings.length.pick("5", "1");
+    let load = format!("-R {RATE_PER_S} --arrivals poisson -t 1 -d {run_s}s");
+    let shed = Experiment {
+        server: "--truth delay --service-time 12.5ms".to_owned(),
+        load: format!("{load} -c {PLACES} --shed-after 0"),
+    };
+    let mut lines = judge_shed(&shed.make(|_| ())?);
+    let refused = Experiment {
+        server: format!("--truth capped --places {PLACES} --service-time 12.5ms"),
+        load: format!("{load} -c 50"),
+    };
+    lines.extend(judge_refused(&refused.make(|_| ())?));
+    Ok(Line::join(lines))
+}
+
+pub(super) fn judge_shed(evidence: &Evidence) -> Vec<Line> {
+    let ledger = &evidence.record.total.ledger;
+    let mut lines = evidence.books(Theory::Delay { service_ns: SERVICE_NS });
+    let wrong = wrongly_decided(&evidence.traced);
+    let detail = "shed with a free place, or sent without one".to_owned();
+    lines.push(Line::never("wrong decisions to shed", wrong, detail));
+    let share = ledger.shed as f64 / ledger.scheduled as f64;
+    lines.extend(shares(evidence, "share shed by the loader", share));
+    lines
+}
+
+pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
+    let ledger = &evidence.record.total.ledger;
+    let refused = evidence.log.entries.iter().filter(|entry| entry.fate == Fate::Refused);
+    let mut lines = evidence.books(Theory::Capped { service_ns: SERVICE_NS, places: PLACES });
+    let counted = ledger.error(ErrorKind::Status);
+    lines.push(Line::exactly("refusals in both books", refused.count() as u64, counted));
+    let share = counted as f64 / ledger.sent as f64;
+    lines.extend(shares(evidence, "share refused by the server", share));
+    lines
+}
+
+/// Requests that were not shed though every connection was taken when they were due, or shed
+/// though one was free. A connection is taken from the due time of a request that leaves at once
+/// to the end of its answer.
+fn wrongly_decided(traced: &[Traced]) -> u64 {
+    let mut all: Vec<&Traced> = traced.iter().collect();
+    all.sort_by_key(|one| (one.due_ns, !one.was_sent()));
+    let mut taken_until_ns: Vec<u64> = Vec::new();
+    let mut wrong = 0;
+    for one in all {
+        taken_until_ns.retain(|&done_ns| done_ns > one.due_ns);
+        let has_place = taken_until_ns.len() < PLACES;
+        if one.was_sent() {
+            taken_until_ns.push(one.done_ns);
+        }
+        wrong += u64::from(has_place == (one.outcome == Outcome::Shed));
+    }
+    wrong
+}
+
+/// The share against theory, and against the sample path of this very schedule.
+fn shares(evidence: &Evidence, what: &str, share: f64) -> Vec<Line> {
+    let lost = |due_ns: &[u64]| {
+        let mut path = LossPath::new(SERVICE_NS, PLACES);
+        let lost = due_ns.iter().filter(|&&due_ns| path.departure_ns(due_ns).is_none());
+        lost.count() as f64 / due_ns.len() as f64
+    };
+    let offered = RATE_PER_S as f64 * SERVICE_NS as f64 / 1e9;
+    let theory = erlang_b(offered, PLACES as u32);
+    // How far one run of this length is from theory by chance: the spread of simulated ones.
+    let others = (1..=SIMULATED).map(|n| lost(&schedule(&evidence.plan, evidence.plan.seed + n)));
+    let squares: f64 = others.map(|other| (other - theory).powi(2)).sum();
+    let chance = 4.0 * (squares / SIMULATED as f64).sqrt();
+    let own = lost(&evidence.schedule());
+    vec![
+        Line::near(format!("{what}, Erlang B"), Unit::Share, theory, chance + 0.01, share),
+        Line::near(format!("{what}, its own path"), Unit::Share, own, 0.02, share),
+    ]
+}

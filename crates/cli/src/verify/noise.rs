@@ -1,0 +1,65 @@
+//! The noise floor: what the loader and the way add when the server answers at once, at several
+//! rates. Differences between two servers that are smaller than this cannot be seen here.
+
+use serde::Serialize;
+
+use super::Length;
+use super::bench::Experiment;
+use super::evidence::quantile;
+use crate::exit::Failure;
+
+/// The floor at one rate. Times are nanoseconds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Floor {
+    /// Requests asked for.
+    pub(crate) rate_per_s: u64,
+    /// Requests sent within the run, as a rate.
+    pub(crate) achieved_per_s: f64,
+    /// ready → sent: our own lateness.
+    pub(crate) send_lag: Spread,
+    /// sent → done: the way there and back, and the server's wake-up.
+    pub(crate) round_trip: Spread,
+}
+
+/// Where values lie.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Spread {
+    /// The least.
+    pub(crate) min_ns: f64,
+    /// Half are no greater.
+    pub(crate) p50_ns: f64,
+    /// 99 of 100 are no greater.
+    pub(crate) p99_ns: f64,
+    /// The greatest.
+    pub(crate) max_ns: f64,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Self {
+        let at = |q| quantile(values, q);
+        Spread { min_ns: at(0.0), p50_ns: at(0.5), p99_ns: at(0.99), max_ns: at(1.0) }
+    }
+}
+
+/// Measures it.
+pub(super) fn measure(length: Length) -> Result<Vec<Floor>, Failure> {
+    let rates: &[u64] = length.pick(&[100, 1000, 5000, 10_000], &[100, 2000]);
+    let run_ms = length.pick(2000, 500);
+    let mut floors = Vec::new();
+    for &rate_per_s in rates {
+        let experiment = Experiment {
+            server: "--truth delay --service-time 0".to_owned(),
+            load: format!("-R {rate_per_s} -c 10 -t 1 -d {run_ms}ms"),
+        };
+        let evidence = experiment.make(|_| ())?;
+        let lag = evidence.sent().iter().map(|one| (one.sent_ns - one.ready_ns) as f64);
+        floors.push(Floor {
+            rate_per_s,
+            achieved_per_s: evidence.record.answered_in_window as f64 * 1e9
+                / evidence.record.window_ns as f64,
+            send_lag: Spread::of(&lag.collect::<Vec<_>>()),
+            round_trip: Spread::of(&evidence.service_ns()),
+        });
+    }
+    Ok(floors)
+}

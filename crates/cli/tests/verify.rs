@@ -1,0 +1,65 @@
+//! `candor verify` as a user runs it.
+//!
+//! A machine that runs tests is busy, and whether an answer was read within a millisecond is then
+//! for the machine to say. So lines that depend on time may say yes or no here; that they judge
+//! rightly is tested on simulated time (`src/verify/checks/tests.rs`). Lines that are marked
+//! `exact` (both books complete, due times as scheduled, nothing before its cause, departures as
+//! computed) hold on any machine, and have to say yes.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::candor;
+use serde_json::Value;
+
+#[test]
+fn what_holds_on_any_machine_holds_here() {
+    let outcome = candor(&["verify", "--quick", "--json", "found.json"]);
+    let found: Value = serde_json::from_str(&outcome.file("found.json")).expect("JSON");
+    assert_eq!(found["format"], "candor.verify/1");
+    assert_eq!(found["quick"], true);
+    let checks = found["checks"].as_array().expect("checks");
+    let ids: Vec<&str> = checks.iter().filter_map(|check| check["id"].as_str()).collect();
+    let wanted =
+        ["stall", "overload", "delays", "constant", "poisson", "closed", "shedding", "pause"];
+    assert_eq!(ids, wanted);
+
+    let mut all_ok = true;
+    for check in checks {
+        let lines = check["lines"].as_array().expect("lines");
+        let mut names = BTreeSet::new();
+        for line in lines {
+            assert!(names.insert(line["what"].as_str().expect("a name")), "{line}");
+            assert!(
+                line["measured"].is_number() && line["expected"]["value"].is_number(),
+                "{line}"
+            );
+            let ok = line["ok"].as_bool().expect("yes or no");
+            assert!(ok || line["exact"] == false, "{}: {line:#}", check["id"]);
+            all_ok &= ok;
+        }
+        assert!(lines.iter().filter(|line| line["exact"] == true).count() >= 2, "{check}");
+        assert_eq!(check["ok"], lines.iter().all(|line| line["ok"] == true));
+    }
+    // The exit code says what the lines say.
+    assert_eq!(found["ok"], all_ok);
+    assert_eq!(outcome.code(), if all_ok { 0 } else { 4 }, "{}", outcome.stdout);
+    let last =
+        outcome.stdout.lines().find(|line| line.starts_with("YES") || line.starts_with("NO"));
+    assert_eq!(last.map(|line| line.starts_with("YES")), Some(all_ok));
+
+    let floors = found["noise_floor"].as_array().expect("a noise floor");
+    assert!(!floors.is_empty());
+    for floor in floors {
+        assert!(floor["round_trip"]["min_ns"].as_f64() > Some(0.0), "{floor}");
+    }
+}
+
+#[test]
+fn one_check_alone_and_one_that_there_is_not() {
+    let outcome = candor(&["verify", "--quick", "--only", "closed"]);
+    assert!([0, 4].contains(&outcome.code()), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("closed: ") && !outcome.stdout.contains("stall: "));
+    candor(&["verify", "--only", "nothing"]).assert_refused(2, &["nothing", "stall", "pause"]);
+}

@@ -1,0 +1,136 @@
+//! The system calls of SO_TIMESTAMPING, which rustix does not have: control messages by libc.
+//!
+//! All unsafe code of the stamps is here. Buffers are on the stack, of the size that the kernel's
+//! messages have, and aligned as `cmsghdr` is; what does not fit is cut off by the kernel and
+//! then not found.
+
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::io::Errno;
+
+/// Room for control messages: a `scm_timestamping` (three timespecs) and a `sock_extended_err`
+/// with an address, each with its head, are below 200 bytes.
+#[repr(C, align(16))]
+struct Control([u8; 256]);
+
+/// Asks for software stamps of what leaves and what arrives.
+///
+/// OPT_ID numbers bytes from here on, so nothing may have been sent; OPT_TSONLY spares the copy
+/// of what left.
+pub(super) fn enable(fd: &OwnedFd) -> Result<(), Errno> {
+    let flags: libc::c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    let length = size_of::<libc::c_uint>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the value is a live unsigned int of the length given.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPING,
+            (&raw const flags).cast(),
+            length,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+/// Reads into `buffer`: how many bytes, and the realtime of the arrival of the last segment.
+pub(super) fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<(usize, Option<u64>), Errno> {
+    let mut found = None;
+    let bytes = receive_message(fd, buffer, 0, |kind, data| {
+        if kind == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+            found = timestamp_ns(data);
+        }
+    })?;
+    Ok((bytes, found))
+}
+
+/// The next stamp of something that left: the number of its last byte, and the realtime at which
+/// it was handed to the device. `Some(None)`: something else was there. `None`: nothing was.
+pub(super) fn next_left(fd: RawFd) -> Option<Option<(u32, u64)>> {
+    let (mut stamp_ns, mut number) = (None, None);
+    receive_message(fd, &mut [], libc::MSG_ERRQUEUE, |kind, data| match kind {
+        (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => stamp_ns = timestamp_ns(data),
+        (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
+            number = stamp_number(data);
+        }
+        _ => {}
+    })
+    .ok()?;
+    Some(number.zip(stamp_ns))
+}
+
+/// One `recvmsg`, with every control message handed to `each` as level and type, and data.
+fn receive_message(
+    fd: RawFd,
+    buffer: &mut [u8],
+    flags: libc::c_int,
+    mut each: impl FnMut((libc::c_int, libc::c_int), &[u8]),
+) -> Result<usize, Errno> {
+    let mut control = Control([0; 256]);
+    let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: `msghdr` is plain data of which all zeros is a valid value.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &raw mut piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len() as _;
+    let bytes = loop {
+        // SAFETY: `message` names one piece, which is `buffer`, and the control buffer, with
+        // their lengths; all of them live longer than the call.
+        let result = unsafe { libc::recvmsg(fd, &raw mut message, flags | libc::MSG_DONTWAIT) };
+        match usize::try_from(result) {
+            Ok(bytes) => break bytes,
+            Err(_) => match last_error() {
+                Errno::INTR => {}
+                errno => return Err(errno),
+            },
+        }
+    };
+    // SAFETY: the kernel has filled `message`, whose control buffer is alive and aligned as
+    // `cmsghdr` is. CMSG_FIRSTHDR and CMSG_NXTHDR give pointers to whole heads within it or null.
+    let mut head = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !head.is_null() {
+        // SAFETY: `head` is not null, so it points to a whole head; `cmsg_len` counts it and the
+        // data behind it, which the kernel has written within the control buffer.
+        let (kind, data) = unsafe {
+            let length = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+            let data = std::slice::from_raw_parts(libc::CMSG_DATA(head), length);
+            (((*head).cmsg_level, (*head).cmsg_type), data)
+        };
+        each(kind, data);
+        // SAFETY: `message` and `head` are as above.
+        head = unsafe { libc::CMSG_NXTHDR(&raw const message, head) };
+    }
+    Ok(bytes)
+}
+
+/// The first of the three times of a `scm_timestamping`, the software stamp; 0 stands for none.
+fn timestamp_ns(data: &[u8]) -> Option<u64> {
+    const WORD: usize = size_of::<libc::c_long>();
+    let word = |at: usize| -> Option<u64> {
+        let bytes = data.get(at * WORD..(at + 1) * WORD)?;
+        Some(libc::c_long::from_ne_bytes(bytes.try_into().ok()?) as u64)
+    };
+    let ns = word(0)?.checked_mul(1_000_000_000)?.checked_add(word(1)?)?;
+    (ns > 0).then_some(ns)
+}
+
+/// The number in a `sock_extended_err`, if that is a stamp of something handed to the device.
+fn stamp_number(data: &[u8]) -> Option<u32> {
+    // errno (u32), origin, type, code, pad (bytes), info (u32), data (u32): linux/errqueue.h.
+    const SND: u32 = 0;
+    let word = |at: usize| -> Option<u32> {
+        Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?))
+    };
+    let origin = *data.get(4)?;
+    (origin == libc::SO_EE_ORIGIN_TIMESTAMPING && word(8)? == SND).then(|| word(12)).flatten()
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,203 @@
+//! The epoll reactor with the kernel's own time stamps on some of its connections (Linux, TCP).
+//!
+//! SO_TIMESTAMPING makes the kernel stamp, in software, what leaves (when it is handed to the
+//! device) and what arrives (when it comes from there). Stamps of what left wait in the socket's
+//! error queue, each with the number of the last byte that it means; the stamp of what arrived
+//! comes with the bytes. A waiting stamp shows as EPOLLERR, which on these sockets therefore is
+//! no sign of an end. A reactor of its own, so that runs without stamps are what they were.
+//!
+//! See Documentation/networking/timestamping.rst in the kernel's sources.
+
+use std::io::IoSlice;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::epoll::{EpollReactor, Unstarted as Plain};
+use super::realtime::{Reading, Realtime};
+use super::socket::{self, Dialer};
+use super::stamps::{StampFacts, StampLog};
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, scm};
+
+/// A reactor that has not met its thread yet.
+#[derive(Debug)]
+pub struct Unstarted {
+    plain: Plain,
+    one_in: u32,
+}
+
+/// Epoll, with stamps on one connection in so many.
+pub struct StampedReactor {
+    plain: EpollReactor,
+    one_in: u32,
+    /// By key; `None`: this connection has no stamps.
+    logs: Vec<Option<StampLog>>,
+    realtime: Realtime,
+    facts: StampFacts,
+}
+
+impl Unstarted {
+    /// A reactor without sockets, that will have stamps on one in `one_in`.
+    pub fn new(dialer: Dialer, one_in: u32) -> Result<Self, Errno> {
+        Ok(Unstarted { plain: Plain::new(dialer)?, one_in: one_in.max(1) })
+    }
+}
+
+impl Start for Unstarted {
+    type Reactor = StampedReactor;
+
+    fn start(self) -> StampedReactor {
+        StampedReactor {
+            plain: self.plain.start(),
+            one_in: self.one_in,
+            logs: Vec::new(),
+            realtime: Realtime::default(),
+            facts: StampFacts::default(),
+        }
+    }
+}
+
+impl StampedReactor {
+    /// Asks the kernel for stamps on a new connection, if it is one that is to have them.
+    fn enable(&mut self, key: Key) {
+        if !key.is_multiple_of(self.one_in) {
+            return;
+        }
+        let Some(fd) = self.plain.descriptor(key) else { return };
+        match scm::enable(fd) {
+            Ok(()) => {
+                self.facts.connections += 1;
+                self.plain.expect_stamps(key);
+                *self.log(key) = Some(StampLog::default());
+            }
+            Err(errno) => {
+                self.facts.refused += 1;
+                let words = || std::io::Error::from(errno).to_string();
+                self.facts.refusal.get_or_insert_with(words);
+            }
+        }
+    }
+
+    fn log(&mut self, key: Key) -> &mut Option<StampLog> {
+        let index = key as usize;
+        if index >= self.logs.len() {
+            self.logs.resize_with(index + 1, || None);
+        }
+        &mut self.logs[index]
+    }
+
+    /// Reads from a connection with stamps.
+    fn receive_stamped(&mut self, key: Key) -> Received<'_> {
+        let StampedReactor { plain, logs, realtime, facts, .. } = self;
+        let Some(log) = &mut logs[key as usize] else { return Received::Nothing };
+        let (fd, buffer, clock) = plain.parts(key);
+        let Some(fd) = fd else { return Received::Nothing };
+        let origin_ns = clock.origin_ns();
+        realtime.keep_up(clock.now_ns() + origin_ns, read_clocks);
+        let since_origin =
+            |stamp_ns| realtime.monotonic_ns(stamp_ns).map(|ns: u64| ns.saturating_sub(origin_ns));
+        collect(fd, log, since_origin);
+        let result = scm::receive(fd.as_raw_fd(), buffer);
+        let at_ns = clock.now_ns();
+        (facts.clock_steps, facts.conversion_error_ns) = (realtime.steps(), realtime.worst_ns());
+        match result {
+            Ok((0, _)) => Received::End { at_ns },
+            Ok((n, stamp_ns)) => {
+                log.arrived(stamp_ns.and_then(since_origin));
+                Received::Bytes { bytes: &buffer[..n], at_ns, more: n == buffer.len() }
+            }
+            Err(Errno::AGAIN) => Received::Nothing,
+            Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns },
+        }
+    }
+}
+
+/// Takes the stamps of what left from the error queue.
+fn collect(fd: &OwnedFd, log: &mut StampLog, since_origin: impl Fn(u64) -> Option<u64>) {
+    while log.awaits_stamp() {
+        match scm::next_left(fd.as_raw_fd()) {
+            Some(Some((number, stamp_ns))) => {
+                if let Some(at_ns) = since_origin(stamp_ns) {
+                    log.left(number, at_ns);
+                }
+            }
+            // Something else was in the queue.
+            Some(None) => {}
+            None => return,
+        }
+    }
+}
+
+fn read_clocks() -> Reading {
+    let ns = |clock| {
+        let t = clock_gettime(clock);
+        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+    };
+    (ns(ClockId::Monotonic), ns(ClockId::Realtime), ns(ClockId::Monotonic))
+}
+
+impl Reactor for StampedReactor {
+    const STAMPS: bool = true;
+
+    fn stamps(&mut self, key: Key) -> Option<&mut StampLog> {
+        self.logs.get_mut(key as usize)?.as_mut()
+    }
+
+    fn stamp_facts(&self) -> StampFacts {
+        self.facts.clone()
+    }
+
+    #[inline]
+    fn now_ns(&mut self) -> u64 {
+        self.plain.now_ns()
+    }
+
+    fn set_origin_ns(&mut self, origin_ns: u64) {
+        self.plain.set_origin_ns(origin_ns);
+    }
+
+    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
+        *self.log(key) = None;
+        self.plain.connect(key, turn)
+    }
+
+    fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
+        let established = self.plain.finish_connect(key)?;
+        if established {
+            self.enable(key);
+        }
+        Ok(established)
+    }
+
+    #[inline]
+    fn receive(&mut self, key: Key) -> Received<'_> {
+        match self.logs.get(key as usize) {
+            Some(Some(_)) => self.receive_stamped(key),
+            _ => self.plain.receive(key),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
+        let sent = self.plain.send(key, slices);
+        if let (Sent::Written(bytes), Some(log)) = (&sent, self.stamps(key)) {
+            log.sent(*bytes);
+        }
+        sent
+    }
+
+    fn close(&mut self, key: Key) {
+        *self.log(key) = None;
+        self.plain.close(key);
+    }
+
+    fn wait(&mut self, until_ns: u64) {
+        self.plain.wait(until_ns);
+    }
+
+    #[inline]
+    fn next_ready(&mut self) -> Option<Ready> {
+        self.plain.next_ready()
+    }
+}

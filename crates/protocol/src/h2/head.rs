@@ -1,0 +1,151 @@
+//! What the fields of an answer say: its status, how long it is, and whether it is valid at all
+//! (RFC 9113 8.1 to 8.3).
+//!
+//! Looks closely at `:status` and Content-Length only; of all others it checks the form. Every
+//! block goes through here, answers and trailers, also those of streams that are gone: the
+//! decoder's table has to see them.
+
+use memchr::memchr3;
+
+use super::error::Error;
+use super::hpack::{self, Decoder, FIELD_OVERHEAD};
+
+/// What a valid block says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Head {
+    /// 0 for trailers.
+    pub(super) status: u16,
+    pub(super) content_length: Option<u64>,
+}
+
+/// Reads a block. The outer error is the connection's, the inner one the answer's.
+pub(super) fn read(
+    decoder: &mut Decoder,
+    block: &[u8],
+    list_bytes: usize,
+) -> Result<Result<Head, Error>, hpack::Error> {
+    let mut reading = Reading::default();
+    decoder.decode(block, |name, value| reading.take(name, value, list_bytes))?;
+    Ok(match reading.error {
+        Some(error) => Err(error),
+        None => Ok(reading.head),
+    })
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    head: Head,
+    /// The first thing that was wrong.
+    error: Option<Error>,
+    /// By RFC 9113 6.5.2.
+    list_bytes: usize,
+    /// A field that is no pseudo-header field came.
+    after_pseudo: bool,
+}
+
+impl Reading {
+    fn take(&mut self, name: &[u8], value: &[u8], list_bytes: usize) {
+        if self.error.is_some() {
+            return;
+        }
+        self.list_bytes += name.len() + value.len() + FIELD_OVERHEAD;
+        let checked = if self.list_bytes > list_bytes {
+            Err(Error::HeaderListTooLarge)
+        } else {
+            self.check(name, value)
+        };
+        self.error = checked.err();
+    }
+
+    fn check(&mut self, name: &[u8], value: &[u8]) -> Result<(), Error> {
+        if let [b':', ..] = name {
+            if name != b":status" || self.after_pseudo || self.head.status != 0 {
+                return Err(Error::PseudoField);
+            }
+            self.head.status = status(value).ok_or(Error::Status)?;
+            return Ok(());
+        }
+        self.after_pseudo = true;
+        if name.is_empty() || !name.iter().all(|&byte| NAME[usize::from(byte)]) {
+            return Err(Error::FieldName);
+        }
+        check_value(value)?;
+        match name {
+            b"content-length" => self.content_length(value),
+            b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding"
+            | b"upgrade" => Err(Error::ConnectionField),
+            _ => Ok(()),
+        }
+    }
+
+    /// RFC 9110 8.6: one number, or the same number several times.
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Error> {
+        for number in value.split(|&byte| byte == b',') {
+            let length = decimal(number.trim_ascii()).ok_or(Error::ContentLength)?;
+            if self.head.content_length.is_some_and(|before| before != length) {
+                return Err(Error::ContentLength);
+            }
+            self.head.content_length = Some(length);
+        }
+        Ok(())
+    }
+}
+
+/// RFC 9113 8.2.1.
+fn check_value(value: &[u8]) -> Result<(), Error> {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    if is_space(value.first()) || is_space(value.last()) {
+        return Err(Error::FieldValue);
+    }
+    match memchr3(0, b'\r', b'\n', value) {
+        None => Ok(()),
+        Some(_) => Err(Error::FieldValue),
+    }
+}
+
+fn status(value: &[u8]) -> Option<u16> {
+    let &[a, b, c] = value else { return None };
+    let all_digits = value.iter().all(u8::is_ascii_digit);
+    let status = [a, b, c].iter().fold(0, |sum, &digit| sum * 10 + u16::from(digit & 0x0f));
+    (all_digits && status >= 100).then_some(status)
+}
+
+/// A number of digits only; `None` if there are none or too many.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |sum, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Bytes of a field's name: those of a token (RFC 9110 5.6.2), in lower case.
+static NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_lowercase()
+            || byte.is_ascii_digit()
+            || matches!(
+                byte,
+                b'!' | b'#'
+                    | b'$'
+                    | b'%'
+                    | b'&'
+                    | b'\''
+                    | b'*'
+                    | b'+'
+                    | b'-'
+                    | b'.'
+                    | b'^'
+                    | b'_'
+                    | b'`'
+                    | b'|'
+                    | b'~'
+            );
+        byte += 1;
+    }
+    table
+};

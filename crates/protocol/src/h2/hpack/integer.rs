@@ -1,0 +1,84 @@
+//! Integers with a prefix (RFC 7541 5.1).
+
+/// Reads an integer whose first byte's low `prefix` bits belong to it. `None`: it is cut off, or
+/// does not fit in what any length or index may be.
+#[inline]
+pub(super) fn read(block: &mut &[u8], prefix: u32) -> Option<u32> {
+    let (&first, rest) = block.split_first()?;
+    *block = rest;
+    let mask = (1u32 << prefix) - 1;
+    let small = u32::from(first) & mask;
+    if small < mask { Some(small) } else { read_long(block, mask) }
+}
+
+#[cold]
+fn read_long(block: &mut &[u8], mask: u32) -> Option<u32> {
+    let mut value = u64::from(mask);
+    // Five bytes carry 35 bits; padding with zeros beyond that is an attack on our patience.
+    for shift in [0, 7, 14, 21, 28] {
+        let (&byte, rest) = block.split_first()?;
+        *block = rest;
+        value += u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return u32::try_from(value).ok();
+        }
+    }
+    None
+}
+
+/// Appends `value`, in a first byte whose bits above the prefix are those of `pattern`.
+#[inline]
+pub(super) fn write(out: &mut Vec<u8>, pattern: u8, prefix: u32, value: u32) {
+    let mask = (1u32 << prefix) - 1;
+    if value < mask {
+        out.push(pattern | value as u8);
+        return;
+    }
+    out.push(pattern | mask as u8);
+    let mut rest = value - mask;
+    while rest >= 0x80 {
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7541 C.1.
+    #[test]
+    fn the_examples_of_7541_c_1() {
+        for (value, prefix, bytes) in
+            [(10, 5, &[0b01010][..]), (1337, 5, &[0b11111, 0b10011010, 0b00001010]), (42, 8, &[42])]
+        {
+            let mut out = Vec::new();
+            write(&mut out, 0, prefix, value);
+            assert_eq!(out, bytes);
+            let mut rest = &out[..];
+            assert_eq!(read(&mut rest, prefix), Some(value));
+            assert!(rest.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_length_reads_back() {
+        for prefix in 4..=7 {
+            for value in (0..40_000).chain([u32::MAX - 1, u32::MAX]) {
+                let mut out = Vec::new();
+                write(&mut out, 0, prefix, value);
+                assert_eq!(read(&mut &out[..], prefix), Some(value));
+            }
+        }
+    }
+
+    #[test]
+    fn cut_off_and_overlong_integers_are_refused() {
+        assert_eq!(read(&mut &[][..], 5), None);
+        assert_eq!(read(&mut &[0x1f][..], 5), None);
+        assert_eq!(read(&mut &[0x1f, 0x80][..], 5), None);
+        assert_eq!(read(&mut &[0x1f, 0x80, 0x80, 0x80, 0x80, 0x80, 0][..], 5), None);
+        assert_eq!(read(&mut &[0x1f, 0xff, 0xff, 0xff, 0xff, 0x7f][..], 5), None);
+    }
+}

@@ -1,0 +1,376 @@
+//! One connection: the state that both directions share, and the seam's methods.
+//!
+//! What comes in is cut into frames in [`input`](super::input) and acted upon in
+//! [`receive`](super::receive); request bodies leave by [`upload`](super::upload). All bytes to
+//! be written stand in one buffer. In the steady state nothing allocates.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use super::error::code;
+use super::frame;
+use super::hpack::{Decoder, Encoder};
+use super::input::{Pieces, Reading};
+use super::memo::Memo;
+use super::output::Output;
+use super::settings::{DEFAULT_WINDOW, Peer};
+use super::streams::{self, Streams};
+use super::upload::Upload;
+use super::{Error, Prepared, Settings};
+use crate::session::{Event, Failure, RequestId};
+
+/// One HTTP/2 connection.
+///
+/// It is ready when the server's SETTINGS have come, so that no request is sent beyond what the
+/// server takes. Answers are matched to requests by stream; a frame for a stream whose request
+/// was not written yet is an error of the server's.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) table: Arc<[Prepared]>,
+    pub(super) settings: Settings,
+    pub(super) peer: Peer,
+    pub(super) streams: Streams,
+    pub(super) output: Output,
+    pub(super) upload: Upload,
+    pub(super) reading: Reading,
+    pub(super) pieces: Pieces,
+    pub(super) decoder: Decoder,
+    pub(super) memo: Memo,
+    encoder: Encoder,
+    repeated: Repeated,
+    /// The server's SETTINGS have come.
+    pub(super) ready: bool,
+    /// The server has acknowledged ours.
+    pub(super) acknowledged: bool,
+    /// No more requests may be handed in.
+    pub(super) closing: bool,
+    /// By the server's GOAWAY; streams above it were not processed.
+    pub(super) last_processed: u32,
+    /// What the server sent since the connection's window was opened last.
+    pub(super) received: u32,
+    /// Frames that carried nothing since the last that did.
+    pub(super) idle_frames: u32,
+    pub(super) news: News,
+}
+
+/// Events that are due beside the one being returned.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// There may be any: saves looking.
+    pub(super) any: bool,
+    pub(super) next: Option<Event>,
+    /// There are streams above `last_processed`, perhaps.
+    pub(super) refused: bool,
+    pub(super) places: bool,
+    over: bool,
+}
+
+/// The frame of the last request, to be copied if the next one is the same.
+#[derive(Debug, Default)]
+struct Repeated {
+    frame: Vec<u8>,
+    request: u32,
+    generation: u32,
+}
+
+/// Blocks up to this length fit in one frame of any server's.
+const ONE_FRAME: usize = 16_384;
+
+impl Session {
+    /// A session on a fresh connection, for requests of `table`.
+    pub fn new(table: Arc<[Prepared]>, mut settings: Settings) -> Self {
+        settings.streams = settings.streams.clamp(1, streams::MOST);
+        Session {
+            table,
+            settings,
+            peer: Peer::default(),
+            streams: Streams::new(settings.streams, settings.last_stream.min(frame::MAX_31)),
+            output: Output::new(settings.greeting()),
+            upload: Upload::default(),
+            reading: Reading::default(),
+            pieces: Pieces::default(),
+            // Until the server knows our limit it may use the default.
+            decoder: Decoder::new(
+                settings.header_table_bytes.max(super::hpack::DEFAULT_TABLE_BYTES),
+            ),
+            memo: Memo::default(),
+            encoder: Encoder::default(),
+            repeated: Repeated::default(),
+            ready: false,
+            acknowledged: false,
+            closing: false,
+            last_processed: frame::MAX_31,
+            received: 0,
+            idle_frames: 0,
+            news: News::default(),
+        }
+    }
+
+    /// A session on a connection that was upgraded from HTTP/1.1 (RFC 7540 3.2), with the bytes
+    /// after the 101 as its first input. The request that asked for it was sent, whole, with
+    /// [`Settings::http2_settings`] among its fields; its answer comes as the first stream's.
+    pub fn upgraded(
+        table: Arc<[Prepared]>,
+        settings: Settings,
+        id: RequestId,
+        request: u32,
+    ) -> Self {
+        let mut session = Session::new(table, settings);
+        let stream = session.streams.open();
+        stream.begin(id, request, &session.table[request as usize], DEFAULT_WINDOW);
+        stream.body = None;
+        session.output.was_sent(stream.id);
+        session
+    }
+
+    /// Takes a request that was made for this one time, instead of one of the table. `request`
+    /// is the one whose answer is expected.
+    pub fn handle_made(&mut self, id: RequestId, request: u32, made: &Prepared) {
+        debug_assert!(!self.closing && self.ready, "no request may be handed in now");
+        let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, made);
+        self.closing |= self.streams.are_exhausted();
+        self.output.begin(stream, id);
+        write_fields(self.output.bytes(), &mut self.encoder, &self.peer, stream, made);
+    }
+
+    /// The peer's limits changed. Returns whether there may be more places now.
+    pub(super) fn take_settings(&mut self, payload: &[u8]) -> Result<bool, Error> {
+        let before = self.peer;
+        self.peer.update(payload, &mut self.encoder)?;
+        let change = i64::from(self.peer.window) - i64::from(before.window);
+        if change != 0 {
+            for stream in self.streams.iter_mut() {
+                stream.window += change;
+                if stream.window > i64::from(frame::MAX_31) {
+                    return Err(Error::SettingWindow);
+                }
+            }
+        }
+        Ok(self.peer.max_streams > before.max_streams)
+    }
+
+    /// The next event that is due without any more input.
+    #[inline]
+    fn next_news(&mut self) -> Option<Event> {
+        if self.news.any { self.find_news() } else { None }
+    }
+
+    fn find_news(&mut self) -> Option<Event> {
+        if let Some(event) = self.news.next.take() {
+            return Some(event);
+        }
+        if self.news.refused {
+            let last = self.last_processed;
+            let refused = self.streams.iter_mut().find(|stream| stream.id > last);
+            if let Some((stream, id)) = refused.map(|stream| (stream.id, stream.request_id)) {
+                self.output.forget(stream);
+                self.streams.abandon(stream);
+                return Some(Event::RequestFailed { id, failure: Failure::NotProcessed });
+            }
+            self.news.refused = false;
+        }
+        if std::mem::take(&mut self.news.places) {
+            return Some(Event::Places);
+        }
+        self.news.any = false;
+        if self.closing && self.streams.live() == 0 && !self.news.over {
+            self.news.over = true;
+            return Some(Event::Over);
+        }
+        None
+    }
+
+    /// A stream has its outcome.
+    #[inline]
+    pub(super) fn close_stream(&mut self, id: u32) {
+        self.streams.close(id);
+        self.news.any |= self.closing;
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Event {
+        self.reading = Reading::Dead;
+        self.closing = true;
+        self.news = News { over: true, ..News::default() };
+        self.output.goaway(error.code());
+        Event::Failed { id: None, failure: Failure::Malformed(error.into()) }
+    }
+
+    fn is_dead(&self) -> bool {
+        matches!(self.reading, Reading::Dead)
+    }
+}
+
+impl Repeated {
+    /// Copies the frame, if it is that of `request`.
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>, stream: u32, request: u32, generation: u32) -> bool {
+        let is_known = self.request == request && self.generation == generation;
+        if is_known && !self.frame.is_empty() {
+            let start = out.len();
+            out.extend_from_slice(&self.frame);
+            out[start + 5..start + frame::HEADER_BYTES].copy_from_slice(&stream.to_be_bytes());
+            return true;
+        }
+        false
+    }
+
+    fn learn(&mut self, frame: &[u8], request: u32, generation: u32) {
+        self.frame.clear();
+        self.frame.extend_from_slice(frame);
+        (self.request, self.generation) = (request, generation);
+    }
+}
+
+/// Opens the stream of a request; its id.
+#[inline]
+fn open(
+    streams: &mut Streams,
+    upload: &mut Upload,
+    peer: &Peer,
+    id: RequestId,
+    request: u32,
+    made: &Prepared,
+) -> u32 {
+    let stream = streams.open();
+    stream.begin(id, request, made, peer.window);
+    if !made.body.is_empty() {
+        upload.add(stream.id);
+    }
+    stream.id
+}
+
+/// Appends the frames of a request's fields, and says whether they may be copied next time.
+fn write_fields(
+    out: &mut Vec<u8>,
+    encoder: &mut Encoder,
+    peer: &Peer,
+    stream: u32,
+    made: &Prepared,
+) -> bool {
+    let start = out.len();
+    out.extend_from_slice(&[0; frame::HEADER_BYTES]);
+    let is_stable = encoder.encode(&made.fields, out);
+    let length = out.len() - start - frame::HEADER_BYTES;
+    let end_stream = made.body.is_empty();
+    if length > ONE_FRAME {
+        let block = out.split_off(start + frame::HEADER_BYTES);
+        out.truncate(start);
+        frame::write_headers(out, stream, end_stream, &block, peer.frame_bytes as usize);
+        return false;
+    }
+    let flags = frame::flag::END_HEADERS | if end_stream { frame::flag::END_STREAM } else { 0 };
+    let kind = frame::kind::HEADERS;
+    let header = frame::Header { length: length as u32, kind, flags, stream };
+    out[start..start + frame::HEADER_BYTES].copy_from_slice(&header.to_bytes());
+    is_stable
+}
+
+impl crate::session::Session for Session {
+    const SPEAKS_UNASKED: bool = true;
+
+    fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    fn multiplexes(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn free_slots(&self) -> u32 {
+        if !self.ready || self.closing {
+            return 0;
+        }
+        let most = self.settings.streams.min(self.peer.max_streams);
+        self.streams.room(most.saturating_sub(self.streams.live()))
+    }
+
+    #[inline]
+    fn outstanding(&self) -> u32 {
+        self.streams.live()
+    }
+
+    fn handle_request(&mut self, id: RequestId, request: u32) {
+        debug_assert!(!self.closing && self.ready, "no request may be handed in now");
+        let prepared = &self.table[request as usize];
+        let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, prepared);
+        self.closing |= self.streams.are_exhausted();
+        self.output.begin(stream, id);
+        let out = self.output.bytes();
+        let start = out.len();
+        if self.repeated.write(out, stream, request, self.encoder.generation()) {
+            return;
+        }
+        if write_fields(out, &mut self.encoder, &self.peer, stream, prepared) {
+            self.repeated.learn(&out[start..], request, self.encoder.generation());
+        }
+    }
+
+    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
+        self.write_bodies();
+        match (self.output.pending(), slices) {
+            ([], _) | (_, []) => 0,
+            (pending, [first, ..]) => {
+                *first = IoSlice::new(pending);
+                1
+            }
+        }
+    }
+
+    #[inline]
+    fn handle_transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId)) {
+        self.output.transmitted(bytes, started);
+    }
+
+    #[inline]
+    fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
+        loop {
+            if let Some(event) = self.next_news() {
+                return Some(event);
+            }
+            if input.is_empty() {
+                return None;
+            }
+            match self.read(input) {
+                Ok(None) => {}
+                Ok(event) => return event,
+                Err(error) => return Some(self.fail(error)),
+            }
+        }
+    }
+
+    fn handle_end(&mut self) -> Option<Event> {
+        if self.is_dead() {
+            return None;
+        }
+        if let Some(event) = self.next_news() {
+            return Some(event);
+        }
+        self.closing = true;
+        self.news.over = true;
+        let stream = self.streams.iter_mut().min_by_key(|stream| stream.id)?;
+        let (id, stream, begun) = (stream.request_id, stream.id, stream.status != 0);
+        self.streams.close(stream);
+        let failure = if begun { Failure::Truncated } else { Failure::Closed };
+        Some(Event::Failed { id: Some(id), failure })
+    }
+
+    fn cancel(&mut self, id: RequestId) -> bool {
+        let stream = self.streams.iter_mut().find(|stream| stream.request_id == id);
+        if let Some(stream) = stream.map(|stream| stream.id) {
+            self.output.forget(stream);
+            self.abandon(stream, code::CANCEL);
+        }
+        true
+    }
+
+    fn handle_close(&mut self) {
+        if !self.is_dead() {
+            self.reading = Reading::Dead;
+            self.closing = true;
+            self.news = News { over: true, ..News::default() };
+            self.output.goaway(code::NO_ERROR);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! How evenly a worker was answered: its answers in each tenth of a second, as samples.
+//!
+//! wrk's line "Req/Sec" is the spread of these. The recorder closes a slot where it would look
+//! at the end of an interval anyway, so nothing is added to the recording of a request: the
+//! answers of a slot are a difference of the ledger. Slots begin with the measured window; one
+//! that the window's end cuts short is no sample. Memory is fixed: exact sums, and counts by
+//! value to three digits for the share within a distance of the mean.
+
+use hdrhistogram::Histogram as Hdr;
+
+use crate::interval::Interval;
+
+/// Length of a slot.
+pub const SLOT_NS: u64 = 100_000_000;
+
+/// Slots in a second.
+const SLOTS_PER_S: f64 = 1e9 / SLOT_NS as f64;
+
+/// The most answers of a slot that are told apart: 100 million a second.
+const MOST: u64 = 10_000_000;
+
+/// Answers of single workers in slots of [`SLOT_NS`].
+#[derive(Debug, Clone)]
+pub struct RateSamples {
+    by_answers: Hdr<u32>,
+    sum: u64,
+    sum_of_squares: u128,
+    most: u64,
+}
+
+impl Default for RateSamples {
+    fn default() -> Self {
+        let by_answers =
+            Hdr::new_with_bounds(1, MOST, 3).expect("bounds are constant and valid for 3 digits");
+        RateSamples { by_answers, sum: 0, sum_of_squares: 0, most: 0 }
+    }
+}
+
+impl RateSamples {
+    /// Counts one slot.
+    pub fn record(&mut self, answers: u64) {
+        self.by_answers.saturating_record(answers);
+        self.sum += answers;
+        self.sum_of_squares += u128::from(answers) * u128::from(answers);
+        self.most = self.most.max(answers);
+    }
+
+    /// Slots.
+    pub fn count(&self) -> u64 {
+        self.by_answers.len()
+    }
+
+    /// Mean rate of a worker, exactly; `None` without slots.
+    pub fn mean_per_s(&self) -> Option<f64> {
+        (self.count() > 0).then(|| SLOTS_PER_S * self.sum as f64 / self.count() as f64)
+    }
+
+    /// The highest rate of a worker in a slot, exactly; `None` without slots.
+    pub fn max_per_s(&self) -> Option<f64> {
+        (self.count() > 0).then_some(SLOTS_PER_S * self.most as f64)
+    }
+
+    /// Sample standard deviation, exactly: √(Σ(x−m)² / (n−1)), with Σ(x−m)² = Σx² − (Σx)²/n.
+    /// `None` without slots, 0 with one.
+    pub fn stdev_per_s(&self) -> Option<f64> {
+        let n = self.count();
+        if n < 2 {
+            return (n > 0).then_some(0.0);
+        }
+        // In integers, n·Σx² − (Σx)² is exact and cannot cancel.
+        let sum = u128::from(self.sum);
+        let n_squares = u128::from(n).saturating_mul(self.sum_of_squares);
+        let spread = n_squares.saturating_sub(sum.saturating_mul(sum)) as f64;
+        Some(SLOTS_PER_S * (spread / n as f64 / (n - 1) as f64).sqrt())
+    }
+
+    /// Share of slots within one standard deviation of the mean, in [0, 1], to three digits of
+    /// the rate; `None` without slots.
+    pub fn within_stdev(&self) -> Option<f64> {
+        let (mean, stdev) = (self.mean_per_s()?, self.stdev_per_s()?);
+        let (low, high) = ((mean - stdev) / SLOTS_PER_S, (mean + stdev) / SLOTS_PER_S);
+        let within = self.by_answers.iter_recorded().filter(|step| {
+            let highest = step.value_iterated_to();
+            let lowest = self.by_answers.lowest_equivalent(highest);
+            low <= highest as f64 && lowest as f64 <= high
+        });
+        let inside: u64 = within.map(|step| u64::from(step.count_at_value())).sum();
+        Some(inside as f64 / self.count() as f64)
+    }
+
+    /// Adds all samples of `other`.
+    pub fn merge(&mut self, other: &RateSamples) {
+        if other.count() == 0 {
+            return;
+        }
+        self.by_answers.add(&other.by_answers).expect("all samples share their bounds");
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.most = self.most.max(other.most);
+    }
+
+    /// Back to nothing, keeping the memory.
+    pub fn clear(&mut self) {
+        if self.count() > 0 {
+            self.by_answers.reset();
+        }
+        (self.sum, self.sum_of_squares, self.most) = (0, 0, 0);
+    }
+}
+
+/// The slot that a recorder is in.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    end_ns: u64,
+    /// Answers of the slot in intervals before the current one.
+    before: u64,
+    /// Answers of the current interval before the slot.
+    base: u64,
+}
+
+impl Slots {
+    /// The first slot of a window that begins at `from_ns`.
+    pub(crate) fn new(from_ns: u64) -> Self {
+        Slots { end_ns: from_ns.saturating_add(SLOT_NS), before: 0, base: 0 }
+    }
+
+    /// When the slot ends.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
+    /// The slot is over: enters it into the current interval and begins the next.
+    pub(crate) fn close(&mut self, current: &mut Interval) {
+        let answered = current.answered();
+        current.rates.record(self.before + (answered - self.base));
+        (self.before, self.base) = (0, answered);
+        self.end_ns = self.end_ns.saturating_add(SLOT_NS);
+    }
+
+    /// The current interval is over and the slot may not be.
+    pub(crate) fn carry(&mut self, done: &Interval) {
+        self.before += done.answered() - self.base;
+        self.base = 0;
+    }
+
+    /// No slot any more: the window ends before this one would.
+    pub(crate) fn stop(&mut self) {
+        self.end_ns = u64::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Phase, Recorder, Sample, Settings};
+
+    fn samples(answers: &[u64]) -> RateSamples {
+        let mut samples = RateSamples::default();
+        answers.iter().for_each(|&one| samples.record(one));
+        samples
+    }
+
+    #[test]
+    fn the_spread_of_known_samples() {
+        // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, sum of squared distances 32, six within 5 ± 2.14.
+        let known = samples(&[2, 4, 4, 4, 5, 5, 7, 9]);
+        assert_eq!(known.mean_per_s(), Some(50.0));
+        assert_eq!(known.max_per_s(), Some(90.0));
+        assert!((known.stdev_per_s().unwrap() - 10.0 * (32.0f64 / 7.0).sqrt()).abs() < 1e-9);
+        assert_eq!(known.within_stdev(), Some(0.75));
+        let mut merged = samples(&[2, 4, 4]);
+        merged.merge(&samples(&[4, 5, 5, 7, 9]));
+        assert_eq!(merged.stdev_per_s(), known.stdev_per_s());
+        merged.clear();
+        assert_eq!((merged.mean_per_s(), merged.within_stdev()), (None, None));
+        let one = samples(&[3]);
+        assert_eq!((one.stdev_per_s(), one.within_stdev()), (Some(0.0), Some(1.0)));
+    }
+
+    /// Answers at these times, recorded in intervals of `interval_ns`.
+    fn recorded(done_ns: &[u64], interval_ns: u64, warm_up_ns: u64, end_ns: u64) -> RateSamples {
+        let window_end_ns = Some(end_ns);
+        let settings = Settings { digits: 3, interval_ns, warm_up_ns, window_end_ns, requests: 1 };
+        let mut recorder = Recorder::new(settings);
+        for &done_ns in done_ns {
+            let phase = if done_ns < warm_up_ns { Phase::WarmUp } else { Phase::Measured };
+            recorder.sent(done_ns, phase, 0);
+            recorder.ok(&Sample {
+                due_ns: done_ns,
+                ready_ns: done_ns,
+                sent_ns: done_ns,
+                first_byte_ns: done_ns,
+                done_ns,
+                request: 0,
+                status: 200,
+                body_bytes: 0,
+                phase,
+            });
+        }
+        recorder.finish(end_ns + SLOT_NS, 0);
+        let mut all = RateSamples::default();
+        while let Some(interval) = recorder.take_finished() {
+            all.merge(&interval.rates);
+        }
+        all
+    }
+
+    #[test]
+    fn slots_keep_their_beat_whatever_the_intervals_are() {
+        const MS: u64 = 1_000_000;
+        // 0.5 s of warm-up, then slots of 3, 0, 1 and 2 answers, half a slot, and the drain.
+        let done_ms = [100, 499, 500, 550, 599, 700, 850, 899, 920, 960];
+        let done_ns = done_ms.map(|ms| ms * MS);
+        for interval_ms in [1, 7, 70, 100, 150, 250, 1000, 3_600_000] {
+            let all = recorded(&done_ns, interval_ms * MS, 500 * MS, 950 * MS);
+            assert_eq!(all.count(), 4, "{interval_ms}");
+            assert_eq!((all.sum, all.sum_of_squares, all.most), (6, 14, 3), "{interval_ms}");
+        }
+    }
+}

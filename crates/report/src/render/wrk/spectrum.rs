@@ -1,0 +1,117 @@
+//! wrk2's distribution and its detailed percentile spectrum, in the classic form of
+//! HdrHistogram's C library: values in milliseconds, five lines for each halving of the distance
+//! to 100 %, and the footer.
+//!
+//! A line stands for a tick: the first recorded value at which the share of samples reaches it.
+//! As in the C library the last recorded value gets one tick more, and then the line of 100 %.
+
+use std::fmt::Write;
+
+use hdrhistogram::Histogram as Hdr;
+
+use super::units;
+use crate::document::latency::Distribution;
+
+/// The percentiles of the short distribution.
+const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+const TICKS_PER_HALF_DISTANCE: f64 = 5.0;
+const US_PER_MS: f64 = 1e3;
+const NS_PER_MS: f64 = 1e6;
+
+/// Both, of a histogram in microseconds. Mean, deviation and maximum are those of
+/// `distribution`, which are exact.
+pub(super) fn render(label: &str, distribution: &Distribution, hdr: &Hdr<u64>) -> String {
+    let mut text = format!("  Latency Distribution (HdrHistogram - {label})\n");
+    for percentile in PERCENTILES {
+        let us = if hdr.is_empty() { 0 } else { hdr.value_at_quantile(percentile / 100.0) };
+        let value = units::column(&units::time_us(us as f64), 10);
+        // Writing to a string cannot fail, here and below.
+        let _ = writeln!(text, "{percentile:7.3}%{value}");
+    }
+    text.push_str("\n  Detailed Percentile spectrum:\n");
+    let _ = writeln!(
+        text,
+        "{:>12} {:>12} {:>12} {:>12}\n",
+        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+    );
+    let decimals = usize::from(hdr.sigfig());
+    for Tick { value_us, quantile, total } in ticks(hdr) {
+        let value_ms = value_us as f64 / US_PER_MS;
+        let _ = write!(text, "{value_ms:12.decimals$} {quantile:12.6} {total:12} ");
+        let _ = match quantile < 1.0 {
+            true => writeln!(text, "{:12.2}", 1.0 / (1.0 - quantile)),
+            false => writeln!(text, "{:>12}", "inf"),
+        };
+    }
+    let ms = |ns: f64| ns / NS_PER_MS;
+    let _ = writeln!(
+        text,
+        "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]",
+        ms(distribution.mean_ns.unwrap_or(0.0)),
+        ms(distribution.stdev_ns.unwrap_or(0.0)),
+    );
+    let _ = writeln!(
+        text,
+        "#[Max     = {:12.3}, Total count    = {:12}]",
+        ms(distribution.max_ns.unwrap_or(0) as f64),
+        hdr.len(),
+    );
+    let sub_buckets = (2 * 10u64.pow(u32::from(hdr.sigfig()))).next_power_of_two();
+    let _ =
+        writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", hdr.buckets(), sub_buckets);
+    text.push_str("----------------------------------------------------------\n");
+    text
+}
+
+struct Tick {
+    value_us: u64,
+    quantile: f64,
+    total: u64,
+}
+
+fn ticks(hdr: &Hdr<u64>) -> Vec<Tick> {
+    let mut ticks = Vec::new();
+    let count = hdr.len();
+    let (mut next, mut total, mut value_us) = (0.0, 0, 0); // next: in per cent
+    for step in hdr.iter_recorded() {
+        total += step.count_at_value();
+        value_us = step.value_iterated_to();
+        let reached = 100.0 * total as f64 / count as f64;
+        while next <= reached {
+            ticks.push(Tick { value_us, quantile: next / 100.0, total });
+            next += 100.0 / (TICKS_PER_HALF_DISTANCE * half_distances(next));
+            if total == count {
+                break;
+            }
+        }
+    }
+    ticks.push(Tick { value_us, quantile: 1.0, total });
+    ticks
+}
+
+/// 2 to the power of the number of times that the distance to 100 % has halved, and once more.
+fn half_distances(percent: f64) -> f64 {
+    2f64.powf((100.0 / (100.0 - percent)).log2().trunc() + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_stand_where_the_original_has_them() {
+        // The percentiles of a real output of wrk2, up to where its values end.
+        let transcript = "0.000000 0.100000 0.200000 0.300000 0.400000 0.500000 0.550000 \
+            0.600000 0.650000 0.700000 0.750000 0.775000 0.800000 0.825000 0.850000 0.875000 \
+            0.887500 0.900000 0.912500 0.925000 0.937500 0.943750 0.950000 0.956250 0.962500 \
+            0.968750 0.971875 0.975000 0.978125 0.981250 0.984375 0.985938 0.987500 0.989062 \
+            0.990625 1.000000";
+        let mut hdr = Hdr::<u64>::new_with_bounds(1, 86_400_000_000, 3).unwrap();
+        (1..=100).for_each(|us| hdr.record(us).unwrap());
+        let ours: Vec<String> =
+            ticks(&hdr).iter().map(|tick| format!("{:.6}", tick.quantile)).collect();
+        assert_eq!(ours, transcript.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(ticks(&hdr).last().unwrap().total, 100);
+        assert_eq!(hdr.buckets(), 27, "as the footer of the original has it");
+    }
+}

@@ -1,0 +1,112 @@
+//! V1 histograms are for HdrHistogram's own library: here Java reads ours, and counts the same.
+//!
+//! Needs a JDK, Maven and its repository. Where one of them is missing the test says so and ends:
+//! it asks another program, and nothing of candor depends on the answer. What it downloads stays
+//! below the target directory.
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use candor_report::render::v1;
+use hdrhistogram::Histogram;
+
+const LIBRARY: &str = "org.hdrhistogram:HdrHistogram:2.2.2";
+const JAR: &str = "HdrHistogram-2.2.2.jar";
+
+#[test]
+fn java_reads_what_we_write() {
+    let jar = match library() {
+        Ok(jar) => jar,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let histograms = histograms();
+    let lines: String = histograms.iter().map(|hdr| v1::encode(hdr) + "\n").collect();
+    let expected: String = histograms.iter().map(figures).collect();
+    assert_eq!(in_java(&jar, &lines), expected);
+}
+
+/// Of every number of digits, with nothing, one value, zero, and many over all of the range.
+fn histograms() -> Vec<Histogram<u64>> {
+    let mut all = Vec::new();
+    for digits in 1..=5 {
+        let mut one = Histogram::new_with_bounds(1, 86_400_000_000, digits).expect("good bounds");
+        all.push(one.clone());
+        one.record(753).expect("within the bounds");
+        all.push(one.clone());
+        one.record_n(0, 3).expect("within the bounds");
+        all.push(one.clone());
+        for n in 0..20_000u64 {
+            one.record_n(n * n * n % 86_400_000_000, n % 7 + 1).expect("within the bounds");
+        }
+        all.push(one);
+    }
+    all
+}
+
+fn figures(hdr: &Histogram<u64>) -> String {
+    format!(
+        "{} {} {} {} {} {} {} {}\n",
+        hdr.sigfig(),
+        hdr.low(),
+        hdr.high(),
+        hdr.len(),
+        hdr.min(),
+        hdr.value_at_quantile(0.5),
+        hdr.value_at_quantile(0.99),
+        hdr.max()
+    )
+}
+
+/// The library, from Maven's repository, or why there is none.
+fn library() -> Result<PathBuf, String> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hdrhistogram");
+    for program in ["javac", "java", "mvn"] {
+        let answers = Command::new(program).arg("-version").output();
+        if !answers.is_ok_and(|output| output.status.success()) {
+            return Err(format!("there is no {program}"));
+        }
+    }
+    let jar = directory.join(JAR);
+    if jar.exists() {
+        return Ok(jar);
+    }
+    std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    let define = |name: &str, value: &Path| format!("-D{name}={}", value.display());
+    let output = Command::new("mvn")
+        .args(["-q", "-B", "dependency:copy"])
+        .arg(define("maven.repo.local", &directory.join("repository")))
+        .arg(format!("-Dartifact={LIBRARY}"))
+        .arg(define("outputDirectory", &directory))
+        .current_dir(&directory)
+        .output()
+        .map_err(|error| error.to_string())?;
+    match jar.exists() {
+        true => Ok(jar),
+        false => {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            Err(format!("Maven does not find {LIBRARY}: {}", said.lines().next().unwrap_or("")))
+        }
+    }
+}
+
+/// What the Java program says of these lines.
+fn in_java(jar: &Path, lines: &str) -> String {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/V1.java");
+    let mut process = Command::new("java")
+        .arg("-cp")
+        .arg(jar)
+        .arg(source)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("java starts");
+    let mut stdin = process.stdin.take().expect("it is piped");
+    stdin.write_all(lines.as_bytes()).expect("java reads");
+    drop(stdin);
+    let output = process.wait_with_output().expect("java ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}

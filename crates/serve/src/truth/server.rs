@@ -1,0 +1,146 @@
+//! A truth server from its configuration to its record: listening, starting, stopping.
+//!
+//! What it does in between is `serving.rs`.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::queue::Discipline;
+use super::record::Record;
+use super::serving::Serving;
+use crate::{PlannedStall, ServeError, listener, port_file};
+
+/// What a truth server does.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where it listens; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// How it answers.
+    pub discipline: Discipline,
+    /// Stalls, counted from when it begins to serve.
+    pub stalls: Vec<PlannedStall>,
+    /// A file that says where it is, written once it is ready.
+    pub port_file: Option<PathBuf>,
+    /// A file for its record, written when it ends.
+    pub log: Option<PathBuf>,
+    /// Requests that are written down at most; memory for them is taken at once.
+    pub log_capacity: usize,
+}
+
+/// Requests that are written down at most, unless it is said otherwise: 40 MB.
+pub const LOG_CAPACITY: usize = 1_000_000;
+
+/// A truth server that listens and does not yet accept.
+#[derive(Debug)]
+pub struct Server {
+    config: Config,
+    address: SocketAddr,
+    listener: TcpListener,
+    log: Option<File>,
+    stop: Arc<OwnedFd>,
+}
+
+/// Ends a server, from any thread.
+#[derive(Debug, Clone)]
+pub struct Stopper(Arc<OwnedFd>);
+
+impl Stopper {
+    /// Tells it to end.
+    pub fn stop(&self) {
+        // It can only fail for having been told already, very often.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+}
+
+impl Server {
+    /// Listens where `config` says, and makes its log.
+    pub fn bind(config: Config) -> Result<Server, ServeError> {
+        listener::raise_file_limit();
+        let wrong = |source| ServeError::Listen { address: config.listen, source };
+        let listener = listener::tcp(config.listen).map_err(wrong)?;
+        let address = listener.local_addr().map_err(wrong)?;
+        let create = |path: &PathBuf| {
+            File::create(path).map_err(|source| ServeError::Log { path: path.clone(), source })
+        };
+        let log = config.log.as_ref().map(create).transpose()?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let stop = Arc::new(stop.map_err(|errno| ServeError::Runtime(errno.into()))?);
+        Ok(Server { config, address, listener, log, stop })
+    }
+
+    /// Where it listens, with the port it got.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What ends it.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.stop))
+    }
+
+    /// Serves on this thread until it is stopped; says, and logs, what happened.
+    pub fn run(self) -> Result<Record, ServeError> {
+        let Server { config, address, listener, log, stop } = self;
+        let mut serving = Serving::new(&config, listener, &stop)
+            .map_err(|errno| ServeError::Runtime(errno.into()))?;
+        if let Some(path) = &config.port_file {
+            port_file::write(path, "GET", "/", address)
+                .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
+        }
+        serving.serve();
+        let record = serving.log.record;
+        if let (Some(file), Some(path)) = (log, config.log) {
+            record
+                .write_csv(&mut BufWriter::new(file))
+                .map_err(|source| ServeError::Log { path, source })?;
+        }
+        Ok(record)
+    }
+
+    /// Runs it in a thread of its own.
+    pub fn start(self) -> Result<Running, ServeError> {
+        let (address, stopper) = (self.address, self.stopper());
+        let thread = std::thread::Builder::new().name("truth".to_owned());
+        let thread = thread.spawn(move || self.run()).map_err(ServeError::Runtime)?;
+        Ok(Running { address, stopper, thread: Some(thread) })
+    }
+}
+
+/// A truth server in a thread of its own. Dropping it stops it.
+#[derive(Debug)]
+pub struct Running {
+    address: SocketAddr,
+    stopper: Stopper,
+    thread: Option<JoinHandle<Result<Record, ServeError>>>,
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops it; says what happened.
+    pub fn stop(mut self) -> Result<Record, ServeError> {
+        self.stopper.stop();
+        let thread = self.thread.take().expect("only this takes the thread");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        if let Some(thread) = self.thread.take() {
+            // Its failure, if any, was for `stop` to report.
+            let _ = thread.join();
+        }
+    }
+}
