@@ -26,10 +26,10 @@ impl Scripting {
     }
 
     /// Calls `done` with what happened.
-    pub(crate) fn done(&self, record: &RunRecord) -> Result<(), Failure> {
+    pub(crate) fn done(&self, plan: &Plan, record: &RunRecord) -> Result<(), Failure> {
         self.0
             .as_ref()
-            .map_or(Ok(()), |program| program.done(record))
+            .map_or(Ok(()), |program| program.done(plan, record))
             .map_err(Failure::could_not_run)
     }
 
@@ -54,7 +54,7 @@ impl Scripting {
         }
     }
 
-    pub(crate) fn done(&self, _: &RunRecord) -> Result<(), Failure> {
+    pub(crate) fn done(&self, _: &Plan, _: &RunRecord) -> Result<(), Failure> {
         Ok(())
     }
 

@@ -49,7 +49,8 @@ impl WorkerPlan {
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
             connect_gap_ns: plan.connections.connect_rate.map_or(0, |rate| {
                 // Exact for any rate that a user can tell apart: a gap has whole nanoseconds.
-                let gap_ns = u128::from(rate.per_ns) * u128::from(workers) / u128::from(rate.events);
+                let gap_ns =
+                    u128::from(rate.per_ns) * u128::from(workers) / u128::from(rate.events);
                 u64::try_from(gap_ns).unwrap_or(u64::MAX)
             }),
             timeouts: plan.timeouts,

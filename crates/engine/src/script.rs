@@ -118,12 +118,13 @@ impl Scripted {
         outcome.is_ok()
     }
 
-    /// Shows an answer, if it was kept for that.
-    pub(crate) fn answer(&mut self, status: u16, answer: Option<Captured<'_>>) {
+    /// Is shown an answer, if it was kept for that. True: nothing more is to be sent.
+    pub(crate) fn answer(&mut self, status: u16, answer: Option<Captured<'_>>) -> bool {
         if let Some(answer) = answer.filter(|_| self.end.is_none()) {
             let outcome = self.script.answer(status, answer);
             self.note(outcome);
         }
+        self.end.is_some()
     }
 
     /// How long to pause.

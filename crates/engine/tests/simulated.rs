@@ -232,10 +232,8 @@ fn connections_are_made_at_the_rate_that_was_asked() {
     let mut plan = plan(50, closed(0), 2 * S);
     plan.connections.connect_rate = Some(Rate::per_second(100));
     plan.connections.requests_per_connection = Some(1);
-    let record = run(&plan, |at_ns: u64, _, _| Reaction::Answer {
-        at_ns: at_ns + MS,
-        bytes: ok_bytes(),
-    });
+    let record =
+        run(&plan, |at_ns: u64, _, _| Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() });
     // 50 from before the run, and one each 10 ms within its two seconds.
     let ok = record.total.ledger.ok;
     assert!((248..=251).contains(&ok), "{ok}");

@@ -114,12 +114,12 @@ impl Program {
     }
 
     /// `done(summary, latency, requests)`.
-    pub fn done(&self, record: &RunRecord) -> Result<(), ScriptError> {
+    pub fn done(&self, plan: &Plan, record: &RunRecord) -> Result<(), ScriptError> {
         let Some(done) = self.main.function("done") else { return Ok(()) };
         let lua = &self.main.lua;
         let outcome = self.main.call(|| {
             let arguments =
-                (summary(lua, record)?, Stats::latency(record), Stats::requests(record));
+                (summary(lua, record)?, Stats::latency(plan, record), Stats::requests(record));
             done.call::<()>(arguments)
         });
         raw::flush_output();

@@ -79,6 +79,8 @@ unsafe extern "C-unwind" fn check(state: *mut lua_State, activation: *mut lua_De
         if !late && !much {
             return;
         }
+        // From here on every instruction fails, or a script that catches errors would go on.
+        ffi::lua_sethook(state, Some(check), ffi::LUA_MASKCOUNT, 1);
         ffi::lua_getinfo(state, c"Sl".as_ptr(), activation);
         let place = (*activation).short_src.as_ptr();
         let line = (*activation).currentline;

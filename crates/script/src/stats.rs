@@ -1,5 +1,6 @@
 //! `summary`, `latency` and `requests`, as `done` gets them.
 
+use candor_plan::{Load, Plan};
 use candor_record::{ErrorKind, RunRecord};
 use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value};
 
@@ -8,60 +9,49 @@ use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Va
 pub(crate) struct Stats {
     values: Vec<(f64, u64)>,
     total: u64,
+    min: f64,
+    max: f64,
     mean: f64,
     stdev: f64,
 }
 
 impl Stats {
-    /// Of values with counts, in ascending order.
-    pub(crate) fn new(values: Vec<(f64, u64)>) -> Self {
-        let total: u64 = values.iter().map(|(_, count)| count).sum();
-        let sum = |f: &dyn Fn(f64) -> f64| -> f64 {
-            values.iter().map(|&(value, count)| f(value) * count as f64).sum()
+    /// Latencies in µs: as in the report, from when a request was due in an open load, and from
+    /// when it was sent in a closed one.
+    pub(crate) fn latency(plan: &Plan, record: &RunRecord) -> Self {
+        let latencies = &record.total.latencies;
+        let chosen = match plan.load {
+            Load::Closed { .. } => &latencies.service,
+            _ => &latencies.response,
         };
-        let mean = if total == 0 { 0.0 } else { sum(&|value| value) / total as f64 };
-        // Of a sample: n - 1.
-        let stdev = if total < 2 {
-            0.0
-        } else {
-            (sum(&|value| (value - mean).powi(2)) / (total - 1) as f64).sqrt()
-        };
-        Stats { values, total, mean, stdev }
-    }
-
-    /// Response times in µs.
-    pub(crate) fn latency(record: &RunRecord) -> Self {
-        let hdr = record.total.latencies.response.hdr();
-        let values = hdr.iter_recorded();
-        Stats::new(
-            values
-                .map(|one| (one.value_iterated_to() as f64 / 1e3, one.count_at_value()))
+        let us = |ns: u64| ns as f64 / 1e3;
+        let (min, max) = (chosen.min_ns().map_or(0.0, us), chosen.max_ns().map_or(0.0, us));
+        let hdr = chosen.hdr();
+        let steps = hdr.iter_recorded();
+        Stats {
+            values: steps
+                .map(|one| (us(one.value_iterated_to()).clamp(min, max), one.count_at_value()))
                 .collect(),
-        )
+            total: chosen.count(),
+            min,
+            max,
+            mean: chosen.mean_ns().unwrap_or(0.0) / 1e3,
+            stdev: chosen.stdev_ns().unwrap_or(0.0) / 1e3,
+        }
     }
 
-    /// Requests per second of a thread, sampled: each interval's answers, shared by the threads.
+    /// Requests per second of single threads, sampled in each tenth of a second.
     pub(crate) fn requests(record: &RunRecord) -> Self {
-        let threads = record.workers.len().max(1) as f64;
-        let end_ns = record.warm_up_ns + record.window_ns;
-        let mut rates: Vec<f64> = record
-            .intervals
-            .iter()
-            .filter(|one| one.start_ns < end_ns && one.end_ns > one.start_ns)
-            .map(|one| {
-                let length_s = (one.end_ns - one.start_ns) as f64 / 1e9;
-                (one.answered as f64 / length_s / threads).round()
-            })
-            .collect();
-        rates.sort_by(f64::total_cmp);
-        let mut values: Vec<(f64, u64)> = Vec::new();
-        for rate in rates {
-            match values.last_mut() {
-                Some((value, count)) if *value == rate => *count += 1,
-                _ => values.push((rate, 1)),
-            }
+        let rates = &record.total.rates;
+        let values: Vec<(f64, u64)> = rates.steps().collect();
+        Stats {
+            total: rates.count(),
+            min: values.first().map_or(0.0, |(value, _)| *value),
+            max: rates.max_per_s().unwrap_or(0.0),
+            mean: rates.mean_per_s().unwrap_or(0.0),
+            stdev: rates.stdev_per_s().unwrap_or(0.0),
+            values,
         }
-        Stats::new(values)
     }
 
     /// The smallest value that at least `percent` of all do not exceed.
@@ -85,9 +75,8 @@ impl Stats {
 
 impl UserData for Stats {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        let end = |one: Option<&(f64, u64)>| one.map_or(0.0, |(value, _)| *value);
-        fields.add_field_method_get("min", move |_, this| Ok(end(this.values.first())));
-        fields.add_field_method_get("max", move |_, this| Ok(end(this.values.last())));
+        fields.add_field_method_get("min", |_, this| Ok(this.min));
+        fields.add_field_method_get("max", |_, this| Ok(this.max));
         fields.add_field_method_get("mean", |_, this| Ok(this.mean));
         fields.add_field_method_get("stdev", |_, this| Ok(this.stdev));
     }
@@ -105,21 +94,24 @@ impl UserData for Stats {
     }
 }
 
-/// `summary`: times in µs.
+/// `summary`: times in µs, errors in wrk's five words.
 pub(crate) fn summary(lua: &Lua, record: &RunRecord) -> mlua::Result<Table> {
-    let ledger = &record.total.ledger;
-    let of = |kinds: &[ErrorKind]| -> u64 { kinds.iter().map(|kind| ledger.error(*kind)).sum() };
+    let total = &record.total;
+    let of =
+        |kinds: &[ErrorKind]| -> u64 { kinds.iter().map(|kind| total.ledger.error(*kind)).sum() };
+    let refused = total.statuses.iter().filter(|(status, _)| *status > 399);
+    let end_ns = record.warm_up_ns + record.window_ns;
+    let in_window = record.intervals.iter().filter(|one| one.start_ns < end_ns);
     let errors = lua.create_table()?;
-    let connect = record.total.connections.failed.total();
-    errors.set("connect", connect)?;
+    errors.set("connect", total.connections.failed.total())?;
     errors.set("read", of(&READ))?;
-    errors.set("write", 0)?;
-    errors.set("status", of(&[ErrorKind::Status]))?;
-    errors.set("timeout", of(&[ErrorKind::Timeout]))?;
+    errors.set("write", of(&[ErrorKind::Write]))?;
+    errors.set("status", refused.map(|(_, count)| count).sum::<u64>())?;
+    errors.set("timeout", of(&[ErrorKind::Timeout, ErrorKind::IdleTimeout]))?;
     let summary = lua.create_table()?;
     summary.set("duration", record.window_ns / 1000)?;
     summary.set("requests", record.answered_in_window)?;
-    summary.set("bytes", record.total.bytes_received)?;
+    summary.set("bytes", in_window.map(|one| one.bytes_received).sum::<u64>())?;
     summary.set("errors", errors)?;
     Ok(summary)
 }
@@ -138,16 +130,14 @@ mod tests {
     use super::Stats;
 
     #[test]
-    fn statistics_of_five_values() {
-        let stats = Stats::new(vec![(1.0, 2), (3.0, 1), (10.0, 2)]);
-        assert_eq!((stats.total, stats.mean), (5, 5.0));
-        // Deviations -4, -4, -2, 5, 5: squares sum up to 86.
-        assert!((stats.stdev - (86.0f64 / 4.0).sqrt()).abs() < 1e-12);
+    fn ranks_of_five_values() {
+        let values = vec![(1.0, 2), (3.0, 1), (10.0, 2)];
+        let stats = Stats { values, total: 5, max: 10.0, ..Stats::default() };
         let percentiles = [0.0, 40.0, 41.0, 60.0, 99.9, 100.0].map(|p| stats.percentile(p));
         assert_eq!(percentiles, [1.0, 1.0, 3.0, 3.0, 10.0, 10.0]);
         assert_eq!(stats.at(2), Some((3.0, 1)));
         assert_eq!((stats.at(0), stats.at(4), stats.at(i64::MIN)), (None, None, None));
-        let none = Stats::new(Vec::new());
+        let none = Stats::default();
         assert_eq!((none.mean, none.stdev, none.percentile(50.0)), (0.0, 0.0, 0.0));
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
         true => Ok(()),
         false => console::print(&text::render(&document, console::stdout_style())),
     };
-    let done = failed.and_then(|()| scripting.done(&record));
+    let done = failed.and_then(|()| scripting.done(&plan, &record));
     // Files are written even if nothing could be printed, or the result would be lost.
     files::write(&document, &outputs).and(traced).and(printed).and(done)?;
     Ok(exit(&document, record.end, met, outputs.strict).into())

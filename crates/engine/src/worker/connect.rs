@@ -334,8 +334,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                             books.complete(&answer, chain, at_ns);
                             if let (Some(script), Some(session)) =
                                 (&mut self.script, &connection.session)
+                                && script.answer(answer.status, session.captured())
                             {
-                                script.answer(answer.status, session.captured());
+                                self.own.stop_ns = Some(0);
                             }
                             connection.fruitless = 0;
                         }

@@ -97,7 +97,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
     let printed = output.finish(&document);
     // The result is written and doubts are told even if nothing could be printed.
     eprint!("{}", facts::render(&document));
-    let done = failed.and_then(|()| scripting.done(&record));
+    let done = failed.and_then(|()| scripting.done(&plan, &record));
     files::write(&document, &outputs).and(printed).and(done)?;
     // As with wrk, a run that was interrupted or met errors is a run. Only figures that
     // contradict each other are no result.
