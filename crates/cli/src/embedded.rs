@@ -20,6 +20,8 @@ pub(crate) struct Embedded {
     process: Child,
     port_file: PathBuf,
     pub(crate) url: String,
+    /// The file of its certificate, if it speaks TLS.
+    pub(crate) certificate: Option<PathBuf>,
 }
 
 impl Embedded {
@@ -54,8 +56,10 @@ impl Embedded {
             }
             Err(_) => return Err(Failure::could_not_run("cannot start the embedded target")),
         };
-        let mut embedded = Embedded { process, port_file, url: String::new() };
-        embedded.url = format!("http://127.0.0.1:{}/", embedded.wait_for_port()?);
+        let mut embedded = Embedded { process, port_file, url: String::new(), certificate: None };
+        let port = embedded.wait_for_port()?;
+        let scheme = if embedded.certificate.is_some() { "https" } else { "http" };
+        embedded.url = format!("{scheme}://127.0.0.1:{port}/");
         // It has served its purpose, and nobody takes it away if this process is killed.
         let _ = std::fs::remove_file(&embedded.port_file);
         Ok(embedded)
@@ -82,6 +86,8 @@ impl Embedded {
             let text = std::fs::read_to_string(&self.port_file).unwrap_or_default();
             let port = text.lines().find_map(|line| line.strip_prefix("PORT=")?.parse().ok());
             if let Some(port) = port {
+                let certificate = text.lines().find_map(|line| line.strip_prefix("CERT="));
+                self.certificate = certificate.map(PathBuf::from);
                 return Ok(port);
             }
             if let Ok(Some(status)) = self.process.try_wait() {

@@ -1,14 +1,13 @@
 //! One worker, alone, on the calling thread.
 
 use std::borrow::Cow;
-use std::rc::Rc;
-use std::sync::Arc;
 
 use candor_pace::Share;
 use candor_plan::{Plan, Requests};
-use candor_protocol::h1;
+use candor_protocol::Session;
 use candor_record::{Collector, Interval, RunFacts, RunRecord, Traced};
 
+use crate::clients::{Protocol, Use};
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
 use crate::run::Control;
@@ -17,11 +16,19 @@ use crate::worker::{Sink, Worker};
 
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
 /// run on simulated time.
+///
+/// # Panics
+///
+/// Where the plan asks for TLS that cannot be had: a test is wrong then.
 pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecord {
     drive_observed(plan, reactor, control, &mut ())
 }
 
 /// The same, with somebody who looks on.
+///
+/// # Panics
+///
+/// As [`drive`].
 pub fn drive_observed<R: Reactor>(
     plan: &Plan,
     reactor: R,
@@ -39,26 +46,46 @@ pub fn drive_scripted<R: Reactor>(
     scripts: &Scripts,
     observer: &mut (impl Observer + ?Sized),
 ) -> RunRecord {
-    let collector = Collector::new(plan.recording.digits, plan.requests.list.len(), 1);
-    let mut sink = Alone { collector, intake: TraceIntake::new(plan), back: Vec::new(), observer };
+    let protocol = Protocol::of(plan).unwrap_or_else(|error| panic!("{error}"));
     let script = scripts.take(0);
-    let sessions = session_factory(&own_plan(plan, script.as_ref()));
-    let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
-    worker.follow(script);
-    worker.prepare(control);
-    let origin_ns = worker.now_ns();
-    let end = worker.run(origin_ns, control, &mut sink);
-    let Alone { mut collector, intake, observer, .. } = sink;
-    collector.worker_ended(0, end.health);
-    collector.finish(RunFacts {
-        origin_monotonic_ns: origin_ns,
-        warm_up_ns: plan.recording.warm_up_ns,
-        window_end_ns: end.window_end_ns,
-        connections_asked: u64::from(plan.connections.count),
-        end: end.end,
-        trace: intake.finish(end.trace, observer),
-        kernel: end.kernel,
-    })
+    let own = own_plan(plan, script.as_ref());
+    protocol.with_sessions(&own, Drive { plan, reactor, script, control, observer })
+}
+
+/// A run that waits for its sessions.
+struct Drive<'a, R, O: ?Sized> {
+    plan: &'a Plan,
+    reactor: R,
+    script: Option<Scripted>,
+    control: &'a Control,
+    observer: &'a mut O,
+}
+
+impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
+    type Output = RunRecord;
+
+    fn with<S: Session>(self, sessions: impl Fn() -> S) -> RunRecord {
+        let Drive { plan, reactor, script, control, observer } = self;
+        let collector = Collector::new(plan.recording.digits, plan.requests.list.len(), 1);
+        let intake = TraceIntake::new(plan);
+        let mut sink = Alone { collector, intake, back: Vec::new(), observer };
+        let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
+        worker.follow(script);
+        worker.prepare(control);
+        let origin_ns = worker.now_ns();
+        let end = worker.run(origin_ns, control, &mut sink);
+        let Alone { mut collector, intake, observer, .. } = sink;
+        collector.worker_ended(0, end.health);
+        collector.finish(RunFacts {
+            origin_monotonic_ns: origin_ns,
+            warm_up_ns: plan.recording.warm_up_ns,
+            window_end_ns: end.window_end_ns,
+            connections_asked: u64::from(plan.connections.count),
+            end: end.end,
+            trace: intake.finish(end.trace, observer),
+            kernel: end.kernel,
+        })
+    }
 }
 
 /// The collector of a worker that has no thread of its own.
@@ -95,18 +122,5 @@ pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a,
             let requests = Requests { list: vec![request.clone()], order: plan.requests.order };
             Cow::Owned(Plan { requests, ..plan.clone() })
         }
-    }
-}
-
-/// Makes a session for each new connection of a plan, on one thread.
-pub(crate) fn session_factory(plan: &Plan) -> impl Fn() -> h1::Session + Clone + use<> {
-    let authority = &plan.target.authority;
-    let table: Arc<[h1::Prepared]> =
-        plan.requests.list.iter().map(|request| h1::prepare(request, authority)).collect();
-    let pipeline = plan.connections.pipeline;
-    let memo = Rc::new(h1::Memo::default());
-    move || {
-        let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
-        h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo)
     }
 }

@@ -15,6 +15,17 @@ pub enum EngineError {
         /// The system's words.
         reason: String,
     },
+    /// What was asked of TLS cannot be done.
+    #[error(transparent)]
+    Tls(#[from] candor_protocol::tls::ConfigError),
+    /// Not one handshake of TLS succeeded.
+    #[error("no TLS with {example}; not one of {asked} connections could be used")]
+    NoHandshake {
+        /// The first failure: the target and why.
+        example: String,
+        /// Connections asked for.
+        asked: u32,
+    },
     /// Not one connection could be made.
     #[error(
         "cannot connect to {example}; not one of {asked} connections could be made. Is the server running, and is this its address?"

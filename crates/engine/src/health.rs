@@ -15,11 +15,21 @@ pub(crate) struct Snapshot {
     user_ticks: u64,
     system_ticks: u64,
     involuntary_switches: u64,
+    waited_ns: Option<u64>,
 }
 
-fn clock_ns(clock: ClockId) -> u64 {
+/// Time on a clock.
+pub(crate) fn clock_ns(clock: ClockId) -> u64 {
     let t = clock_gettime(clock);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Time that the calling thread could have run and waited for a core: the second number of
+/// schedstat (the kernel's `Documentation/scheduler/sched-stats.rst`). A thread that sleeps or is
+/// stopped does not wait.
+pub(crate) fn waited_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 impl Snapshot {
@@ -43,6 +53,7 @@ impl Snapshot {
             user_ticks: field(14),
             system_ticks: field(15),
             involuntary_switches,
+            waited_ns: waited_ns(),
         }
     }
 
@@ -63,6 +74,10 @@ impl Snapshot {
             involuntary_switches: later
                 .involuntary_switches
                 .saturating_sub(self.involuntary_switches),
+            waited_ns: later
+                .waited_ns
+                .zip(self.waited_ns)
+                .map(|(later_ns, before_ns)| later_ns.saturating_sub(before_ns)),
             waits,
         }
     }

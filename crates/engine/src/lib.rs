@@ -11,17 +11,21 @@
 
 mod books;
 mod chain;
+mod clients;
 mod connection;
 mod drive;
 mod error;
 mod flight;
+mod gaps;
 mod health;
+mod hiccup;
 mod machine;
 mod observer;
 mod pacing;
 mod plan_share;
 pub mod reactor;
 mod resolve;
+mod roots;
 mod run;
 pub mod script;
 mod source;

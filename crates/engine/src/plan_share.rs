@@ -10,6 +10,8 @@ use candor_plan::{Load, Plan, Timeouts};
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerPlan {
     pub(crate) share: Share,
+    /// The target, for messages.
+    pub(crate) authority: String,
     /// Kept open.
     pub(crate) connections: u32,
     /// Opened at most, while requests wait.
@@ -44,6 +46,7 @@ impl WorkerPlan {
         };
         WorkerPlan {
             share,
+            authority: plan.target.authority.clone(),
             connections: of(plan.connections.count),
             max_connections: of(max.max(plan.connections.count)),
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),

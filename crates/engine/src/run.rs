@@ -4,26 +4,31 @@
 //! until they end. Finished intervals come over one channel; emptied ones go back over another
 //! per worker, so that no worker allocates in the steady state.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use candor_pace::Share;
 use candor_plan::Plan;
-use candor_record::{Collector, Interval, RunEnd, RunFacts, RunRecord, TraceCounts, Traced};
+use candor_protocol::Session;
+use candor_record::{
+    Collector, ConnectErrorKind, Interval, RunEnd, RunFacts, RunRecord, TraceCounts, Traced,
+};
 
-use crate::drive::{own_plan, session_factory};
+use crate::clients::{Protocol, Use};
+use crate::drive::own_plan;
 use crate::error::EngineError;
 use crate::health::Snapshot;
+use crate::hiccup;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
 use crate::observer::{Observer, TraceIntake};
-use crate::reactor::Start;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
+use crate::reactor::{ConnectFailure, Start};
 use crate::reactor::{epoll, stamped, uring};
 use crate::resolve;
-use crate::script::Scripts;
+use crate::script::{Scripted, Scripts};
 use crate::worker;
 use crate::worker::{Sink, Worker, WorkerEnd};
 
@@ -55,7 +60,7 @@ impl Control {
 struct Meeting {
     barrier: Barrier,
     established: AtomicU32,
-    first_failure: Mutex<Option<String>>,
+    first_failure: Mutex<Option<ConnectFailure>>,
     origin_ns: AtomicU64,
 }
 
@@ -117,6 +122,7 @@ pub fn run_scripted(
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
+    let protocol = Protocol::of(plan)?;
     let addresses = resolve::addresses(&plan.target)?;
     check_ports(plan, &addresses)?;
     reserve_files(plan.connections.max)?;
@@ -140,7 +146,7 @@ pub fn run_scripted(
         let one = |worker| stamped::Unstarted::new(dialer_of(worker), stamps.one_in);
         let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
         let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-        return run_on(reactors, plan, scripts, control, observer);
+        return run_on(reactors, plan, &protocol, scripts, control, observer);
     }
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     match decide(plan.threads.reactor, plan.connections.count.div_ceil(workers), probe_uring) {
@@ -148,14 +154,14 @@ pub fn run_scripted(
             let one = |worker| epoll::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, scripts, control, observer)
+            run_on(reactors, plan, &protocol, scripts, control, observer)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
             let one = |worker| uring::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, scripts, control, observer)
+            run_on(reactors, plan, &protocol, scripts, control, observer)
         }
     }
 }
@@ -164,6 +170,7 @@ pub fn run_scripted(
 fn run_on<U: Start>(
     reactors: Vec<U>,
     plan: &Plan,
+    protocol: &Protocol,
     scripts: &Scripts,
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
@@ -180,7 +187,9 @@ fn run_on<U: Start>(
     let mut collector =
         Collector::new(plan.recording.digits, plan.requests.list.len(), workers as usize);
     let mut intake = TraceIntake::new(plan);
-    let ends = thread::scope(|scope| {
+    let over = AtomicBool::new(false);
+    let (ends, hiccups) = thread::scope(|scope| {
+        let watch = scope.spawn(|| hiccup::watch(&meeting.origin_ns, &over));
         let mut backs = Vec::new();
         for (worker, reactor) in reactors.into_iter().enumerate() {
             let (back_to, back) = channel();
@@ -192,22 +201,43 @@ fn run_on<U: Start>(
                 .then(|| cores[cores.len() - 1 - worker]);
             let share = Share { worker: worker as u32, workers };
             let meeting = &meeting;
-            scope.spawn(move || work(plan, scripts, share, reactor, link, core, meeting, control));
+            scope.spawn(move || {
+                let script = scripts.take(share.worker);
+                let own = own_plan(plan, script.as_ref());
+                let thread = Thread { plan, script, share, reactor, link, core, meeting, control };
+                protocol.with_sessions(&own, thread);
+            });
         }
         drop(out);
-        collect(&messages, &mut collector, &backs, &mut intake, observer)
+        let ends = collect(&messages, &mut collector, &backs, &mut intake, observer);
+        over.store(true, Ordering::Relaxed);
+        (ends, watch.join().ok())
     });
-    let Some(ends) = ends else {
+    let Some(mut ends) = ends else {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        return Err(EngineError::NoConnection {
-            example: example.unwrap_or_else(|| plan.target.url.clone()),
-            asked: plan.connections.count,
-        });
+        return Err(no_connection(plan, example));
     };
     let mut taken = TraceCounts::default();
     ends.iter().for_each(|end| taken.merge(end.trace));
     let origin_ns = meeting.origin_ns.into_inner();
-    Ok(collector.finish(facts(plan, &ends, origin_ns, intake.finish(taken, observer))))
+    let facts = facts(plan, &ends, origin_ns, intake.finish(taken, observer));
+    let mut record = collector.finish(facts);
+    record.hiccups = hiccups;
+    record.gaps = ends.iter_mut().map(|end| std::mem::take(&mut end.gaps)).collect();
+    Ok(record)
+}
+
+fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
+    let asked = plan.connections.count;
+    match first {
+        Some(ConnectFailure { kind: ConnectErrorKind::Handshake, message }) => {
+            EngineError::NoHandshake { example: message, asked }
+        }
+        Some(ConnectFailure { message, .. }) => {
+            EngineError::NoConnection { example: message, asked }
+        }
+        None => EngineError::NoConnection { example: plan.target.url.clone(), asked },
+    }
 }
 
 /// As many workers as asked, or half of the cores; but no more than there are connections.
@@ -217,42 +247,46 @@ fn worker_count(plan: &Plan, cores: usize) -> u32 {
 }
 
 /// One worker's thread, from its connections to its end.
-#[expect(clippy::too_many_arguments, reason = "a thread's whole surroundings")]
-fn work<U: Start>(
-    plan: &Plan,
-    scripts: &Scripts,
+struct Thread<'a, U> {
+    plan: &'a Plan,
+    script: Option<Scripted>,
     share: Share,
     reactor: U,
-    mut link: Channel,
+    link: Channel,
     core: Option<usize>,
-    meeting: &Meeting,
-    control: &Control,
-) {
-    let core = core.filter(|&core| keep_to_cores(&[core]));
-    let script = scripts.take(share.worker);
-    let sessions = session_factory(&own_plan(plan, script.as_ref()));
-    let mut worker = Worker::new(plan, share, reactor.start(), sessions);
-    worker.follow(script);
-    let prepared = worker.prepare(control);
-    meeting.established.fetch_add(prepared.established, Ordering::Relaxed);
-    if let Some(failure) = prepared.first_failure {
-        let mut first = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(failure);
-    }
-    meeting.barrier.wait();
-    let (index, out) = (link.worker, link.out.clone());
-    let mut end = None;
-    if meeting.established.load(Ordering::Relaxed) > 0 {
-        // All reactors read the same clock: the latest of their proposals is the origin.
-        meeting.origin_ns.fetch_max(worker.now_ns() + LEAD_NS, Ordering::Relaxed);
+    meeting: &'a Meeting,
+    control: &'a Control,
+}
+
+impl<U: Start> Use for Thread<'_, U> {
+    type Output = ();
+
+    fn with<S: Session>(self, sessions: impl Fn() -> S) {
+        let Thread { plan, script, share, reactor, mut link, core, meeting, control } = self;
+        let core = core.filter(|&core| keep_to_cores(&[core]));
+        let mut worker = Worker::new(plan, share, reactor.start(), sessions);
+        worker.follow(script);
+        let prepared = worker.prepare(control);
+        meeting.established.fetch_add(prepared.established, Ordering::Relaxed);
+        if let Some(failure) = prepared.first_failure {
+            let mut first = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(failure);
+        }
         meeting.barrier.wait();
-        let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
-        let before = Snapshot::take();
-        let mut ended = worker.run(origin_ns, control, &mut link);
-        ended.health = before.until(Snapshot::take(), core, worker.waits());
-        end = Some(ended);
+        let (index, out) = (link.worker, link.out.clone());
+        let mut end = None;
+        if meeting.established.load(Ordering::Relaxed) > 0 {
+            // All reactors read the same clock: the latest of their proposals is the origin.
+            meeting.origin_ns.fetch_max(worker.now_ns() + LEAD_NS, Ordering::Relaxed);
+            meeting.barrier.wait();
+            let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
+            let before = Snapshot::take();
+            let mut ended = worker.run(origin_ns, control, &mut link);
+            ended.health = before.until(Snapshot::take(), core, worker.waits());
+            end = Some(ended);
+        }
+        let _ = out.send(Message::Ended(index, end));
     }
-    let _ = out.send(Message::Ended(index, end));
 }
 
 /// Sums what the workers deliver until all have ended; `None` if they never began.

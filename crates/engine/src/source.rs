@@ -7,6 +7,7 @@ use candor_pace::{Due, Schedule};
 use candor_plan::{Load, Plan};
 use candor_record::Phase;
 
+use crate::gaps::Gaps;
 use crate::plan_share::{WorkerPlan, part};
 
 /// The load of one worker.
@@ -34,6 +35,7 @@ pub(crate) struct Open {
     taken: u64,
     scout: Schedule,
     scouted: u64,
+    gaps: Gaps,
     pub(crate) shed_after_ns: Option<u64>,
     warm_up_ns: u64,
 }
@@ -56,6 +58,7 @@ impl Source {
                     schedule,
                     taken: 0,
                     scouted: 0,
+                    gaps: Gaps::new(),
                     shed_after_ns: load.shed_after_ns,
                     warm_up_ns: own.warm_up_ns,
                 }))
@@ -98,8 +101,18 @@ impl Open {
     /// Takes the request that [`Open::peek`] shows.
     #[inline]
     pub(crate) fn take(&mut self) {
-        self.schedule.next();
+        let taken = self.schedule.next();
         self.taken += 1;
+        if self.gaps.wants(self.taken)
+            && let (Some(due), Some(following)) = (taken, self.schedule.peek())
+        {
+            self.gaps.keep(due.due_ns, following.due_ns);
+        }
+    }
+
+    /// The sample of gaps between due times.
+    pub(crate) fn take_gaps(&mut self) -> Vec<(u64, u64)> {
+        self.gaps.take()
     }
 
     pub(crate) fn phase(&self, due: Due) -> Phase {

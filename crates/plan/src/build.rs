@@ -7,6 +7,7 @@ mod load;
 mod requests;
 mod script;
 mod target;
+mod tls;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ impl Options {
     /// Makes the plan, or says what stands in the way.
     pub fn build(self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
         let mut files = Files { files, known: HashMap::new() };
-        let (target, url) = target::target(&self)?;
+        let (target, url) = target::target(&self, &mut files)?;
         let requests = requests::requests(&self, &url, &mut files)?;
         let load = load::load(&self, &mut files)?;
         let connections = self.connections()?;
@@ -125,6 +126,9 @@ impl Options {
             if per_connection.is_some_and(|count| count > 1) {
                 return Err(conflict("--requests-per-connection", "--no-keepalive", why));
             }
+            if self.streams.is_some_and(|streams| streams.get() > 1) {
+                return Err(conflict("--streams", "--no-keepalive", why));
+            }
             if pipeline > 1 {
                 return Err(conflict("--pipeline", "--no-keepalive", why));
             }
@@ -134,6 +138,8 @@ impl Options {
             count,
             max,
             pipeline,
+            streams: tls::streams(self),
+            windows: tls::windows(self),
             requests_per_connection: per_connection,
             connect_rate: self.connect_rate,
             nodelay: !self.no_nodelay,

@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
 
+use crate::tls::Tls;
+
 /// The validated, immutable description of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -47,6 +49,28 @@ pub struct Target {
     pub endpoint: Endpoint,
     /// Addresses given by `--resolve` for the endpoint's host; empty: ask the resolver.
     pub resolved: Vec<IpAddr>,
+    /// How connections are encrypted; `None`: clear text.
+    pub tls: Option<Tls>,
+    /// Which HTTP is spoken.
+    pub http: HttpVersion,
+}
+
+impl Target {
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+}
+
+/// Which HTTP is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    H1,
+    /// HTTP/2: in clear text by prior knowledge, over TLS by ALPN and nothing else.
+    H2,
+    /// What the server chooses by ALPN; HTTP/1.1 if it chooses nothing.
+    Negotiated,
 }
 
 /// Where connections go.
@@ -308,8 +332,12 @@ pub struct Connections {
     pub count: u32,
     /// In an open load, more are opened up to this many while requests wait; at least `count`.
     pub max: u32,
-    /// Requests in flight on one connection at the same time, at least 1.
+    /// HTTP/1.1: requests in flight on one connection at the same time, at least 1.
     pub pipeline: u32,
+    /// HTTP/2: streams open on one connection at the same time, at least 1.
+    pub streams: u32,
+    /// HTTP/2: bytes that the server may send us before we grant more.
+    pub windows: Windows,
     /// A connection is closed by us after so many requests, at least 1.
     pub requests_per_connection: Option<u64>,
     /// Attempts to connect are no more frequent than this; `None`: as fast as they go.
@@ -318,6 +346,22 @@ pub struct Connections {
     pub nodelay: bool,
     /// Local addresses to connect from, in turn; empty: the system chooses.
     pub sources: Vec<IpAddr>,
+}
+
+impl Connections {
+    /// The most requests that one connection can have in flight, whatever is spoken.
+    pub fn places(&self) -> u32 {
+        self.pipeline.max(self.streams)
+    }
+}
+
+/// HTTP/2's receive windows, as powers of two from 16 to 30 (the window is 2^bits − 1 bytes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    /// Of each stream.
+    pub stream_bits: u8,
+    /// Of the connection.
+    pub connection_bits: u8,
 }
 
 /// How long to wait before giving up. All above zero.

@@ -15,9 +15,10 @@ use crate::model::{
     Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
 };
 use crate::plan_file;
+use crate::tls::TlsVersion;
 use crate::values::{
-    Count, Digits, Header, HostPort, Method, Nanos, PositiveNanos, RequestPath, Resolve, Size,
-    SmallCount, Sources, checked_url, headers, one_or_many,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, RequestPath,
+    Resolve, Size, SmallCount, Sources, WindowBits, checked_url, headers, one_or_many,
 };
 
 /// Examples for the long help of commands that take [`Options`].
@@ -62,7 +63,7 @@ pub fn looks_like_plan(argument: &str) -> bool {
 #[allow(rustdoc::broken_intra_doc_links, reason = "brackets in help texts are no links")]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Options {
-    /// Where to send requests: http://HOST[:PORT]/PATH?QUERY
+    /// Where to send requests: http[s]://HOST[:PORT]/PATH?QUERY
     ///
     /// Path and query are sent as given. IPv6 addresses stand in brackets. User information
     /// becomes an Authorization header. A name that ends in .toml is a plan.
@@ -288,6 +289,84 @@ pub struct Options {
     #[arg(long, help_heading = "Where")]
     pub no_pin: bool,
 
+    // ---- HTTP/2 ----
+    /// Speak HTTP/1.1, also where the server would choose HTTP/2
+    #[arg(long, help_heading = "HTTP/2")]
+    pub h1: bool,
+
+    /// Speak HTTP/2: by prior knowledge over http, by ALPN over https
+    ///
+    /// Over https and without --h1 or --h2 the server chooses.
+    #[arg(long, help_heading = "HTTP/2")]
+    pub h2: bool,
+
+    /// Speak HTTP/2 in clear text, by prior knowledge; refused over https
+    #[arg(long, help_heading = "HTTP/2")]
+    pub h2c: bool,
+
+    /// Streams open on one connection at the same time [default: 1]
+    #[arg(short = 'm', long, value_name = "N", help_heading = "HTTP/2")]
+    pub streams: Option<SmallCount>,
+
+    /// Window of each stream: 2^N − 1 bytes may come before we grant more [default: 30]
+    #[arg(short = 'w', long, value_name = "N", help_heading = "HTTP/2")]
+    pub window_bits: Option<WindowBits>,
+
+    /// Window of the connection: 2^N − 1 bytes [default: 30]
+    #[arg(short = 'W', long, value_name = "N", help_heading = "HTTP/2")]
+    pub connection_window_bits: Option<WindowBits>,
+
+    // ---- TLS ----
+    /// Without a URL: speak TLS with the embedded target
+    #[arg(long, help_heading = "TLS")]
+    pub tls: bool,
+
+    /// Accept any certificate
+    #[arg(short = 'k', long, help_heading = "TLS")]
+    pub insecure: bool,
+
+    /// PEM file of certificates to believe [default: those of the system]
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub cacert: Option<PathBuf>,
+
+    /// PEM file with our certificate, for a server that asks for one
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub cert: Option<PathBuf>,
+
+    /// PEM file with its private key [default: the file of --cert]
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub key: Option<PathBuf>,
+
+    /// Name to ask the server for, and to find in its certificate [default: the URL's host]
+    #[arg(long, value_name = "NAME", help_heading = "TLS")]
+    pub sni: Option<String>,
+
+    /// Protocols to offer, in order: h2, http/1.1 or both [default: h2,http/1.1]
+    #[arg(long, value_name = "NAME[,NAME]", help_heading = "TLS")]
+    pub alpn: Option<Names>,
+
+    /// Oldest version to accept: 1.2 or 1.3 [default: 1.2]
+    #[arg(long, value_name = "VERSION", help_heading = "TLS")]
+    pub tls_min: Option<TlsVersion>,
+
+    /// Newest version to offer: 1.2 or 1.3 [default: 1.3]
+    #[arg(long, value_name = "VERSION", help_heading = "TLS")]
+    pub tls_max: Option<TlsVersion>,
+
+    /// Cipher suites to offer, in order, such as TLS13_AES_128_GCM_SHA256 [default: all]
+    #[arg(long, value_name = "NAME[,NAME]", help_heading = "TLS")]
+    pub tls_ciphers: Option<Names>,
+
+    /// Key exchange groups to offer, in order, such as X25519 or secp256r1 [default: all]
+    #[arg(long, value_name = "NAME[,NAME]", help_heading = "TLS")]
+    pub tls_groups: Option<Names>,
+
+    /// Take up earlier sessions with the server's tickets: on or off [default: off]
+    ///
+    /// Off, every connection pays for a whole handshake, as a new user's does.
+    #[arg(long, value_name = "ON", help_heading = "TLS")]
+    pub tls_resumption: Option<OnOff>,
+
     // ---- Time-outs ----
     /// For an answer, from sending its request to its last byte [default: 30s]
     ///
@@ -420,6 +499,7 @@ impl Options {
         requests
             .flat_map(|one| [&mut one.body_file, &mut one.expect_body])
             .chain([&mut self.body_file, &mut self.expect_body, &mut self.script])
+            .chain([&mut self.cacert, &mut self.cert, &mut self.key])
             .flatten()
             .for_each(find);
         for part in self.load.iter_mut().flat_map(|shape| &mut shape.parts) {
@@ -443,6 +523,12 @@ impl Options {
         }
         if self.expect_body.is_some() || self.expect_body_bytes.is_some() {
             (plan.expect_body, plan.expect_body_bytes) = (None, None);
+        }
+        if self.h1 || self.h2 || self.h2c {
+            (plan.h1, plan.h2, plan.h2c) = (false, false, false);
+        }
+        if self.insecure || self.cacert.is_some() {
+            (plan.insecure, plan.cacert) = (false, None);
         }
         if self.connect_to.is_some() || self.unix_socket.is_some() {
             (plan.connect_to, plan.unix_socket) = (None, None);
@@ -488,6 +574,24 @@ impl Options {
             no_nodelay: self.no_nodelay || plan.no_nodelay,
             source: self.source.or(plan.source),
             no_pin: self.no_pin || plan.no_pin,
+            h1: self.h1 || plan.h1,
+            h2: self.h2 || plan.h2,
+            h2c: self.h2c || plan.h2c,
+            streams: self.streams.or(plan.streams),
+            window_bits: self.window_bits.or(plan.window_bits),
+            connection_window_bits: self.connection_window_bits.or(plan.connection_window_bits),
+            tls: self.tls || plan.tls,
+            insecure: self.insecure || plan.insecure,
+            cacert: self.cacert.or(plan.cacert),
+            cert: self.cert.or(plan.cert),
+            key: self.key.or(plan.key),
+            sni: self.sni.or(plan.sni),
+            alpn: self.alpn.or(plan.alpn),
+            tls_min: self.tls_min.or(plan.tls_min),
+            tls_max: self.tls_max.or(plan.tls_max),
+            tls_ciphers: self.tls_ciphers.or(plan.tls_ciphers),
+            tls_groups: self.tls_groups.or(plan.tls_groups),
+            tls_resumption: self.tls_resumption.or(plan.tls_resumption),
             timeout: self.timeout.or(plan.timeout),
             connect_timeout: self.connect_timeout.or(plan.connect_timeout),
             idle_timeout: self.idle_timeout.or(plan.idle_timeout),

@@ -12,8 +12,10 @@ use std::net::Ipv6Addr;
 pub struct HttpUrl {
     /// Host name or address; IPv6 without brackets.
     pub host: String,
-    /// 80 if none was given.
+    /// 80 or, over TLS, 443 if none was given.
     pub port: u16,
+    /// Whether the scheme is https.
+    pub is_https: bool,
     /// `host[:port]` as it was given.
     pub authority: String,
     /// Path and query as given; `/` if there was no path.
@@ -29,11 +31,8 @@ pub enum UrlError {
     /// Nothing that could be a host.
     #[error("no host in the URL; write http://HOST[:PORT]/PATH")]
     NoHost,
-    /// https.
-    #[error("TLS is not built in yet in this version, so https cannot be used; write http://")]
-    Tls,
     /// Another scheme.
-    #[error("scheme \"{0}\" is not supported; write http://HOST[:PORT]/PATH")]
+    #[error("scheme \"{0}\" is not supported; write http://HOST[:PORT]/PATH or https://")]
     Scheme(String),
     /// A blank or control character, which would end the request line early.
     #[error("blank or control character {character:?} at byte {at}; write it as {escaped}")]
@@ -57,11 +56,11 @@ pub enum UrlError {
 }
 
 impl HttpUrl {
-    /// Takes `http://[user@]host[:port][/path][?query][#fragment]` apart; the scheme may be
-    /// left out.
+    /// Takes `http[s]://[user@]host[:port][/path][?query][#fragment]` apart; without a scheme it
+    /// is http.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         refuse_blanks(text)?;
-        let rest = strip_scheme(text)?;
+        let (is_https, rest) = strip_scheme(text)?;
         let rest = rest.split('#').next().unwrap_or_default();
         let path_at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(path_at);
@@ -72,7 +71,8 @@ impl HttpUrl {
         let (host, port) = parse_host_port(authority)?;
         Ok(HttpUrl {
             host,
-            port: port.unwrap_or(80),
+            port: port.unwrap_or(if is_https { 443 } else { 80 }),
+            is_https,
             authority: authority.strip_suffix(':').unwrap_or(authority).to_owned(),
             path: if path.starts_with('/') { path.to_owned() } else { format!("/{path}") },
             authorization: user.map(basic_authorization),
@@ -81,7 +81,8 @@ impl HttpUrl {
 
     /// The URL without user information and fragment.
     pub fn shown(&self) -> String {
-        format!("http://{}{}", self.authority, self.path)
+        let scheme = if self.is_https { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority, self.path)
     }
 }
 
@@ -135,17 +136,18 @@ fn parse_port(text: &str) -> Result<Option<u16>, UrlError> {
     port.map(Some).ok_or_else(|| UrlError::Port(text.to_owned()))
 }
 
-fn strip_scheme(text: &str) -> Result<&str, UrlError> {
+/// Whether it is https, and what follows.
+fn strip_scheme(text: &str) -> Result<(bool, &str), UrlError> {
     // A `://` further on belongs to the path or the query.
     let end = text.find(['/', '?', '#', '@']).unwrap_or(text.len());
     match text.split_once("://") {
         Some((scheme, rest)) if scheme.len() < end => match scheme.to_ascii_lowercase().as_str() {
-            "http" => Ok(rest),
-            "https" => Err(UrlError::Tls),
+            "http" => Ok((false, rest)),
+            "https" => Ok((true, rest)),
             "" => Err(UrlError::NoHost),
             _ => Err(UrlError::Scheme(scheme.to_owned())),
         },
-        _ => Ok(text),
+        _ => Ok((false, text)),
     }
 }
 
@@ -302,10 +304,9 @@ mod tests {
             ("://x", no_host),
             ("http://user@/", no_host),
             (
-                "https://example.com/",
-                "TLS is not built in yet in this version, so https cannot be used; write http://",
+                "ftp://x/",
+                "scheme \"ftp\" is not supported; write http://HOST[:PORT]/PATH or https://",
             ),
-            ("ftp://x/", "scheme \"ftp\" is not supported; write http://HOST[:PORT]/PATH"),
             ("http://h:0/", "\"0\" is not a port; write a number from 1 to 65535"),
             ("http://h:65536/", "\"65536\" is not a port; write a number from 1 to 65535"),
             ("http://h:+80/", "\"+80\" is not a port; write a number from 1 to 65535"),

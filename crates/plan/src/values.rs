@@ -7,9 +7,11 @@
 mod address;
 mod from_toml;
 mod sampling;
+mod tls;
 
 pub use address::{HostPort, Resolve, Sources};
 pub(crate) use from_toml::{checked_url, headers, one_or_many};
+pub use tls::{Names, OnOff, WindowBits};
 
 use std::str::FromStr;
 

@@ -112,8 +112,8 @@ fn urls_and_files() {
         (&[], "no URL is given; write http://HOST[:PORT]/PATH, or `url = \"…\"` in the plan"),
         (&["http:///x"], "URL \"http:///x\": no host in the URL; write http://HOST[:PORT]/PATH"),
         (
-            &["https://h/"],
-            "URL \"https://h/\": TLS is not built in yet in this version, so https cannot be used; write http://",
+            &["ftp://h/"],
+            "URL \"ftp://h/\": scheme \"ftp\" is not supported; write http://HOST[:PORT]/PATH or https://",
         ),
         (
             &["http://me:pw@h:99999/"],
@@ -156,7 +156,7 @@ fn plans_name_file_line_and_what_was_meant() {
         ("seed = -1\n", "plan.toml:1:8: seed = -1: invalid value: integer `-1`, expected u64".to_owned()),
         ("arrivals = 'poison'\n", "plan.toml:1:12: arrivals = \"poison\": unknown; write constant or poisson; did you mean \"poisson\"?".to_owned()),
         ("load = 'hold 5 fro 1s'\n", "plan.toml:1:8: load = \"hold 5 fro 1s\": part 1: unknown word \"fro\"; write `hold RATE [for DURATION]`; did you mean \"for\"?".to_owned()),
-        ("url = 'https://h/'\n", "plan.toml:1:7: url: TLS is not built in yet in this version, so https cannot be used; write http://".to_owned()),
+        ("url = 'ftp://h/'\n", "plan.toml:1:7: url: scheme \"ftp\" is not supported; write http://HOST[:PORT]/PATH or https://".to_owned()),
         ("header = ['A: b', 'secret']\n", "plan.toml:1:19: header: a header needs a colon; write `Name: value`".to_owned()),
         ("[[request]]\npath = '/'\n[[request]]\nmethd = 'GET'\n", "plan.toml:4:1: unknown key \"methd\"; did you mean \"method\"?".to_owned()),
         ("[[request]]\npath = '/'\n[[request]]\nweight = 'heavy'\n", "plan.toml:4:10: request[2].weight = \"heavy\": not a count; write a whole number such as 100, 1k or 2M".to_owned()),

@@ -31,7 +31,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
         let name = argument.get_long().unwrap_or(argument.get_id().as_str());
         let value = match name {
             "url" => "\"http://h/\"",
-            "connections" | "threads" | "max-connections" | "pipeline" => "7",
+            "streams" | "connections" | "threads" | "max-connections" | "pipeline" => "7",
             "requests" | "requests-per-connection" => "\"7k\"",
             "duration" | "think-time" | "shed-after" | "warm-up" | "drain" | "give-up" => "\"7s\"",
             "timeout" | "connect-timeout" | "idle-timeout" | "interval" | "script-timeout" => {
@@ -51,6 +51,9 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "source" => "\"::1\"",
             "expect-body-bytes" | "seed" => "7",
             "digits" => "4",
+            "window-bits" | "connection-window-bits" => "17",
+            "tls-min" | "tls-max" => "1.3",
+            "tls-resumption" => "\"on\"",
             "trace-sample" => "\"1/7\"",
             "kernel-timestamps" => "\"1/7\"",
             _ if argument.get_action().takes_values() => "\"x\"",
@@ -80,6 +83,8 @@ fn the_definition_is_sound_and_keeps_the_commands_description() {
         "Script",
         "Expected answers",
         "Where",
+        "HTTP/2",
+        "TLS",
         "Time-outs",
         "Recording",
         "Output",

@@ -25,6 +25,8 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             authority: "localhost:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "localhost".to_owned(), port: 8080 },
             resolved: vec![],
+            tls: None,
+            http: HttpVersion::H1,
         },
         requests: Requests {
             list: vec![Request {
@@ -44,6 +46,8 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             count: 10,
             max: 10,
             pipeline: 1,
+            streams: 1,
+            windows: Windows { stream_bits: 30, connection_bits: 30 },
             requests_per_connection: None,
             connect_rate: None,
             nodelay: true,
@@ -154,7 +158,13 @@ const EVERY_KEY: &str = include_str!("every_key.toml");
 
 #[test]
 fn a_plan_with_every_key() {
-    let files = Memory::with(&[("plans/order.json", "{}"), ("plans/expected.txt", "alive")]);
+    let files = Memory::with(&[
+        ("plans/order.json", "{}"),
+        ("plans/expected.txt", "alive"),
+        ("plans/ca.pem", "ca"),
+        ("plans/me.pem", "cert"),
+        ("plans/me.key", "secret"),
+    ]);
     let options = Options::from_toml("plans/every_key.toml", EVERY_KEY).unwrap();
     let (plan, outputs) = options.build(&files).unwrap();
     assert_same_lines(&format!("{plan:#?}\n{outputs:#?}\n"), include_str!("every_key.plan"));
@@ -178,6 +188,11 @@ fn the_plan_with_every_key_has_every_key() {
         "expect-body-bytes",
         "unix-socket",
         "no-keepalive",
+        "pipeline",
+        "h1",
+        "h2c",
+        "insecure",
+        "tls",
         "script",
         "script-arg",
         "script-timeout",
@@ -296,6 +311,60 @@ proptest! {
         let (plan, _) = Options::from_toml("plan.toml", &text).unwrap().build(&Memory::default()).unwrap();
         prop_assert_eq!(&open(&plan).segments, &[Segment::Hold { rate: Rate::per_second(events), duration_ns: None }]);
         prop_assert_eq!(plan.stop.duration_ns, Some(duration * 1_000_000));
+    }
+}
+
+#[test]
+fn the_scheme_and_the_flags_say_what_is_spoken() {
+    let spoken = |arguments: &[&str]| {
+        let target = plan(arguments).target;
+        (target.http, target.tls.map(|tls| tls.alpn.join(",")))
+    };
+    use HttpVersion::{H1, H2, Negotiated};
+    let offers = |names: &str| Some(names.to_owned());
+    assert_eq!(spoken(&["http://h/"]), (H1, None));
+    assert_eq!(spoken(&["--h2", "http://h/"]), (H2, None));
+    assert_eq!(spoken(&["--h2c", "-m", "10", "http://h/"]), (H2, None));
+    assert_eq!(spoken(&["https://h/"]), (Negotiated, offers("h2,http/1.1")));
+    assert_eq!(spoken(&["--h1", "https://h/"]), (H1, offers("http/1.1")));
+    assert_eq!(spoken(&["--h2", "https://h/"]), (H2, offers("h2")));
+    assert_eq!(spoken(&["--alpn", "http/1.1", "https://h/"]), (Negotiated, offers("http/1.1")));
+}
+
+#[test]
+fn tls_is_strict_unless_told_and_asks_for_the_host_of_the_url() {
+    let target = plan(&["https://shop.example.com/"]).target;
+    assert_eq!(target.endpoint, Endpoint::Tcp { host: "shop.example.com".to_owned(), port: 443 });
+    let tls = target.tls.unwrap();
+    assert_eq!((tls.trust, tls.server_name.as_str()), (Trust::System, "shop.example.com"));
+    assert_eq!((tls.min, tls.max), (TlsVersion::V12, TlsVersion::V13));
+    assert!(!tls.resumption);
+    let tls = plan(&["-k", "--sni", "other", "--cert", "body", "https://h/"]).target.tls.unwrap();
+    assert_eq!((tls.trust, tls.server_name.as_str()), (Trust::Anybody, "other"));
+    let identity = tls.identity.unwrap();
+    assert_eq!(identity.certificates, identity.key);
+    assert!(!format!("{identity:?}").contains("from a file"), "{identity:?}");
+}
+
+#[test]
+fn what_does_not_go_together_in_tls_and_http2_is_refused() {
+    for (arguments, message) in [
+        (&["--h1", "--h2", "https://h/"][..], "--h1 cannot be used with --h2"),
+        (&["--h2c", "https://h/"], "write --h2"),
+        (&["-m", "5", "http://h/"], "add --h2"),
+        (&["-w", "16", "--h1", "https://h/"], "add --h2"),
+        (&["--h2", "-p", "5", "http://h/"], "write --streams instead"),
+        (&["-k", "http://h/"], "write https:// in the URL"),
+        (&["--tls-min", "1.3", "--tls-max", "1.2", "https://h/"], "no version is left"),
+        (&["--key", "body", "https://h/"], "add --cert FILE"),
+        (&["-k", "--cacert", "body", "https://h/"], "leave one of them out"),
+        (&["--cacert", "gone", "https://h/"], "--cacert: cannot read gone"),
+        (&["--alpn", "h3", "https://h/"], "\"h3\" is not spoken here"),
+        (&["--h1", "--alpn", "h2", "https://h/"], "leave h2 out"),
+        (&["--h2", "--no-keepalive", "-m", "2", "https://h/"], "one request"),
+    ] {
+        let error = try_build(arguments).expect_err(message).to_string();
+        assert!(error.contains(message), "{arguments:?}: {error}");
     }
 }
 

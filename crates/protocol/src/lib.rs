@@ -5,11 +5,14 @@
 //! looks like comes from the plan; when it is sent and how long it took is the engine's business.
 #![forbid(unsafe_code)]
 
+mod client;
 pub mod expect;
 pub mod h1;
 pub mod h2;
 pub mod made;
 pub mod session;
+pub mod tls;
 
+pub use client::Client;
 pub use made::Made;
 pub use session::{Answer, Captured, Event, Failure, Malformed, RequestId, Session};

@@ -38,6 +38,11 @@ pub trait Session {
         true
     }
 
+    /// What the handshake came to, once there was one.
+    fn handshake(&self) -> Option<crate::tls::Handshake> {
+        None
+    }
+
     /// Whether answers come in any order, each request by itself. In a closed load every answer
     /// then makes room for the next request at once; otherwise a batch stays a batch.
     fn multiplexes(&self) -> bool {
@@ -132,8 +137,14 @@ pub enum Event {
         /// Why.
         failure: Failure,
     },
+    /// The handshake of TLS is over, and [`Session::handshake`] says what it came to. What goes on
+    /// within may have one of its own.
+    Secured,
     /// The handshake is over: [`Session::is_ready`] is true from now on.
     Ready,
+    /// The peer said that it sends nothing more (TLS's close_notify): the engine goes on as if
+    /// the connection had ended, with [`Session::handle_end`].
+    End,
     /// The peer changed its limit: [`Session::free_slots`] may have grown without an answer.
     Places,
     /// The peer announced that it takes no more requests on this connection, and nothing is
@@ -188,6 +199,9 @@ pub enum Malformed {
     /// HTTP/1.1.
     #[error(transparent)]
     H1(#[from] crate::h1::Error),
+    /// TLS.
+    #[error(transparent)]
+    Tls(#[from] crate::tls::Error),
     /// HTTP/2.
     #[error(transparent)]
     H2(#[from] crate::h2::Error),

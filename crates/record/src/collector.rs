@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::batches::Batches;
 use crate::histogram::Histogram;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
@@ -77,6 +78,8 @@ pub struct IntervalSummary {
     pub connections: u64,
     /// Requests due and not sent at its end.
     pub backlog: u64,
+    /// Requests in flight at its end: over HTTP/2, open streams.
+    pub in_flight: u64,
     /// Response times.
     pub response: Percentiles,
     /// Service times.
@@ -103,6 +106,7 @@ impl IntervalSummary {
             bytes_received: interval.bytes_received,
             connections: interval.connections.established,
             backlog: interval.backlog,
+            in_flight: interval.in_flight,
             response: Percentiles::of(&interval.latencies.response),
             service: Percentiles::of(&interval.latencies.service),
             send_lag: Percentiles::of(&interval.latencies.send_lag),
@@ -133,6 +137,7 @@ pub struct Collector {
     /// For each worker the position it has delivered up to; `Err(())` when it has ended.
     delivered: Vec<Result<Option<Position>, ()>>,
     summaries: Vec<IntervalSummary>,
+    batches: Batches,
     healths: Vec<WorkerHealth>,
     figures: Vec<WorkerFigures>,
     /// Emptied intervals, for workers to use again.
@@ -166,6 +171,7 @@ impl Collector {
             pending: BTreeMap::new(),
             delivered: vec![Ok(None); workers],
             summaries: Vec::new(),
+            batches: Batches::default(),
             healths: vec![WorkerHealth::default(); workers],
             figures: vec![WorkerFigures::default(); workers],
             spare: Vec::new(),
@@ -215,6 +221,7 @@ impl Collector {
             if let Some((_, mut interval)) = self.pending.pop_first() {
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
+                    self.batches.push(&interval);
                     let summary = IntervalSummary::of(&interval, index);
                     let workers = &self.figures;
                     watch(&Stretch { summary: &summary, interval: &interval, workers });
@@ -244,6 +251,9 @@ impl Collector {
             workers: self.healths,
             figures: self.figures,
             intervals: self.summaries,
+            batches: self.batches.finish(),
+            gaps: Vec::new(),
+            hiccups: None,
             total: self.total,
         }
     }

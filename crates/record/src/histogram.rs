@@ -181,12 +181,18 @@ impl Histogram {
         self.out_of_range = 0;
     }
 
+    /// The places that hold something, ascending: the lowest value of each and its samples.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        filled.map(|(index, count)| (self.buckets.values(index).0, *count))
+    }
+
     /// The same as the library has it, for iteration and encoding.
     pub fn hdr(&self) -> Hdr<u64> {
         let mut hdr = Hdr::new_with_bounds(1, HIGHEST_NS, self.buckets.digits)
             .expect("bounds are constant and valid for 1 to 5 digits");
-        for (index, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            hdr.saturating_record_n(self.buckets.values(index).0, *count);
+        for (value_ns, count) in self.recorded() {
+            hdr.saturating_record_n(value_ns, count);
         }
         hdr
     }

@@ -24,15 +24,43 @@ pub struct ConnectionCounts {
     pub lost: Tally<{ LossKind::ALL.len() }>,
     /// Attempts that failed, by [`ConnectErrorKind`].
     pub failed: Tally<{ ConnectErrorKind::ALL.len() }>,
+    /// TLS handshakes by what they came to.
+    pub handshakes: Vec<(Handshake, u64)>,
+}
+
+/// What a TLS handshake came to, in the names of the registries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Handshake {
+    /// Version.
+    pub version: &'static str,
+    /// Cipher suite.
+    pub cipher: &'static str,
+    /// Group of the key exchange; empty if there was none.
+    pub group: &'static str,
+    /// Protocol chosen by ALPN; empty if none was.
+    pub alpn: &'static str,
+    /// The session is an earlier one, taken up with a ticket.
+    pub resumed: bool,
 }
 
 impl ConnectionCounts {
+    /// Counts handshakes that came to the same.
+    pub fn add_handshakes(&mut self, handshake: Handshake, count: u64) {
+        match self.handshakes.iter_mut().find(|(known, _)| *known == handshake) {
+            Some((_, n)) => *n += count,
+            None => self.handshakes.push((handshake, count)),
+        }
+    }
+
     fn merge_flows(&mut self, other: &ConnectionCounts) {
         self.opened += other.opened;
         self.closed_by_server += other.closed_by_server;
         self.retired += other.retired;
         self.lost.merge(&other.lost);
         self.failed.merge(&other.failed);
+        for &(handshake, count) in &other.handshakes {
+            self.add_handshakes(handshake, count);
+        }
     }
 }
 
@@ -67,8 +95,10 @@ pub struct Interval {
     /// Ages, at the time they were given up, of measured requests that were never answered
     /// (unsent, unfinished, timed out): lower bounds of response times.
     pub censored: Histogram,
-    /// Time to establish a connection.
+    /// Time to establish a connection, without a handshake of TLS.
     pub connect: Histogram,
+    /// Time of TLS handshakes, after the connection itself was made.
+    pub handshake: Histogram,
     /// Complete answers of measured requests by status.
     pub statuses: Vec<(u16, u64)>,
     /// Bytes written to sockets.
@@ -81,6 +111,8 @@ pub struct Interval {
     pub connections: ConnectionCounts,
     /// Requests due and not sent at the end of the stretch (a gauge).
     pub backlog: u64,
+    /// Requests handed to a connection and not answered at the end of the stretch (a gauge).
+    pub in_flight: u64,
     /// For each request of the plan.
     pub requests: Vec<RequestCounts>,
     /// Answers of single workers in each tenth of a second that ended in it.
@@ -106,12 +138,14 @@ impl Interval {
             latencies: Latencies::new(digits),
             censored: Histogram::new(digits),
             connect: Histogram::new(digits),
+            handshake: Histogram::new(digits),
             statuses: Vec::with_capacity(16),
             bytes_sent: 0,
             bytes_received: 0,
             body_bytes: 0,
             connections: ConnectionCounts::default(),
             backlog: 0,
+            in_flight: 0,
             requests: vec![one; requests],
             rates: RateSamples::default(),
         }
@@ -138,6 +172,7 @@ impl Interval {
         self.end_ns = self.end_ns.max(other.end_ns);
         self.connections.established += other.connections.established;
         self.backlog += other.backlog;
+        self.in_flight += other.in_flight;
         self.merge_flows(other);
     }
 
@@ -146,6 +181,7 @@ impl Interval {
         self.end_ns = self.end_ns.max(later.end_ns);
         self.connections.established = later.connections.established;
         self.backlog = later.backlog;
+        self.in_flight = later.in_flight;
         self.merge_flows(later);
     }
 
@@ -155,6 +191,7 @@ impl Interval {
         self.latencies.merge(&other.latencies);
         self.censored.merge(&other.censored);
         self.connect.merge(&other.connect);
+        self.handshake.merge(&other.handshake);
         for &(status, count) in &other.statuses {
             self.add_status(status, count);
         }
@@ -183,12 +220,14 @@ impl Interval {
         self.latencies.clear();
         self.censored.clear();
         self.connect.clear();
+        self.handshake.clear();
         self.statuses.clear();
         self.bytes_sent = 0;
         self.bytes_received = 0;
         self.body_bytes = 0;
         self.connections = ConnectionCounts::default();
         self.backlog = 0;
+        self.in_flight = 0;
         self.rates.clear();
         for one in &mut self.requests {
             one.sent = 0;

@@ -9,8 +9,10 @@
 //! number of histograms and of the length of the run in intervals, never of requests.
 #![forbid(unsafe_code)]
 
+mod batches;
 mod collector;
 mod errors;
+mod hiccups;
 mod histogram;
 mod interval;
 pub mod kernel;
@@ -20,10 +22,12 @@ mod recorder;
 mod run;
 pub mod trace;
 
+pub use batches::{Batch, Buckets};
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
+pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{HIGHEST_NS, Histogram, Latencies};
-pub use interval::{ConnectionCounts, Interval, RequestCounts};
+pub use interval::{ConnectionCounts, Handshake, Interval, RequestCounts};
 pub use ledger::Ledger;
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};

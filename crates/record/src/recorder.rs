@@ -6,7 +6,7 @@
 //! [`Recorder::recycle`], so that nothing is allocated once a run is going.
 
 use crate::errors::{ConnectErrorKind, ErrorKind, LossKind};
-use crate::interval::Interval;
+use crate::interval::{Handshake, Interval};
 use crate::rates::Slots;
 
 /// Whether a request counts.
@@ -208,6 +208,12 @@ impl Recorder {
         self.current.backlog = backlog;
     }
 
+    /// Sets the gauge of requests in flight, as of now.
+    #[inline]
+    pub fn set_in_flight(&mut self, in_flight: u64) {
+        self.current.in_flight = in_flight;
+    }
+
     #[inline]
     fn ledger(&mut self, phase: Phase) -> &mut crate::ledger::Ledger {
         match phase {
@@ -318,6 +324,13 @@ impl Recorder {
         self.current.connect.record(took_ns);
         self.current.connections.opened += 1;
         self.established += 1;
+    }
+
+    /// A TLS handshake ended well, `took_ns` after the connection itself was made.
+    pub fn handshake(&mut self, now_ns: u64, took_ns: u64, handshake: Handshake) {
+        self.advance(now_ns);
+        self.current.handshake.record(took_ns);
+        self.current.connections.add_handshakes(handshake, 1);
     }
 
     /// An attempt to connect failed.

@@ -1,6 +1,8 @@
 //! The record of a whole run: what the report is made from.
 
+use crate::batches::Batch;
 use crate::collector::IntervalSummary;
+use crate::hiccups::Hiccups;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
 use crate::trace::TraceCounts;
@@ -33,6 +35,9 @@ pub struct WorkerHealth {
     pub cpu_user_ns: u64,
     /// CPU time in the kernel over `wall_ns`.
     pub cpu_system_ns: u64,
+    /// Time that it could have run and waited for a core over `wall_ns`; `None` if the kernel does
+    /// not say.
+    pub waited_ns: Option<u64>,
     /// Times the kernel took the core away over `wall_ns`.
     pub involuntary_switches: u64,
     /// Times that the worker waited for events over `wall_ns`.
@@ -71,6 +76,8 @@ pub struct RunRecord {
     /// Finished intervals in order, without the warm-up. Those that begin at or after
     /// `warm_up_ns + window_ns` are of the drain.
     pub intervals: Vec<IntervalSummary>,
+    /// The same stretch of time in a bounded number of batches.
+    pub batches: Vec<Batch>,
     /// Where the measured window begins, from the beginning of the run.
     pub warm_up_ns: u64,
     /// Length of the measured window: as planned, or as far as it came.
@@ -93,6 +100,11 @@ pub struct RunRecord {
     pub workers: Vec<WorkerHealth>,
     /// Each worker's figures, in the same order.
     pub figures: Vec<WorkerFigures>,
+    /// A sample of due times of each worker, each with the one that followed it; empty in a closed
+    /// load.
+    pub gaps: Vec<Vec<(u64, u64)>>,
+    /// What the hiccup watch saw, if there was one.
+    pub hiccups: Option<Hiccups>,
 }
 
 impl RunRecord {
@@ -122,6 +134,9 @@ impl RunRecord {
             trace: TraceCounts::default(),
             workers: vec![WorkerHealth::default(); figures.len()],
             figures,
+            gaps: Vec::new(),
+            hiccups: None,
+            batches: Vec::new(),
             intervals,
             total,
         }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use candor_plan::*;
 use candor_record::{
-    Collector, ConnectErrorKind, Disconnect, ErrorKind, Failure, LossKind, Phase, Recorder, RunEnd,
-    RunFacts, RunRecord, Sample, Settings, WorkerHealth,
+    Collector, ConnectErrorKind, Disconnect, ErrorKind, Failure, Hiccup, Hiccups, Histogram,
+    LossKind, Phase, Recorder, RunEnd, RunFacts, RunRecord, Sample, Settings, WorkerHealth,
 };
 
-use crate::document::{Document, Facts, Host};
+use crate::document::latency::Distribution;
+use crate::document::{Document, Facts, Host, hiccups};
+use crate::verdicts;
 
 const MS: u64 = 1_000_000;
 const WORKERS: usize = 2;
@@ -97,12 +99,13 @@ impl Run {
                 wall_ns,
                 cpu_user_ns: cpu_ns / 4,
                 cpu_system_ns: cpu_ns - cpu_ns / 4,
+                waited_ns: Some(wall_ns / 100),
                 involuntary_switches: 7,
                 waits: 1000,
             };
             collector.worker_ended(worker, health);
         }
-        collector.finish(RunFacts {
+        let mut record = collector.finish(RunFacts {
             origin_monotonic_ns: 0,
             trace: Default::default(),
             kernel: None,
@@ -110,7 +113,26 @@ impl Run {
             window_end_ns: self.window_end_ns(),
             connections_asked: plan.connections.count.into(),
             end: self.end,
-        })
+        });
+        record.hiccups = Some(self.hiccups());
+        if matches!(self.plan.load, Load::Open(_)) {
+            let due: Vec<u64> = self.requests.iter().map(|one| one.due_ns).collect();
+            let gaps = due.windows(WORKERS + 1).step_by(25).map(|w| (w[0], w[WORKERS]));
+            record.gaps = vec![gaps.collect(), Vec::new()];
+        }
+        record
+    }
+
+    /// A machine that lets a sleeper wake in time: 60 µs late, at times a millisecond.
+    fn hiccups(&self) -> Hiccups {
+        let mut hiccups = Hiccups::new();
+        for i in 0..3000u64 {
+            hiccups.late.record(if i % 1000 == 999 { 1_200_000 } else { 60_000 });
+        }
+        hiccups.keep(Hiccup { at_ns: 1999 * MS, late_ns: 1_200_000, waited_ns: MS, stolen_ns: 0 });
+        hiccups.wall_ns = self.window_end_ns();
+        hiccups.cpu_ns = self.window_end_ns() / 300;
+        hiccups
     }
 
     /// Replays one worker's share in order of time.
@@ -251,6 +273,8 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             authority: "127.0.0.1:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 8080 },
             resolved: Vec::new(),
+            tls: None,
+            http: candor_plan::HttpVersion::H1,
         },
         requests: Requests { list: vec![request("GET /hello", "/hello")], order: Order::Rotation },
         load,
@@ -264,6 +288,8 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             count: 16,
             max: 16,
             pipeline: 1,
+            streams: 1,
+            windows: candor_plan::Windows { stream_bits: 30, connection_bits: 30 },
             requests_per_connection: None,
             connect_rate: None,
             nodelay: true,
@@ -409,4 +435,102 @@ pub(crate) fn broken() -> Document {
 pub(crate) fn every_document() -> [Document; 5] {
     let scripted = Run { end: RunEnd::ScriptFailed, ..healthy_closed_run() };
     [healthy_open(), healthy_closed(), broken(), empty_run().document(), scripted.document()]
+}
+
+/// A distribution of these durations.
+pub(crate) fn distribution(values_ns: &[u64]) -> Distribution {
+    let mut histogram = Histogram::new(3);
+    values_ns.iter().for_each(|&value_ns| histogram.record(value_ns));
+    Distribution::of(&histogram)
+}
+
+/// A healthy run in which a sleeper woke late once.
+pub(crate) fn with_hiccup(one: hiccups::Hiccup) -> Document {
+    let mut record = healthy_open_run().record();
+    let mut seen = Hiccups::new();
+    (0..1000).for_each(|_| seen.late.record(60_000));
+    seen.late.record(one.late_ns);
+    let hiccups::Hiccup { at_ns, late_ns, waited_ns, stolen_ns } = one;
+    seen.keep(Hiccup { at_ns, late_ns, waited_ns, stolen_ns });
+    record.hiccups = Some(seen);
+    Document::new(&facts(), &healthy_open_run().plan, &record)
+}
+
+/// A closed loop that met a stall of half a second, which `held` requests show.
+pub(crate) fn stalled_closed(held: usize) -> Document {
+    let mut run = healthy_closed_run();
+    run.requests.retain(|one| !(1000 * MS..1500 * MS).contains(&one.due_ns));
+    let stalled = Simulated {
+        due_ns: 1000 * MS,
+        queue_wait_ns: 0,
+        send_lag_ns: 2_000,
+        request: 0,
+        outcome: Outcome::Ok { service_ns: 500 * MS },
+    };
+    run.requests.extend(std::iter::repeat_n(stalled, held));
+    run.document()
+}
+
+/// An open load that met a stall of half a second.
+pub(crate) fn stalled_open() -> Document {
+    let mut run = healthy_open_run();
+    for one in run.requests.iter_mut().filter(|one| (1500 * MS..2000 * MS).contains(&one.due_ns)) {
+        one.queue_wait_ns = 2000 * MS - one.due_ns;
+    }
+    run.document()
+}
+
+/// A healthy open run of so many intervals with these medians.
+pub(crate) fn with_medians(intervals: usize, p50_ns: &dyn Fn(u64) -> u64) -> Document {
+    let mut document = healthy_open();
+    let row = document.intervals[0].clone();
+    document.intervals = (0..intervals as u64)
+        .map(|index| {
+            let mut row = row.clone();
+            row.index = index;
+            row.response.p50_ns = Some(p50_ns(index));
+            row
+        })
+        .collect();
+    document.verdicts = verdicts::judge(&document);
+    document
+}
+
+/// One document for each verdict that the broken run does not provoke.
+pub(crate) fn provoked() -> Vec<Document> {
+    let stopped =
+        hiccups::Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
+    let mut shared = healthy_open();
+    shared.workers[0].waited_ns = Some(shared.workers[0].wall_ns / 2);
+    let mut moved = healthy_open();
+    if let Some(hiccups) = &mut moved.hiccups {
+        hiccups.wall_clock_moved_ns = 3_600_000_000_000;
+    }
+    let mut nagle = healthy_closed();
+    nagle.latencies.first_byte = distribution(&[200_000; 1000]);
+    nagle.latencies.service = distribution(&[41 * MS; 1000]);
+    let mut lost = healthy_open();
+    lost.latencies.connect = distribution(&[MS, 1010 * MS]);
+    let mut uneven = healthy_open();
+    if let Some(realised) = &mut uneven.realised {
+        realised.largest_deviation_ns = Some(1e6);
+    }
+    let mut few = healthy_open();
+    few.latencies.response = distribution(&[MS; 100]);
+    let mut all = vec![
+        with_hiccup(stopped),
+        stalled_closed(16),
+        stalled_open(),
+        with_medians(20, &|index| 500_000 * (1 + index / 10)),
+        shared,
+        moved,
+        nagle,
+        lost,
+        uneven,
+        few,
+    ];
+    for document in &mut all {
+        document.verdicts = verdicts::judge(document);
+    }
+    all
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Fault;
+use crate::{Certificate, Fault};
 
 /// What a server is to do.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct Config {
     pub path: String,
     /// Threads, at least 1. Connections are dealt out to them in turn.
     pub threads: usize,
+    /// Speak TLS, with this certificate.
+    pub tls: Option<Certificate>,
     /// What goes wrong, and when.
     pub faults: Faults,
 }
@@ -36,6 +38,7 @@ impl Default for Config {
             method: "GET".to_owned(),
             path: "/".to_owned(),
             threads: 1,
+            tls: None,
             faults: Faults::default(),
         }
     }
@@ -52,6 +55,11 @@ pub struct Faults {
     pub stalls: Vec<PlannedStall>,
     /// More connections than this at a time are accepted and closed at once.
     pub max_connections: Option<u64>,
+    /// An answer's header and its body are handed to the kernel one after the other.
+    pub split_writes: bool,
+    /// TCP_NODELAY is left off: the kernel holds a small packet back while another is not
+    /// acknowledged (Nagle).
+    pub nagle: bool,
 }
 
 /// The end of a connection after a number of requests.

@@ -31,6 +31,17 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
+    /// A file of a certificate or key cannot be used.
+    #[error("cannot use certificate file {}: {reason}; check its name and content", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// No certificate can be made.
+    #[error("cannot make a certificate: {0}; name one with --tls-cert and --tls-key")]
+    MakeCertificate(String),
     /// A thread or its event loop cannot be made.
     #[error("cannot start a server thread: {0}; lower --threads or raise the system's limits")]
     Runtime(io::Error),

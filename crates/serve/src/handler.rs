@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, Version};
 
 use crate::Fault;
 use crate::body::{AnswerBody, Content};
@@ -43,7 +43,8 @@ pub(crate) async fn handle(
         None => scenarios::answer(route, argument, &head, body, &connection).await,
     };
     connection.shared.stall.over().await;
-    Ok(finish(answer, ordinal, &head.method, connection))
+    let announces = head.version < Version::HTTP_2;
+    Ok(finish(answer, ordinal, announces, &head.method, connection))
 }
 
 /// The answer of a fault; what the stream has to do about it is ordered here.
@@ -67,11 +68,13 @@ async fn faulty(fault: Fault, connection: &Connection) -> Result<Answer, NoAnswe
 fn finish(
     mut answer: Answer,
     ordinal: u64,
+    announces: bool,
     method: &Method,
     connection: Arc<Connection>,
 ) -> Response<AnswerBody> {
     let close = connection.shared.faults.close_after;
-    if close.is_some_and(|close| close.announced && ordinal >= close.requests.get()) {
+    // HTTP/2 has no such field (RFC 9113 8.2.2).
+    if announces && close.is_some_and(|close| close.announced && ordinal >= close.requests.get()) {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if method == Method::HEAD {

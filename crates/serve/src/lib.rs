@@ -1,4 +1,6 @@
-//! The embedded target: a plain HTTP/1.1 server that answers the scenarios and breaks on demand.
+//! The embedded target: an HTTP server that answers the scenarios and breaks on demand.
+//!
+//! It speaks HTTP/1.1 and, by prior knowledge, HTTP/2 in clear text, or both over TLS by ALPN.
 //!
 //! `candor` measures it when no URL is given, and tests use it as a peer whose own counts must
 //! equal the loader's. Configuration comes from [`ServeOptions`] (the flags of `candor serve`) or
@@ -73,6 +75,7 @@ mod server;
 mod stall;
 mod stats;
 mod stream;
+mod tls;
 pub mod truth;
 mod units;
 
@@ -82,3 +85,4 @@ pub use fault::Fault;
 pub use options::{ServeOptions, Served, Truth};
 pub use server::{Running, Server, serve};
 pub use stats::Stats;
+pub use tls::Certificate;

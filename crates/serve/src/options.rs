@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::truth::{self, Discipline};
 use crate::units::parse_duration;
-use crate::{CloseAfter, Config, Fault, Faults, PlannedStall};
+use crate::{Certificate, CloseAfter, Config, Fault, Faults, PlannedStall};
 
 /// Flags of the embedded target.
 #[derive(Debug, Clone, clap::Args)]
@@ -43,6 +43,22 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     pub threads: usize,
 
+    /// Speak TLS: HTTP/2 or HTTP/1.1 by ALPN, with a self-signed certificate for localhost
+    #[arg(long, help_heading = "TLS")]
+    pub tls: bool,
+
+    /// Write the self-signed certificate to this file [default: among the temporary files]
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_cert", help_heading = "TLS")]
+    pub tls_cert_out: Option<PathBuf>,
+
+    /// PEM file with the certificate to show instead of a self-signed one
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// PEM file with its private key
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
+    pub tls_key: Option<PathBuf>,
+
     /// Give every request this fault: reset/BYTES, truncate/BYTES, hang or close
     ///
     /// The same faults are had for single requests under the path /fault/, for example
@@ -72,6 +88,17 @@ pub struct ServeOptions {
     /// Close connections beyond so many at a time as soon as they are accepted
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub max_connections: Option<u64>,
+
+    /// Write an answer's header and its body in two calls
+    ///
+    /// With --nagle this is the classic mistake that costs 40 ms an answer: the kernel holds the
+    /// body back until the client acknowledges the header, which the client delays.
+    #[arg(long, help_heading = "Faults")]
+    pub split_writes: bool,
+
+    /// Leave TCP_NODELAY off
+    #[arg(long, help_heading = "Faults")]
+    pub nagle: bool,
 
     /// Be the truth server: answer at computed times, every path alike
     ///
@@ -182,11 +209,20 @@ impl ServeOptions {
             method: self.method,
             path: self.path,
             threads: self.threads,
+            tls: match (self.tls_cert, self.tls_key) {
+                (Some(chain), Some(key)) => Some(Certificate::Files { chain, key }),
+                _ if self.tls || self.tls_cert_out.is_some() => {
+                    Some(Certificate::SelfSigned(self.tls_cert_out))
+                }
+                _ => None,
+            },
             faults: Faults {
                 every_answer: self.fault,
                 close_after: announced.or(silent),
                 stalls: self.stall,
                 max_connections: self.max_connections,
+                split_writes: self.split_writes,
+                nagle: self.nagle,
             },
         }
     }
@@ -308,6 +344,8 @@ mod tests {
             "--stall=2s@10s",
             "--stall=500ms@1m",
             "--max-connections=50",
+            "--split-writes",
+            "--nagle",
         ])
         .unwrap()
         .faults;
@@ -318,6 +356,7 @@ mod tests {
         assert_eq!(faults.stalls[0], PlannedStall { at: secs(10), lasts: secs(2) });
         assert_eq!(faults.stalls[1].at, secs(60));
         assert_eq!(faults.max_connections, Some(50));
+        assert!(faults.split_writes && faults.nagle);
     }
 
     #[test]

@@ -7,13 +7,20 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Writes the port file of a server that listens on `address`, and announces a method and a path.
-pub(crate) fn write(file: &Path, method: &str, path: &str, address: SocketAddr) -> io::Result<()> {
+/// Writes the port file of a server that listens on `address`, and announces a method and a path;
+/// with the file of its certificate, if it speaks TLS.
+pub(crate) fn write(
+    file: &Path,
+    method: &str,
+    path: &str,
+    address: SocketAddr,
+    certificate: Option<&Path>,
+) -> io::Result<()> {
     let mut temporary = file.as_os_str().to_owned();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = Path::new(&temporary);
     let written = std::fs::File::create(temporary)
-        .and_then(|mut open| open.write_all(text(method, path, address).as_bytes()))
+        .and_then(|mut open| open.write_all(text(method, path, address, certificate).as_bytes()))
         .and_then(|()| std::fs::rename(temporary, file));
     if written.is_err() {
         // Best effort: the failure to report is the first one.
@@ -22,10 +29,13 @@ pub(crate) fn write(file: &Path, method: &str, path: &str, address: SocketAddr) 
     written
 }
 
-fn text(method: &str, path: &str, address: SocketAddr) -> String {
+fn text(method: &str, path: &str, address: SocketAddr, certificate: Option<&Path>) -> String {
     let reachable = reachable(address);
+    let scheme = if certificate.is_some() { "https" } else { "http" };
+    let certificate =
+        certificate.map_or(String::new(), |file| format!("CERT={}\n", file.display()));
     format!(
-        "PORT={}\nPATH={path}\nMETHOD={method}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS=http://{reachable}/__stats\n",
+        "PORT={}\nPATH={path}\nMETHOD={method}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS={scheme}://{reachable}/__stats\n{certificate}",
         reachable.port(),
         reachable.ip(),
         std::process::id(),
@@ -49,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_wildcard_is_reached_on_loopback() {
-        let text = text("GET", "/qs?a=1", "[::]:80".parse().unwrap());
+        let text = text("GET", "/qs?a=1", "[::]:80".parse().unwrap(), None);
         let pid = std::process::id();
         assert_eq!(
             text,
@@ -66,7 +76,7 @@ mod tests {
         // A directory in its place: the rename fails after the temporary file was made.
         let file = directory.path().join("port");
         std::fs::create_dir(&file).unwrap();
-        assert!(write(&file, "GET", "/", "127.0.0.1:1".parse().unwrap()).is_err());
+        assert!(write(&file, "GET", "/", "127.0.0.1:1".parse().unwrap(), None).is_err());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

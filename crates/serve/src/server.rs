@@ -16,19 +16,24 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio_rustls::TlsAcceptor;
 
 use crate::connection::{Connection, Shared};
 use crate::handler::handle;
 use crate::stream::Stream;
+use crate::tls::Tls;
 use crate::{Config, ServeError, Stats, listener, port_file};
+
+/// Streams of one HTTP/2 connection at a time.
+const MAX_STREAMS: u32 = 1000;
 
 /// After a failed `accept`, so that a lack of files does not spin.
 const ACCEPT_RETRY: Duration = Duration::from_millis(10);
@@ -45,6 +50,7 @@ pub struct Server {
     address: SocketAddr,
     tcp: std::net::TcpListener,
     unix: Option<std::os::unix::net::UnixListener>,
+    tls: Option<Tls>,
 }
 
 impl Server {
@@ -55,12 +61,18 @@ impl Server {
         let tcp = listener::tcp(config.listen).map_err(wrong)?;
         let address = tcp.local_addr().map_err(wrong)?;
         let unix = config.unix_socket.as_deref().map(bind_unix).transpose()?;
-        Ok(Server { config, address, tcp, unix })
+        let tls = config.tls.as_ref().map(Tls::new).transpose()?;
+        Ok(Server { config, address, tcp, unix, tls })
     }
 
     /// Where the server listens, with the port it got.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The file of the certificate that it shows; `None`: it does not speak TLS.
+    pub fn certificate(&self) -> Option<&Path> {
+        self.tls.as_ref().map(|tls| tls.certificate.as_path())
     }
 
     /// Serves until SIGTERM or SIGINT; says what was counted.
@@ -89,7 +101,8 @@ impl Server {
         let others = (1..threads).map(|_| Worker::start()).collect::<Result<Vec<_>, _>>()?;
         let mut handles = vec![first.handle().clone()];
         handles.extend(others.iter().map(|worker| worker.handle.clone()));
-        let dealer = Dealer { shared: Arc::clone(&shared), handles, next: 0 };
+        let acceptor = self.tls.as_ref().map(|tls| tls.acceptor.clone());
+        let dealer = Dealer { shared: Arc::clone(&shared), handles, next: 0, acceptor };
 
         let outcome = first.block_on(async {
             let mut shutdown = pin!(shutdown);
@@ -132,7 +145,8 @@ impl Server {
         }
         tokio::spawn(accept_tcp(tcp, dealer));
         let Some(path) = &self.config.port_file else { return Ok(()) };
-        port_file::write(path, &self.config.method, &self.config.path, self.address)
+        let Config { method, path: asked, .. } = &self.config;
+        port_file::write(path, method, asked, self.address, self.certificate())
             .map_err(|source| ServeError::PortFile { path: path.clone(), source })
     }
 }
@@ -221,6 +235,7 @@ struct Dealer {
     // One event loop a thread; the first is the accepting one.
     handles: Vec<Handle>,
     next: usize,
+    acceptor: Option<TlsAcceptor>,
 }
 
 impl Dealer {
@@ -246,15 +261,16 @@ async fn accept_tcp(listener: TcpListener, mut dealer: Dealer) {
         };
         let Some((thread, connection)) = dealer.deal() else { continue };
         // Fails only for a connection that is gone, which its first read will show.
-        let _ = socket.set_nodelay(true);
+        let _ = socket.set_nodelay(!dealer.shared.faults.nagle);
+        let acceptor = dealer.acceptor.clone();
         if thread == 0 {
-            tokio::spawn(serve_connection(socket, connection));
+            tokio::spawn(serve_connection(socket, connection, acceptor));
             continue;
         }
         let Ok(socket) = socket.into_std() else { continue };
         dealer.handles[thread].spawn(async move {
             if let Ok(socket) = TcpStream::from_std(socket) {
-                serve_connection(socket, connection).await;
+                serve_connection(socket, connection, acceptor).await;
             }
         });
     }
@@ -267,29 +283,48 @@ async fn accept_unix(listener: UnixListener, mut dealer: Dealer) {
             continue;
         };
         let Some((thread, connection)) = dealer.deal() else { continue };
+        let acceptor = dealer.acceptor.clone();
         if thread == 0 {
-            tokio::spawn(serve_connection(socket, connection));
+            tokio::spawn(serve_connection(socket, connection, acceptor));
             continue;
         }
         let Ok(socket) = socket.into_std() else { continue };
         dealer.handles[thread].spawn(async move {
             if let Ok(socket) = UnixStream::from_std(socket) {
-                serve_connection(socket, connection).await;
+                serve_connection(socket, connection, acceptor).await;
             }
         });
     }
 }
 
-async fn serve_connection<S>(socket: S, connection: Arc<Connection>)
+async fn serve_connection<S>(socket: S, connection: Arc<Connection>, acceptor: Option<TlsAcceptor>)
 where
-    S: AsyncRead + AsyncWrite + AsFd + Unpin,
+    S: AsyncRead + AsyncWrite + AsFd + Unpin + 'static,
 {
-    let stream = TokioIo::new(Stream::new(socket, Arc::clone(&connection)));
+    // Faults happen to the socket, below TLS.
+    let stream = Stream::new(socket, Arc::clone(&connection));
+    match acceptor {
+        None => serve_http(stream, connection).await,
+        // A handshake that fails is the client's business, and seen there.
+        Some(acceptor) => {
+            if let Ok(stream) = acceptor.accept(stream).await {
+                serve_http(stream, connection).await;
+            }
+        }
+    }
+}
+
+/// Speaks what the client's first bytes are: HTTP/2's preface, or HTTP/1.1.
+async fn serve_http<S>(stream: S, connection: Arc<Connection>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+{
     let service = service_fn(move |request| handle(Arc::clone(&connection), request));
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // No timer, so no time-out: a slow client is a scenario, not an attack.
+    builder.http1().header_read_timeout(None);
+    // Enough for any number of streams that is of use on one connection.
+    builder.http2().max_concurrent_streams(MAX_STREAMS);
     // How a connection ends is the client's business, and seen in the counts.
-    let _: hyper::Result<()> = http1::Builder::new()
-        // No timer, so no time-out: a slow client is a scenario, not an attack.
-        .header_read_timeout(None)
-        .serve_connection(stream, service)
-        .await;
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }

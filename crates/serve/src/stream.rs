@@ -1,6 +1,7 @@
 //! A socket that can be made to fail.
 //!
-//! hyper writes whole answers and closes politely. Under a fault this wrapper ends the
+//! hyper writes whole answers at once and closes politely. Under a fault this wrapper writes them
+//! in pieces, or ends the
 //! connection by an error in the middle instead: hyper drops the connection, and the kernel
 //! sends what the fault ordered, a FIN or a reset.
 
@@ -25,6 +26,11 @@ impl<S: AsFd> Stream<S> {
         Stream { socket, connection }
     }
 
+    /// Whether a header and what follows it are written one after the other.
+    fn splits(&self) -> bool {
+        self.connection.shared.faults.split_writes
+    }
+
     /// From now on, closing the socket resets the connection: with a linger time of zero the
     /// kernel drops what is unsent and sends RST.
     fn reset(&self) -> io::Error {
@@ -33,6 +39,12 @@ impl<S: AsFd> Stream<S> {
             Err(errno) => errno.into(),
         }
     }
+}
+
+/// Up to the end of the header, if one ends in these bytes and something follows it.
+fn first_part(bytes: &[u8]) -> &[u8] {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
+    &bytes[..end.unwrap_or(bytes.len())]
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
@@ -52,7 +64,8 @@ impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for Stream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let Some(writable) = self.connection.writable_bytes() else {
-            return Pin::new(&mut self.socket).poll_write(cx, bytes);
+            let now = if self.splits() { first_part(bytes) } else { bytes };
+            return Pin::new(&mut self.socket).poll_write(cx, now);
         };
         if writable == 0 {
             return Poll::Ready(Err(self.reset()));
@@ -68,7 +81,7 @@ impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for Stream<S> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if self.connection.writable_bytes().is_none() {
+        if self.connection.writable_bytes().is_none() && !self.splits() {
             return Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
         }
         let first = slices.iter().find(|slice| !slice.is_empty());

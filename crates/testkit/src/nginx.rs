@@ -12,6 +12,10 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::process::{Managed, free_port, wait_for_port};
 
+/// What every server of the configuration answers.
+const LOCATIONS: &str =
+    "location = / { return 200 \"alive\\r\\n\"; } location = /large { root .; }";
+
 const START: Duration = Duration::from_secs(10);
 
 /// What `/` answers.
@@ -25,6 +29,7 @@ pub struct Nginx {
     // Before the directory: the process ends before its files go.
     process: Managed,
     address: SocketAddr,
+    others: Vec<SocketAddr>,
     directory: TempDir,
 }
 
@@ -37,19 +42,53 @@ pub struct Counts {
     pub requests: u64,
 }
 
+/// What else an nginx listens to, on a port of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Listener {
+    /// After the address: `ssl`, `http2`, or both.
+    pub parameters: String,
+    /// A certificate and its key in PEM form.
+    pub certificate: Option<(String, String)>,
+    /// Further directives of the server.
+    pub directives: String,
+}
+
 impl Nginx {
     /// Starts nginx, with an access log of one line a request or none.
     pub fn start(access_log: bool) -> io::Result<Nginx> {
+        Nginx::start_with(access_log, &[])
+    }
+
+    /// The same with these listeners besides; see [`Nginx::listeners`] for their addresses. The
+    /// certificate of the n-th, from 0, is also in the file `n.pem` of its directory.
+    pub fn start_with(access_log: bool, listeners: &[Listener]) -> io::Result<Nginx> {
         let directory = tempfile::tempdir()?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let config = directory.path().join("nginx.conf");
-        std::fs::write(&config, configuration(address.port(), access_log)?)?;
+        let mut servers = String::new();
+        let mut others = Vec::new();
+        for (index, listener) in listeners.iter().enumerate() {
+            let port = free_port()?;
+            others.push(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+            let Listener { parameters, certificate, directives } = listener;
+            let mut certificates = String::new();
+            if let Some((chain, key)) = certificate {
+                std::fs::write(directory.path().join(format!("{index}.pem")), chain)?;
+                std::fs::write(directory.path().join(format!("{index}.key")), key)?;
+                certificates =
+                    format!("ssl_certificate {index}.pem; ssl_certificate_key {index}.key;");
+            }
+            servers += &format!(
+                "server {{ listen 127.0.0.1:{port} {parameters}; {certificates} {directives} {LOCATIONS} }}\n"
+            );
+        }
+        std::fs::write(&config, configuration(address.port(), access_log, &servers)?)?;
         std::fs::write(directory.path().join("large"), vec![b'x'; 65536])?;
         let mut command = Command::new(program());
         command.arg("-p").arg(directory.path()).arg("-c").arg(&config);
         command.arg("-e").arg(directory.path().join("error.log"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let nginx = Nginx { process: Managed::spawn(&mut command)?, address, directory };
+        let nginx = Nginx { process: Managed::spawn(&mut command)?, address, others, directory };
         if wait_for_port(address, START) {
             return Ok(nginx);
         }
@@ -60,6 +99,16 @@ impl Nginx {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where its other listeners listen.
+    pub fn listeners(&self) -> &[SocketAddr] {
+        &self.others
+    }
+
+    /// The file of this name in its directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     /// The pid of its master process.
@@ -96,7 +145,7 @@ fn program() -> PathBuf {
     if installed.exists() { installed } else { PathBuf::from("nginx") }
 }
 
-fn configuration(port: u16, access_log: bool) -> io::Result<String> {
+fn configuration(port: u16, access_log: bool, servers: &str) -> io::Result<String> {
     let mut text = String::new();
     // As root, the worker would drop to a user who cannot enter the test's directory.
     if rustix::process::geteuid().is_root() {
@@ -119,10 +168,10 @@ http {{
   keepalive_timeout 600s;
   server {{
     listen 127.0.0.1:{port} backlog=4096;
-    location = / {{ return 200 \"alive\\r\\n\"; }}
-    location = /large {{ root .; }}
+    {LOCATIONS}
     location = /status {{ access_log off; stub_status; }}
   }}
+  {servers}
 }}
 "
     )

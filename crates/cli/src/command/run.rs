@@ -27,9 +27,13 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     let (mut options, plan_file) = with_plan_file(arguments)?;
     let has_target =
         options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
-    let embedded = if has_target { None } else { Some(Embedded::start(&[])?) };
+    let flags: &[String] = if options.tls { &["--tls".to_owned()] } else { &[] };
+    let embedded = if has_target { None } else { Some(Embedded::start(flags)?) };
     if let Some(embedded) = &embedded {
         options.url = Some(embedded.url.clone());
+        if !options.insecure && options.cacert.is_none() {
+            options.cacert.clone_from(&embedded.certificate);
+        }
     }
     let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {
         Some(file) => Failure::usage(format!("with {file}: {error}")),

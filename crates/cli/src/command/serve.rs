@@ -28,7 +28,14 @@ pub(crate) fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
 fn serve_target(config: Config, talks: bool) -> Result<(), Failure> {
     let server = candor_serve::Server::bind(config).map_err(Failure::could_not_run)?;
     if talks {
-        eprintln!("candor serve: listening on http://{}/", server.address());
+        match server.certificate() {
+            None => eprintln!("candor serve: listening on http://{}/", server.address()),
+            Some(file) => eprintln!(
+                "candor serve: listening on https://{}/, certificate in {} (for --cacert)",
+                server.address(),
+                file.display()
+            ),
+        }
     }
     let stats = server.run_until_signal().map_err(Failure::could_not_run)?;
     if talks {

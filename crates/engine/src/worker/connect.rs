@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, RequestId, Session};
-use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, LossKind};
+use candor_protocol::{Event, Failure, RequestId, Session, tls};
+use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, Handshake, LossKind};
 
 use super::{Stage, Worker};
 use crate::connection::{Slot, State, back_off_ns};
@@ -65,8 +65,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         match outcome {
             Ok(false) => {}
             Ok(true) => {
-                let mut session = (self.make_session)();
-                self.attach_script(&mut session);
+                let session = (self.make_session)();
                 let is_ready = session.is_ready();
                 let connect_ns = now_ns.saturating_sub(since_ns);
                 let connection = &mut self.connections[key as usize];
@@ -101,7 +100,25 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.established += 1;
         self.ever_established += 1;
         self.connections[key as usize].state = State::Open;
+        self.attach_script(key);
         self.offer_slots(key, self.free_places(key), now_ns);
+    }
+
+    /// The handshake of TLS is over.
+    #[cold]
+    pub(super) fn secured(&mut self, key: Key, now_ns: u64) {
+        let connection = &self.connections[key as usize];
+        let came_to = connection.session.as_ref().and_then(S::handshake);
+        let (Some(came_to), State::Handshaking { since_ns, connect_ns }) =
+            (came_to, connection.state)
+        else {
+            return;
+        };
+        let tls::Handshake { version, cipher, group, alpn, resumed } = came_to;
+        let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
+        let at_ns = self.record_ns(now_ns);
+        let handshake = Handshake { version, cipher, group, alpn, resumed };
+        self.books.recorder.handshake(at_ns, took_ns, handshake);
     }
 
     /// The connection ended before its handshake did.
@@ -112,7 +129,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Malformed { reason, .. } => reason.as_str(),
             _ => "the server closed the connection during the handshake",
         };
-        let message = reason.to_owned();
+        let message = format!("{}: {reason}", self.own.authority);
         self.leave_connecting(key);
         self.say_goodbye(key);
         self.forget_session(key);
@@ -147,7 +164,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.reactor.close(key);
         self.connections[key as usize].state = State::Absent;
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
-            self.first_failure = Some(failure.message.clone());
+            self.first_failure = Some(failure.clone());
         }
         let at_ns = self.record_ns(now_ns);
         self.books.recorder.connect_failed(at_ns, failure.kind, || failure.message);
@@ -350,7 +367,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                             fail(books, chain, id, kind, &reason);
                         }
                         Event::Failed { id: None, .. }
+                        | Event::Secured
                         | Event::Ready
+                        | Event::End
                         | Event::Places
                         | Event::Over => {}
                     }

@@ -14,6 +14,8 @@ struct Intake {
     freed: u32,
     /// One of them was answered.
     answered: bool,
+    /// The handshake of TLS ended.
+    secured: bool,
     /// The handshake ended.
     ready: bool,
     /// There may be more places than before, without an answer.
@@ -71,7 +73,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
         loop {
             let Some(intake) = self.receive_piece(key) else { return };
-            let Intake { freed, ready, places, last, broken, at_ns, more, .. } = intake;
+            let Intake { freed, secured, ready, places, last, broken, at_ns, more, .. } = intake;
+            if secured {
+                self.secured(key, at_ns);
+            }
             if ready {
                 self.establish(key, at_ns);
             }
@@ -113,6 +118,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let mut intake = Intake {
             freed: 0,
             answered: false,
+            secured: false,
             ready: false,
             places: false,
             last: false,
@@ -150,8 +156,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     connection.outstanding -= 1;
                     intake.freed += 1;
                 }
+                Event::Secured => intake.secured = true,
                 Event::Ready => intake.ready = true,
                 Event::Places => intake.places = true,
+                Event::End => {
+                    intake.broken = Some(Loss::End);
+                    break;
+                }
                 Event::Over => {
                     intake.last = true;
                     break;

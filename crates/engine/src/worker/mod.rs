@@ -33,7 +33,7 @@ use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot, State};
 use crate::pacing::{Pacer, Wait};
 use crate::plan_share::WorkerPlan;
-use crate::reactor::{Key, Reactor};
+use crate::reactor::{ConnectFailure, Key, Reactor};
 use crate::run::Control;
 use crate::script::Scripted;
 use crate::source::Source;
@@ -66,6 +66,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) window_end_ns: u64,
     /// Why.
     pub(crate) end: RunEnd,
+    /// A sample of due times, each with the one that followed it.
+    pub(crate) gaps: Vec<(u64, u64)>,
     /// Service time by the kernel's time stamps.
     pub(crate) kernel: Option<KernelTimes>,
     /// How many requests were traced.
@@ -80,7 +82,7 @@ pub(crate) struct Prepared {
     /// Established, if only for a moment.
     pub(crate) established: u32,
     /// The first failure.
-    pub(crate) first_failure: Option<String>,
+    pub(crate) first_failure: Option<ConnectFailure>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +130,7 @@ pub(crate) struct Worker<R, S, M> {
     stage: Stage,
     dispatching: bool,
     ever_established: u32,
-    first_failure: Option<String>,
+    first_failure: Option<ConnectFailure>,
     waits: u64,
     /// Makes requests or reads answers; plain runs have none.
     script: Option<Box<Scripted>>,
@@ -161,7 +163,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             books: Books::new(Recorder::new(settings), trace::tracer(plan, share), names),
             kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             connections: (0..keys).map(|_| Connection::default()).collect(),
-            free: VecDeque::with_capacity(keys * plan.connections.pipeline as usize),
+            free: VecDeque::with_capacity(keys * plan.connections.places() as usize),
             thinking: VecDeque::new(),
             awaiting: Chain::default(),
             awaiting_links: links(),
@@ -247,6 +249,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 && self.is_drained(now_ns, control)
             {
                 let mut end = end.clone();
+                if let Source::Open(open) = &mut self.source {
+                    end.gaps = open.take_gaps();
+                }
                 self.wind_up(end.window_end_ns, sink);
                 end.trace = self.end_trace(sink);
                 end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
@@ -356,6 +361,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         WorkerEnd {
             window_end_ns,
             end,
+            gaps: Vec::new(),
             kernel: None,
             trace: TraceCounts::default(),
             health: WorkerHealth::default(),
@@ -394,6 +400,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let backlog = self.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);
         }
+        self.books.recorder.set_in_flight(self.books.flights.len() as u64);
         self.books.recorder.advance(now_ns);
         let mut any = false;
         while let Some(interval) = self.books.recorder.take_finished() {

@@ -9,7 +9,7 @@ use candor_record::RunEnd;
 use super::{Stage, Worker};
 use crate::books::Departure;
 use crate::connection::Slot;
-use crate::reactor::Reactor;
+use crate::reactor::{Key, Reactor};
 use crate::run::Control;
 use crate::script::Scripted;
 use crate::source::Source;
@@ -20,9 +20,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.script = script.map(Box::new);
     }
 
-    /// Tells a new session what the script wants.
-    pub(super) fn attach_script(&mut self, session: &mut S) {
-        let Some(script) = &mut self.script else { return };
+    /// Tells the session of a connection that was just established what the script wants.
+    pub(super) fn attach_script(&mut self, key: Key) {
+        let session = &mut self.connections[key as usize].session;
+        let (Some(script), Some(session)) = (&mut self.script, session) else { return };
         if script.calls.answer {
             session.capture();
         }

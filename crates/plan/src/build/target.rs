@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::conflict;
+use super::{Files, conflict, tls};
 use crate::error::PlanError;
 use crate::model::{Endpoint, Target};
 use crate::options::Options;
@@ -10,14 +10,25 @@ use crate::redact;
 use crate::units::fmt_count;
 use crate::url::HttpUrl;
 
-pub(super) fn target(options: &Options) -> Result<(Target, HttpUrl), PlanError> {
+pub(super) fn target(
+    options: &Options,
+    files: &mut Files<'_>,
+) -> Result<(Target, HttpUrl), PlanError> {
     let text = options.url.as_deref().ok_or(PlanError::NoUrl)?;
     let url =
         HttpUrl::parse(text).map_err(|error| PlanError::Url { url: redact::url(text), error })?;
     let endpoint = endpoint(options, &url)?;
     let resolved = resolved(options, &endpoint)?;
     check_sources(options, &endpoint, &resolved)?;
-    let target = Target { url: url.shown(), authority: url.authority.clone(), endpoint, resolved };
+    let http = tls::http(options, &url)?;
+    let target = Target {
+        url: url.shown(),
+        authority: url.authority.clone(),
+        endpoint,
+        resolved,
+        tls: tls::tls(options, &url, http, files)?,
+        http,
+    };
     Ok((target, url))
 }
 

@@ -10,13 +10,14 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::{
-    Count, Digits, Header, HostPort, Method, Nanos, PositiveNanos, RequestPath, Resolve, Size,
-    SmallCount, Sources, ValueError,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, RequestPath,
+    Resolve, Size, SmallCount, Sources, ValueError, WindowBits,
 };
 use crate::load::Shape;
 use crate::model::{
     Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
 };
+use crate::tls::TlsVersion;
 use crate::url;
 
 /// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
@@ -88,6 +89,10 @@ deserialize_from_text! {
     Arrivals: "\"constant\" or \"poisson\"",
     ReactorChoice: "\"auto\", \"epoll\" or \"uring\"",
     Pacing: "\"auto\", \"sleep\" or \"spin\"",
+    TlsVersion: "\"1.2\" or \"1.3\"",
+    OnOff: "\"on\" or \"off\"",
+    Names: "names joined by commas",
+    WindowBits: "a number from 16 to 30",
     Trace: "\"all\", a share such as \"1/100\", or a count such as \"10k\"",
     KernelTimestamps: "a share such as \"1/10\"",
     Order: "\"rotation\" or \"weighted\"",

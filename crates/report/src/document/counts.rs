@@ -1,7 +1,9 @@
 //! What was counted: ledger, statuses, errors, connections, bytes, requests.
 
 use candor_plan::Plan;
-use candor_record::{ConnectErrorKind, ErrorKind, Interval, Ledger, LossKind, RunRecord, Tally};
+use candor_record::{
+    ConnectErrorKind, ErrorKind, Handshake, Interval, Ledger, LossKind, RunRecord, Tally,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -152,6 +154,59 @@ pub struct Connections {
     pub lost: u64,
     /// The same by kind, those that occurred.
     pub losses: Vec<ErrorCount>,
+    /// TLS handshakes, by what they came to.
+    #[serde(default)]
+    pub handshakes: Vec<HandshakeCount>,
+}
+
+/// TLS handshakes that came to the same, in the names of the registries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HandshakeCount {
+    /// Version, such as `TLSv1.3`.
+    pub version: String,
+    /// Cipher suite.
+    pub cipher: String,
+    /// Group of the key exchange; null if there was none.
+    pub group: Option<String>,
+    /// Protocol chosen by ALPN; null if none was.
+    pub alpn: Option<String>,
+    /// Whole handshakes.
+    pub full: u64,
+    /// Sessions taken up again.
+    pub resumed: u64,
+}
+
+impl HandshakeCount {
+    /// Those that differ in nothing but whether they were resumed come to one row.
+    fn all(handshakes: &[(Handshake, u64)]) -> Vec<Self> {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let mut sorted = handshakes.to_vec();
+        sorted.sort();
+        let mut rows: Vec<HandshakeCount> = Vec::new();
+        for (one, count) in sorted {
+            let (full, resumed) = if one.resumed { (0, count) } else { (count, 0) };
+            let row = HandshakeCount {
+                version: one.version.to_owned(),
+                cipher: one.cipher.to_owned(),
+                group: text(one.group),
+                alpn: text(one.alpn),
+                full,
+                resumed,
+            };
+            let is_same = |known: &&mut HandshakeCount| {
+                (&known.version, &known.cipher, &known.group, &known.alpn)
+                    == (&row.version, &row.cipher, &row.group, &row.alpn)
+            };
+            match rows.iter_mut().find(is_same) {
+                Some(known) => {
+                    known.full += full;
+                    known.resumed += resumed;
+                }
+                None => rows.push(row),
+            }
+        }
+        rows
+    }
 }
 
 impl Connections {
@@ -165,6 +220,7 @@ impl Connections {
             retired: counts.retired,
             lost: counts.lost.total(),
             losses: losses(&counts.lost),
+            handshakes: HandshakeCount::all(&counts.handshakes),
         }
     }
 }

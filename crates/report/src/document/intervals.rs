@@ -35,6 +35,12 @@ pub struct IntervalRow {
     pub connections: u64,
     /// Requests due and not sent at its end.
     pub backlog: u64,
+    /// Requests in flight at its end: over HTTP/2, open streams.
+    #[serde(default)]
+    pub in_flight: u64,
+    /// Complete answers by its length; null where it has none.
+    #[serde(default)]
+    pub answered_per_s: Option<f64>,
     /// Response times.
     pub response: Brief,
     /// Service times.
@@ -102,6 +108,10 @@ impl IntervalRow {
             bytes_received: summary.bytes_received,
             connections: summary.connections,
             backlog: summary.backlog,
+            in_flight: summary.in_flight,
+            answered_per_s: (summary.end_ns > summary.start_ns).then(|| {
+                summary.answered as f64 * 1e9 / (summary.end_ns - summary.start_ns) as f64
+            }),
             response: Brief::of(&summary.response),
             service: Brief::of(&summary.service),
             send_lag: Brief::of(&summary.send_lag),

@@ -1,28 +1,42 @@
 //! What was timed: the distributions, with the whole histogram in each.
 //!
-//! A percentile is null where there are too few samples to speak of it; the histogram itself is
-//! always whole, for whoever wants to compute another.
+//! A percentile is null where the samples say too little of it; the histogram itself is always
+//! whole, for whoever wants to compute another. Two questions are kept apart:
+//!
+//! - *Is the number worth printing?* It is if so many independent samples bound the percentile
+//!   from both sides, and no wider than the percentile itself. Then it says how long this run's
+//!   requests took.
+//! - *How far does it hold beyond this run?* That is its interval, on the effective number of
+//!   samples: requests that met the same stall count as what they are worth. After a stall the
+//!   number stands, and its interval may have no upper end.
 
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use candor_record::{Histogram, Interval};
+use candor_record::{Batch, Buckets, Histogram, RunRecord};
+use candor_stats::batch::{self, Below};
+use candor_stats::order;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::Deserializer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Samples that must lie beyond a percentile before it is worth printing.
-pub const SAMPLES_BEYOND: u64 = 10;
+/// Intervals narrower than this are good enough whatever they are of.
+const FLOOR_NS: u64 = 10_000;
 
 /// The percentiles of every document, in per cent. As text they sort in this order too.
 pub const PERCENTILES: [f64; 9] = [10.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
-/// Whether `count` samples are enough to speak of the quantile `q` in [0, 1].
+/// Whether `count` independent samples bound the quantile `q` in [0, 1] from both sides: 368 do
+/// for p99.
 pub fn enough_samples(count: u64, q: f64) -> bool {
-    // 1 − 0.9 is a little less than 0.1 in binary: allow for that.
-    count as f64 * q.min(1.0 - q) >= SAMPLES_BEYOND as f64 - 1e-6
+    order::is_bounded(count, q, order::CONFIDENCE)
+}
+
+/// Whether an interval is narrow enough for its percentile to be printed.
+pub fn is_useful(low_ns: u64, estimate_ns: u64, high_ns: u64) -> bool {
+    order::is_useful(low_ns as f64, estimate_ns as f64, high_ns as f64, FLOOR_NS as f64)
 }
 
 /// The histograms of a run.
@@ -38,22 +52,32 @@ pub struct Latencies {
     pub service: Distribution,
     /// sent → first byte of the answer.
     pub first_byte: Distribution,
-    /// Time to establish a connection, warm-up included.
+    /// Time to establish a connection, warm-up included, without a handshake of TLS.
     pub connect: Distribution,
+    /// Time of TLS handshakes, warm-up included; null without TLS.
+    #[serde(default)]
+    pub handshake: Option<Distribution>,
     /// Ages of requests that were never answered: unsent, unfinished or timed out. Lower bounds
     /// of response times.
     pub censored: Distribution,
 }
 
 impl Latencies {
-    pub(super) fn of(total: &Interval) -> Self {
+    pub(super) fn of(record: &RunRecord) -> Self {
+        let total = &record.total;
+        let batches = batches(record);
+        let timed = |histogram, pick: fn(&Batch) -> &Buckets| {
+            Distribution::in_batches(histogram, &batches.iter().map(pick).collect::<Vec<_>>())
+        };
+        let latencies = &total.latencies;
         Latencies {
-            response: Distribution::of(&total.latencies.response),
-            queue_wait: Distribution::of(&total.latencies.queue_wait),
-            send_lag: Distribution::of(&total.latencies.send_lag),
-            service: Distribution::of(&total.latencies.service),
-            first_byte: Distribution::of(&total.latencies.first_byte),
+            response: timed(&latencies.response, |batch| &batch.response),
+            queue_wait: timed(&latencies.queue_wait, |batch| &batch.queue_wait),
+            send_lag: timed(&latencies.send_lag, |batch| &batch.send_lag),
+            service: timed(&latencies.service, |batch| &batch.service),
+            first_byte: timed(&latencies.first_byte, |batch| &batch.first_byte),
             connect: Distribution::of(&total.connect),
+            handshake: (total.handshake.count() > 0).then(|| Distribution::of(&total.handshake)),
             censored: Distribution::of(&total.censored),
         }
     }
@@ -72,6 +96,31 @@ impl Latencies {
     }
 }
 
+/// The batches of a run, joined so that the drain and what was cut short are not judged alone.
+fn batches(record: &RunRecord) -> Vec<Batch> {
+    let window_end_ns = record.warm_up_ns.saturating_add(record.window_ns);
+    let mut joined: Vec<Batch> = Vec::with_capacity(record.batches.len());
+    for batch in &record.batches {
+        match joined.last_mut() {
+            Some(last) if batch.start_ns >= window_end_ns => last.merge(batch),
+            _ => joined.push(batch.clone()),
+        }
+    }
+    batch::join(joined, |one| one.response.count(), |one, later| one.merge(&later))
+}
+
+/// Between which times a percentile of the process lies, 95 times in 100 (order statistics on the
+/// effective number of samples; assumes nothing of the distribution).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PercentileInterval {
+    /// Lower end; null if even the smallest sample may lie above the percentile.
+    pub low_ns: Option<u64>,
+    /// Upper end; null if even the largest sample may lie below the percentile.
+    pub high_ns: Option<u64>,
+    /// How many independent samples the samples are worth at this percentile, by batch means.
+    pub effective_samples: u64,
+}
+
 /// A distribution of durations. Everything but count and histogram is null without samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
@@ -83,8 +132,12 @@ pub struct Distribution {
     pub mean_ns: Option<f64>,
     /// Standard deviation, to the histogram's precision.
     pub stdev_ns: Option<f64>,
-    /// `p10` to `p99.999`. Null where fewer than ten samples lie beyond.
+    /// `p10` to `p99.999`. Null where so many samples, were they independent, do not bound it from
+    /// both sides, or where the bounds are further apart than the percentile is from zero.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
+    /// The 95 % interval of each of them, also of those that are null.
+    #[serde(default)]
+    pub intervals_ns: BTreeMap<String, PercentileInterval>,
     /// Largest, exactly.
     pub max_ns: Option<u64>,
     /// Samples above the histogram's range, recorded at its end.
@@ -99,26 +152,37 @@ pub struct Distribution {
 pub struct DecodeError(String);
 
 impl Distribution {
-    /// Of a histogram.
+    /// Of a histogram of samples that do not depend on each other.
     pub fn of(histogram: &Histogram) -> Self {
+        Distribution::in_batches(histogram, &[])
+    }
+
+    /// Of a histogram whose samples came in these batches.
+    fn in_batches(histogram: &Histogram, batches: &[&Buckets]) -> Self {
         let count = histogram.count();
-        let at = |percentile: f64| {
-            let q = percentile / 100.0;
-            histogram.quantile_ns(q).filter(|_| enough_samples(count, q))
-        };
+        let names = || PERCENTILES.into_iter().map(|p| (format!("p{p}"), p / 100.0));
         Distribution {
             count,
             min_ns: histogram.min_ns(),
             mean_ns: histogram.mean_ns(),
             stdev_ns: histogram.stdev_ns(),
-            percentiles_ns: PERCENTILES.into_iter().map(|p| (format!("p{p}"), at(p))).collect(),
+            percentiles_ns: names().map(|(name, q)| (name, worth_printing(histogram, q))).collect(),
+            intervals_ns: names()
+                .filter(|_| count > 0)
+                .map(|(name, q)| (name, interval(histogram, batches, q)))
+                .collect(),
             max_ns: histogram.max_ns(),
             out_of_range: histogram.out_of_range(),
             hdr: encode(&histogram.encode_v2()),
         }
     }
 
-    /// The percentile of this name, such as `p99.9`; `None` with too few samples.
+    /// The interval of the percentile of this name; `None` without samples.
+    pub fn interval_ns(&self, name: &str) -> Option<PercentileInterval> {
+        self.intervals_ns.get(name).copied()
+    }
+
+    /// The percentile of this name, such as `p99.9`; `None` if it is not worth printing.
     pub fn percentile_ns(&self, name: &str) -> Option<u64> {
         self.percentiles_ns.get(name).copied().flatten()
     }
@@ -137,6 +201,29 @@ impl Distribution {
         let value_ns = self.decode()?.value_at_quantile(q);
         Ok(Some(value_ns.min(max_ns).max(min_ns)))
     }
+}
+
+/// The quantile, if so many independent samples tell it well enough.
+fn worth_printing(histogram: &Histogram, q: f64) -> Option<u64> {
+    let levels = order::levels(histogram.count(), q, order::CONFIDENCE);
+    let estimate_ns = histogram.quantile_ns(q)?;
+    let low_ns = histogram.quantile_ns(levels.low?)?;
+    let high_ns = histogram.quantile_ns(levels.high?)?;
+    is_useful(low_ns, estimate_ns, high_ns).then_some(estimate_ns)
+}
+
+fn interval(histogram: &Histogram, batches: &[&Buckets], q: f64) -> PercentileInterval {
+    let count = histogram.count();
+    let value_ns = histogram.quantile_ns(q).unwrap_or(0);
+    let below: Vec<Below> = batches
+        .iter()
+        .map(|one| Below { count: one.count(), below: one.at_or_below(value_ns) })
+        .collect();
+    let inflation = batch::inflation_of_quantile(&below).unwrap_or(1.0);
+    let effective_samples = batch::effective_size(count, inflation);
+    let levels = order::levels(effective_samples, q, order::CONFIDENCE);
+    let at = |level: Option<f64>| level.and_then(|level| histogram.quantile_ns(level));
+    PercentileInterval { low_ns: at(levels.low), high_ns: at(levels.high), effective_samples }
 }
 
 /// Bytes of a histogram as they stand in documents and logs.
@@ -163,21 +250,73 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_needs_ten_samples_beyond() {
+    fn a_percentile_needs_samples_on_both_sides() {
         for (count, q, enough) in [
-            (20, 0.5, true),
-            (19, 0.5, false),
-            (100, 0.9, true),
-            (1000, 0.99, true),
-            (999, 0.99, false),
+            (6, 0.5, true),
+            (5, 0.5, false),
+            (36, 0.9, true),
+            (35, 0.9, false),
+            (368, 0.99, true),
+            (367, 0.99, false),
         ] {
             assert_eq!(enough_samples(count, q), enough, "{count} {q}");
         }
-        assert!(enough_samples(1000, 0.01) && !enough_samples(999, 0.01));
+        assert!(enough_samples(368, 0.01) && !enough_samples(367, 0.01));
         let distribution = Distribution::of(&thousand());
         assert!(distribution.percentile_ns("p99").is_some());
         assert_eq!(distribution.percentile_ns("p99.9"), None);
         assert_eq!(distribution.percentiles_ns.len(), PERCENTILES.len());
+        // What is not printed is still bounded from below.
+        let interval = distribution.interval_ns("p99.9").unwrap();
+        assert!(interval.low_ns.is_some() && interval.high_ns.is_none(), "{interval:?}");
+    }
+
+    /// Half of the samples take 1 ms and half 100 ms: the median is anywhere in between.
+    #[test]
+    fn a_percentile_on_an_edge_is_no_number() {
+        let mut histogram = Histogram::new(3);
+        (0..10_000u64)
+            .for_each(|i| histogram.record(if i % 2 == 0 { 1_000_000 } else { 100_000_000 }));
+        let distribution = Distribution::of(&histogram);
+        assert_eq!(distribution.percentile_ns("p50"), None);
+        assert!(distribution.percentile_ns("p10").is_some());
+        let edge = distribution.interval_ns("p50").unwrap();
+        let ms = |end: Option<u64>| end.map(|ns| ns / 1_000_000);
+        assert_eq!((ms(edge.low_ns), ms(edge.high_ns)), (Some(1), Some(100)));
+    }
+
+    /// The same samples, spread evenly over ten batches or the slow ones all in one.
+    #[test]
+    fn samples_that_met_the_same_stall_are_worth_less() {
+        let slow = |i: u64, clumped: bool| match clumped {
+            true => i >= 9_500,
+            false => i % 20 == 0,
+        };
+        let distribution = |clumped: bool| {
+            let mut run = crate::testing::healthy_open_run();
+            run.plan.recording.warm_up_ns = 0;
+            run.plan.recording.interval_ns = 350_000_000;
+            run.plan.stop.duration_ns = Some(3_500_000_000);
+            let count = run.requests.len() as u64;
+            for (i, one) in run.requests.iter_mut().enumerate() {
+                let far = slow(i as u64 * 10_000 / count, clumped);
+                one.outcome = crate::testing::Outcome::Ok {
+                    service_ns: if far { 3_000_000 } else { 500_000 } + i as u64 % 50 * 1000,
+                };
+            }
+            run.document().latencies.response
+        };
+        let (spread, clumped) = (distribution(false), distribution(true));
+        assert_eq!(
+            spread.percentile_ns("p99"),
+            clumped.percentile_ns("p99"),
+            "the run's own figure"
+        );
+        let (spread, clumped) =
+            (spread.interval_ns("p99").unwrap(), clumped.interval_ns("p99").unwrap());
+        assert!(spread.effective_samples > 4_000 && spread.high_ns.is_some(), "{spread:?}");
+        assert!(clumped.effective_samples < 1_000, "{clumped:?}");
+        assert!(clumped.low_ns.unwrap() < spread.low_ns.unwrap(), "{clumped:?} {spread:?}");
     }
 
     #[test]

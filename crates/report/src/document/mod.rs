@@ -6,15 +6,18 @@
 //! and no text meant for a screen except sentences of errors and verdicts. Nothing here reads a
 //! file or a clock.
 //!
-//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by the kernel too,
-//! [`intervals`] the course of it, [`schema`] the description for others.
+//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by
+//! the kernel too, [`intervals`] the course of it, [`hiccups`] what the loader's machine did meanwhile,
+//! [`schema`] the description for others.
 
 pub mod counts;
+pub mod hiccups;
 pub mod intervals;
 pub mod kernel;
 pub mod latency;
 pub mod plan;
 mod read;
+pub mod realised;
 pub mod schema;
 mod time;
 
@@ -26,11 +29,13 @@ use serde::{Deserialize, Serialize};
 use crate::expect::{Expectation, Judgement};
 use crate::verdicts::{self, Verdict};
 use counts::{Bytes, Connections, ErrorCount, LedgerCounts, RequestRow, StatusCount};
+use hiccups::Hiccups;
 use intervals::IntervalRow;
 use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
 use plan::PlanSummary;
 pub use read::ReadError;
+use realised::Realised;
 
 /// The value of [`Document::format`] that this version writes.
 pub const FORMAT: &str = "candor.result/1";
@@ -79,6 +84,10 @@ pub struct Document {
     pub warm_up: LedgerCounts,
     /// Asked and achieved.
     pub rate: Rates,
+    /// Whether the gaps between due times were those of the asked process; null where there is
+    /// nothing to hold against it: in a closed load, in bursts and replays.
+    #[serde(default)]
+    pub realised: Option<Realised>,
     /// The histograms.
     pub latencies: Latencies,
     /// Service time by the kernel's time stamps; null: not asked for.
@@ -106,6 +115,9 @@ pub struct Document {
     /// How evenly single threads were answered. Null in results of versions before it was kept.
     #[serde(default)]
     pub thread_rate: Option<ThreadRate>,
+    /// What the hiccup watch saw on the loader's machine; null if there was none.
+    #[serde(default)]
+    pub hiccups: Option<Hiccups>,
     /// What is to be known before the numbers are trusted. Empty: nothing was found.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
@@ -202,6 +214,9 @@ pub struct WorkerRow {
     pub cpu_system_ns: u64,
     /// CPU time by wall time, 1 for a whole core; null without wall time.
     pub cpu_share: Option<f64>,
+    /// Time that it could have run and waited for a core; null if the kernel does not say.
+    #[serde(default)]
+    pub waited_ns: Option<u64>,
     /// Times the kernel took the core away.
     pub involuntary_switches: u64,
     /// Times it waited for events.
@@ -265,7 +280,8 @@ impl Document {
             ledger: LedgerCounts::of(&total.ledger),
             warm_up: LedgerCounts::of(&total.warm_up),
             rate: Rates::of(plan, record),
-            latencies: Latencies::of(total),
+            realised: Realised::of(&plan.load, &record.gaps),
+            latencies: Latencies::of(record),
             kernel: Kernel::of(plan, record),
             trace: TraceSummary::of(plan, record),
             statuses: StatusCount::all(&total.statuses),
@@ -286,6 +302,7 @@ impl Document {
                 .collect(),
             workers: WorkerRow::all(record),
             thread_rate: Some(ThreadRate::of(&total.rates)),
+            hiccups: record.hiccups.as_ref().map(Hiccups::of),
             verdicts: Vec::new(),
             expectations: Vec::new(),
         };
@@ -357,6 +374,7 @@ impl WorkerRow {
             cpu_user_ns: health.cpu_user_ns,
             cpu_system_ns: health.cpu_system_ns,
             cpu_share: (health.wall_ns > 0).then(|| cpu_ns as f64 / health.wall_ns as f64),
+            waited_ns: health.waited_ns,
             involuntary_switches: health.involuntary_switches,
             waits: health.waits,
             response_mean_ns: figures.response_mean_ns(),

@@ -1,8 +1,8 @@
 //! What the run was asked to do: the plan as plain data, secrets left out.
 
 use candor_plan::{
-    Arrivals, BodyExpect, Endpoint, Load, NS_PER_S, Order, Plan, Request, Segment, StatusSet,
-    describe, redact,
+    Arrivals, BodyExpect, Endpoint, HttpVersion, Load, NS_PER_S, Order, Plan, Request, Segment,
+    StatusSet, Tls, TlsVersion, Trust, describe, redact,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,12 @@ pub struct PlanSummary {
     pub url: String,
     /// What stands in `Host` headers.
     pub authority: String,
+    /// Which HTTP is spoken.
+    #[serde(default)]
+    pub http: HttpSummary,
+    /// What was asked of TLS; null for clear text.
+    #[serde(default)]
+    pub tls: Option<TlsSummary>,
     /// Where connections go: `HOST:PORT` or `unix:PATH`.
     pub endpoint: String,
     /// Addresses given for the endpoint's host.
@@ -181,6 +187,9 @@ pub struct ConnectionsSummary {
     pub max: u32,
     /// Requests in flight on one connection.
     pub pipeline: u32,
+    /// HTTP/2: streams open on one connection.
+    #[serde(default = "one_stream")]
+    pub streams: u32,
     /// Requests on one connection before we close it.
     pub requests_per_connection: Option<u64>,
     /// Attempts to connect in a second, if they are paced.
@@ -203,12 +212,88 @@ pub struct TimeoutsSummary {
     pub idle_ns: Option<u64>,
 }
 
+/// What earlier documents mean by leaving it out.
+fn one_stream() -> u32 {
+    1
+}
+
+/// What is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HttpSummary {
+    /// HTTP/1.1.
+    #[default]
+    #[serde(rename = "http/1.1")]
+    H1,
+    /// HTTP/2.
+    #[serde(rename = "h2")]
+    H2,
+    /// What the server chooses by ALPN.
+    #[serde(rename = "negotiated")]
+    Negotiated,
+}
+
+impl HttpSummary {
+    fn of(http: HttpVersion) -> Self {
+        match http {
+            HttpVersion::H1 => HttpSummary::H1,
+            HttpVersion::H2 => HttpSummary::H2,
+            HttpVersion::Negotiated => HttpSummary::Negotiated,
+        }
+    }
+}
+
+/// What was asked of TLS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsSummary {
+    /// Who is believed: `system`, `anybody`, or the file of certificates.
+    pub trust: String,
+    /// The name that the server is asked for.
+    pub server_name: String,
+    /// Whether we have a certificate to show.
+    pub own_certificate: bool,
+    /// Protocols offered by ALPN.
+    pub alpn: Vec<String>,
+    /// Oldest and newest version.
+    pub versions: [String; 2],
+    /// Cipher suites offered; empty: all.
+    pub ciphers: Vec<String>,
+    /// Key exchange groups offered; empty: all.
+    pub groups: Vec<String>,
+    /// Whether sessions are taken up again.
+    pub resumption: bool,
+}
+
+impl TlsSummary {
+    fn of(tls: &Tls) -> Self {
+        let version = |version| match version {
+            TlsVersion::V12 => "1.2".to_owned(),
+            TlsVersion::V13 => "1.3".to_owned(),
+        };
+        TlsSummary {
+            trust: match &tls.trust {
+                Trust::System => "system".to_owned(),
+                Trust::Anybody => "anybody".to_owned(),
+                Trust::Only(pem) => pem.file.clone(),
+            },
+            server_name: tls.server_name.clone(),
+            own_certificate: tls.identity.is_some(),
+            alpn: tls.alpn.clone(),
+            versions: [version(tls.min), version(tls.max)],
+            ciphers: tls.ciphers.clone(),
+            groups: tls.groups.clone(),
+            resumption: tls.resumption,
+        }
+    }
+}
+
 impl PlanSummary {
     pub(super) fn of(plan: &Plan) -> Self {
         let connections = &plan.connections;
         PlanSummary {
             url: plan.target.url.clone(),
             authority: plan.target.authority.clone(),
+            http: HttpSummary::of(plan.target.http),
+            tls: plan.target.tls.as_ref().map(TlsSummary::of),
             endpoint: endpoint(&plan.target.endpoint),
             resolved: plan.target.resolved.iter().map(ToString::to_string).collect(),
             requests: plan.requests.list.iter().map(RequestSummary::of).collect(),
@@ -227,6 +312,7 @@ impl PlanSummary {
                 count: connections.count,
                 max: connections.max,
                 pipeline: connections.pipeline,
+                streams: connections.streams,
                 requests_per_connection: connections.requests_per_connection,
                 connect_rate_per_s: connections.connect_rate.map(|rate| rate.per_s_f64()),
                 nodelay: connections.nodelay,

@@ -3,15 +3,21 @@
 //! Requests that were never answered have no latency, but they had one for whoever waited. So
 //! they count as slower than everything in percentiles and maxima of response and service time:
 //! a p99 cannot be met when two in a hundred were never answered.
+//!
+//! A percentile is judged by its estimate, as it is printed, and not by its interval: an objective
+//! near the edge is met or not by chance either way, and a build should do what the page says. A
+//! percentile that is not worth printing is judged by its interval, if both ends agree: no one
+//! needs many samples to see that a median of a second is not below a millisecond.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
+use candor_stats::order;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Counter, Expectation, Metric, Series, Statistic};
 use crate::document::Document;
 use crate::document::counts::count_of;
-use crate::document::latency::{Distribution, SAMPLES_BEYOND, enough_samples};
+use crate::document::latency::{Distribution, enough_samples, is_useful};
 use crate::document::plan::LoadKind;
 
 /// An expectation and what became of it.
@@ -52,6 +58,8 @@ enum Measured {
     Value(f64),
     /// It lies among requests that were never answered.
     Never,
+    /// It is not worth a number, but lies between these; and why it is none.
+    Between(f64, f64, String),
     /// Nothing to say, and why.
     Nothing(String),
 }
@@ -71,6 +79,20 @@ impl Expectation {
                 (outcome, None, "requests that were never answered decide it".to_owned())
             }
             Measured::Nothing(why) => (Outcome::NotMeasurable, None, why),
+            Measured::Between(low, high, why) => {
+                let [below, above] = [low, high].map(|end| self.comparison.holds(end, self.wanted));
+                let outcome = match (below == above && self.comparison.is_ordering(), below) {
+                    (false, _) => Outcome::NotMeasurable,
+                    (true, true) => Outcome::Met,
+                    (true, false) => Outcome::NotMet,
+                };
+                let shown = |ns: f64| fmt_duration_ns(ns.round() as u64);
+                let bounds = match high.is_finite() {
+                    true => format!("it is between {} and {}", shown(low), shown(high)),
+                    false => format!("it is {} or more", shown(low)),
+                };
+                (outcome, None, format!("{bounds} ({why})"))
+            }
         };
         let word = match outcome {
             Outcome::Met => "met",
@@ -167,20 +189,40 @@ fn latency(document: &Document, series: Series, statistic: Statistic) -> Measure
 /// The quantile of the samples and of `never` more that lie above all of them.
 fn quantile(distribution: &Distribution, never: u64, q: f64) -> Measured {
     let all = distribution.count.saturating_add(never);
+    let hdr = match distribution.decode() {
+        Ok(hdr) => hdr,
+        Err(error) => return Measured::Nothing(error.to_string()),
+    };
+    let (Some(min_ns), Some(max_ns)) = (distribution.min_ns, distribution.max_ns) else {
+        return Measured::Nothing("there is no sample".to_owned());
+    };
+    // What lies among those never answered is infinite.
+    let at = |level: f64| {
+        let among_answered = level * all as f64 / distribution.count as f64;
+        (among_answered <= 1.0 + 1e-9)
+            .then(|| hdr.value_at_quantile(among_answered.min(1.0)).min(max_ns).max(min_ns))
+    };
+    let levels = order::levels(all, q, order::CONFIDENCE);
+    let low_ns = levels.low.map_or(Some(0), at);
+    let high_ns = levels.high.and_then(at);
+    let Some(low_ns) = low_ns else { return Measured::Never };
+    let infinite = |ns: Option<u64>| ns.map_or(f64::INFINITY, |ns| ns as f64);
     if !enough_samples(all, q) {
-        return Measured::Nothing(format!(
-            "{} samples are too few: {SAMPLES_BEYOND} must lie beyond the percentile",
-            fmt_count(all)
-        ));
+        let why = format!("{} samples are too few for a number", fmt_count(all));
+        return Measured::Between(low_ns as f64, infinite(high_ns), why);
     }
-    let among_answered = q * all as f64 / distribution.count as f64;
-    if among_answered > 1.0 {
-        return Measured::Never;
-    }
-    match distribution.quantile_ns(among_answered) {
-        Ok(Some(value_ns)) => Measured::Value(value_ns as f64),
-        Ok(None) => Measured::Nothing("there is no sample".to_owned()),
-        Err(error) => Measured::Nothing(error.to_string()),
+    match (at(q), high_ns) {
+        (None, _) => Measured::Never,
+        // Beside those never answered: its estimate is that of a number that is printed.
+        (Some(value_ns), None) => Measured::Value(value_ns as f64),
+        (Some(value_ns), Some(high_ns)) if is_useful(low_ns, value_ns, high_ns) => {
+            Measured::Value(value_ns as f64)
+        }
+        (Some(_), Some(high_ns)) => Measured::Between(
+            low_ns as f64,
+            high_ns as f64,
+            format!("{} samples scatter too much for a number", fmt_count(all)),
+        ),
     }
 }
 
@@ -237,6 +279,16 @@ mod tests {
         assert_eq!(judgement.outcome, Outcome::NotMeasurable);
         assert!(!judgement.met());
         assert!(judgement.sentence.contains("6,000 samples are too few"), "{}", judgement.sentence);
+    }
+
+    #[test]
+    fn a_percentile_without_a_number_is_judged_where_both_ends_agree() {
+        let open = testing::healthy_open();
+        let judgement = judged(&open, "p99.99 < 1ms");
+        assert_eq!(judgement.outcome, Outcome::NotMet, "{}", judgement.sentence);
+        assert!(judgement.sentence.contains("or more"), "{}", judgement.sentence);
+        assert_eq!(judged(&open, "p99.99 > 1ms").outcome, Outcome::Met);
+        assert_eq!(judged(&open, "p99.99 != 1ms").outcome, Outcome::NotMeasurable);
     }
 
     #[test]

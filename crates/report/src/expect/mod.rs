@@ -76,6 +76,11 @@ enum Comparison {
 }
 
 impl Comparison {
+    /// Whether it holds on all of one side of what is wanted, and nowhere on the other.
+    fn is_ordering(self) -> bool {
+        !matches!(self, Comparison::Equal | Comparison::NotEqual)
+    }
+
     fn holds(self, measured: f64, wanted: f64) -> bool {
         match self {
             Comparison::Less => measured < wanted,

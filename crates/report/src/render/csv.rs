@@ -10,7 +10,7 @@ use std::fmt::Write;
 use crate::document::Document;
 use crate::document::intervals::{Brief, IntervalRow};
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 15] = [
     "index",
     "in_window",
     "start_ns",
@@ -24,6 +24,8 @@ const COLUMNS: [&str; 13] = [
     "bytes_received",
     "connections",
     "backlog",
+    "in_flight",
+    "answered_per_s",
 ];
 const LATENCY_COLUMNS: [&str; 8] =
     ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
@@ -57,8 +59,13 @@ fn row(interval: &IntervalRow) -> String {
         interval.bytes_received,
         interval.connections,
         interval.backlog,
+        interval.in_flight,
     ];
     let mut row = counts.map(|count| count.to_string()).join(",");
+    row.push(',');
+    if let Some(rate) = interval.answered_per_s {
+        let _ = write!(row, "{rate:.1}");
+    }
     for brief in [&interval.response, &interval.service, &interval.send_lag] {
         latency(&mut row, brief);
     }

@@ -1,9 +1,9 @@
 //! Whether the loader, and not the server, made the numbers.
 
-use candor_plan::units::{fmt_duration_ns, fmt_share};
+use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share};
 
 use super::{Finding, Severity};
-use crate::document::Document;
+use crate::document::{Document, WorkerRow};
 
 /// A worker that uses more of its core than this has nothing left for a peak.
 const CPU_SHARE_LIMIT: f64 = 0.9;
@@ -12,15 +12,26 @@ const LAG_SHARE_LIMIT: f64 = 0.1;
 /// Lag below this is the cost of a system call, whatever its share.
 const LAG_FLOOR_NS: u64 = 100_000;
 
-/// A worker was above 90 % of its core.
+/// A thread that waited for a core for more than this share of the time shares it.
+const WAITED_SHARE_LIMIT: f64 = 0.1;
+/// Less waiting than this is what any busy moment of a machine costs.
+const WAITED_FLOOR_NS: u64 = 50_000_000;
+
+/// A worker was above 90 % of its core, of the time in which it could have it: one that shares
+/// its core with others and is never idle is at its limit all the same.
 pub(super) fn cpu(document: &Document) -> Option<Finding> {
-    let shares = || document.workers.iter().filter_map(|worker| worker.cpu_share);
+    let share = |worker: &WorkerRow| {
+        let had_ns = worker.wall_ns.saturating_sub(worker.waited_ns.unwrap_or(0));
+        let cpu_share = worker.cpu_share?;
+        Some(if had_ns > 0 { cpu_share * worker.wall_ns as f64 / had_ns as f64 } else { cpu_share })
+    };
+    let shares = || document.workers.iter().filter_map(share);
     let busiest = shares().max_by(f64::total_cmp)?;
     let busy = shares().filter(|&share| share > CPU_SHARE_LIMIT).count();
     (busy > 0).then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "{busy} of {} engine threads used more than {} of a core (the busiest {}): the loader \
+            "{busy} of {} engine threads used more than {} of the core that they had (the busiest {}): the loader \
              may have been the limit.",
             document.workers.len(),
             fmt_share(CPU_SHARE_LIMIT),
@@ -32,6 +43,33 @@ pub(super) fn cpu(document: &Document) -> Option<Finding> {
             ("workers", document.workers.len() as f64),
         ],
         remedy: "Give it more cores with --threads, or run it on another machine than the target.",
+    })
+}
+
+/// A worker was ready to run and waited for its core.
+pub(super) fn shared_core(document: &Document) -> Option<Finding> {
+    let share =
+        |worker: &WorkerRow| worker.waited_ns.unwrap_or(0) as f64 / worker.wall_ns.max(1) as f64;
+    let worst = document.workers.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let waited_ns = worst.waited_ns?;
+    let shared = share(worst) > WAITED_SHARE_LIMIT && waited_ns > WAITED_FLOOR_NS;
+    shared.then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The loader had to share its core: an engine thread was ready to run and waited for \
+             {} of {} ({}), and lost the core {}.",
+            fmt_duration_ns(waited_ns),
+            fmt_duration_ns(worst.wall_ns),
+            fmt_share(share(worst)),
+            fmt_plural(worst.involuntary_switches, "time")
+        ),
+        evidence: vec![
+            ("waited_ns", waited_ns as f64),
+            ("waited_share", share(worst)),
+            ("involuntary_switches", worst.involuntary_switches as f64),
+        ],
+        remedy: "Keep the target and everything else off the loader's cores, or take another \
+                 machine.",
     })
 }
 
@@ -61,12 +99,30 @@ mod tests {
     #[test]
     fn a_busy_worker() {
         let mut document = testing::healthy_open();
+        document.workers[1].waited_ns = Some(0);
         document.workers[1].cpu_share = Some(0.9);
         assert!(found(&document, "loader-cpu").is_none());
         document.workers[1].cpu_share = Some(0.93);
         let verdict = found(&document, "loader-cpu").unwrap();
         assert!(verdict.sentence.starts_with("1 of 2"), "{}", verdict.sentence);
         assert_eq!(verdict.evidence["busiest_cpu_share"], 0.93);
+    }
+
+    #[test]
+    fn a_worker_that_is_never_idle_on_a_shared_core_is_at_its_limit() {
+        let mut document = testing::healthy_open();
+        let wall_ns = document.workers[0].wall_ns;
+        document.workers[0].cpu_share = Some(0.48);
+        assert!(found(&document, "loader-cpu").is_none());
+        document.workers[0].waited_ns = Some(wall_ns / 2);
+        assert!(found(&document, "loader-cpu").is_some());
+        let verdict = found(&document, "shared-core").unwrap();
+        assert!((verdict.evidence["waited_share"] - 0.5).abs() < 0.01);
+        // With little to do it only has to wait.
+        document.workers[0].cpu_share = Some(0.1);
+        assert!(found(&document, "loader-cpu").is_none());
+        document.workers[0].waited_ns = Some(wall_ns / 20);
+        assert!(found(&document, "shared-core").is_none());
     }
 
     #[test]

@@ -10,8 +10,12 @@ mod connections;
 mod ending;
 mod errors;
 mod loader;
+mod machine;
 mod rate;
 mod samples;
+mod stalls;
+mod steady;
+mod tcp;
 mod truth;
 
 use std::collections::BTreeMap;
@@ -68,13 +72,22 @@ struct Finding {
 const CHECKS: &[Check] = &[
     Check { id: "ledger", find: truth::ledger },
     Check { id: "impossible", find: truth::impossible },
+    Check { id: "schedule", find: truth::schedule },
     Check { id: "interrupted", find: ending::interrupted },
     Check { id: "gave-up", find: ending::gave_up },
     Check { id: "script-failed", find: ending::script_failed },
     Check { id: "loader-cpu", find: loader::cpu },
     Check { id: "send-lag", find: loader::send_lag },
+    Check { id: "shared-core", find: loader::shared_core },
+    Check { id: "host-hiccup", find: machine::host_hiccup },
+    Check { id: "clock-jump", find: machine::clock_jump },
     Check { id: "target-not-met", find: rate::target_not_met },
     Check { id: "backlog-growing", find: rate::backlog_growing },
+    Check { id: "coordinated-omission", find: stalls::coordinated_omission },
+    Check { id: "target-stalled", find: stalls::target_stalled },
+    Check { id: "not-stationary", find: steady::not_stationary },
+    Check { id: "nagle-delayed-ack", find: tcp::nagle_delayed_ack },
+    Check { id: "syn-retransmit", find: tcp::syn_retransmit },
     Check { id: "errors-dominate", find: errors::dominate },
     Check { id: "censored", find: samples::censored },
     Check { id: "too-few-samples", find: samples::too_few },
@@ -152,7 +165,8 @@ mod tests {
         let mut spoilt = testing::healthy_open();
         spoilt.ledger.ok += 1;
         spoilt.verdicts = judge(&spoilt);
-        let documents = testing::every_document().into_iter().chain([spoilt]);
+        let documents =
+            testing::every_document().into_iter().chain(testing::provoked()).chain([spoilt]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {
@@ -164,7 +178,7 @@ mod tests {
     fn ids_are_unique_and_sentences_end() {
         let ids: std::collections::BTreeSet<_> = CHECKS.iter().map(|check| check.id).collect();
         assert_eq!(ids.len(), CHECKS.len());
-        for document in testing::every_document() {
+        for document in testing::every_document().into_iter().chain(testing::provoked()) {
             for verdict in &document.verdicts {
                 assert!(verdict.sentence.ends_with('.'), "{verdict:?}");
                 assert!(verdict.remedy.ends_with('.'), "{verdict:?}");

@@ -4,29 +4,42 @@ use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
 
 use super::{Finding, Severity};
 use crate::document::Document;
-use crate::document::latency::enough_samples;
+use crate::document::latency::{PercentileInterval, enough_samples};
 
 /// From this share of all requests on, the unanswered ones move the percentiles people read.
 const CENSORED_WARNING_SHARE: f64 = 0.001;
 
 /// Too few samples for the 99th percentile, or even for the median.
 pub(super) fn too_few(document: &Document) -> Option<Finding> {
-    let samples = document.latencies.response.count;
-    if enough_samples(samples, 0.99) {
+    let response = &document.latencies.response;
+    let samples = response.count;
+    if response.percentile_ns("p99").is_some() {
         return None;
     }
-    let (severity, what) = if enough_samples(samples, 0.5) {
-        (Severity::Note, "the 99th percentile")
-    } else {
-        (Severity::Warning, "any percentile")
+    let why = match enough_samples(samples, 0.99) {
+        true => "lie too far apart",
+        false => "are too few",
+    };
+    let (severity, what) = match response.percentile_ns("p50") {
+        Some(_) => (Severity::Note, "the 99th percentile"),
+        None if enough_samples(samples, 0.5) => (Severity::Note, "some percentiles"),
+        None => (Severity::Warning, "any percentile"),
+    };
+    let interval = response.interval_ns("p99");
+    let bound = |pick: fn(&PercentileInterval) -> Option<u64>| {
+        interval.as_ref().and_then(pick).map_or(f64::INFINITY, |ns| ns as f64)
     };
     Some(Finding {
         severity,
         sentence: format!(
-            "{} requests answered as expected are too few to speak of {what}.",
+            "{} requests answered as expected {why} to speak of {what}.",
             fmt_count(samples)
         ),
-        evidence: vec![("samples", samples as f64)],
+        evidence: vec![
+            ("samples", samples as f64),
+            ("p99_low_ns", bound(|one| one.low_ns)),
+            ("p99_high_ns", bound(|one| one.high_ns)),
+        ],
         remedy: "Run longer with --duration, or send more with --requests.",
     })
 }
@@ -63,15 +76,24 @@ mod tests {
 
     #[test]
     fn few_samples_are_a_note_and_very_few_a_warning() {
-        let mut document = testing::healthy_open();
-        let mut severity = |samples| {
-            document.latencies.response.count = samples;
-            found(&document, "too-few-samples").map(|one| one.severity)
+        let verdict = |samples: &[u64]| {
+            let mut document = testing::healthy_open();
+            document.latencies.response = testing::distribution(samples);
+            found(&document, "too-few-samples")
         };
-        assert_eq!(severity(1000), None);
-        assert_eq!(severity(999), Some(Severity::Note));
-        assert_eq!(severity(20), Some(Severity::Note));
-        assert_eq!(severity(19), Some(Severity::Warning));
+        let severity = |count: u64| {
+            let samples: Vec<u64> = (0..count).map(|i| 1_000_000 + i).collect();
+            verdict(&samples).map(|one| one.severity)
+        };
+        assert_eq!(severity(368), None);
+        assert_eq!(severity(367), Some(Severity::Note));
+        assert_eq!(severity(6), Some(Severity::Note));
+        assert_eq!(severity(5), Some(Severity::Warning));
+        let one_in_a_hundred: Vec<u64> =
+            (0..5_000).map(|i| if i % 100 == 0 { 1_000_000_000 } else { 1_000_000 }).collect();
+        let verdict = verdict(&one_in_a_hundred).unwrap();
+        assert!(verdict.sentence.contains("lie too far apart"), "{}", verdict.sentence);
+        assert!(verdict.evidence["p99_high_ns"] > 9e8 && verdict.evidence["p99_low_ns"] < 2e6);
     }
 
     #[test]

@@ -37,6 +37,33 @@ pub(super) fn ledger(document: &Document) -> Option<Finding> {
     })
 }
 
+/// One right run in a million is refused.
+const SCHEDULE_ALARMS: f64 = 1e-6;
+/// A due time is rounded to a nanosecond, so a gap is off by two at most; the sum of the rates has
+/// the rounding of its floating point besides.
+const SCHEDULE_SLACK_NS: f64 = 10.0;
+
+/// The gaps between due times are not those of the asked process.
+pub(super) fn schedule(document: &Document) -> Option<Finding> {
+    let realised = document.realised.as_ref()?;
+    let (sentence, evidence) = match (realised.largest_deviation_ns, realised.p) {
+        (Some(off_ns), _) if off_ns > SCHEDULE_SLACK_NS => (
+            format!("Requests were not due evenly: a gap is off by {off_ns:.0} ns."),
+            ("largest_deviation_ns", off_ns),
+        ),
+        (_, Some(p)) if p < SCHEDULE_ALARMS => {
+            (format!("Gaps between due times are not exponential (p = {p:.1e})."), ("p", p))
+        }
+        _ => return None,
+    };
+    Some(Finding {
+        severity: Severity::Invalid,
+        sentence,
+        evidence: vec![evidence, ("gaps", realised.gaps as f64)],
+        remedy: REMEDY,
+    })
+}
+
 /// Everything else that cannot be. One verdict with the first contradiction as its sentence.
 pub(super) fn impossible(document: &Document) -> Option<Finding> {
     let mut found = Vec::new();
@@ -264,6 +291,34 @@ mod tests {
             let verdict = found(&document, "impossible").unwrap();
             assert_eq!(verdict.severity, Severity::Invalid);
         }
+    }
+
+    /// The gaps that the engine kept, right ones and spoilt ones.
+    #[test]
+    fn gaps_that_are_not_those_of_the_process_are_found() {
+        use candor_plan::{Arrivals, Load};
+        let mut run = testing::healthy_open_run();
+        let mut with = |arrivals, gaps: &dyn Fn(u64) -> u64| {
+            let Load::Open(open) = &mut run.plan.load else { panic!("an open load") };
+            open.arrivals = arrivals;
+            let mut record = run.record();
+            // 2000/s over two workers: a millisecond each.
+            let one = (0..500u64).map(|i| (i * 2_000_000, i * 2_000_000 + gaps(i))).collect();
+            record.gaps = vec![one, Vec::new()];
+            let document = Document::new(&testing::facts(), &run.plan, &record);
+            assert!(document.realised.is_some());
+            found(&document, "schedule").map(|one| one.sentence)
+        };
+        let even = |i: u64| 1_000_000 + i % 2;
+        let exponential = |i: u64| {
+            (-((i * 7919 % 500) as f64 + 0.5).mul_add(-1.0 / 500.0, 1.0).ln() * 1e6) as u64
+        };
+        assert_eq!(with(Arrivals::Constant, &even), None);
+        assert!(
+            with(Arrivals::Constant, &|i| 1_000_000 + i % 50).unwrap().contains("not due evenly")
+        );
+        assert_eq!(with(Arrivals::Poisson, &exponential), None);
+        assert!(with(Arrivals::Poisson, &even).unwrap().contains("not exponential"));
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Server {
         let mut serving = Serving::new(&config, listener, &stop)
             .map_err(|errno| ServeError::Runtime(errno.into()))?;
         if let Some(path) = &config.port_file {
-            port_file::write(path, "GET", "/", address)
+            port_file::write(path, "GET", "/", address, None)
                 .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
         }
         serving.serve();

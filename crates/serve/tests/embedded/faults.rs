@@ -172,3 +172,18 @@ fn connections_beyond_the_cap_are_closed_and_counted() {
     assert_eq!(stats.connections_accepted, 3);
     assert!(stats.connections_refused >= 1, "{stats:?}");
 }
+
+/// Two writes or one, with or without Nagle: the answers are the same.
+#[test]
+fn answers_in_two_writes_are_whole() {
+    for nagle in [false, true] {
+        let server = start_with(Faults { split_writes: true, nagle, ..Faults::default() });
+        let mut client = connect(&server);
+        for path in ["/", "/json", "/large", "/streaming", "/status/204"] {
+            let (whole, split) =
+                (connect(&start_with(Faults::default())).get(path), client.get(path));
+            assert_eq!((split.status, split.body), (whole.status, whole.body), "{path}");
+        }
+        assert_eq!(server.stop().unwrap().requests_answered, 5);
+    }
+}

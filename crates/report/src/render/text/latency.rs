@@ -8,7 +8,7 @@ use candor_plan::units::{fmt_count, fmt_duration_ns};
 use super::super::style::Tone;
 use super::page::Page;
 use crate::document::Document;
-use crate::document::latency::{Distribution, SAMPLES_BEYOND};
+use crate::document::latency::Distribution;
 use crate::document::plan::LoadKind;
 
 const ROWS: [&str; 9] = ["min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
@@ -39,22 +39,30 @@ pub(super) fn table(page: &mut Page, document: &Document) {
             ("first byte", "sent→first", &latencies.first_byte),
         ]
     };
-    let line = |cells: &mut dyn Iterator<Item = String>| {
-        cells.map(|cell| format!("{cell:>COLUMN$}")).collect::<String>()
+    // The first column has its interval beside it.
+    let line = |beside: &str, cells: &mut dyn Iterator<Item = String>| {
+        let mut line = cells.next().map_or(String::new(), |cell| format!("{cell:>COLUMN$}"));
+        line += &format!("{beside:>BESIDE$}");
+        line.extend(cells.map(|cell| format!("{cell:>COLUMN$}")));
+        line
     };
-    let heading = line(&mut columns.iter().map(|column| column.0.to_owned()));
+    let heading = line("95 % interval", &mut columns.iter().map(|column| column.0.to_owned()));
     page.row("Latency", Some(Tone::Heading), &heading);
-    page.row("", Some(Tone::Faint), &line(&mut columns.iter().map(|column| column.1.to_owned())));
+    let measured = line("", &mut columns.iter().map(|column| column.1.to_owned()));
+    page.row("", Some(Tone::Faint), &measured);
+    let first = columns[0].2;
     for row in ROWS {
-        page.row(&format!("  {row}"), None, &line(&mut columns.iter().map(|c| cell(c.2, row))));
+        let cells = line(&interval(first, row), &mut columns.iter().map(|c| cell(c.2, row)));
+        page.row(&format!("  {row}"), None, &cells);
     }
     if ROWS.iter().any(|row| columns.iter().any(|column| cell(column.2, row) == NOTHING)) {
         let note = format!(
-            "{NOTHING} fewer than {SAMPLES_BEYOND} of {} samples lie beyond it.",
-            fmt_count(latencies.response.count)
+            "{NOTHING} {} samples are too few to tell it, or lie too far apart.",
+            fmt_count(first.count)
         );
         page.toned_entry("", Some(Tone::Faint), &note);
     }
+    clumps(page, first);
     if !open {
         page.toned_entry(
             "",
@@ -68,6 +76,40 @@ pub(super) fn table(page: &mut Page, document: &Document) {
 }
 
 pub(super) const NOTHING: &str = "–";
+/// Width of the column of intervals.
+const BESIDE: usize = 17;
+
+/// The interval of a percentile; empty where there is none.
+fn interval(distribution: &Distribution, row: &str) -> String {
+    let Some(interval) = distribution.interval_ns(row) else { return String::new() };
+    match (interval.low_ns, interval.high_ns) {
+        (Some(low_ns), Some(high_ns)) => {
+            format!("{}–{}", fmt_duration_ns(low_ns), fmt_duration_ns(high_ns))
+        }
+        (Some(low_ns), None) => format!("≥ {}", fmt_duration_ns(low_ns)),
+        (None, Some(high_ns)) => format!("≤ {}", fmt_duration_ns(high_ns)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Says so where samples are worth much less than their number.
+fn clumps(page: &mut Page, distribution: &Distribution) {
+    let open = ROWS.iter().find(|row| {
+        distribution.percentile_ns(row).is_some()
+            && distribution.interval_ns(row).is_some_and(|one| one.high_ns.is_none())
+    });
+    let Some((row, interval)) = open.and_then(|row| Some((row, distribution.interval_ns(row)?)))
+    else {
+        return;
+    };
+    let note = format!(
+        "≥ slow requests came in clumps: at {row}, {} samples are worth {}, so this run does not \
+         bound it for others.",
+        fmt_count(distribution.count),
+        fmt_count(interval.effective_samples)
+    );
+    page.toned_entry("", Some(Tone::Faint), &note);
+}
 
 pub(super) fn cell(distribution: &Distribution, row: &str) -> String {
     let value_ns = match row {

@@ -38,6 +38,9 @@ pub(super) fn headline(page: &mut Page, document: &Document) {
     if connections.pipeline > 1 {
         parts.push(format!("{} in a pipeline", connections.pipeline));
     }
+    if connections.streams > 1 {
+        parts.push(format!("{} streams each", connections.streams));
+    }
     parts.push(fmt_plural(document.workers.len() as u64, "thread"));
     let mut window = fmt_duration_ns(document.time.window_ns);
     if document.time.warm_up_ns > 0 {
@@ -232,6 +235,7 @@ pub(super) fn traffic(page: &mut Page, document: &Document) {
         let example = one.example.as_ref().map_or(String::new(), |text| format!(": {text}"));
         page.entry("", &format!("{} {}{example}", fmt_count(one.count), one.sentence));
     }
+    tls(page, document);
     let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
     let one = |name: &str, number: u64| {
         let per_s = if elapsed_s > 0.0 {
@@ -248,6 +252,34 @@ pub(super) fn traffic(page: &mut Page, document: &Document) {
             .join(", "),
     );
     page.blank();
+}
+
+/// What the handshakes came to, and how long they took.
+fn tls(page: &mut Page, document: &Document) {
+    for (at, one) in document.connections.handshakes.iter().enumerate() {
+        let mut parts = vec![one.version.clone(), one.cipher.clone()];
+        parts.extend(one.group.clone());
+        parts.push(one.alpn.clone().unwrap_or_else(|| "no ALPN".to_owned()));
+        let parts = parts.join(", ");
+        let resumed = match one.resumed {
+            0 => String::new(),
+            some => format!(", {} resumed", fmt_count(some)),
+        };
+        let count = fmt_plural(one.full, "full handshake");
+        page.entry(if at == 0 { "TLS" } else { "" }, &format!("{parts}: {count}{resumed}"));
+    }
+    if let Some(handshake) = &document.latencies.handshake {
+        let mut figures: Vec<String> = ["p50", "p99"]
+            .iter()
+            .filter_map(|name| {
+                let ns = handshake.percentile_ns(name)?;
+                Some(format!("{name} {}", fmt_duration_ns(ns)))
+            })
+            .collect();
+        figures.extend(handshake.mean_ns.map(|ns| format!("mean {}", fmt_duration_ns(ns as u64))));
+        figures.extend(handshake.max_ns.map(|ns| format!("max {}", fmt_duration_ns(ns))));
+        page.entry("", &format!("handshake {}", figures.join(", ")));
+    }
 }
 
 /// How much to trust it.
@@ -268,6 +300,18 @@ pub(super) fn trust(page: &mut Page, document: &Document) {
     }
     if let Some(lag_ns) = document.latencies.send_lag.percentile_ns("p99") {
         parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
+    }
+    if let Some(hiccups) = document.hiccups.as_ref().filter(|one| one.late.count > 0) {
+        let late = &hiccups.late;
+        let p99 = late
+            .percentile_ns("p99")
+            .map_or(String::new(), |p99_ns| format!("p99 {}, ", fmt_duration_ns(p99_ns)));
+        let longest = fmt_duration_ns(hiccups.longest_ns());
+        let at = hiccups.worst.first().map_or(String::new(), |worst| {
+            let from_ns = worst.at_ns.saturating_sub(worst.late_ns);
+            format!(" ({} into the run)", fmt_duration_ns(from_ns))
+        });
+        parts.push(format!("a sleeping thread woke late by {p99}at most {longest}{at}"));
     }
     for (at, part) in parts.iter().enumerate() {
         page.entry(if at == 0 { "Trust" } else { "" }, part);

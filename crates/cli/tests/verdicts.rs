@@ -1,0 +1,258 @@
+//! Each verdict that can be provoked from outside, by a real run: what is wrong is named, and what
+//! is not wrong is not.
+//!
+//! The machine that these tests run on may have other work to do, and then that is a finding too.
+//! So a test asks that its own verdict is there, and that none is there that would blame somebody
+//! else; it does not ask for an empty list.
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candor_testkit::process::{Managed, wait_until};
+use common::{Candor, Document, Target, candor, measure};
+use rustix::process::Signal;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const NOT_TRUSTWORTHY: i32 = 4;
+
+/// The sentence of a verdict.
+fn sentence(document: &Document, id: &str) -> String {
+    let verdict = document.list("/verdicts").iter().find(|one| one["id"] == id);
+    let verdict = verdict.unwrap_or_else(|| panic!("no {id} in {}", document.at("/verdicts")));
+    let said = verdict["sentence"].as_str().expect("a sentence").to_owned();
+    println!("{id}: {said}");
+    said
+}
+
+fn assert_silent(document: &Document, ids: &[&str]) {
+    for id in ids {
+        assert!(!document.verdicts().contains(id), "{id}: {}", document.at("/verdicts"));
+    }
+}
+
+/// The longest pause that the hiccup watch saw.
+fn longest_hiccup(document: &Document) -> Duration {
+    Duration::from_nanos(document.count("/hiccups/late/max_ns"))
+}
+
+/// A server in this process that answers on each connection after `delay`, which is asked each
+/// time. It begins to accept after `at_first`, and its backlog holds one connection or many.
+fn slow_server(
+    backlog: i32,
+    at_first: Duration,
+    delay: impl Fn() -> Duration + Send + Sync + 'static,
+) -> SocketAddr {
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&listener, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("an address");
+    listen(&listener, backlog).expect("a listener");
+    let listener = TcpListener::from(listener);
+    let address = listener.local_addr().expect("its address");
+    let delay = Arc::new(delay);
+    thread::spawn(move || {
+        thread::sleep(at_first);
+        for socket in listener.incoming().flatten() {
+            let delay = Arc::clone(&delay);
+            thread::spawn(move || answer(socket, &*delay));
+        }
+    });
+    address
+}
+
+fn answer(mut socket: TcpStream, delay: &dyn Fn() -> Duration) {
+    socket.set_nodelay(true).expect("an open socket");
+    let mut request = Vec::new();
+    let mut piece = [0; 4096];
+    while let Ok(n @ 1..) = socket.read(&mut piece) {
+        request.extend_from_slice(&piece[..n]);
+        while let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") {
+            request.drain(..end + 4);
+            thread::sleep(delay());
+            if socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_healthy_run_is_blamed_for_nothing() {
+    let target = Target::start(&[]);
+    for load in [&["-R", "200"][..], &["--think-time", "10ms"]] {
+        let document = measure(&[load, &["-c", "4", "-d", "2s", &target.url("/")]].concat());
+        document.assert_all_ok();
+        assert_silent(
+            &document,
+            &[
+                "ledger",
+                "impossible",
+                "target-not-met",
+                "backlog-growing",
+                "not-stationary",
+                "nagle-delayed-ack",
+                "syn-retransmit",
+                "fewer-connections",
+                "errors-dominate",
+                "clock-jump",
+                "loader-cpu",
+            ],
+        );
+        // The watch was there, woke a thousand times a second or as often as it was let, and
+        // cost next to nothing.
+        assert!(document.count("/hiccups/late/count") > 200, "{}", document.at("/hiccups"));
+        assert!(document.number("/hiccups/cpu_share") < 0.05, "{}", document.at("/hiccups"));
+    }
+}
+
+#[test]
+fn a_stop_of_the_loader_is_its_own_fault() {
+    for load in [&["-R", "400"][..], &["--think-time", "5ms"]] {
+        let target = Target::start(&[]);
+        let url = target.url("/");
+        let run = Candor::start_measuring(&[load, &["-c", "4", "-d", "3s", &url]].concat());
+        assert!(wait_until(PATIENCE, || target.requests() >= 200), "no request came");
+        run.signal(Signal::STOP);
+        thread::sleep(Duration::from_millis(500));
+        run.signal(Signal::CONT);
+        let document = run.finish().document();
+        let said = sentence(&document, "host-hiccup");
+        assert!(said.contains("the process was stopped"), "{said}");
+        assert!(longest_hiccup(&document) >= Duration::from_millis(450), "{said}");
+        assert_silent(&document, &["target-stalled", "coordinated-omission"]);
+    }
+}
+
+#[test]
+fn a_stall_of_the_target_is_the_targets() {
+    let target = Target::start(&["--stall", "500ms@1500ms"]);
+    let document = measure(&["-R", "400", "-c", "4", "-d", "3s", &target.url("/")]);
+    let said = sentence(&document, "target-stalled");
+    assert!(said.contains("the loader was never later than"), "{said}");
+    // This machine may be busy; but not for as long.
+    assert!(longest_hiccup(&document) < Duration::from_millis(250));
+    assert_silent(&document, &["coordinated-omission"]);
+}
+
+#[test]
+fn a_closed_loop_that_met_a_stall_says_what_it_left_out() {
+    let target = Target::start(&["--stall", "500ms@1500ms"]);
+    let flags = ["-c", "8", "--think-time", "5ms", "-d", "3s", &target.url("/")];
+    let document = measure(&flags);
+    let said = sentence(&document, "coordinated-omission");
+    assert!(said.contains("Sent evenly, p99 would have been about"), "{said}");
+    assert_silent(&document, &["target-stalled"]);
+}
+
+/// The last core is the loader's. Two loops on it leave it a third.
+#[test]
+fn busy_processes_on_the_loaders_core_are_found() {
+    let cores = candor_engine::usable_cores();
+    let last = *cores.last().expect("a core");
+    let busy: Vec<Managed> = thread::scope(|scope| {
+        let starter = scope.spawn(|| {
+            // A process begins on the cores of the thread that starts it.
+            assert!(candor_engine::keep_to_cores(&[last]));
+            let mut spin = Command::new("sh");
+            spin.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+            (0..2).map(|_| Managed::spawn(&mut spin).expect("a shell")).collect()
+        });
+        starter.join().expect("processes")
+    });
+    let target = Target::start(&[]);
+    let document = measure(&["-t", "1", "-c", "8", "-d", "2s", &target.url("/")]);
+    drop(busy);
+    let said = sentence(&document, "shared-core");
+    assert!(said.contains("waited for"), "{said}");
+    assert_silent(&document, &["nagle-delayed-ack", "target-stalled"]);
+}
+
+/// Each of twenty million requests a second is at least counted, and that is too much already.
+#[test]
+fn a_thread_that_is_asked_for_too_much_says_so() {
+    let target = Target::start(&[]);
+    let flags = ["-t", "1", "-c", "8", "-R", "20M", "--shed-after", "1ms", "-d", "1s"];
+    let document = measure(&[&flags[..], &[&target.url("/")]].concat());
+    sentence(&document, "loader-cpu");
+    assert_silent(&document, &["target-stalled", "nagle-delayed-ack"]);
+}
+
+#[test]
+fn a_target_that_cannot_keep_up() {
+    let target = Target::start(&[]);
+    let document = measure(&["-R", "400", "-c", "1", "-d", "3s", &target.url("/delay/10ms")]);
+    sentence(&document, "target-not-met");
+    sentence(&document, "backlog-growing");
+    assert_silent(&document, &["loader-cpu", "target-stalled", "coordinated-omission"]);
+}
+
+#[test]
+fn nagle_and_delayed_acknowledgements_are_named() {
+    let target = Target::start(&["--split-writes", "--nagle"]);
+    let with = |connections| measure(&["-c", connections, "-d", "2s", &target.url("/")]);
+    let document = with("4");
+    let said = sentence(&document, "nagle-delayed-ack");
+    assert!(said.contains("40 ms") && said.contains("TCP_NODELAY"), "{said}");
+    // Throughput is the number of connections by the timer, and nothing else.
+    let more = with("12");
+    sentence(&more, "nagle-delayed-ack");
+    let rate = |document: &Document| document.number("/rate/achieved_per_s");
+    assert!(rate(&more) > 2.0 * rate(&document), "{} {}", rate(&more), rate(&document));
+
+    // The controls: the same writes with TCP_NODELAY, and a server that takes that long.
+    let target = Target::start(&["--split-writes"]);
+    let document = measure(&["-c", "4", "-d", "1s", &target.url("/")]);
+    assert_silent(&document, &["nagle-delayed-ack"]);
+    let document = measure(&["-c", "4", "-d", "1s", &target.url("/delay/40ms")]);
+    assert_silent(&document, &["nagle-delayed-ack"]);
+}
+
+#[test]
+fn a_target_that_gets_slower_is_not_steady() {
+    let begun = Instant::now();
+    let slows = move || match begun.elapsed() < Duration::from_secs(2) {
+        true => Duration::from_millis(20),
+        false => Duration::from_millis(40),
+    };
+    let address = slow_server(128, Duration::ZERO, slows);
+    let url = format!("http://{address}/");
+    let document = measure(&["-R", "100", "-c", "8", "-d", "4s", "--interval", "200ms", &url]);
+    let said = sentence(&document, "not-stationary");
+    assert!(said.contains("rose from"), "{said}");
+    assert_silent(&document, &["target-stalled", "nagle-delayed-ack"]);
+}
+
+/// A listener whose backlog is full drops the first packet of a connection; the kernel sends
+/// it again after a second.
+#[test]
+fn lost_packets_of_connections_are_found() {
+    let address = slow_server(0, Duration::from_millis(600), || Duration::from_millis(1));
+    let url = format!("http://{address}/");
+    let document = measure(&["-c", "6", "--think-time", "10ms", "-d", "1s", &url]);
+    let said = sentence(&document, "syn-retransmit");
+    assert!(said.contains("sent again"), "{said}");
+}
+
+#[test]
+fn connections_that_the_target_refuses_are_missed() {
+    let target = Target::start(&["--max-connections", "2"]);
+    let flags = ["-R", "100", "-c", "6", "-d", "1s", &target.url("/")];
+    let document = Candor::start_measuring(&flags).finish().document();
+    let said = sentence(&document, "fewer-connections");
+    assert!(said.contains("Of 6 connections asked for"), "{said}");
+}
+
+#[test]
+fn errors_that_dominate_fail_a_strict_run() {
+    let target = Target::start(&[]);
+    let failing = target.url("/status/500");
+    let flags = ["-R", "100", "-c", "2", "-d", "1s", "--json", "result.json", &failing];
+    let outcome = candor(&[&flags[..], &["--strict"]].concat());
+    assert_eq!(outcome.code(), NOT_TRUSTWORTHY, "{}{}", outcome.stdout, outcome.stderr);
+    sentence(&outcome.document(), "errors-dominate");
+}

@@ -1,0 +1,86 @@
+//! Which protocol a run speaks, decided once; and the sessions that speak it.
+//!
+//! The worker is compiled for each of them, so that HTTP/1.1 in clear text pays nothing for the
+//! others. What is generic over them is a [`Use`].
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use candor_plan::{HttpVersion, Plan};
+use candor_protocol::tls::Connector;
+use candor_protocol::{Client, Session, h1, h2};
+
+use crate::error::EngineError;
+use crate::roots;
+
+/// What a run speaks.
+pub(crate) enum Protocol {
+    /// HTTP/1.1 in clear text.
+    H1,
+    /// HTTP/2 in clear text, by prior knowledge.
+    H2,
+    /// TLS, and within it what the server chose.
+    Tls(Box<Connector>),
+}
+
+/// What is done with sessions, whatever they speak.
+pub(crate) trait Use {
+    /// What comes of it.
+    type Output;
+
+    /// Does it; `sessions` makes one for each new connection.
+    fn with<S: Session>(self, sessions: impl Fn() -> S) -> Self::Output;
+}
+
+impl Protocol {
+    /// Of a plan. Reads the system's certificate authorities where they are needed.
+    pub(crate) fn of(plan: &Plan) -> Result<Self, EngineError> {
+        match &plan.target.tls {
+            None if plan.target.http == HttpVersion::H2 => Ok(Protocol::H2),
+            None => Ok(Protocol::H1),
+            Some(tls) => Ok(Protocol::Tls(Box::new(Connector::new(tls, roots::system)?))),
+        }
+    }
+
+    /// Makes what the sessions of one thread share, and hands the maker of them to `what`.
+    pub(crate) fn with_sessions<U: Use>(&self, plan: &Plan, what: U) -> U::Output {
+        match self {
+            Protocol::H1 => what.with(h1_sessions(plan)),
+            Protocol::H2 => what.with(h2_sessions(plan)),
+            Protocol::Tls(connector) => {
+                let (h1, h2) = (h1_sessions(plan), h2_sessions(plan));
+                what.with(connector.sessions(Rc::new(move |is_h2| match is_h2 {
+                    true => Client::H2(Box::new(h2())),
+                    false => Client::H1(h1()),
+                })))
+            }
+        }
+    }
+}
+
+fn h1_sessions(plan: &Plan) -> impl Fn() -> h1::Session + use<> {
+    let authority = &plan.target.authority;
+    let table: Arc<[h1::Prepared]> =
+        plan.requests.list.iter().map(|request| h1::prepare(request, authority)).collect();
+    let pipeline = plan.connections.pipeline;
+    let memo = Rc::new(h1::Memo::default());
+    move || {
+        let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
+        h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo)
+    }
+}
+
+fn h2_sessions(plan: &Plan) -> impl Fn() -> h2::Session + use<> {
+    let (scheme, authority) = (plan.target.scheme(), &plan.target.authority);
+    let list = plan.requests.list.iter();
+    let table: Arc<[h2::Prepared]> =
+        list.map(|request| h2::prepare(request, scheme, authority)).collect();
+    let connections = &plan.connections;
+    let settings = h2::Settings {
+        streams: connections.streams,
+        stream_window_bits: connections.windows.stream_bits,
+        connection_window_bits: connections.windows.connection_bits,
+        ..h2::Settings::default()
+    };
+    move || h2::Session::new(Arc::clone(&table), settings)
+}

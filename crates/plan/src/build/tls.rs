@@ -1,0 +1,187 @@
+//! TLS and the version of HTTP: what the URL's scheme and the flags ask for together.
+
+use super::{Files, conflict};
+use crate::error::PlanError;
+use crate::model::{HttpVersion, Windows};
+use crate::options::Options;
+use crate::tls::{Identity, Pem, Tls, TlsVersion, Trust};
+use crate::url::HttpUrl;
+use crate::values::{Names, OnOff, SmallCount, WindowBits};
+
+/// HTTP/2's windows if nothing is said: as h2load's, so large that the peer never waits for us.
+const DEFAULT_WINDOW_BITS: u8 = 30;
+
+/// Which HTTP is spoken.
+pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, PlanError> {
+    let asked = [("--h1", options.h1), ("--h2", options.h2), ("--h2c", options.h2c)];
+    let mut asked = asked.into_iter().filter(|(_, given)| *given).map(|(option, _)| option);
+    if let (Some(one), Some(other)) = (asked.next(), asked.next()) {
+        return Err(conflict(one, other, "each names what is spoken; leave one of them out"));
+    }
+    if options.h2c && url.is_https {
+        return Err(conflict("--h2c", "https", "h2c is HTTP/2 in clear text; write --h2"));
+    }
+    let h2_only = [
+        ("--streams", options.streams.is_some()),
+        ("--window-bits", options.window_bits.is_some()),
+        ("--connection-window-bits", options.connection_window_bits.is_some()),
+    ];
+    let is_h2 = options.h2 || options.h2c;
+    // A script's text is HTTP/1.1, so that is what is spoken unless something else was asked for.
+    let is_h1 = options.h1 || !is_h2 && (!url.is_https || options.script.is_some());
+    if let Some((option, _)) = h2_only.into_iter().find(|(_, given)| *given && is_h1) {
+        return Err(conflict(
+            option,
+            "HTTP/1.1",
+            "it is for HTTP/2; add --h2, or use --pipeline for several requests at a time",
+        ));
+    }
+    if options.pipeline.is_some() && (is_h2 || options.streams.is_some()) {
+        return Err(conflict(
+            "--pipeline",
+            "HTTP/2",
+            "there requests in flight are streams; write --streams instead",
+        ));
+    }
+    Ok(match (is_h2, is_h1) {
+        (true, _) => HttpVersion::H2,
+        (false, true) => HttpVersion::H1,
+        (false, false) => HttpVersion::Negotiated,
+    })
+}
+
+/// Windows of HTTP/2.
+pub(super) fn windows(options: &Options) -> Windows {
+    let bits = |asked: Option<WindowBits>| asked.map_or(DEFAULT_WINDOW_BITS, WindowBits::get);
+    Windows {
+        stream_bits: bits(options.window_bits),
+        connection_bits: bits(options.connection_window_bits),
+    }
+}
+
+/// Streams of one connection.
+pub(super) fn streams(options: &Options) -> u32 {
+    options.streams.map_or(1, SmallCount::get)
+}
+
+/// How connections are encrypted; `None` for http.
+pub(super) fn tls(
+    options: &Options,
+    url: &HttpUrl,
+    http: HttpVersion,
+    files: &mut Files<'_>,
+) -> Result<Option<Tls>, PlanError> {
+    if !url.is_https {
+        let tls_only = [
+            ("--tls", options.tls),
+            ("--insecure", options.insecure),
+            ("--cacert", options.cacert.is_some()),
+            ("--cert", options.cert.is_some()),
+            ("--key", options.key.is_some()),
+            ("--sni", options.sni.is_some()),
+            ("--alpn", options.alpn.is_some()),
+            ("--tls-min", options.tls_min.is_some()),
+            ("--tls-max", options.tls_max.is_some()),
+            ("--tls-ciphers", options.tls_ciphers.is_some()),
+            ("--tls-groups", options.tls_groups.is_some()),
+            ("--tls-resumption", options.tls_resumption.is_some()),
+        ];
+        return match tls_only.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => {
+                Err(conflict(option, "http", "clear text has no TLS; write https:// in the URL"))
+            }
+            None => Ok(None),
+        };
+    }
+    let (min, max) =
+        (options.tls_min.unwrap_or(TlsVersion::V12), options.tls_max.unwrap_or(TlsVersion::V13));
+    if min > max {
+        return Err(conflict(
+            "--tls-min 1.3",
+            "--tls-max 1.2",
+            "no version is left; raise --tls-max",
+        ));
+    }
+    Ok(Some(Tls {
+        trust: trust(options, files)?,
+        server_name: options.sni.clone().unwrap_or_else(|| url.host.clone()),
+        identity: identity(options, files)?,
+        alpn: alpn(options, http)?,
+        min,
+        max,
+        ciphers: names(&options.tls_ciphers),
+        groups: names(&options.tls_groups),
+        resumption: options.tls_resumption.is_some_and(OnOff::is_on),
+    }))
+}
+
+fn names(list: &Option<Names>) -> Vec<String> {
+    list.clone().map_or(Vec::new(), Names::into_vec)
+}
+
+fn trust(options: &Options, files: &mut Files<'_>) -> Result<Trust, PlanError> {
+    match (&options.cacert, options.insecure) {
+        (Some(_), true) => Err(conflict(
+            "--cacert",
+            "--insecure",
+            "with --insecure no certificate is checked; leave one of them out",
+        )),
+        (Some(file), false) => Ok(Trust::Only(pem("--cacert", file, files)?)),
+        (None, true) => Ok(Trust::Anybody),
+        (None, false) => Ok(Trust::System),
+    }
+}
+
+fn identity(options: &Options, files: &mut Files<'_>) -> Result<Option<Identity>, PlanError> {
+    match (&options.cert, &options.key) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(PlanError::Value {
+            option: "--key",
+            problem: "a key without its certificate; add --cert FILE".to_owned(),
+        }),
+        (Some(cert), key) => Ok(Some(Identity {
+            certificates: pem("--cert", cert, files)?,
+            key: pem("--key", key.as_ref().unwrap_or(cert), files)?,
+        })),
+    }
+}
+
+fn pem(
+    option: &'static str,
+    file: &std::path::Path,
+    files: &mut Files<'_>,
+) -> Result<Pem, PlanError> {
+    Ok(Pem { text: files.read(option, file)?, file: file.display().to_string() })
+}
+
+/// What is offered goes with what is spoken: a server that chooses something else would be
+/// spoken to in the wrong protocol.
+fn alpn(options: &Options, http: HttpVersion) -> Result<Vec<String>, PlanError> {
+    let Some(asked) = &options.alpn else {
+        let names: &[&str] = match http {
+            HttpVersion::H1 => &["http/1.1"],
+            HttpVersion::H2 => &["h2"],
+            HttpVersion::Negotiated => &["h2", "http/1.1"],
+        };
+        return Ok(names.iter().map(|&name| name.to_owned()).collect());
+    };
+    let asked = asked.clone().into_vec();
+    if let Some(other) =
+        asked.iter().find(|name| !["h2", "http/1.1", "http/1.0"].contains(&name.as_str()))
+    {
+        return Err(PlanError::Value {
+            option: "--alpn",
+            problem: format!("\"{other}\" is not spoken here; write h2, http/1.1 or both"),
+        });
+    }
+    let offers_h2 = asked.iter().any(|name| name == "h2");
+    match http {
+        HttpVersion::H1 if offers_h2 => {
+            Err(conflict("--alpn h2", "--h1", "the server would choose HTTP/2; leave h2 out"))
+        }
+        HttpVersion::H2 if asked != ["h2"] => {
+            Err(conflict("--alpn", "--h2", "--h2 offers h2 alone; leave one of them out"))
+        }
+        _ => Ok(asked),
+    }
+}

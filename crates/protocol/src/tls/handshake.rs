@@ -1,0 +1,164 @@
+//! A handshake in progress, on rustls' connection without buffers.
+//!
+//! Takes what came, gives what is to be written, and ends with the keys. What came after the
+//! handshake is left in place for the record layer.
+
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::HandshakeKind;
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::kernel::KernelConnection;
+use rustls::pki_types::ServerName;
+use rustls::unbuffered::{ConnectionState, EncodeError, InsufficientSizeError};
+
+use super::{Handshake, HandshakeError};
+
+/// What goes on knowing the connection after the handshake: its tickets, its next keys.
+pub(super) type Kernel = KernelConnection<ClientConnectionData>;
+
+/// A handshake that is over.
+pub(super) struct Established {
+    pub(super) facts: Handshake,
+    pub(super) secrets: rustls::ExtractedSecrets,
+    pub(super) kernel: Kernel,
+    /// Decrypted bytes that came with the last flight of the handshake.
+    pub(super) early: Vec<u8>,
+}
+
+/// A handshake that goes on.
+pub(super) struct Ongoing {
+    connection: UnbufferedClientConnection,
+    early: Vec<u8>,
+}
+
+/// Where a handshake stands.
+pub(super) enum Progress {
+    /// More must come.
+    Ongoing(Box<Ongoing>),
+    /// It is over.
+    Established(Box<Established>),
+}
+
+impl Ongoing {
+    /// Begins one.
+    pub(super) fn new(
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+    ) -> Result<Box<Self>, HandshakeError> {
+        let connection = UnbufferedClientConnection::new(config, name).map_err(HandshakeError)?;
+        Ok(Box::new(Ongoing { connection, early: Vec::new() }))
+    }
+
+    /// Takes what is whole of `incoming`, and puts what is to be written into `outgoing`, also
+    /// when it fails: the alert that says why.
+    pub(super) fn proceed(
+        mut self: Box<Self>,
+        incoming: &mut Vec<u8>,
+        outgoing: &mut Vec<u8>,
+    ) -> Result<Progress, HandshakeError> {
+        let mut failed = None;
+        let mut is_over = false;
+        loop {
+            // After a failure only what rustls wants to say is asked for: it must not look at
+            // the input again.
+            if failed.is_some() && !self.connection.wants_write() {
+                break;
+            }
+            let input = if failed.is_some() { &mut [][..] } else { &mut incoming[..] };
+            let status = self.connection.process_tls_records(input);
+            let discard = status.discard;
+            let goes_on = match status.state {
+                Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                    encode(outgoing, |space| data.encode(space)).map_err(HandshakeError)?;
+                    true
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => {
+                    data.done();
+                    true
+                }
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    while let Some(record) = traffic.next_record() {
+                        self.early.extend_from_slice(record.map_err(HandshakeError)?.payload);
+                    }
+                    true
+                }
+                Ok(ConnectionState::WriteTraffic(_)) => {
+                    is_over = true;
+                    false
+                }
+                Ok(_) => false,
+                Err(error) if failed.is_none() => {
+                    failed = Some(HandshakeError(error));
+                    true
+                }
+                Err(_) => false,
+            };
+            if failed.is_none() {
+                incoming.drain(..discard);
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        match failed {
+            Some(error) => Err(error),
+            None if is_over => self.finish(),
+            None => Ok(Progress::Ongoing(self)),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<Progress, HandshakeError> {
+        let Ongoing { connection, early } = *self;
+        let facts = facts(&connection);
+        let (secrets, kernel) =
+            connection.dangerous_into_kernel_connection().map_err(HandshakeError)?;
+        Ok(Progress::Established(Box::new(Established { facts, secrets, kernel, early })))
+    }
+}
+
+/// Makes room in `outgoing` for what `write` writes.
+fn encode(
+    outgoing: &mut Vec<u8>,
+    mut write: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,
+) -> Result<(), rustls::Error> {
+    let end = outgoing.len();
+    let mut needed = 0;
+    for _ in 0..2 {
+        outgoing.resize(end + needed, 0);
+        match write(&mut outgoing[end..]) {
+            Ok(written) => {
+                outgoing.truncate(end + written);
+                return Ok(());
+            }
+            Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) => {
+                needed = required_size;
+            }
+            Err(EncodeError::AlreadyEncoded) => break,
+        }
+    }
+    outgoing.truncate(end);
+    Err(rustls::Error::General("a handshake record could not be encoded".to_owned()))
+}
+
+fn facts(connection: &UnbufferedClientConnection) -> Handshake {
+    let version = match connection.protocol_version() {
+        Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
+        Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
+        _ => "",
+    };
+    let group = connection.negotiated_key_exchange_group().map(|group| group.name());
+    let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
+    Handshake {
+        version,
+        cipher: suite.and_then(|suite| suite.as_str()).unwrap_or_default(),
+        group: group.and_then(|group| group.as_str()).unwrap_or_default(),
+        alpn: match connection.alpn_protocol() {
+            Some(b"h2") => "h2",
+            Some(b"http/1.1") => "http/1.1",
+            Some(b"http/1.0") => "http/1.0",
+            _ => "",
+        },
+        resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+    }
+}

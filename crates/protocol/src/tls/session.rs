@@ -1,0 +1,493 @@
+//! One connection: a handshake, then records, around the session that speaks HTTP.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+
+use super::handshake::{Established, Kernel, Ongoing, Progress};
+use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
+use super::{Error, Handshake};
+use crate::made::Made;
+use crate::session::{Captured, Event, Failure, RequestId, Session};
+
+/// Pieces taken from the inner session for one record.
+const PARTS: usize = 16;
+/// Handshake messages after the handshake are tickets: this is a large one.
+const MAX_MESSAGE_BYTES: usize = 1 << 16;
+/// RFC 8446 6.1, 6.
+const CLOSE_NOTIFY: u8 = 0;
+const USER_CANCELED: u8 = 90;
+
+/// TLS around `S`, which is made when the handshake is over.
+///
+/// A request counts as started when the first byte of the record that it begins in was written.
+/// An answer that ends with the connection is complete if the server said so (close_notify), and
+/// truncated if it just closed; any other answer says itself where it ends.
+pub struct Tls<S> {
+    stage: Stage,
+    inner: Option<S>,
+    /// Bytes that came and are not a whole record yet.
+    incoming: Vec<u8>,
+    /// Encrypted bytes; those before `written` are with the kernel.
+    outgoing: Vec<u8>,
+    written: usize,
+    /// Requests that begin in `outgoing`, none of which was written.
+    starting: Vec<RequestId>,
+    /// What came decrypted out of the handshake.
+    early: Vec<u8>,
+    /// What the inner session has not taken yet of the scratch.
+    plain: Range<usize>,
+    scratch: Rc<Scratch>,
+    make: Rc<dyn Fn(bool) -> S>,
+    facts: Option<Handshake>,
+    needs_h2: bool,
+    takes_tickets: bool,
+    /// It is ready, and has not said so.
+    owes_ready: bool,
+}
+
+enum Stage {
+    Handshake(Box<Ongoing>),
+    Open(Box<Records>),
+    /// The server said that it sends nothing more.
+    Closed(Box<Records>),
+    Dead,
+}
+
+/// Both directions of an established connection.
+struct Records {
+    write: Half,
+    read: Half,
+    kernel: Kernel,
+    /// A handshake message that has come in part.
+    message: Vec<u8>,
+}
+
+/// What a record brought.
+enum Step {
+    /// There is no whole record.
+    Wait,
+    /// Something for the inner session, or nothing.
+    Next,
+    /// close_notify.
+    Closed,
+}
+
+impl<S: Session> Tls<S> {
+    pub(super) fn new(
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        needs_h2: bool,
+        takes_tickets: bool,
+        make: Rc<dyn Fn(bool) -> S>,
+        scratch: Rc<Scratch>,
+    ) -> Self {
+        let mut tls = Tls {
+            stage: Stage::Dead,
+            inner: None,
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            written: 0,
+            starting: Vec::new(),
+            early: Vec::new(),
+            plain: 0..0,
+            scratch,
+            make,
+            facts: None,
+            needs_h2,
+            takes_tickets,
+            owes_ready: false,
+        };
+        // It fails where randomness does, or a configuration that was checked; the connection
+        // then says nothing, and ends by the time-out.
+        if let Ok(ongoing) = Ongoing::new(config, name)
+            && let Ok(Progress::Ongoing(ongoing)) =
+                ongoing.proceed(&mut tls.incoming, &mut tls.outgoing)
+        {
+            tls.stage = Stage::Handshake(ongoing);
+        }
+        tls
+    }
+
+    /// Takes all of `input` for the handshake.
+    #[cold]
+    fn shake(&mut self, input: &mut &[u8]) -> Option<Event> {
+        let Stage::Handshake(ongoing) = std::mem::replace(&mut self.stage, Stage::Dead) else {
+            return None;
+        };
+        if self.incoming.is_empty() && self.facts.is_none() && looks_like_text(input) {
+            return Some(self.fail(input, Error::ClearText));
+        }
+        self.incoming.extend_from_slice(input);
+        *input = &[];
+        match ongoing.proceed(&mut self.incoming, &mut self.outgoing) {
+            Ok(Progress::Ongoing(ongoing)) => {
+                self.stage = Stage::Handshake(ongoing);
+                None
+            }
+            Ok(Progress::Established(established)) => match self.begin(*established) {
+                Ok(()) => {
+                    self.owes_ready = self.is_ready();
+                    Some(Event::Secured)
+                }
+                Err(error) => Some(self.fail(input, error)),
+            },
+            Err(error) => Some(self.fail(input, Error::Handshake(error))),
+        }
+    }
+
+    /// The handshake is over.
+    fn begin(&mut self, established: Established) -> Result<(), Error> {
+        let Established { facts, secrets, kernel, early } = established;
+        if self.needs_h2 && facts.alpn != "h2" {
+            return Err(Error::NoH2);
+        }
+        let version = kernel.protocol_version();
+        let (write, read) = (Half::new(version, secrets.tx)?, Half::new(version, secrets.rx)?);
+        self.stage = Stage::Open(Box::new(Records { write, read, kernel, message: Vec::new() }));
+        self.early = early;
+        self.facts = Some(facts);
+        self.inner = Some((self.make)(facts.alpn == "h2"));
+        self.incoming.shrink_to_fit();
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(&mut self, input: &mut &[u8], error: Error) -> Event {
+        *input = &[];
+        self.stage = Stage::Dead;
+        self.plain = 0..0;
+        self.early = Vec::new();
+        Event::Failed { id: None, failure: Failure::Malformed(error.into()) }
+    }
+
+    /// Gives the inner session what is decrypted.
+    #[inline]
+    fn hand_on(&mut self) -> Option<Event> {
+        let inner = self.inner.as_mut()?;
+        if !self.early.is_empty() {
+            let mut bytes = &self.early[..];
+            let event = inner.handle_input(&mut bytes);
+            let left = if event.is_some() { bytes.len() } else { 0 };
+            self.early.drain(..self.early.len() - left);
+            return event;
+        }
+        let scratch = self.scratch.0.borrow();
+        let mut bytes = &scratch[self.plain.clone()];
+        let event = inner.handle_input(&mut bytes);
+        let left = if event.is_some() { bytes.len() } else { 0 };
+        self.plain.start = self.plain.end - left;
+        event
+    }
+
+    /// Decrypts the next record, if it is whole.
+    #[inline]
+    fn next_record(&mut self, input: &mut &[u8]) -> Result<Step, Error> {
+        if self.incoming.is_empty() {
+            if let Some(length) = record_length(input)?.filter(|&length| length <= input.len()) {
+                let (record, rest) = input.split_at(length);
+                *input = rest;
+                return self.open(record);
+            }
+            self.incoming.extend_from_slice(input);
+            *input = &[];
+            return Ok(Step::Wait);
+        }
+        loop {
+            let length = record_length(&self.incoming)?;
+            let needed = length.unwrap_or(HEADER_BYTES);
+            let missing = needed.saturating_sub(self.incoming.len()).min(input.len());
+            let (more, rest) = input.split_at(missing);
+            self.incoming.extend_from_slice(more);
+            *input = rest;
+            if self.incoming.len() < needed {
+                return Ok(Step::Wait);
+            }
+            if length.is_some() {
+                let mut incoming = std::mem::take(&mut self.incoming);
+                let step = self.open(&incoming[..needed]);
+                incoming.drain(..needed);
+                self.incoming = incoming;
+                return step;
+            }
+        }
+    }
+
+    #[inline]
+    fn open(&mut self, record: &[u8]) -> Result<Step, Error> {
+        let Stage::Open(records) = &mut self.stage else { return Ok(Step::Wait) };
+        let scratch = Rc::clone(&self.scratch);
+        let mut scratch = scratch.0.borrow_mut();
+        let (kind, length) = records.read.open(record, &mut scratch)?;
+        match kind {
+            DATA => {
+                self.plain = 0..length;
+                Ok(Step::Next)
+            }
+            HANDSHAKE => self.take_messages(&scratch[..length]),
+            ALERT => match &scratch[..length] {
+                [_, CLOSE_NOTIFY] => Ok(Step::Closed),
+                [_, USER_CANCELED] => Ok(Step::Next),
+                [_, alert] => Err(Error::Alert(*alert)),
+                _ => Err(Error::Record),
+            },
+            _ => Err(Error::Record),
+        }
+    }
+
+    /// Handshake messages after the handshake: tickets and new keys (RFC 8446 4.6).
+    #[cold]
+    fn take_messages(&mut self, bytes: &[u8]) -> Result<Step, Error> {
+        const HELLO_REQUEST: u8 = 0;
+        const NEW_SESSION_TICKET: u8 = 4;
+        const KEY_UPDATE: u8 = 24;
+        let Stage::Open(records) = &mut self.stage else { return Ok(Step::Wait) };
+        let version = records.kernel.protocol_version();
+        let is_13 = version == rustls::ProtocolVersion::TLSv1_3;
+        let mut all = std::mem::take(&mut records.message);
+        all.extend_from_slice(bytes);
+        let mut rest = &all[..];
+        while let [kind, a, b, c, body @ ..] = rest {
+            let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+            if length > MAX_MESSAGE_BYTES {
+                return Err(Error::Message);
+            }
+            let Some((body, after)) = body.split_at_checked(length) else { break };
+            match (*kind, body) {
+                (NEW_SESSION_TICKET, _) if is_13 => {
+                    // A ticket that cannot be kept is a ticket that is not there.
+                    if self.takes_tickets {
+                        let _ = records.kernel.handle_new_session_ticket(body);
+                    }
+                }
+                // RFC 5246 7.4.1.1: it may be ignored.
+                (HELLO_REQUEST, []) if !is_13 => {}
+                (KEY_UPDATE, [asked @ 0..=1]) if is_13 => {
+                    let next = records.kernel.update_rx_secret().map_err(|_| Error::Message)?;
+                    records.read = Half::new(version, next)?;
+                    if *asked == 1 {
+                        records.update_key(&mut self.outgoing)?;
+                    }
+                }
+                _ => return Err(Error::Message),
+            }
+            rest = after;
+        }
+        records.message = rest.to_vec();
+        Ok(Step::Next)
+    }
+
+    /// Looks after requests that have an outcome before they were sent.
+    #[cold]
+    fn settle_early(&mut self, input: &mut &[u8], event: Event) -> Event {
+        let (id, is_failure) = match &event {
+            Event::FirstByte(id) => (*id, false),
+            Event::Done(answer) => (answer.id, false),
+            Event::RequestFailed { id, .. } => (*id, true),
+            _ => return event,
+        };
+        match self.starting.iter().position(|&one| one == id) {
+            None => event,
+            Some(at) if is_failure => {
+                self.starting.remove(at);
+                event
+            }
+            Some(_) => self.fail(input, Error::AnsweredEarly),
+        }
+    }
+}
+
+impl Records {
+    /// Tells the server of our next key, and takes it (RFC 8446 4.6.3).
+    #[cold]
+    fn update_key(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.write.seal(HANDSHAKE, &[IoSlice::new(&[24, 0, 0, 1, 0])], out)?;
+        let next = self.kernel.update_tx_secret().map_err(|_| Error::Message)?;
+        self.write = Half::new(self.kernel.protocol_version(), next)?;
+        Ok(())
+    }
+}
+
+/// A server without TLS answers a handshake with text. A record begins with a byte below blank.
+fn looks_like_text(input: &[u8]) -> bool {
+    !input.is_empty()
+        && input.iter().take(5).all(|byte| byte.is_ascii_graphic() || b" \r\n\t".contains(byte))
+}
+
+impl<S: Session> Session for Tls<S> {
+    const SPEAKS_UNASKED: bool = true;
+
+    fn is_ready(&self) -> bool {
+        self.inner.as_ref().is_some_and(S::is_ready)
+    }
+
+    fn handshake(&self) -> Option<Handshake> {
+        self.facts
+    }
+
+    fn multiplexes(&self) -> bool {
+        self.inner.as_ref().is_some_and(S::multiplexes)
+    }
+
+    fn free_slots(&self) -> u32 {
+        match self.stage {
+            Stage::Open(_) => self.inner.as_ref().map_or(0, S::free_slots),
+            _ => 0,
+        }
+    }
+
+    fn outstanding(&self) -> u32 {
+        self.inner.as_ref().map_or(0, S::outstanding)
+    }
+
+    fn handle_request(&mut self, id: RequestId, request: u32) {
+        if let Some(inner) = &mut self.inner {
+            inner.handle_request(id, request);
+        }
+    }
+
+    fn takes_made(&self) -> bool {
+        self.inner.as_ref().is_some_and(S::takes_made)
+    }
+
+    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
+        if let Some(inner) = &mut self.inner {
+            inner.handle_made(id, made);
+        }
+    }
+
+    fn capture(&mut self) {
+        if let Some(inner) = &mut self.inner {
+            inner.capture();
+        }
+    }
+
+    fn captured(&self) -> Option<Captured<'_>> {
+        self.inner.as_ref()?.captured()
+    }
+
+    #[inline]
+    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
+        if self.outgoing.is_empty() {
+            let (Stage::Open(records) | Stage::Closed(records), Some(inner)) =
+                (&mut self.stage, &mut self.inner)
+            else {
+                return 0;
+            };
+            let mut parts = [IoSlice::new(&[]); PARTS];
+            let used = inner.poll_transmit(&mut parts);
+            if used == 0 {
+                return 0;
+            }
+            if records.write.is_worn_out() && records.update_key(&mut self.outgoing).is_err() {
+                return 0;
+            }
+            let Ok(taken) = records.write.seal(DATA, &parts[..used], &mut self.outgoing) else {
+                return 0;
+            };
+            let starting = &mut self.starting;
+            inner.handle_transmitted(taken, &mut |id| starting.push(id));
+        }
+        let Some(slice) = slices.first_mut() else { return 0 };
+        *slice = IoSlice::new(&self.outgoing[self.written..]);
+        1
+    }
+
+    #[inline]
+    fn handle_transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId)) {
+        if bytes == 0 {
+            return;
+        }
+        for id in self.starting.drain(..) {
+            started(id);
+        }
+        self.written += bytes;
+        if self.written >= self.outgoing.len() {
+            self.outgoing.clear();
+            self.written = 0;
+        }
+    }
+
+    #[inline]
+    fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
+        if std::mem::take(&mut self.owes_ready) {
+            return Some(Event::Ready);
+        }
+        loop {
+            while !self.plain.is_empty() || !self.early.is_empty() {
+                if let Some(event) = self.hand_on() {
+                    if !self.starting.is_empty() {
+                        return Some(self.settle_early(input, event));
+                    }
+                    return Some(event);
+                }
+            }
+            match &self.stage {
+                Stage::Open(_) => match self.next_record(input) {
+                    Ok(Step::Next) => {}
+                    Ok(Step::Wait) => return None,
+                    Ok(Step::Closed) => {
+                        *input = &[];
+                        if let Stage::Open(records) =
+                            std::mem::replace(&mut self.stage, Stage::Dead)
+                        {
+                            self.stage = Stage::Closed(records);
+                        }
+                        return Some(Event::End);
+                    }
+                    Err(error) => return Some(self.fail(input, error)),
+                },
+                Stage::Handshake(_) => {
+                    if input.is_empty() {
+                        return None;
+                    }
+                    if let Some(event) = self.shake(input) {
+                        return Some(event);
+                    }
+                }
+                Stage::Closed(_) | Stage::Dead => {
+                    *input = &[];
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn handle_end(&mut self) -> Option<Event> {
+        let is_truncated = !matches!(self.stage, Stage::Closed(_));
+        match self.inner.as_mut()?.handle_end()? {
+            // Anybody could have ended it there.
+            Event::Done(answer) if is_truncated => {
+                Some(Event::Failed { id: Some(answer.id), failure: Failure::Truncated })
+            }
+            event => Some(event),
+        }
+    }
+
+    fn cancel(&mut self, id: RequestId) -> bool {
+        let goes_on = self.inner.as_mut().is_some_and(|inner| inner.cancel(id));
+        if goes_on {
+            self.starting.retain(|&one| one != id);
+        }
+        goes_on
+    }
+
+    fn handle_close(&mut self) {
+        let (Stage::Open(records) | Stage::Closed(records)) = &mut self.stage else { return };
+        if let Some(inner) = &mut self.inner {
+            inner.handle_close();
+            let mut parts = [IoSlice::new(&[]); PARTS];
+            let used = inner.poll_transmit(&mut parts);
+            if used > 0 && records.write.seal(DATA, &parts[..used], &mut self.outgoing).is_err() {
+                return;
+            }
+        }
+        // What cannot be encrypted any more is not said.
+        let _ = records.write.seal(ALERT, &[IoSlice::new(&[1, CLOSE_NOTIFY])], &mut self.outgoing);
+        self.stage = Stage::Dead;
+    }
+}

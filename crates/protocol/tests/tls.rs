@@ -1,0 +1,378 @@
+//! TLS against rustls as a server, in memory: every cipher, cut at every byte, ended in every way.
+
+use std::io::{IoSlice, Read, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use candor_plan::{BodyExpect, Expect, Pem, Request, StatusSet, Tls as TlsPlan, TlsVersion, Trust};
+use candor_protocol::tls::{Connector, Tls};
+use candor_protocol::{Event, Failure, Session, h1};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection};
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nalive\r\n";
+const UNTIL_END: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nalive\r\n";
+
+struct Identity {
+    certificate: CertificateDer<'static>,
+    key: KeyPair,
+    pem: String,
+}
+
+fn identity(change: impl FnOnce(&mut CertificateParams)) -> Identity {
+    let mut params = CertificateParams::new(vec!["example.com".to_owned()]).unwrap();
+    change(&mut params);
+    let key = KeyPair::generate().unwrap();
+    let made = params.self_signed(&key).unwrap();
+    Identity { certificate: made.der().clone(), pem: made.pem(), key }
+}
+
+fn plan(trust: Trust) -> TlsPlan {
+    TlsPlan {
+        trust,
+        server_name: "example.com".to_owned(),
+        identity: None,
+        alpn: vec!["http/1.1".to_owned()],
+        min: TlsVersion::V12,
+        max: TlsVersion::V13,
+        ciphers: vec![],
+        groups: vec![],
+        resumption: false,
+    }
+}
+
+fn only(identity: &Identity) -> Trust {
+    Trust::Only(Pem { file: "ca.pem".to_owned(), text: identity.pem.as_bytes().into() })
+}
+
+type Make = Box<dyn Fn() -> Tls<h1::Session>>;
+
+fn clients(plan: &TlsPlan) -> Make {
+    let request = Request {
+        name: "hello".to_owned(),
+        method: "GET".to_owned(),
+        path: "/".to_owned(),
+        headers: vec![],
+        body: Arc::new([]),
+        expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Length(7) },
+        weight: 1,
+    };
+    let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();
+    let connector = Connector::new(plan, || Ok(Vec::new())).unwrap();
+    let make = move |_| h1::Session::new(Arc::clone(&table), 1, h1::Limits::default());
+    Box::new(connector.sessions(Rc::new(make)))
+}
+
+fn server(identity: &Identity) -> Arc<ServerConfig> {
+    let key = PrivatePkcs8KeyDer::from(identity.key.serialize_der());
+    let mut config = ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![identity.certificate.clone()], key.into())
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Arc::new(config)
+}
+
+/// A client and a server, and what is on its way to the client.
+struct Pair {
+    client: Tls<h1::Session>,
+    server: ServerConnection,
+    request: Vec<u8>,
+    to_client: Vec<u8>,
+    events: Vec<Event>,
+    started: Vec<u32>,
+    /// How many bytes the client is given, and takes, at a time.
+    step: usize,
+}
+
+impl Pair {
+    fn new(client: Tls<h1::Session>, server: &Arc<ServerConfig>, step: usize) -> Self {
+        let server = ServerConnection::new(Arc::clone(server)).unwrap();
+        let (request, to_client) = (Vec::new(), Vec::new());
+        Pair { client, server, request, to_client, events: vec![], started: vec![], step }
+    }
+
+    /// Moves what the client has to say to the server.
+    fn upload(&mut self) {
+        loop {
+            let mut slices = [IoSlice::new(&[]); 4];
+            let used = self.client.poll_transmit(&mut slices);
+            let Some(first) = slices[..used].first() else { break };
+            let bytes = first[..first.len().min(self.step)].to_vec();
+            assert!(self.server.read_tls(&mut &bytes[..]).unwrap() == bytes.len());
+            let started = &mut self.started;
+            self.client.handle_transmitted(bytes.len(), &mut |id| started.push(id));
+            let _ = self.server.process_new_packets();
+        }
+        let mut plain = vec![0; 4096];
+        while let Ok(length @ 1..) = self.server.reader().read(&mut plain) {
+            self.request.extend_from_slice(&plain[..length]);
+        }
+    }
+
+    /// Moves what the server has to say to the client, piece by piece.
+    fn download(&mut self) {
+        while self.server.wants_write() {
+            self.server.write_tls(&mut self.to_client).unwrap();
+        }
+        for piece in std::mem::take(&mut self.to_client).chunks(self.step) {
+            let mut input = piece;
+            while let Some(event) = self.client.handle_input(&mut input) {
+                self.events.push(event);
+            }
+            assert!(input.is_empty());
+        }
+    }
+
+    fn shake_hands(&mut self) {
+        for _ in 0..6 {
+            self.upload();
+            self.download();
+        }
+    }
+
+    fn ask(&mut self, id: u32, answer: &[u8]) {
+        assert_eq!(self.client.free_slots(), 1);
+        self.client.handle_request(id, 0);
+        assert!(!self.started.contains(&id));
+        self.upload();
+        assert!(self.started.contains(&id), "told when its record was taken");
+        assert!(self.request.ends_with(b"\r\n\r\n"));
+        self.server.writer().write_all(answer).unwrap();
+        self.download();
+    }
+
+    fn dones(&self) -> usize {
+        let right = |one: &&Event| matches!(one, Event::Done(answer) if answer.expected.is_ok());
+        self.events.iter().filter(right).count()
+    }
+}
+
+#[test]
+fn every_cipher_of_both_versions_carries_requests_in_pieces_of_any_size() {
+    let identity = identity(|_| ());
+    let config = server(&identity);
+    for suite in aws_lc_rs::ALL_CIPHER_SUITES {
+        let name = suite.suite().as_str().unwrap();
+        if name.contains("RSA") {
+            // The certificate is one of ECDSA; its suites have the same ciphers.
+            continue;
+        }
+        for step in [1, 7, 100_000] {
+            let plan = TlsPlan { ciphers: vec![name.to_owned()], ..plan(only(&identity)) };
+            let mut pair = Pair::new(clients(&plan)(), &config, step);
+            assert!(!pair.client.is_ready() && pair.client.free_slots() == 0);
+            pair.shake_hands();
+            assert_eq!(pair.events, [Event::Secured, Event::Ready], "{name}");
+            let facts = pair.client.handshake().unwrap();
+            assert_eq!((facts.cipher, facts.alpn, facts.resumed), (name, "http/1.1", false));
+            for id in 0..3 {
+                pair.ask(id, ANSWER);
+            }
+            assert_eq!(pair.dones(), 3, "{name} in steps of {step}: {:?}", pair.events);
+        }
+    }
+}
+
+#[test]
+fn a_server_may_change_its_key_and_ask_for_another_of_ours() {
+    let identity = identity(|_| ());
+    let mut pair = Pair::new(clients(&plan(only(&identity)))(), &server(&identity), 100);
+    pair.shake_hands();
+    for id in 0..4 {
+        pair.server.refresh_traffic_keys().unwrap();
+        pair.ask(id, ANSWER);
+    }
+    assert_eq!(pair.dones(), 4, "{:?}", pair.events);
+}
+
+#[test]
+fn a_handshake_that_is_cut_at_any_byte_is_no_connection() {
+    let identity = identity(|_| ());
+    let make = clients(&plan(only(&identity)));
+    let config = server(&identity);
+    let mut whole = Pair::new(make(), &config, 100_000);
+    whole.upload();
+    let mut flight = Vec::new();
+    while whole.server.wants_write() {
+        whole.server.write_tls(&mut flight).unwrap();
+    }
+    for cut in 0..flight.len() - 1 {
+        let mut client = make();
+        let mut input = &flight[..cut];
+        // The flight is for another client's hello, so what it decrypts to is nonsense: an
+        // error, or nothing yet, but never a connection.
+        while let Some(event) = client.handle_input(&mut input) {
+            assert!(matches!(event, Event::Failed { id: None, .. }), "{cut}: {event:?}");
+        }
+        assert!(input.is_empty() && !client.is_ready());
+        assert_eq!(client.handle_end(), None);
+        client.handle_close();
+    }
+}
+
+#[test]
+fn a_changed_byte_anywhere_ends_the_connection_and_not_the_program() {
+    let identity = identity(|_| ());
+    let make = clients(&plan(only(&identity)));
+    let config = server(&identity);
+    for at in 0..ANSWER.len() + 22 {
+        let mut pair = Pair::new(make(), &config, 100_000);
+        pair.shake_hands();
+        pair.client.handle_request(7, 0);
+        pair.upload();
+        pair.server.writer().write_all(ANSWER).unwrap();
+        pair.server.write_tls(&mut pair.to_client).unwrap();
+        pair.to_client[at] ^= 0x10;
+        pair.download();
+        assert_eq!(pair.dones(), 0, "byte {at}");
+    }
+}
+
+#[test]
+fn an_answer_that_ends_with_the_connection_needs_the_servers_word_for_it() {
+    let identity = identity(|_| ());
+    let make = clients(&plan(only(&identity)));
+    let config = server(&identity);
+    for says_so in [true, false] {
+        let mut pair = Pair::new(make(), &config, 100_000);
+        pair.shake_hands();
+        pair.ask(1, UNTIL_END);
+        if says_so {
+            pair.server.send_close_notify();
+            pair.download();
+            assert_eq!(pair.events.last(), Some(&Event::End));
+        }
+        match pair.client.handle_end() {
+            Some(Event::Done(answer)) => assert!(says_so && answer.id == 1),
+            Some(Event::Failed { id: Some(1), failure: Failure::Truncated }) => assert!(!says_so),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_end_is_said_with_close_notify() {
+    let identity = identity(|_| ());
+    let mut pair = Pair::new(clients(&plan(only(&identity)))(), &server(&identity), 100_000);
+    pair.shake_hands();
+    pair.client.handle_close();
+    pair.upload();
+    // What follows a close_notify is the end and no error.
+    assert_eq!(pair.server.reader().read(&mut [0; 8]).unwrap(), 0);
+}
+
+#[test]
+fn a_session_is_taken_up_again_only_if_asked() {
+    let identity = identity(|_| ());
+    let config = server(&identity);
+    for (max, resumption) in
+        [(TlsVersion::V13, true), (TlsVersion::V13, false), (TlsVersion::V12, true)]
+    {
+        let make = clients(&TlsPlan { resumption, max, ..plan(only(&identity)) });
+        let mut resumed = Vec::new();
+        for _ in 0..2 {
+            let mut pair = Pair::new(make(), &config, 9);
+            pair.shake_hands();
+            pair.ask(1, ANSWER);
+            assert_eq!(pair.dones(), 1);
+            resumed.push(pair.client.handshake().unwrap().resumed);
+        }
+        assert_eq!(resumed, [false, resumption], "{max:?}");
+    }
+}
+
+/// Why a handshake fails, in our words.
+fn failure(plan: &TlsPlan, identity: &Identity) -> String {
+    let mut pair = Pair::new(clients(plan)(), &server(identity), 100_000);
+    pair.shake_hands();
+    assert!(!pair.client.is_ready());
+    match &pair.events[..] {
+        [Event::Failed { id: None, failure: Failure::Malformed(error) }] => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_fault_of_a_certificate_has_its_own_words_and_remedy() {
+    let good = identity(|_| ());
+    let other = identity(|_| ());
+    let expired = identity(|params| {
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(2021, 1, 1);
+    });
+    let early = identity(|params| params.not_before = date_time_ymd(2150, 1, 1));
+    let wrong_name = TlsPlan { server_name: "example.org".to_owned(), ..plan(only(&good)) };
+    for (plan, identity, words) in [
+        (plan(only(&other)), &good, "is not signed by an authority that is known here"),
+        (plan(only(&expired)), &expired, "expired"),
+        (plan(only(&early)), &early, "not valid yet"),
+        (wrong_name, &good, "is not for example.org, but for example.com;"),
+    ] {
+        let message = failure(&plan, identity);
+        assert!(message.contains(words), "{message}");
+        assert!(message.contains("--insecure"), "{message}");
+        let trusting = TlsPlan { trust: Trust::Anybody, ..plan };
+        let mut pair = Pair::new(clients(&trusting)(), &server(identity), 100);
+        pair.shake_hands();
+        assert!(pair.client.is_ready(), "{words}");
+    }
+}
+
+#[test]
+fn a_self_signed_certificate_of_an_authority_is_believed_if_it_is_named() {
+    let own = identity(|params| {
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    });
+    let mut pair = Pair::new(clients(&plan(only(&own)))(), &server(&own), 100);
+    pair.shake_hands();
+    assert!(pair.client.is_ready(), "{:?}", pair.events);
+    let wrong_name = TlsPlan { server_name: "example.org".to_owned(), ..plan(only(&own)) };
+    assert!(failure(&wrong_name, &own).contains("example.org"));
+    let other = identity(|_| ());
+    assert!(!failure(&plan(only(&other)), &own).is_empty());
+}
+
+#[test]
+fn a_server_without_tls_is_told_from_one_with_another_protocol() {
+    let identity = identity(|_| ());
+    let make = clients(&plan(only(&identity)));
+    for (bytes, words) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "there is no TLS on this port"),
+        (b"220 mail ready\r\n", "there is no TLS on this port"),
+        (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", "no TLS"),
+    ] {
+        let mut client = make();
+        let mut input = bytes;
+        match client.handle_input(&mut input) {
+            Some(Event::Failed { failure: Failure::Malformed(error), .. }) => {
+                assert!(error.to_string().contains(words), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_offered_is_refused_with_the_names_that_can() {
+    let trust = || Trust::Anybody;
+    let error = |plan: TlsPlan| Connector::new(&plan, || Ok(vec![])).unwrap_err().to_string();
+    let unknown = error(TlsPlan { ciphers: vec!["RC4".to_owned()], ..plan(trust()) });
+    assert!(unknown.contains("\"RC4\" is not known") && unknown.contains("TLS13_AES_128_GCM"));
+    let unknown = error(TlsPlan { groups: vec!["x".to_owned()], ..plan(trust()) });
+    assert!(unknown.contains("X25519"), "{unknown}");
+    let nothing = error(TlsPlan {
+        ciphers: vec!["TLS13_AES_128_GCM_SHA256".to_owned()],
+        max: TlsVersion::V12,
+        ..plan(trust())
+    });
+    assert!(nothing.contains("nothing is left to offer"), "{nothing}");
+    let no_pem = Trust::Only(Pem { file: "x".to_owned(), text: (*b"hello").into() });
+    assert!(error(plan(no_pem)).contains("--cacert: x holds no certificate"));
+    let no_name = TlsPlan { server_name: "a b".to_owned(), ..plan(trust()) };
+    assert!(error(no_name).contains("give one with --sni"));
+}

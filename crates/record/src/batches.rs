@@ -1,0 +1,175 @@
+//! The run in batches: how the latencies were spread over time, coarsely and in bounded memory.
+//!
+//! Samples of one stretch of time resemble each other, so how much figures of batches scatter
+//! tells what samples are worth (crate stats judges it). Batches are filled interval by interval
+//! as the collector settles them, off the engine threads. When there are too many, neighbours are
+//! joined; so memory does not depend on the length of the run.
+
+use crate::histogram::{Histogram, Latencies};
+use crate::interval::Interval;
+
+/// When there are so many batches, neighbours are joined.
+const MOST: usize = 60;
+
+/// A distribution as its buckets that hold something.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Buckets {
+    count: u64,
+    /// Least value of a bucket and the samples in it, ascending.
+    list: Vec<(u64, u64)>,
+}
+
+impl Buckets {
+    fn of(histogram: &Histogram) -> Self {
+        Buckets { count: histogram.count(), list: histogram.recorded().collect() }
+    }
+
+    /// Samples.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Samples in the bucket of `value_ns` and below.
+    pub fn at_or_below(&self, value_ns: u64) -> u64 {
+        self.list.iter().take_while(|(from_ns, _)| *from_ns <= value_ns).map(|(_, n)| n).sum()
+    }
+
+    fn merge(&mut self, other: &Buckets) {
+        self.count += other.count;
+        let mut merged = Vec::with_capacity(self.list.len() + other.list.len());
+        let (mut mine, mut theirs) = (self.list.iter().peekable(), other.list.iter().peekable());
+        loop {
+            let next = match (mine.peek(), theirs.peek()) {
+                (Some((a, n)), Some((b, m))) if a == b => {
+                    let both = (*a, n + m);
+                    mine.next();
+                    theirs.next();
+                    both
+                }
+                (Some((a, _)), Some((b, _))) if b < a => *theirs.next().expect("it was peeked at"),
+                (Some(_), _) => *mine.next().expect("it was peeked at"),
+                (None, Some(_)) => *theirs.next().expect("it was peeked at"),
+                (None, None) => break,
+            };
+            merged.push(next);
+        }
+        self.list = merged;
+    }
+}
+
+/// The latencies of one stretch of time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// Beginning, from the beginning of the run.
+    pub start_ns: u64,
+    /// due → done.
+    pub response: Buckets,
+    /// due → ready.
+    pub queue_wait: Buckets,
+    /// ready → sent.
+    pub send_lag: Buckets,
+    /// sent → done.
+    pub service: Buckets,
+    /// sent → first byte.
+    pub first_byte: Buckets,
+}
+
+impl Batch {
+    fn of(start_ns: u64, latencies: &Latencies) -> Self {
+        Batch {
+            start_ns,
+            response: Buckets::of(&latencies.response),
+            queue_wait: Buckets::of(&latencies.queue_wait),
+            send_lag: Buckets::of(&latencies.send_lag),
+            service: Buckets::of(&latencies.service),
+            first_byte: Buckets::of(&latencies.first_byte),
+        }
+    }
+
+    /// Adds the batch that follows.
+    pub fn merge(&mut self, later: &Batch) {
+        self.response.merge(&later.response);
+        self.queue_wait.merge(&later.queue_wait);
+        self.send_lag.merge(&later.send_lag);
+        self.service.merge(&later.service);
+        self.first_byte.merge(&later.first_byte);
+    }
+}
+
+/// Batches under construction.
+#[derive(Debug, Default)]
+pub(crate) struct Batches {
+    list: Vec<Batch>,
+    /// Intervals in a batch, as a power of two.
+    doublings: u32,
+    /// Intervals in the last batch.
+    in_last: u64,
+}
+
+impl Batches {
+    /// Adds the next interval.
+    pub(crate) fn push(&mut self, interval: &Interval) {
+        let one = Batch::of(interval.start_ns, &interval.latencies);
+        match self.list.last_mut() {
+            Some(last) if self.in_last < 1 << self.doublings => {
+                last.merge(&one);
+                self.in_last += 1;
+            }
+            _ => {
+                if self.list.len() == MOST {
+                    self.halve();
+                }
+                self.list.push(one);
+                self.in_last = 1;
+            }
+        }
+    }
+
+    fn halve(&mut self) {
+        let mut all = std::mem::take(&mut self.list).into_iter();
+        while let Some(mut first) = all.next() {
+            if let Some(second) = all.next() {
+                first.merge(&second);
+            }
+            self.list.push(first);
+        }
+        self.doublings += 1;
+    }
+
+    pub(crate) fn finish(self) -> Vec<Batch> {
+        self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_few_and_hold_every_sample() {
+        for intervals in [1u64, 59, 60, 61, 120, 121, 1000] {
+            let mut batches = Batches::default();
+            let mut whole = Histogram::new(3);
+            let mut interval = Interval::new(3, 1);
+            for i in 0..intervals {
+                interval.clear();
+                interval.start_ns = i * 1000;
+                for k in 0..5 {
+                    let value = (i * 31 + k) * 977 % 100_000;
+                    interval.latencies.response.record(value);
+                    whole.record(value);
+                }
+                batches.push(&interval);
+            }
+            let batches = batches.finish();
+            assert!(batches.len() <= MOST, "{intervals}: {}", batches.len());
+            assert!(batches.is_sorted_by_key(|batch| batch.start_ns));
+            let count: u64 = batches.iter().map(|batch| batch.response.count()).sum();
+            assert_eq!(count, intervals * 5);
+            for value in [0, 500, 40_000, 200_000] {
+                let below: u64 = batches.iter().map(|one| one.response.at_or_below(value)).sum();
+                assert_eq!(below, whole.hdr().count_between(0, value), "{intervals} {value}");
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What the hiccup watch saw: how late a thread of the loader woke that did nothing but sleep.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::latency::Distribution;
+
+/// How late a sleeper of the loader woke.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hiccups {
+    /// How late it woke, each time.
+    pub late: Distribution,
+    /// The worst moments of a millisecond or more, the latest first, ten at most.
+    pub worst: Vec<Hiccup>,
+    /// CPU time that watching cost, by its wall time.
+    pub cpu_share: Option<f64>,
+    /// How far the wall clock was moved against the monotonic clock, which times everything here.
+    pub wall_clock_moved_ns: i64,
+    /// How long the machine was suspended.
+    pub suspended_ns: u64,
+}
+
+/// One late wake-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hiccup {
+    /// When it woke, from the beginning of the run.
+    pub at_ns: u64,
+    /// How late that was.
+    pub late_ns: u64,
+    /// How much of it the sleeper was awake and waited for a core.
+    pub waited_ns: u64,
+    /// How much time the hypervisor took from the machine's cores meanwhile.
+    pub stolen_ns: u64,
+}
+
+/// Why a sleeper woke late, as far as the kernel tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Something else had the cores.
+    Waited,
+    /// The hypervisor ran something else.
+    Stolen,
+    /// The process was stopped, or the machine stood still.
+    Stopped,
+}
+
+impl Hiccup {
+    /// What made up at least half of it.
+    pub fn cause(&self) -> Cause {
+        if self.stolen_ns >= self.late_ns / 2 {
+            Cause::Stolen
+        } else if self.waited_ns >= self.late_ns / 2 {
+            Cause::Waited
+        } else {
+            Cause::Stopped
+        }
+    }
+}
+
+impl Hiccups {
+    pub(super) fn of(seen: &candor_record::Hiccups) -> Self {
+        Hiccups {
+            late: Distribution::of(&seen.late),
+            worst: seen
+                .worst
+                .iter()
+                .map(|one| Hiccup {
+                    at_ns: one.at_ns,
+                    late_ns: one.late_ns,
+                    waited_ns: one.waited_ns,
+                    stolen_ns: one.stolen_ns,
+                })
+                .collect(),
+            cpu_share: (seen.wall_ns > 0).then(|| seen.cpu_ns as f64 / seen.wall_ns as f64),
+            wall_clock_moved_ns: seen.wall_clock_moved_ns,
+            suspended_ns: seen.suspended_ns,
+        }
+    }
+
+    /// The longest hiccup.
+    pub fn longest_ns(&self) -> u64 {
+        self.late.max_ns.unwrap_or(0)
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether what was sent was the process that was asked for.
+//!
+//! The engine keeps a sample of the gaps between due times that it took from its schedule. Each is
+//! measured in arrivals: the expected number between the two due times, for one worker of several.
+//! Constant arrivals have gaps of exactly one, to the nanosecond that a due time is rounded to;
+//! Poisson arrivals have exponential gaps of mean one, which Anderson and Darling's test judges.
+
+use candor_plan::{Arrivals, Load, Segment};
+use candor_stats::process;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::plan::{ArrivalKind, asked_between};
+
+/// The realised gaps against the asked process.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Realised {
+    /// The asked process.
+    pub arrivals: ArrivalKind,
+    /// Gaps in the sample.
+    pub gaps: u64,
+    /// Constant arrivals: the largest distance of a gap from what it should be, in nanoseconds.
+    pub largest_deviation_ns: Option<f64>,
+    /// Poisson arrivals: Anderson and Darling's A² against the exponential distribution.
+    pub anderson_darling: Option<f64>,
+    /// Poisson arrivals: how often a right process has a larger one.
+    pub p: Option<f64>,
+}
+
+/// Fewer gaps are not judged.
+const FEWEST: usize = 20;
+/// Gaps shorter than this are too coarse, in whole nanoseconds, to be judged as a distribution.
+const SHORTEST_MEAN_NS: f64 = 50.0;
+
+impl Realised {
+    /// Of a run with this load.
+    pub(super) fn of(load: &Load, gaps: &[Vec<(u64, u64)>]) -> Option<Self> {
+        let Load::Open(open) = load else { return None };
+        let smooth = |one: &Segment| matches!(one, Segment::Hold { .. } | Segment::Ramp { .. });
+        let count: usize = gaps.iter().map(Vec::len).sum();
+        if !open.segments.iter().all(smooth) || count < FEWEST {
+            return None;
+        }
+        // Due times are the same for all workers together, so each has a share of the arrivals.
+        let workers = gaps.len() as f64;
+        let pairs = || gaps.iter().flatten().copied();
+        let arrivals =
+            |from_ns, to_ns| asked_between(load, from_ns, to_ns).unwrap_or(0.0) / workers;
+        match open.arrivals {
+            Arrivals::Constant => {
+                let deviations = pairs().filter_map(|(due_ns, next_ns)| {
+                    let found = arrivals(due_ns, next_ns);
+                    // A gap of one arrival there takes its own length by what it held.
+                    (found > 0.0).then(|| (next_ns - due_ns) as f64 * (1.0 - 1.0 / found).abs())
+                });
+                let largest_deviation_ns = deviations.max_by(f64::total_cmp);
+                Some(Realised {
+                    arrivals: ArrivalKind::Constant,
+                    gaps: count as u64,
+                    largest_deviation_ns,
+                    anderson_darling: None,
+                    p: None,
+                })
+            }
+            Arrivals::Poisson => {
+                let span_ns: u64 = pairs().map(|(due_ns, next_ns)| next_ns - due_ns).sum();
+                if (span_ns as f64) < SHORTEST_MEAN_NS * count as f64 {
+                    return None;
+                }
+                // Whole nanoseconds: half of one keeps a gap of none from being infinitely rare.
+                let half = |due_ns: u64| arrivals(due_ns, due_ns + 1) / 2.0;
+                let sample: Vec<f64> =
+                    pairs().map(|(due_ns, next)| arrivals(due_ns, next) + half(due_ns)).collect();
+                let statistic = process::exponential(&sample);
+                Some(Realised {
+                    arrivals: ArrivalKind::Poisson,
+                    gaps: count as u64,
+                    largest_deviation_ns: None,
+                    anderson_darling: statistic,
+                    p: statistic.map(process::anderson_darling_p),
+                })
+            }
+        }
+    }
+}

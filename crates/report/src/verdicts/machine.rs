@@ -1,0 +1,143 @@
+//! What the loader's own machine did: pauses and clocks.
+
+use candor_plan::units::fmt_duration_ns;
+
+use super::{Finding, Severity};
+use crate::document::Document;
+use crate::document::hiccups::Cause;
+
+/// Shorter hiccups are what any busy machine has.
+const HICCUP_FLOOR_NS: u64 = 50_000_000;
+/// A hiccup of less than this share of the longest response time did not make it.
+const HICCUP_SHARE: f64 = 0.1;
+/// A wall clock that moved less was slewed by time keeping.
+const CLOCK_FLOOR_NS: u64 = 100_000_000;
+
+/// A thread of the loader that did nothing but sleep woke late: neither could the others run.
+pub(super) fn host_hiccup(document: &Document) -> Option<Finding> {
+    let hiccups = document.hiccups.as_ref()?;
+    let longest_ns = hiccups.longest_ns();
+    let response_ns = document.latencies.response.max_ns.unwrap_or(0);
+    if longest_ns < HICCUP_FLOOR_NS || (longest_ns as f64) < response_ns as f64 * HICCUP_SHARE {
+        return None;
+    }
+    let worst = hiccups.worst.first()?;
+    let (why, remedy) = match worst.cause() {
+        Cause::Stopped => (
+            "nothing else had the cores: the process was stopped, or the machine stood still",
+            "Do not stop or debug the loader, and run it on a machine that does not pause; such a \
+             pause is not the server's.",
+        ),
+        Cause::Waited => (
+            "other work had the cores",
+            "Stop the other work on the loader's machine, or take a machine of its own.",
+        ),
+        Cause::Stolen => (
+            "the hypervisor ran something else",
+            "Take a machine with cores of its own; such a pause is not the server's.",
+        ),
+    };
+    Some(Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The loader's own machine paused it for up to {}, at {} into the run ({why}): response \
+             times have that in them.",
+            fmt_duration_ns(longest_ns),
+            fmt_duration_ns(worst.at_ns.saturating_sub(worst.late_ns))
+        ),
+        evidence: vec![
+            ("longest_ns", longest_ns as f64),
+            ("at_ns", worst.at_ns as f64),
+            ("waited_ns", worst.waited_ns as f64),
+            ("stolen_ns", worst.stolen_ns as f64),
+        ],
+        remedy,
+    })
+}
+
+/// The wall clock was moved, or the machine slept.
+pub(super) fn clock_jump(document: &Document) -> Option<Finding> {
+    let hiccups = document.hiccups.as_ref()?;
+    let moved_ns = hiccups.wall_clock_moved_ns;
+    let suspended_ns = hiccups.suspended_ns;
+    let (severity, sentence) = if suspended_ns > CLOCK_FLOOR_NS {
+        let length = fmt_duration_ns(suspended_ns);
+        (Severity::Warning, format!("The machine was suspended for {length} during the run."))
+    } else if moved_ns.unsigned_abs() > CLOCK_FLOOR_NS {
+        let length = fmt_duration_ns(moved_ns.unsigned_abs());
+        let way = if moved_ns > 0 { "forward" } else { "back" };
+        let sentence = format!(
+            "The wall clock was moved {way} by {length} during the run: durations are right, \
+             times of day are not."
+        );
+        (Severity::Note, sentence)
+    } else {
+        return None;
+    };
+    Some(Finding {
+        severity,
+        sentence,
+        evidence: vec![
+            ("wall_clock_moved_ns", moved_ns as f64),
+            ("suspended_ns", suspended_ns as f64),
+        ],
+        remedy: "Let the clock settle and keep the machine awake, then run again.",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::document::hiccups::{Cause, Hiccup};
+    use crate::testing;
+    use crate::verdicts::Severity;
+
+    #[test]
+    fn a_pause_of_ours_is_told_with_its_cause() {
+        let sentence = |waited_ns, stolen_ns| {
+            let document = testing::with_hiccup(Hiccup {
+                at_ns: 2_000_000_000,
+                late_ns: 500_000_000,
+                waited_ns,
+                stolen_ns,
+            });
+            found(&document, "host-hiccup").unwrap().sentence
+        };
+        assert!(sentence(0, 0).contains("500 ms, at 1.5 s"), "{}", sentence(0, 0));
+        assert!(sentence(1_000_000, 0).contains("was stopped"));
+        assert!(sentence(400_000_000, 0).contains("other work had the cores"));
+        assert!(sentence(0, 300_000_000).contains("hypervisor"));
+    }
+
+    #[test]
+    fn short_hiccups_and_those_that_did_not_matter_are_none() {
+        let at = |late_ns| {
+            testing::with_hiccup(Hiccup { at_ns: late_ns, late_ns, waited_ns: 0, stolen_ns: 0 })
+        };
+        assert!(found(&at(49_000_000), "host-hiccup").is_none());
+        let mut document = at(60_000_000);
+        assert!(found(&document, "host-hiccup").is_some());
+        document.latencies.response.max_ns = Some(2_000_000_000);
+        assert!(found(&document, "host-hiccup").is_none(), "the longest took far longer");
+        document.hiccups = None;
+        assert!(found(&document, "host-hiccup").is_none());
+        let even = Hiccup { at_ns: 9, late_ns: 8, waited_ns: 4, stolen_ns: 0 };
+        assert_eq!(even.cause(), Cause::Waited);
+    }
+
+    #[test]
+    fn a_clock_that_was_moved_is_a_note_and_a_suspension_a_warning() {
+        let mut document = testing::healthy_open();
+        let mut with = |moved_ns, suspended_ns| {
+            let hiccups = document.hiccups.as_mut().unwrap();
+            hiccups.wall_clock_moved_ns = moved_ns;
+            hiccups.suspended_ns = suspended_ns;
+            found(&document, "clock-jump").map(|one| (one.severity, one.sentence))
+        };
+        assert_eq!(with(90_000_000, 0), None);
+        let (severity, sentence) = with(-2_000_000_000, 0).unwrap();
+        assert_eq!(severity, Severity::Note);
+        assert!(sentence.contains("moved back by 2 s"), "{sentence}");
+        assert_eq!(with(0, 2_000_000_000).unwrap().0, Severity::Warning);
+    }
+}

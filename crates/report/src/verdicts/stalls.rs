@@ -1,0 +1,164 @@
+//! Times in which the target answered nobody.
+//!
+//! A stall leaves a mark on the distribution. In an open load the requests that are due in it wait
+//! evenly from its whole length down to nothing, so rate × half its length of them wait for more
+//! than half of it. In a closed loop each connection sends one request into it and is then
+//! silent, so as many as there are connections take long, and the rest of the stall is missing
+//! from the figures. A pause of the loader itself looks alike from here; the hiccup watch tells.
+
+use candor_plan::units::{fmt_count, fmt_duration_ns};
+
+use super::{Finding, Severity};
+use crate::document::Document;
+use crate::document::latency::Distribution;
+use crate::document::plan::LoadKind;
+
+/// Shorter ones are not worth a word.
+const STALL_FLOOR_NS: u64 = 100_000_000;
+/// A stall is so many times as long as what is usual.
+const STALL_FACTOR: u64 = 10;
+/// Of the requests that a stall holds up, at least this share must have been.
+const HELD_SHARE: f64 = 0.5;
+/// A closed loop has left something out if a percentile would be so much larger.
+const OMISSION_FACTOR: f64 = 2.0;
+
+/// How many samples took longer than `limit_ns`.
+fn longer(distribution: &Distribution, limit_ns: u64) -> u64 {
+    distribution.decode().map_or(0, |hdr| hdr.count_between(limit_ns, u64::MAX))
+}
+
+/// The longest time that is far from what is usual, if there is one and it is not the loader's
+/// own pause.
+fn candidate(document: &Document, distribution: &Distribution) -> Option<u64> {
+    let (longest_ns, usual_ns) =
+        (distribution.max_ns?, distribution.interval_ns("p50")?.low_ns.unwrap_or(0));
+    let ours_ns = document.hiccups.as_ref().map_or(0, |hiccups| hiccups.longest_ns());
+    let is_long = longest_ns >= STALL_FLOOR_NS && longest_ns >= usual_ns * STALL_FACTOR;
+    (is_long && ours_ns < longest_ns / 2).then_some(longest_ns)
+}
+
+/// A closed loop met a stall, and most of those whom it would have hit were never sent.
+pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
+    if document.plan.load.kind == LoadKind::Open {
+        return None;
+    }
+    let service = &document.latencies.service;
+    let stall_ns = candidate(document, service)?;
+    let held = longer(service, stall_ns / 2);
+    let places = u64::from(document.plan.connections.count);
+    if (held as f64) < places as f64 * HELD_SHARE {
+        return None;
+    }
+    // With f = S/T of the time stalled, an even load has its p99 at S(1 − 0.01/f) (docs: the stall
+    // in closed form). One stall is counted, the longest.
+    let f = stall_ns as f64 / document.time.window_ns.max(1) as f64;
+    let p99_ns = document.latencies.response.interval_ns("p99")?.low_ns.unwrap_or(0) as f64;
+    let even_ns = stall_ns as f64 * (1.0 - 0.01 / f);
+    if f <= 0.01 || even_ns < OMISSION_FACTOR * p99_ns.max(1.0) {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The target stalled for about {} and this closed loop waited with it: only {} requests \
+             show it. Sent evenly, p99 would have been about {}.",
+            fmt_duration_ns(stall_ns),
+            fmt_count(held),
+            fmt_duration_ns(even_ns as u64)
+        ),
+        evidence: vec![
+            ("stall_ns", stall_ns as f64),
+            ("held", held as f64),
+            ("stalled_share", f),
+            ("p99_low_ns", p99_ns),
+            ("p99_sent_evenly_ns", even_ns),
+        ],
+        remedy: "Measure latency with --rate, at what the target has to take.",
+    })
+}
+
+/// An open load met a stall: the server's, and in the figures as it should be.
+pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
+    if document.plan.load.kind == LoadKind::Closed {
+        return None;
+    }
+    let response = &document.latencies.response;
+    let stall_ns = candidate(document, response)?;
+    let due = document.rate.scheduled_per_s? * (stall_ns / 2) as f64 / 1e9;
+    let held = longer(response, stall_ns / 2);
+    // A load that the target cannot take grows alike, but over the whole run.
+    let share = stall_ns as f64 / document.time.window_ns.max(1) as f64;
+    let lag_ns = document.latencies.send_lag.max_ns.unwrap_or(0);
+    if due < 2.0
+        || (held as f64) < due * HELD_SHARE
+        || share > 0.5
+        || lag_ns > stall_ns / 2
+        || super::rate::target_not_met(document).is_some()
+    {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Note,
+        sentence: format!(
+            "The target held its answers for about {}: {} requests waited for more than half of \
+             it, while the loader was never later than {}.",
+            fmt_duration_ns(stall_ns),
+            fmt_count(held),
+            fmt_duration_ns(lag_ns)
+        ),
+        evidence: vec![
+            ("stall_ns", stall_ns as f64),
+            ("held", held as f64),
+            ("send_lag_max_ns", lag_ns as f64),
+        ],
+        remedy: "Look at what the target did at that time; the percentiles have it in them.",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::document::hiccups::Hiccup;
+    use crate::testing;
+
+    const MS: u64 = 1_000_000;
+
+    /// Of 3 s, half a second without an answer.
+    #[test]
+    fn a_closed_loop_that_met_a_stall() {
+        let document = testing::stalled_closed(16);
+        let verdict = found(&document, "coordinated-omission").unwrap();
+        assert!(verdict.sentence.contains("about 500 ms"), "{}", verdict.sentence);
+        assert_eq!(verdict.evidence["held"], 16.0);
+        // S(1 − 0.01·T/S) = 0.5 − 0.03.
+        assert!((verdict.evidence["p99_sent_evenly_ns"] - 470e6).abs() < 5e6, "{verdict:?}");
+    }
+
+    #[test]
+    fn one_slow_request_of_many_connections_is_no_stall() {
+        assert!(found(&testing::stalled_closed(1), "coordinated-omission").is_none());
+        assert!(found(&testing::healthy_closed(), "coordinated-omission").is_none());
+    }
+
+    #[test]
+    fn a_pause_of_our_own_is_not_the_targets() {
+        let ours = Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
+        for mut document in [testing::stalled_closed(16), testing::stalled_open()] {
+            document.hiccups = testing::with_hiccup(ours).hiccups;
+            for id in ["coordinated-omission", "target-stalled"] {
+                assert!(found(&document, id).is_none(), "{id}");
+            }
+            assert!(found(&document, "host-hiccup").is_some());
+        }
+    }
+
+    #[test]
+    fn an_open_load_that_met_a_stall() {
+        let mut document = testing::stalled_open();
+        let verdict = found(&document, "target-stalled").unwrap();
+        assert!(verdict.sentence.contains("about 500 ms"), "{}", verdict.sentence);
+        assert!(found(&document, "coordinated-omission").is_none());
+        document.latencies.send_lag.max_ns = Some(400 * MS);
+        assert!(found(&document, "target-stalled").is_none(), "the loader was late itself");
+    }
+}

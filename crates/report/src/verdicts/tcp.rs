@@ -1,0 +1,148 @@
+//! What TCP did to the figures: timers of the kernel that look like a slow server.
+
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
+
+use super::{Finding, Severity};
+use crate::document::Document;
+use crate::document::latency::Distribution;
+
+/// Where delayed acknowledgements end: Linux waits 40 ms at least, others 200 ms (RFC 1122,
+/// 4.2.3.2, allows 500). What they delay ends a little later.
+const ACK_WINDOWS_NS: [(u64, u64); 2] = [(38_000_000, 49_000_000), (195_000_000, 215_000_000)];
+/// Fewer of them are worth no word.
+const ACK_SHARE: f64 = 0.05;
+/// Where an attempt to connect ends whose first packet was lost: a second later and then, by the
+/// kernel, after each further second or after twice as long each time.
+const SYN_SECONDS: [u64; 6] = [1, 2, 3, 4, 5, 7];
+/// What a lost packet adds is on time to a tenth of a second.
+const SYN_SLACK_NS: u64 = 100_000_000;
+
+fn between(distribution: &Distribution, low_ns: u64, high_ns: u64) -> u64 {
+    distribution.decode().map_or(0, |hdr| hdr.count_between(low_ns, high_ns.saturating_sub(1)))
+}
+
+/// Answers that begin at once and end when a timer of delayed acknowledgements does: the server
+/// writes in two pieces, and its kernel holds the second back until the first is acknowledged
+/// (Nagle, RFC 896).
+///
+/// A server that simply takes 40 ms answers late with the first byte as well; that tells them
+/// apart.
+pub(super) fn nagle_delayed_ack(document: &Document) -> Option<Finding> {
+    let (service, first_byte) = (&document.latencies.service, &document.latencies.first_byte);
+    let count = service.count.max(1) as f64;
+    let (timer_ns, delayed, begun) = ACK_WINDOWS_NS
+        .iter()
+        .map(|&(low_ns, high_ns)| {
+            // First bytes in good time: well before the timer.
+            (low_ns, between(service, low_ns, high_ns), between(first_byte, low_ns / 2, u64::MAX))
+        })
+        .max_by_key(|(_, delayed, _)| *delayed)?;
+    // Whose first byte came late as well was not delayed by this.
+    let split = delayed.saturating_sub(begun);
+    let share = split as f64 / count;
+    // The timer stands out: there is nothing like as much beside it.
+    let beside = between(service, timer_ns / 2, timer_ns - timer_ns / 20);
+    if share < ACK_SHARE || beside * 2 > split {
+        return None;
+    }
+    let first_ns = first_byte.interval_ns("p50").and_then(|one| one.low_ns).unwrap_or(0);
+    let wait = if timer_ns < 100_000_000 { "40 ms" } else { "200 ms" };
+    Some(Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "{} of {} answers ({}) began at once (median {}) and ended about {wait} later, which is \
+             the timer of delayed acknowledgements: the target writes an answer in pieces without \
+             TCP_NODELAY.",
+            fmt_count(split),
+            fmt_count(service.count),
+            fmt_share(share),
+            fmt_duration_ns(first_ns)
+        ),
+        evidence: vec![
+            ("delayed", split as f64),
+            ("delayed_share", share),
+            ("timer_ns", timer_ns as f64),
+            ("beside", beside as f64),
+            ("first_byte_p50_low_ns", first_ns as f64),
+        ],
+        remedy: "Set TCP_NODELAY on the target's sockets, or write header and body in one call. \
+                 Until then its rate is the number of connections by that time, and not what it \
+                 can do.",
+    })
+}
+
+/// Connections that took whole seconds: their first packet was lost.
+pub(super) fn syn_retransmit(document: &Document) -> Option<Finding> {
+    let connect = &document.latencies.connect;
+    connect.max_ns.filter(|&max_ns| max_ns >= 1_000_000_000)?;
+    let lost: u64 = SYN_SECONDS
+        .iter()
+        .map(|second| {
+            let at_ns = second * 1_000_000_000;
+            between(connect, at_ns - SYN_SLACK_NS / 10, at_ns + SYN_SLACK_NS)
+        })
+        .sum();
+    (lost > 0).then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "{} of {} connections took whole seconds to establish, up to {}: their first packet was \
+             lost and sent again.",
+            fmt_count(lost),
+            fmt_count(connect.count),
+            fmt_duration_ns(connect.max_ns.unwrap_or(0))
+        ),
+        evidence: vec![
+            ("retransmitted", lost as f64),
+            ("connections", connect.count as f64),
+            ("connect_max_ns", connect.max_ns.unwrap_or(0) as f64),
+        ],
+        remedy: "Raise the target's listen backlog (and net.core.somaxconn), or open fewer \
+                 connections at a time.",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::document::Document;
+    use crate::testing;
+
+    const MS: u64 = 1_000_000;
+
+    fn with(service: &[u64], first_byte: &[u64]) -> Document {
+        let mut document = testing::healthy_closed();
+        document.latencies.service = testing::distribution(service);
+        document.latencies.first_byte = testing::distribution(first_byte);
+        document
+    }
+
+    #[test]
+    fn an_answer_that_waits_for_an_acknowledgement() {
+        let early = vec![MS / 5; 1000];
+        for (timer_ms, words) in [(41, "40 ms later"), (201, "200 ms later")] {
+            let late: Vec<u64> = (0..1000).map(|i| timer_ms * MS + i * 1000).collect();
+            let verdict = found(&with(&late, &early), "nagle-delayed-ack").unwrap();
+            assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
+            assert!(verdict.remedy.contains("TCP_NODELAY"));
+            // The control: a server that takes that long.
+            assert!(found(&with(&late, &late), "nagle-delayed-ack").is_none());
+        }
+        // Times all over, of which some fall into the window.
+        let spread: Vec<u64> = (0..1000).map(|i| i * MS / 10).collect();
+        assert!(found(&with(&spread, &early), "nagle-delayed-ack").is_none());
+        assert!(found(&with(&early, &early), "nagle-delayed-ack").is_none());
+    }
+
+    #[test]
+    fn connections_that_took_whole_seconds() {
+        let mut document = testing::healthy_closed();
+        let mut with = |connect: &[u64]| {
+            document.latencies.connect = testing::distribution(connect);
+            found(&document, "syn-retransmit")
+        };
+        let verdict = with(&[MS, MS, 1003 * MS, 3010 * MS]).unwrap();
+        assert_eq!(verdict.evidence["retransmitted"], 2.0);
+        assert!(with(&[MS, 900 * MS]).is_none());
+        assert!(with(&[MS, 1500 * MS]).is_none(), "slow, but by no timer");
+    }
+}
