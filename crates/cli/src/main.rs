@@ -11,6 +11,7 @@ mod console;
 mod embedded;
 mod exit;
 mod files;
+mod scripting;
 mod trace_file;
 mod verify;
 

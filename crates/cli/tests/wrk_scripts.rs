@@ -18,9 +18,6 @@ use std::time::Duration;
 use candor_testkit::wrk_form::{form, transcript};
 use common::candor;
 
-/// Whether `candor wrk` runs scripts; until then they are tried under wrk alone.
-const CANDOR_RUNS_SCRIPTS: bool = false;
-
 /// One request as the server saw it. Names of headers are in small letters.
 #[derive(Debug, Clone)]
 struct Seen {
@@ -112,8 +109,7 @@ fn script(name: &str) -> PathBuf {
 /// Runs a script for a second with two threads and four connections, under each tool, and hands
 /// what the server saw and what was printed to `check`.
 fn try_script(name: &str, arguments: &[&str], check: impl Fn(&[Seen], &str)) {
-    let tools = [(Tool::Wrk, true), (Tool::Candor, CANDOR_RUNS_SCRIPTS)];
-    for (tool, _) in tools.into_iter().filter(|(_, is_there)| *is_there) {
+    for tool in [Tool::Wrk, Tool::Candor] {
         let server = Server::start();
         let url = format!("http://{}/", server.address);
         let file = script(name);

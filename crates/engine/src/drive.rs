@@ -1,7 +1,9 @@
 //! One worker, alone, on the calling thread.
 
+use std::borrow::Cow;
+
 use candor_pace::Share;
-use candor_plan::Plan;
+use candor_plan::{Plan, Requests};
 use candor_protocol::Session;
 use candor_record::{Collector, Interval, RunFacts, RunRecord, Traced};
 
@@ -9,6 +11,7 @@ use crate::clients::{Protocol, Use};
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
 use crate::run::Control;
+use crate::script::{Scripted, Scripts};
 use crate::worker::{Sink, Worker};
 
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
@@ -32,14 +35,28 @@ pub fn drive_observed<R: Reactor>(
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
 ) -> RunRecord {
+    drive_scripted(plan, reactor, control, &Scripts::default(), observer)
+}
+
+/// The same, with a script for the one worker.
+pub fn drive_scripted<R: Reactor>(
+    plan: &Plan,
+    reactor: R,
+    control: &Control,
+    scripts: &Scripts,
+    observer: &mut (impl Observer + ?Sized),
+) -> RunRecord {
     let protocol = Protocol::of(plan).unwrap_or_else(|error| panic!("{error}"));
-    protocol.with_sessions(plan, Drive { plan, reactor, control, observer })
+    let script = scripts.take(0);
+    let own = own_plan(plan, script.as_ref());
+    protocol.with_sessions(&own, Drive { plan, reactor, script, control, observer })
 }
 
 /// A run that waits for its sessions.
 struct Drive<'a, R, O: ?Sized> {
     plan: &'a Plan,
     reactor: R,
+    script: Option<Scripted>,
     control: &'a Control,
     observer: &'a mut O,
 }
@@ -48,11 +65,12 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
     type Output = RunRecord;
 
     fn with<S: Session>(self, sessions: impl Fn() -> S) -> RunRecord {
-        let Drive { plan, reactor, control, observer } = self;
+        let Drive { plan, reactor, script, control, observer } = self;
         let collector = Collector::new(plan.recording.digits, plan.requests.list.len(), 1);
         let intake = TraceIntake::new(plan);
         let mut sink = Alone { collector, intake, back: Vec::new(), observer };
         let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
+        worker.follow(script);
         worker.prepare(control);
         let origin_ns = worker.now_ns();
         let end = worker.run(origin_ns, control, &mut sink);
@@ -93,5 +111,16 @@ impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
 
     fn take_back(&mut self) -> Option<(Vec<Traced>, u64)> {
         self.back.pop()
+    }
+}
+
+/// The plan as one worker's sessions need it: with the request of its script, if that has one.
+pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Plan> {
+    match script.and_then(Scripted::request) {
+        None => Cow::Borrowed(plan),
+        Some(request) => {
+            let requests = Requests { list: vec![request.clone()], order: plan.requests.order };
+            Cow::Owned(Plan { requests, ..plan.clone() })
+        }
     }
 }

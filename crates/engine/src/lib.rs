@@ -27,16 +27,17 @@ pub mod reactor;
 mod resolve;
 mod roots;
 mod run;
+pub mod script;
 mod source;
 mod storm;
 mod worker;
 
-pub use drive::{drive, drive_observed};
+pub use drive::{drive, drive_observed, drive_scripted};
 pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
-pub use run::{Control, run};
+pub use run::{Control, run, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was

@@ -17,6 +17,7 @@ use candor_record::{
 };
 
 use crate::clients::{Protocol, Use};
+use crate::drive::own_plan;
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::hiccup;
@@ -27,6 +28,7 @@ use crate::reactor::socket::{Address, Dialer};
 use crate::reactor::{ConnectFailure, Start};
 use crate::reactor::{epoll, stamped, uring};
 use crate::resolve;
+use crate::script::{Scripted, Scripts};
 use crate::worker;
 use crate::worker::{Sink, Worker, WorkerEnd};
 
@@ -105,6 +107,21 @@ pub fn run(
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
+    run_scripted(plan, &Scripts::default(), control, observer)
+}
+
+/// How many threads a run of `plan` has on this machine.
+pub fn workers(plan: &Plan) -> u32 {
+    worker_count(plan, usable_cores().len())
+}
+
+/// The same as [`run`], with a script for each of the run's [`workers`], or none at all.
+pub fn run_scripted(
+    plan: &Plan,
+    scripts: &Scripts,
+    control: &Control,
+    observer: &mut (impl Observer + ?Sized),
+) -> Result<RunRecord, EngineError> {
     let protocol = Protocol::of(plan)?;
     let addresses = resolve::addresses(&plan.target)?;
     check_ports(plan, &addresses)?;
@@ -114,7 +131,11 @@ pub fn run(
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
     };
-    let workers = worker_count(plan, usable_cores().len());
+    let workers = workers(plan);
+    let dialer_of = |worker: u32| match scripts.address(worker) {
+        None => dialer.clone(),
+        Some(address) => Dialer { addresses: [Address::Tcp(address)].into(), ..dialer.clone() },
+    };
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
     let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
@@ -122,25 +143,25 @@ pub fn run(
     if let Some(stamps) = plan.recording.kernel_timestamps
         && dialer.addresses.iter().any(with_stamps)
     {
-        let one = |_| stamped::Unstarted::new(dialer.clone(), stamps.one_in);
+        let one = |worker| stamped::Unstarted::new(dialer_of(worker), stamps.one_in);
         let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
         let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-        return run_on(reactors, plan, &protocol, control, observer);
+        return run_on(reactors, plan, &protocol, scripts, control, observer);
     }
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     match decide(plan.threads.reactor, plan.connections.count.div_ceil(workers), probe_uring) {
         ReactorKind::Epoll => {
-            let one = |_| epoll::Unstarted::new(dialer.clone());
+            let one = |worker| epoll::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, &protocol, control, observer)
+            run_on(reactors, plan, &protocol, scripts, control, observer)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
-            let one = |_| uring::Unstarted::new(dialer.clone());
+            let one = |worker| uring::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, &protocol, control, observer)
+            run_on(reactors, plan, &protocol, scripts, control, observer)
         }
     }
 }
@@ -150,6 +171,7 @@ fn run_on<U: Start>(
     reactors: Vec<U>,
     plan: &Plan,
     protocol: &Protocol,
+    scripts: &Scripts,
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
@@ -179,8 +201,12 @@ fn run_on<U: Start>(
                 .then(|| cores[cores.len() - 1 - worker]);
             let share = Share { worker: worker as u32, workers };
             let meeting = &meeting;
-            let thread = Thread { plan, share, reactor, link, core, meeting, control };
-            scope.spawn(move || protocol.with_sessions(plan, thread));
+            scope.spawn(move || {
+                let script = scripts.take(share.worker);
+                let own = own_plan(plan, script.as_ref());
+                let thread = Thread { plan, script, share, reactor, link, core, meeting, control };
+                protocol.with_sessions(&own, thread);
+            });
         }
         drop(out);
         let ends = collect(&messages, &mut collector, &backs, &mut intake, observer);
@@ -223,6 +249,7 @@ fn worker_count(plan: &Plan, cores: usize) -> u32 {
 /// One worker's thread, from its connections to its end.
 struct Thread<'a, U> {
     plan: &'a Plan,
+    script: Option<Scripted>,
     share: Share,
     reactor: U,
     link: Channel,
@@ -235,9 +262,10 @@ impl<U: Start> Use for Thread<'_, U> {
     type Output = ();
 
     fn with<S: Session>(self, sessions: impl Fn() -> S) {
-        let Thread { plan, share, reactor, mut link, core, meeting, control } = self;
+        let Thread { plan, script, share, reactor, mut link, core, meeting, control } = self;
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let mut worker = Worker::new(plan, share, reactor.start(), sessions);
+        worker.follow(script);
         let prepared = worker.prepare(control);
         meeting.established.fetch_add(prepared.established, Ordering::Relaxed);
         if let Some(failure) = prepared.first_failure {
@@ -298,8 +326,10 @@ fn facts(plan: &Plan, ends: &[WorkerEnd], origin_ns: u64, trace: TraceCounts) ->
     let severity = |end: RunEnd| match end {
         RunEnd::Duration => 0,
         RunEnd::Count => 1,
-        RunEnd::GaveUp => 2,
-        RunEnd::Interrupted => 3,
+        RunEnd::Stopped => 2,
+        RunEnd::GaveUp => 3,
+        RunEnd::Interrupted => 4,
+        RunEnd::ScriptFailed => 5,
     };
     RunFacts {
         origin_monotonic_ns: origin_ns,

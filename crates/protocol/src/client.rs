@@ -2,7 +2,8 @@
 
 use std::io::IoSlice;
 
-use crate::session::{Event, RequestId, Session};
+use crate::made::Made;
+use crate::session::{Captured, Event, RequestId, Session};
 use crate::{h1, h2};
 
 /// A connection that speaks HTTP/1.1 or HTTP/2, which is known when it is made.
@@ -45,6 +46,25 @@ impl Session for Client {
     #[inline]
     fn handle_request(&mut self, id: RequestId, request: u32) {
         either!(self, session => session.handle_request(id, request));
+    }
+
+    fn takes_made(&self) -> bool {
+        either!(self, session => session.takes_made())
+    }
+
+    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
+        match self {
+            Client::H1(session) => session.handle_made(id, made),
+            Client::H2(session) => Session::handle_made(&mut **session, id, made),
+        }
+    }
+
+    fn capture(&mut self) {
+        either!(self, session => session.capture());
+    }
+
+    fn captured(&self) -> Option<Captured<'_>> {
+        either!(self, session => session.captured())
     }
 
     #[inline]

@@ -9,8 +9,10 @@ mod client;
 pub mod expect;
 pub mod h1;
 pub mod h2;
+pub mod made;
 pub mod session;
 pub mod tls;
 
 pub use client::Client;
-pub use session::{Answer, Event, Failure, Malformed, RequestId, Session};
+pub use made::Made;
+pub use session::{Answer, Captured, Event, Failure, Malformed, RequestId, Session};

@@ -20,6 +20,7 @@
 use std::io::IoSlice;
 
 use crate::expect::Mismatch;
+use crate::made::Made;
 
 /// The engine's name for a request in flight: opaque to the session, handed back in events.
 pub type RequestId = u32;
@@ -58,6 +59,28 @@ pub trait Session {
     /// Takes one request: `request` is its index in the table the session was made with. Only
     /// while [`Session::free_slots`] is above zero.
     fn handle_request(&mut self, id: RequestId, request: u32);
+
+    /// Whether it takes requests that were made while the run goes on, and keeps answers that are
+    /// asked for.
+    fn takes_made(&self) -> bool {
+        false
+    }
+
+    /// Takes one made request, as [`Session::handle_request`] takes one of the table. It is copied.
+    /// A batch is handed in as a whole: there may be more of them than there are free slots. Only
+    /// if [`Session::takes_made`].
+    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
+        let _ = (id, made);
+        debug_assert!(self.takes_made(), "the engine asks before");
+    }
+
+    /// From now on, keeps the header block and the body of each answer until the next one begins.
+    fn capture(&mut self) {}
+
+    /// The answer of the [`Event::Done`] that came last; `None` if nothing is kept.
+    fn captured(&self) -> Option<Captured<'_>> {
+        None
+    }
 
     /// Fills `slices` with bytes to be written next, in order, and returns how many slices it
     /// used; 0: nothing to write.
@@ -142,6 +165,15 @@ pub struct Answer {
     pub expected: Result<(), Mismatch>,
     /// The connection ends with this answer: no request may be handed in, and the engine closes.
     pub last: bool,
+}
+
+/// A complete answer, as a script sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Captured<'a> {
+    /// Header lines, each `Name: value` with its line end; in HTTP/1.1 after the status line.
+    pub fields: &'a [u8],
+    /// The body, framing removed.
+    pub body: &'a [u8],
 }
 
 /// Why a session gave a request up.

@@ -50,6 +50,15 @@ impl RateSamples {
         self.by_answers.len()
     }
 
+    /// Each rate per second that occurred, ascending, to three digits, with how often.
+    pub fn steps(&self) -> impl Iterator<Item = (f64, u64)> {
+        let most = self.most;
+        self.by_answers.iter_recorded().map(move |step| {
+            let answers = step.value_iterated_to().min(most);
+            (SLOTS_PER_S * answers as f64, u64::from(step.count_at_value()))
+        })
+    }
+
     /// Mean rate of a worker, exactly; `None` without slots.
     pub fn mean_per_s(&self) -> Option<f64> {
         (self.count() > 0).then(|| SLOTS_PER_S * self.sum as f64 / self.count() as f64)
@@ -168,6 +177,8 @@ mod tests {
         assert_eq!(known.max_per_s(), Some(90.0));
         assert!((known.stdev_per_s().unwrap() - 10.0 * (32.0f64 / 7.0).sqrt()).abs() < 1e-9);
         assert_eq!(known.within_stdev(), Some(0.75));
+        let steps = [(20.0, 1), (40.0, 3), (50.0, 2), (70.0, 1), (90.0, 1)];
+        assert!(known.steps().eq(steps));
         let mut merged = samples(&[2, 4, 4]);
         merged.merge(&samples(&[4, 5, 5, 7, 9]));
         assert_eq!(merged.stdev_per_s(), known.stdev_per_s());

@@ -18,6 +18,10 @@ pub enum RunEnd {
     Interrupted,
     /// No connection could be had for too long.
     GaveUp,
+    /// Its script stopped at least one thread, as scripts may.
+    Stopped,
+    /// Its script failed.
+    ScriptFailed,
 }
 
 /// What one engine thread cost.

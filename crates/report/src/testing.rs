@@ -432,8 +432,9 @@ pub(crate) fn broken() -> Document {
     broken_run().document()
 }
 
-pub(crate) fn every_document() -> [Document; 4] {
-    [healthy_open(), healthy_closed(), broken(), empty_run().document()]
+pub(crate) fn every_document() -> [Document; 5] {
+    let scripted = Run { end: RunEnd::ScriptFailed, ..healthy_closed_run() };
+    [healthy_open(), healthy_closed(), broken(), empty_run().document(), scripted.document()]
 }
 
 /// A distribution of these durations.

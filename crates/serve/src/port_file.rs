@@ -20,9 +20,7 @@ pub(crate) fn write(
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = Path::new(&temporary);
     let written = std::fs::File::create(temporary)
-        .and_then(|mut open| {
-            open.write_all(text(method, path, address, certificate).as_bytes())
-        })
+        .and_then(|mut open| open.write_all(text(method, path, address, certificate).as_bytes()))
         .and_then(|()| std::fs::rename(temporary, file));
     if written.is_err() {
         // Best effort: the failure to report is the first one.

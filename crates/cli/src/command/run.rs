@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use candor_engine::script::Scripts;
 use candor_engine::{Control, EngineError, Observer};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
@@ -19,6 +20,7 @@ use crate::console::{self, Progress};
 use crate::embedded::Embedded;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
+use crate::scripting::Scripting;
 use crate::trace_file::TraceFile;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
@@ -42,7 +44,9 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
 
     let mut facts = facts(typed);
     facts.target_note = embedded.is_some().then(|| "embedded".to_owned());
-    let (record, traced) = watched(&plan, &outputs)?;
+    let (scripting, scripts) = Scripting::load(&plan)?;
+    let (record, traced) = watched(&plan, &scripts, &outputs)?;
+    let failed = scripting.ended();
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &record);
     let met = document.judge_expectations(&expectations);
@@ -50,8 +54,9 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
         true => Ok(()),
         false => console::print(&text::render(&document, console::stdout_style())),
     };
+    let done = failed.and_then(|()| scripting.done(&plan, &record));
     // Files are written even if nothing could be printed, or the result would be lost.
-    files::write(&document, &outputs).and(traced).and(printed)?;
+    files::write(&document, &outputs).and(traced).and(printed).and(done)?;
     Ok(exit(&document, record.end, met, outputs.strict).into())
 }
 
@@ -99,10 +104,14 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
 
 /// Makes the run, with progress for who looks and a trace if one is asked for. A trace that could
 /// not be written does not take the run's record away.
-fn watched(plan: &Plan, outputs: &Outputs) -> Result<(RunRecord, Result<(), Failure>), Failure> {
+fn watched(
+    plan: &Plan,
+    scripts: &Scripts,
+    outputs: &Outputs,
+) -> Result<(RunRecord, Result<(), Failure>), Failure> {
     let trace = outputs.trace.as_ref().map(|path| TraceFile::create(path, plan)).transpose()?;
     let mut watching = Watching { progress: Progress::new(outputs.quiet), trace };
-    let made = measure(plan, &mut watching);
+    let made = measure(plan, scripts, &mut watching);
     let Watching { mut progress, trace } = watching;
     progress.clear();
     match (made, trace) {
@@ -155,7 +164,11 @@ impl From<NotMade> for Failure {
 }
 
 /// Makes the run, with signals turned into stops. `observer` sees it while it goes on.
-pub(crate) fn measure(plan: &Plan, observer: &mut impl Observer) -> Result<RunRecord, NotMade> {
+pub(crate) fn measure(
+    plan: &Plan,
+    scripts: &Scripts,
+    observer: &mut impl Observer,
+) -> Result<RunRecord, NotMade> {
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
@@ -171,7 +184,7 @@ pub(crate) fn measure(plan: &Plan, observer: &mut impl Observer) -> Result<RunRe
     let handle = signals.handle();
     let watched = Arc::clone(&control);
     let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
-    let record = candor_engine::run(plan, &control, observer);
+    let record = candor_engine::run_scripted(plan, scripts, &control, observer);
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
     let _ = watcher.join();

@@ -100,6 +100,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.established += 1;
         self.ever_established += 1;
         self.connections[key as usize].state = State::Open;
+        self.attach_script(key);
         self.offer_slots(key, self.free_places(key), now_ns);
     }
 
@@ -284,8 +285,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             _ => 0,
         };
         for _ in 0..count {
-            if think_ns > 0 {
-                self.thinking.push_back(Slot { since_ns: since_ns + think_ns, ..slot });
+            let pause_ns = think_ns.saturating_add(self.script_delay_ns());
+            if pause_ns > 0 {
+                self.think(Slot { since_ns: since_ns.saturating_add(pause_ns), ..slot });
             } else {
                 self.free.push_back(slot);
             }
@@ -347,6 +349,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     match event {
                         Event::Done(answer) => {
                             books.complete(&answer, chain, at_ns);
+                            if let (Some(script), Some(session)) =
+                                (&mut self.script, &connection.session)
+                                && script.answer(answer.status, session.captured())
+                            {
+                                self.own.stop_ns = Some(0);
+                            }
                             connection.fruitless = 0;
                         }
                         Event::FirstByte(id) => books.first_byte(id, at_ns),

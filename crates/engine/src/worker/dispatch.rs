@@ -47,17 +47,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             if let Some(key) = last.filter(|key| *key != slot.key) {
                 self.flush(key);
             }
-            self.hand_over(
-                slot.key,
-                Departure {
-                    index,
-                    due_ns: slot.since_ns,
-                    ready_ns: slot.since_ns,
-                    connection: slot.key,
-                    request: self.picker.pick(index) as u32,
-                    phase,
-                },
-            );
+            let departure = Departure {
+                index,
+                due_ns: slot.since_ns,
+                ready_ns: slot.since_ns,
+                connection: slot.key,
+                request: self.picker.pick(index) as u32,
+                phase,
+            };
+            if !self.is_made() {
+                self.hand_over(slot.key, departure);
+            } else if !self.hand_over_made(departure) {
+                break;
+            }
             last = Some(slot.key);
         }
         if let Some(key) = last {
@@ -84,17 +86,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 }
                 self.books.shed(due, phase, now_ns);
             } else if let Some(slot) = slot {
-                self.hand_over(
-                    slot.key,
-                    Departure {
-                        index: due.index,
-                        due_ns: due.due_ns,
-                        ready_ns,
-                        connection: slot.key,
-                        request: self.picker.pick(due.index) as u32,
-                        phase,
-                    },
-                );
+                let departure = Departure {
+                    index: due.index,
+                    due_ns: due.due_ns,
+                    ready_ns,
+                    connection: slot.key,
+                    request: self.picker.pick(due.index) as u32,
+                    phase,
+                };
+                if !self.is_made() {
+                    self.hand_over(slot.key, departure);
+                } else if !self.hand_over_made(departure) {
+                    return;
+                }
                 self.flush(slot.key);
             } else {
                 return self.open_for_backlog(now_ns);
@@ -136,9 +140,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let Some(session) = &mut connection.session else { return };
         let id = self.books.depart(departure, &mut connection.flights);
         session.handle_request(id, departure.request);
+        connection.offered -= 1;
+        self.handed_over(key, departure);
+    }
+
+    /// The books of a connection that was handed a request.
+    #[inline]
+    pub(super) fn handed_over(&mut self, key: Key, departure: Departure) {
+        let connection = &mut self.connections[key as usize];
         connection.taken += 1;
         connection.outstanding += 1;
-        connection.offered -= 1;
         if connection.outstanding == 1 && self.own.timeouts.idle_ns.is_some() {
             connection.last_byte_ns = departure.ready_ns;
             self.awaiting_links.push(&mut self.awaiting, key);

@@ -137,6 +137,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                         self.kernel.passed_over(std::mem::replace(&mut answered, this));
                     }
                     books.complete(&answer, &mut connection.flights, at_ns);
+                    if let Some(script) = &mut self.script
+                        && script.answer(answer.status, session.captured())
+                    {
+                        self.own.stop_ns = Some(0);
+                    }
                     connection.outstanding -= 1;
                     intake.freed += 1;
                     intake.answered = true;

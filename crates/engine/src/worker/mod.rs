@@ -12,6 +12,7 @@ mod connect;
 mod dispatch;
 mod intake;
 pub(crate) mod kernel;
+mod scripted;
 pub(crate) mod trace;
 
 use std::cmp::Reverse;
@@ -34,6 +35,7 @@ use crate::pacing::{Pacer, Wait};
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Key, Reactor};
 use crate::run::Control;
+use crate::script::Scripted;
 use crate::source::Source;
 use crate::storm::ConnectPace;
 
@@ -130,6 +132,8 @@ pub(crate) struct Worker<R, S, M> {
     ever_established: u32,
     first_failure: Option<ConnectFailure>,
     waits: u64,
+    /// Makes requests or reads answers; plain runs have none.
+    script: Option<Box<Scripted>>,
 }
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
@@ -178,6 +182,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             ever_established: 0,
             first_failure: None,
             waits: 0,
+            script: None,
             own,
         }
     }
@@ -309,6 +314,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             ranked.sort_by_key(|(rank, _)| *rank);
         }
         self.free.extend(ranked.into_iter().map(|(_, slot)| slot));
+        self.delay_first_slots();
     }
 
     /// How often the worker waited for events.
@@ -320,6 +326,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn should_stop(&self, now_ns: u64, control: &Control) -> Option<RunEnd> {
         if self.stage != Stage::Running {
             return None;
+        }
+        if let Some(end) = self.script_end(control) {
+            return Some(end);
         }
         if control.is_stopping() {
             return Some(RunEnd::Interrupted);

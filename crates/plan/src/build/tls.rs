@@ -26,7 +26,9 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         ("--window-bits", options.window_bits.is_some()),
         ("--connection-window-bits", options.connection_window_bits.is_some()),
     ];
-    let is_h1 = options.h1 || !(options.h2 || options.h2c || url.is_https);
+    let is_h2 = options.h2 || options.h2c;
+    // A script's text is HTTP/1.1, so that is what is spoken unless something else was asked for.
+    let is_h1 = options.h1 || !is_h2 && (!url.is_https || options.script.is_some());
     if let Some((option, _)) = h2_only.into_iter().find(|(_, given)| *given && is_h1) {
         return Err(conflict(
             option,
@@ -34,7 +36,6 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
             "it is for HTTP/2; add --h2, or use --pipeline for several requests at a time",
         ));
     }
-    let is_h2 = options.h2 || options.h2c;
     if options.pipeline.is_some() && (is_h2 || options.streams.is_some()) {
         return Err(conflict(
             "--pipeline",
@@ -42,7 +43,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
             "there requests in flight are streams; write --streams instead",
         ));
     }
-    Ok(match (is_h2, options.h1 || !url.is_https) {
+    Ok(match (is_h2, is_h1) {
         (true, _) => HttpVersion::H2,
         (false, true) => HttpVersion::H1,
         (false, false) => HttpVersion::Negotiated,

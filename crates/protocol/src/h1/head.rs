@@ -255,7 +255,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 
 /// Whether a byte may be in a token (RFC 9110 5.6.2).
 #[inline]
-pub(super) fn is_token_byte(byte: u8) -> bool {
+pub(crate) fn is_token_byte(byte: u8) -> bool {
     TOKEN[usize::from(byte)]
 }
 

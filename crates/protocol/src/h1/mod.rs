@@ -29,11 +29,13 @@ mod body;
 mod error;
 mod head;
 mod lines;
+mod made;
 mod memo;
 mod request;
 mod session;
 
 pub use error::Error;
+pub(crate) use head::is_token_byte;
 pub use memo::Memo;
 pub use request::{Prepared, prepare};
 pub use session::{Limits, Session};

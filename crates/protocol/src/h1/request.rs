@@ -11,7 +11,7 @@ use candor_plan::{Expect, Request};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// Request line and header fields, up to and with the empty line.
-    pub head: Box<[u8]>,
+    pub head: Vec<u8>,
     /// What follows; empty for none.
     pub body: Arc<[u8]>,
     /// What counts as a right answer.
@@ -61,7 +61,7 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         .flat_map(|(_, value)| value.split(','))
         .any(|option| option.trim().eq_ignore_ascii_case("close"));
     Prepared {
-        head: head.into_bytes().into(),
+        head: head.into_bytes(),
         body: Arc::clone(&request.body),
         expect: request.expect.clone(),
         is_head: request.method == "HEAD",

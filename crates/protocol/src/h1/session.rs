@@ -12,10 +12,12 @@ use std::sync::Arc;
 use super::body::Body;
 use super::head::{self, Head};
 use super::lines::{Lines, Taken, without_end};
+use super::made::{Capture, Extras};
 use super::memo::{Memo, Ticket};
 use super::{Error, Prepared};
 use crate::expect::BodyCheck;
-use crate::session::{Answer, Event, Failure, RequestId};
+use crate::made::Made;
+use crate::session::{Answer, Captured, Event, Failure, RequestId};
 
 /// Bounds on the parts of an answer. Line ends count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,11 +77,14 @@ pub struct Session {
     ticket: Option<Ticket>,
     interim_answers: u32,
     check: BodyCheck,
+    /// Only if a script makes requests or reads answers.
+    extras: Option<Box<Extras>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct InFlight {
     id: RequestId,
+    /// In the table, or behind it in the slots of made requests.
     request: u32,
 }
 
@@ -128,7 +133,41 @@ impl Session {
             ticket: None,
             interim_answers: 0,
             check: BodyCheck::default(),
+            extras: None,
         }
+    }
+
+    /// A request in flight.
+    #[inline]
+    fn prepared(&self, request: u32) -> &Prepared {
+        find(&self.table, self.extras.as_deref(), request)
+    }
+
+    /// The request of the table that a request in flight is, or stands for.
+    #[inline]
+    fn entry(&self, request: u32) -> u32 {
+        match (request as usize).checked_sub(self.table.len()) {
+            None => request,
+            Some(slot) => self.extras.as_ref().map_or(0, |extras| extras.entry(slot as u32)),
+        }
+    }
+
+    /// One of the table was written or answered, which is nothing; or a made one.
+    #[inline]
+    fn step_over(&mut self, request: u32) {
+        if let Some(slot) = (request as usize).checked_sub(self.table.len())
+            && let Some(extras) = &mut self.extras
+        {
+            extras.step_over(slot as u32);
+        }
+    }
+
+    /// Header lines, kept if answers are.
+    fn handle_kept_fields(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        let before = *input;
+        let step = self.handle_fields(input);
+        keep_block(&mut self.extras, &before[..before.len() - input.len()]);
+        step
     }
 
     fn handle_status_line(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
@@ -137,12 +176,19 @@ impl Session {
         };
         let block = *input;
         let is_whole = self.lines.partial().is_empty();
-        if is_whole && let Some((length, head)) = self.memo.recall(current.request, block) {
+        if is_whole && let Some(extras) = &mut self.extras {
+            extras.begin_block();
+        }
+        let entry = self.entry(current.request);
+        if is_whole && let Some((length, head)) = self.memo.recall(entry, block) {
+            keep_block(&mut self.extras, &block[..length]);
             *input = &block[length..];
             return self.handle_known_head(current.id, &head, input);
         }
         let limit = self.limits.line_bytes.min(self.limits.header_block_bytes);
-        let line = match self.lines.take(input, limit) {
+        let taken = self.lines.take(input, limit);
+        keep_block(&mut self.extras, &block[..block.len() - input.len()]);
+        let line = match taken {
             Taken::Line(line) => line,
             cut => {
                 let too_long = cut == Taken::TooLong;
@@ -165,7 +211,7 @@ impl Session {
             }
             return Ok(None);
         }
-        if head.status == 101 && !self.table[current.request as usize].upgrades {
+        if head.status == 101 && !self.prepared(current.request).upgrades {
             return Err(Error::UnaskedUpgrade);
         }
         if is_whole {
@@ -199,7 +245,7 @@ impl Session {
         if let Some(ticket) = self.ticket.take()
             && let Some(current) = self.outstanding.front()
         {
-            self.memo.learn(ticket, current.request, head, block_bytes);
+            self.memo.learn(ticket, self.entry(current.request), head, block_bytes);
         }
         self.handle_head(&head)
     }
@@ -212,7 +258,7 @@ impl Session {
             return Ok(None);
         }
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
-        let framing = head.framing(&self.table[current.request as usize])?;
+        let framing = head.framing(self.prepared(current.request))?;
         self.closing |= framing.last;
         self.state = State::Body { status: head.status, body: framing.body, last: framing.last };
         if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
@@ -242,11 +288,24 @@ impl Session {
             return Ok(None);
         };
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
-        let expect = &self.table[current.request as usize].expect.body;
         let check = &mut self.check;
-        let complete = body.handle_input(input, &mut self.lines, &self.limits, |content| {
-            check.handle(expect, content);
-        })?;
+        let complete = if let Some(extras) = self.extras.as_deref_mut() {
+            let mut capture = extras.capture.take();
+            let expect = &find(&self.table, Some(extras), current.request).expect.body;
+            let outcome = body.handle_input(input, &mut self.lines, &self.limits, |content| {
+                check.handle(expect, content);
+                if let Some(capture) = &mut capture {
+                    capture.body.extend_from_slice(content);
+                }
+            });
+            extras.capture = capture;
+            outcome?
+        } else {
+            let expect = &self.table[current.request as usize].expect.body;
+            body.handle_input(input, &mut self.lines, &self.limits, |content| {
+                check.handle(expect, content);
+            })?
+        };
         if complete { Ok(self.finish()) } else { Ok(None) }
     }
 
@@ -264,7 +323,7 @@ impl Session {
             id: current.id,
             status,
             body_bytes: check.length(),
-            expected: check.finish(&self.table[current.request as usize].expect, status),
+            expected: check.finish(&self.prepared(current.request).expect, status),
             last,
         }))
     }
@@ -282,13 +341,31 @@ impl Session {
 
     fn pop_outstanding(&mut self) -> Option<InFlight> {
         self.started = self.started.saturating_sub(1);
-        self.outstanding.pop_front()
+        let current = self.outstanding.pop_front()?;
+        self.step_over(current.request);
+        Some(current)
     }
 
     /// Which limit a header line ran into, when `left` bytes of the block's limit were left.
     fn line_too_long(&self, left: usize) -> Error {
         if left < self.limits.line_bytes { Error::HeaderBlockTooLarge } else { Error::LineTooLong }
     }
+}
+
+/// Keeps a piece of a header block, if answers are kept.
+#[inline]
+fn keep_block(extras: &mut Option<Box<Extras>>, taken: &[u8]) {
+    if let Some(extras) = extras {
+        extras.keep_block(taken);
+    }
+}
+
+/// The request of this number: of the table, or made.
+#[inline]
+fn find<'a>(table: &'a [Prepared], extras: Option<&'a Extras>, request: u32) -> &'a Prepared {
+    table.get(request as usize).unwrap_or_else(|| {
+        extras.expect("a made request has its extras").get(request - table.len() as u32)
+    })
 }
 
 impl crate::session::Session for Session {
@@ -315,6 +392,27 @@ impl crate::session::Session for Session {
         self.unwritten.push_back(request);
     }
 
+    fn takes_made(&self) -> bool {
+        true
+    }
+
+    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
+        self.closing |= made.closes();
+        let like = &self.table[made.request as usize];
+        let slot = self.extras.get_or_insert_default().put(made, like);
+        let request = InFlight { id, request: self.table.len() as u32 + slot };
+        self.outstanding.push_back(request);
+        self.unwritten.push_back(request);
+    }
+
+    fn capture(&mut self) {
+        self.extras.get_or_insert_default().capture = Some(Capture::default());
+    }
+
+    fn captured(&self) -> Option<Captured<'_>> {
+        self.extras.as_ref()?.capture.as_ref().map(Capture::get)
+    }
+
     fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         let writable = match self.state {
             State::Ended | State::Dead => 0,
@@ -325,7 +423,7 @@ impl crate::session::Session for Session {
         let mut skip = self.written_bytes;
         let mut used = 0;
         for one in self.unwritten.iter().take(writable) {
-            let request = &self.table[one.request as usize];
+            let request = self.prepared(one.request);
             for part in [&request.head[..], &request.body[..]] {
                 let skipped = skip.min(part.len());
                 skip -= skipped;
@@ -350,7 +448,7 @@ impl crate::session::Session for Session {
                 self.started += 1;
                 started(first.id);
             }
-            let left = self.table[first.request as usize].length() - self.written_bytes;
+            let left = self.prepared(first.request).length() - self.written_bytes;
             if bytes < left {
                 self.written_bytes += bytes;
                 return;
@@ -358,6 +456,7 @@ impl crate::session::Session for Session {
             bytes -= left;
             self.written_bytes = 0;
             self.unwritten.pop_front();
+            self.step_over(first.request);
         }
     }
 
@@ -366,6 +465,7 @@ impl crate::session::Session for Session {
         while !input.is_empty() {
             let step = match self.state {
                 State::Status => self.handle_status_line(input),
+                State::Fields { .. } if self.extras.is_some() => self.handle_kept_fields(input),
                 State::Fields { .. } => self.handle_fields(input),
                 State::Body { .. } => self.handle_body(input),
                 State::Ended | State::Dead => {

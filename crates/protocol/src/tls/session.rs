@@ -11,7 +11,8 @@ use rustls::pki_types::ServerName;
 use super::handshake::{Established, Kernel, Ongoing, Progress};
 use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
 use super::{Error, Handshake};
-use crate::session::{Event, Failure, RequestId, Session};
+use crate::made::Made;
+use crate::session::{Captured, Event, Failure, RequestId, Session};
 
 /// Pieces taken from the inner session for one record.
 const PARTS: usize = 16;
@@ -347,6 +348,26 @@ impl<S: Session> Session for Tls<S> {
         if let Some(inner) = &mut self.inner {
             inner.handle_request(id, request);
         }
+    }
+
+    fn takes_made(&self) -> bool {
+        self.inner.as_ref().is_some_and(S::takes_made)
+    }
+
+    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
+        if let Some(inner) = &mut self.inner {
+            inner.handle_made(id, made);
+        }
+    }
+
+    fn capture(&mut self) {
+        if let Some(inner) = &mut self.inner {
+            inner.capture();
+        }
+    }
+
+    fn captured(&self) -> Option<Captured<'_>> {
+        self.inner.as_ref()?.captured()
     }
 
     #[inline]

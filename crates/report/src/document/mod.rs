@@ -169,6 +169,10 @@ pub enum EndReason {
     Interrupted,
     /// No connection could be had for too long.
     GaveUp,
+    /// Its script stopped at least one thread, as scripts may.
+    Stopped,
+    /// Its script failed.
+    ScriptFailed,
 }
 
 /// The lengths of a run.
@@ -331,8 +335,11 @@ impl Ending {
             RunEnd::Count => EndReason::Count,
             RunEnd::Interrupted => EndReason::Interrupted,
             RunEnd::GaveUp => EndReason::GaveUp,
+            RunEnd::Stopped => EndReason::Stopped,
+            RunEnd::ScriptFailed => EndReason::ScriptFailed,
         };
-        let partial = matches!(reason, EndReason::Interrupted | EndReason::GaveUp);
+        let partial =
+            matches!(reason, EndReason::Interrupted | EndReason::GaveUp | EndReason::ScriptFailed);
         Ending { reason, partial }
     }
 }

@@ -35,6 +35,19 @@ pub(super) fn gave_up(document: &Document) -> Option<Finding> {
     })
 }
 
+/// The script failed.
+pub(super) fn script_failed(document: &Document) -> Option<Finding> {
+    (document.end.reason == EndReason::ScriptFailed).then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The script failed: the result is partial, from {} of measured time.",
+            fmt_duration_ns(document.time.window_ns)
+        ),
+        evidence: vec![("window_ns", document.time.window_ns as f64)],
+        remedy: "Repair the script at the line that the message on standard error names.",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::found;

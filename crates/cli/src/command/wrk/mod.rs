@@ -24,6 +24,7 @@ use crate::command::run::{self, NotMade};
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
+use crate::scripting::Scripting;
 
 pub(crate) use usage::HELP;
 
@@ -76,7 +77,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
         }
         Err(refusal) => return refuse(name, refusal),
     };
-    let built = plan::options(&asked).and_then(|options| plan::build(options, &Disk));
+    let built = plan::build(plan::options(&asked), &Disk);
     let (plan, outputs) = match built {
         Ok(built) => built,
         Err(refusal) => return refuse(name, refusal),
@@ -84,7 +85,9 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
     files::check_writable(&outputs)?;
 
     let mut output = Output::new(asked.form(), run::facts(typed), &plan);
-    let made = run::measure(&plan, &mut output);
+    let (scripting, scripts) = Scripting::load(&plan)?;
+    let made = run::measure(&plan, &scripts, &mut output);
+    let failed = scripting.ended();
     let record = match made {
         Ok(record) => record,
         Err(NotMade::Engine(error)) => return Ok(not_reached(&error, &plan)),
@@ -94,7 +97,8 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
     let printed = output.finish(&document);
     // The result is written and doubts are told even if nothing could be printed.
     eprint!("{}", facts::render(&document));
-    files::write(&document, &outputs).and(printed)?;
+    let done = failed.and_then(|()| scripting.done(&plan, &record));
+    files::write(&document, &outputs).and(printed).and(done)?;
     // As with wrk, a run that was interrupted or met errors is a run. Only figures that
     // contradict each other are no result.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())

@@ -11,7 +11,7 @@ use super::arguments::{Asked, Refusal};
 const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 
 /// The options of the run.
-pub(super) fn options(asked: &Asked) -> Result<Options, Refusal> {
+pub(super) fn options(asked: &Asked) -> Options {
     let options = Options {
         url: Some(asked.url.clone()),
         threads: Some(asked.threads),
@@ -40,21 +40,14 @@ pub(super) fn build(options: Options, files: &dyn ReadFile) -> Result<(Plan, Out
     })
 }
 
-/// Whether the engine runs scripts.
-const SCRIPTS_RUN: bool = false;
-
 /// The script of `-s`, with what stands behind the URL as its arguments.
-fn with_script(options: Options, asked: &Asked) -> Result<Options, Refusal> {
+fn with_script(options: Options, asked: &Asked) -> Options {
     match &asked.script {
-        None => Ok(options),
-        Some(file) if SCRIPTS_RUN => Ok(Options {
+        None => options,
+        Some(file) => Options {
             script: Some(file.clone()),
             script_arg: asked.script_arguments.clone(),
             ..options
-        }),
-        Some(file) => Err(Refusal::new(format!(
-            "cannot run {}: scripts are not built into this version; leave -s out",
-            file.display()
-        ))),
+        },
     }
 }

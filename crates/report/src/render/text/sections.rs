@@ -77,6 +77,8 @@ pub(super) fn outcome(page: &mut Page, document: &Document) {
     match document.end.reason {
         EndReason::Interrupted => sentence += ", interrupted",
         EndReason::GaveUp => sentence += ", given up",
+        EndReason::Stopped => sentence += ", stopped by its script",
+        EndReason::ScriptFailed => sentence += ", until its script failed",
         EndReason::Duration | EndReason::Count => {}
     }
     let worst = document.verdicts.iter().map(|verdict| verdict.severity).max();

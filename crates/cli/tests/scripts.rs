@@ -1,0 +1,277 @@
+//! Scripts, end to end: what a script says, a server receives; what it gets wrong, a user is told.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{Candor, Outcome};
+
+/// One request as the server read it.
+#[derive(Debug, Clone)]
+struct Seen {
+    line: String,
+    headers: Vec<String>,
+    body: String,
+}
+
+impl Seen {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+/// A server that keeps what it reads, and answers with a token.
+struct Server {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    fn start() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let log = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let log = Arc::clone(&log);
+                std::thread::spawn(move || {
+                    let mut writer = stream.try_clone().unwrap();
+                    let mut reader = BufReader::new(stream);
+                    while let Some(one) = read_request(&mut reader) {
+                        log.lock().unwrap().push(one);
+                        let answer =
+                            b"HTTP/1.1 200 OK\r\nX-Token: t1\r\nContent-Length: 5\r\n\r\nhello";
+                        if writer.write_all(answer).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Server { address, seen }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn read_request(reader: &mut BufReader<std::net::TcpStream>) -> Option<Seen> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let length = lines.iter().find_map(|line| line.strip_prefix("Content-Length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    reader.read_exact(&mut body).ok()?;
+    let body = String::from_utf8(body).unwrap();
+    Some(Seen { line: lines.remove(0), headers: lines, body })
+}
+
+/// Runs a script against the server with these flags.
+fn run_at(server: &Server, script: &str, flags: &[&str]) -> Outcome {
+    let url = format!("http://{}/base", server.address);
+    Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+        std::fs::write(directory.join("load.lua"), script).unwrap();
+        command.args(["--script", "load.lua", "--json", "result.json", "--drain", "1s"]);
+        command.args(flags).arg(url).current_dir(directory);
+    })
+    .finish()
+}
+
+fn run(script: &str, flags: &[&str]) -> (Vec<Seen>, Outcome) {
+    let server = Server::start();
+    let outcome = run_at(&server, script, flags);
+    (server.seen(), outcome)
+}
+
+const TEN: [&str; 4] = ["-c1", "-t1", "-n10", "-q"];
+
+#[test]
+fn a_script_that_only_sets_wrk_is_one_request() {
+    let script = "wrk.method = 'POST'\nwrk.body = 'a=b'\nwrk.headers['X-Kind'] = 'form'\n\
+                  function init(args) wrk.path = '/' .. args[1] .. '?' .. args[0]:sub(1, 4) end";
+    let (seen, outcome) = run(script, &[&TEN[..], &["--script-arg", "x"]].concat());
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    assert_eq!(seen.len(), 10);
+    assert_eq!((seen[9].line.as_str(), seen[9].body.as_str()), ("POST /x?http HTTP/1.1", "a=b"));
+    assert_eq!(seen[0].header("X-Kind"), Some("form"));
+    assert!(seen[0].header("Host").unwrap().starts_with("127.0.0.1:"));
+    assert_eq!(outcome.document().ledger("ok"), 10);
+}
+
+#[test]
+fn a_counter_stands_in_path_and_header_in_closed_and_open_load() {
+    let script = "local n = 0\nfunction request()\n n = n + 1\n wrk.headers['X-N'] = n\n\
+                  return wrk.format(nil, '/n' .. n)\nend";
+    for load in [&["-n10"][..], &["-n10", "-R200"]] {
+        let (seen, outcome) = run(script, &[&["-c1", "-t1", "-q"], load].concat());
+        assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+        let lines: Vec<String> = seen.iter().map(|one| one.line.clone()).collect();
+        let wanted: Vec<String> = (1..=10).map(|n| format!("GET /n{n} HTTP/1.1")).collect();
+        assert_eq!(lines, wanted);
+        assert_eq!(seen[6].header("X-N"), Some("7"));
+    }
+}
+
+#[test]
+fn a_token_of_an_answer_is_used_afterwards() {
+    let script = "local token\nfunction request()\n wrk.headers['Authorization'] = token\n\
+                  return wrk.format()\nend\nfunction response(status, headers, body)\n\
+                  assert(status == 200 and body == 'hello')\n token = headers['X-Token']\nend";
+    let (seen, outcome) = run(script, &TEN);
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    assert_eq!(seen[0].header("Authorization"), None);
+    assert!(seen[1..].iter().all(|one| one.header("Authorization") == Some("t1")));
+}
+
+#[test]
+fn several_requests_in_one_string_are_pipelined() {
+    let script = "function request()\n return wrk.format(nil, '/1') .. \
+                  wrk.format('POST', '/2', nil, 'body') .. wrk.format(nil, '/3')\nend";
+    for load in [&["-n9"][..], &["-n9", "-R300"]] {
+        let (seen, outcome) = run(script, &[&["-c1", "-t1", "-q"], load].concat());
+        assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+        let paths: Vec<&str> = seen.iter().map(|one| one.line.as_str()).collect();
+        let batch = ["GET /1 HTTP/1.1", "POST /2 HTTP/1.1", "GET /3 HTTP/1.1"];
+        assert_eq!(paths, batch.repeat(3));
+        assert_eq!(outcome.document().ledger("ok"), 9);
+    }
+}
+
+#[test]
+fn threads_are_set_up_stopped_and_asked_in_the_end() {
+    let script = "local threads = {}\nfunction setup(thread)\n\
+                  thread:set('id', #threads + 1)\n thread:set('config', { deep = { 'x', true } })\n\
+                  thread.addr = wrk.lookup(wrk.host, wrk.port)[1]\n\
+                  assert(wrk.connect(thread.addr))\n table.insert(threads, thread)\nend\n\
+                  sent = 0\nfunction init() assert(config.deep[1] == 'x' and config.deep[2]) end\n\
+                  function request()\n sent = sent + 1\n if sent == 5 then wrk.thread:stop() end\n\
+                  return wrk.format(nil, '/t' .. id)\nend\n\
+                  function done(summary, latency, requests)\n\
+                  for _, thread in ipairs(threads) do\n\
+                  print(('thread %d sent %d'):format(thread:get('id'), thread:get('sent')))\n end\n\
+                  print(summary.requests, summary.errors.status, summary.duration > 0, summary.bytes > 0)\n\
+                  local value, count = latency(1)\n\
+                  print(value == latency[1], count >= 1, latency.min <= value, #latency >= 1)\n\
+                  print(latency:percentile(100) == latency.max, latency.mean > 0, requests.stdev)\nend";
+    let (seen, outcome) = run(script, &["-c2", "-t2", "-d20s", "-q"]);
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    assert!(outcome.wall < Duration::from_secs(10), "{:?}", outcome.wall);
+    assert_eq!(seen.iter().filter(|one| one.line.starts_with("GET /t1 ")).count(), 5);
+    assert_eq!(seen.iter().filter(|one| one.line.starts_with("GET /t2 ")).count(), 5);
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    assert_eq!(lines[..2], ["thread 1 sent 5", "thread 2 sent 5"]);
+    assert!(lines[2].ends_with("0\ttrue\ttrue"), "{lines:?}");
+    assert_eq!(lines[3], "true\ttrue\ttrue\ttrue");
+    assert!(lines[4].starts_with("true\ttrue\t"), "{lines:?}");
+}
+
+#[test]
+fn delay_is_think_time() {
+    let (seen, outcome) = run("function delay() return 50 end", &["-c1", "-t1", "-n5", "-q"]);
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    assert_eq!(seen.len(), 5);
+    assert!(outcome.wall >= Duration::from_millis(250), "{:?}", outcome.wall);
+}
+
+#[test]
+fn bad_scripts_are_refused_with_their_line() {
+    let table: [(&str, &[&str]); 9] = [
+        ("x = = 1", &["load.lua:1:", "unexpected symbol"]),
+        ("\nerror('no way')", &["load.lua:2: no way"]),
+        ("function init() local x = nil + 1 end", &["init()", "load.lua:1:", "arithmetic"]),
+        ("function setup() error('s') end", &["setup()", "load.lua:1: s"]),
+        ("function init() while true do end end", &["init()", "load.lua:1:", "ran for longer"]),
+        ("while true do end", &["load.lua:1:", "ran for longer"]),
+        ("wrk.method = 'GET /'", &["request of wrk", "does not begin"]),
+        (
+            "function init() while true do pcall(function() while true do end end) end end",
+            &["init()", "ran for longer"],
+        ),
+        ("\x1bLJ\x02", &["script:"]),
+    ];
+    for (script, words) in table {
+        let flags = ["-c1", "-t1", "-d5s", "-q", "--script-timeout", "300ms"];
+        let (seen, outcome) = run(script, &flags);
+        outcome.assert_refused(1, words);
+        assert!(seen.is_empty(), "{script}");
+    }
+    common::candor(&["--script", "none.lua", "http://127.0.0.1:1/"])
+        .assert_refused(2, &["none.lua"]);
+}
+
+#[test]
+fn a_failure_stops_the_run_and_keeps_what_was_measured() {
+    let table: [(&str, &[&str]); 8] = [
+        ("return nil", &["request()", "it returned nil"]),
+        ("return 7", &["request()", "it returned number"]),
+        ("return 'garbage'", &["request()", "does not begin with", "garbage"]),
+        ("return ('x'):rep(100 * 1024 * 1024)", &["request()", "104857600 bytes"]),
+        ("error('oops')", &["request()", "load.lua:4: oops"]),
+        ("error({})", &["request()", "error with a table"]),
+        ("while true do end", &["request()", "load.lua:4:", "ran for longer than 300 ms"]),
+        ("return ''", &["request()", "empty"]),
+    ];
+    for (bad, words) in table {
+        let script = format!(
+            "local n = 0\nfunction request()\n n = n + 1 if n <= 5 then return wrk.format() end\n{bad}\nend"
+        );
+        let flags = ["-c1", "-t1", "-d5s", "-q", "--script-timeout", "300ms"];
+        let (seen, outcome) = run(&script, &flags);
+        outcome.assert_refused(1, words);
+        assert_eq!(seen.len(), 5, "{bad}");
+        let document = outcome.document();
+        assert_eq!(document.ledger("ok"), 5, "{bad}");
+        assert!(outcome.file("result.json").contains("script-failed"), "{bad}");
+    }
+    for bad in ["error('r')", "while true do end"] {
+        let script = format!("function response()\n{bad} end");
+        let flags = ["-c2", "-t2", "-d5s", "-q", "--script-timeout", "300ms"];
+        let (_, outcome) = run(&script, &flags);
+        outcome.assert_refused(1, &["response()", "load.lua:2:"]);
+        assert!(outcome.document().ledger("sent") >= 1);
+    }
+    let (_, outcome) = run("function done() error('d') end", &TEN);
+    outcome.assert_refused(1, &["done()", "load.lua:1: d"]);
+    assert_eq!(outcome.document().ledger("ok"), 10);
+}
+
+#[test]
+fn a_sandbox_has_no_way_out() {
+    let absent = ["io", "os", "package", "ffi", "debug", "jit", "require", "dofile", "loadfile"];
+    for name in absent {
+        let script = format!("assert({name} == nil, '{name} is there')");
+        let (_, outcome) = run(&script, &[&TEN[..], &["--sandbox"]].concat());
+        assert_eq!(outcome.code(), 0, "{name}: {}", outcome.stderr);
+    }
+    let escapes: [(&str, &[&str]); 8] = [
+        ("require('ffi')", &["nil value"]),
+        ("local d = string.dump(function() end) loadstring(d)", &["nil value"]),
+        ("assert(loadstring('\\27LJ\\2\\0'))()", &["load.lua:1:"]),
+        ("assert(load('\\27LJ\\2\\0', 'x', 'b'))()", &["load.lua:1:"]),
+        ("assert(load(function() return '\\27LJ\\2\\0' end, 'x', 'bt'))()", &["load.lua:1:"]),
+        ("local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end", &["memory"]),
+        ("local s = 'x' while true do s = s .. s end", &["memory"]),
+        ("while true do pcall(function() while true do end end) end", &["instructions"]),
+    ];
+    for (script, words) in escapes {
+        let (seen, outcome) = run(script, &[&TEN[..], &["--sandbox"]].concat());
+        outcome.assert_refused(1, words);
+        assert!(seen.is_empty());
+    }
+    let script = "function request() return wrk.format() end function response() end";
+    let (seen, outcome) = run(script, &[&TEN[..], &["--sandbox"]].concat());
+    assert_eq!((seen.len(), outcome.code()), (10, 0), "{}", outcome.stderr);
+}

@@ -1,0 +1,154 @@
+//! The seam for scripts: what a thread asks of one, and what it does with the answers.
+//!
+//! The engine knows no script language. Whoever runs a plan with a script hands in one [`Script`]
+//! for each thread; a run without scripts has none and pays for none. A script must not do I/O on
+//! the engine's connections; it makes requests as text, is shown answers, and may pause a
+//! connection or stop its thread.
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+
+use candor_plan::Request;
+use candor_protocol::Captured;
+use candor_protocol::made::Batch;
+use candor_record::RunEnd;
+
+/// One thread's script.
+pub trait Script: Send {
+    /// The one request that it sends always, in the place of the plan's; `None`: the plan's, or
+    /// requests that it makes.
+    fn request(&self) -> Option<&Request>;
+
+    /// Where its thread connects to, in the place of the plan's target.
+    fn address(&self) -> Option<SocketAddr>;
+
+    /// Which of the functions below are to be called at all.
+    fn calls(&self) -> Calls;
+
+    /// Makes the next requests.
+    fn make(&mut self, batch: &mut Batch) -> Result<Next, Failed>;
+
+    /// Is shown an answer.
+    fn answer(&mut self, status: u16, answer: Captured<'_>) -> Result<Next, Failed>;
+
+    /// How long a connection pauses before its next requests.
+    fn delay_ns(&mut self) -> Result<u64, Failed>;
+
+    /// The engine cannot do what the script asks for.
+    fn refuse(&mut self, reason: &str);
+}
+
+/// Which functions a script has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// [`Script::make`].
+    pub make: bool,
+    /// [`Script::answer`].
+    pub answer: bool,
+    /// [`Script::delay_ns`], in a closed load.
+    pub delay: bool,
+}
+
+/// What a thread does after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// It goes on.
+    Go,
+    /// It sends what was made, and then nothing more.
+    Stop,
+}
+
+/// The script failed; it knows itself why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed;
+
+/// Where each thread finds its script.
+#[derive(Default)]
+pub struct Scripts(Vec<Mutex<Option<Box<dyn Script>>>>);
+
+impl std::fmt::Debug for Scripts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Scripts of {} threads", self.0.len())
+    }
+}
+
+impl Scripts {
+    /// One for each thread, in order.
+    pub fn new(scripts: impl IntoIterator<Item = Box<dyn Script>>) -> Self {
+        Scripts(scripts.into_iter().map(|one| Mutex::new(Some(one))).collect())
+    }
+
+    pub(crate) fn take(&self, worker: u32) -> Option<Scripted> {
+        let seat = self.0.get(worker as usize)?;
+        seat.lock().unwrap_or_else(PoisonError::into_inner).take().map(Scripted::new)
+    }
+
+    pub(crate) fn address(&self, worker: u32) -> Option<SocketAddr> {
+        let seat = self.0.get(worker as usize)?.lock().unwrap_or_else(PoisonError::into_inner);
+        seat.as_ref()?.address()
+    }
+}
+
+/// A script in its worker.
+pub(crate) struct Scripted {
+    script: Box<dyn Script>,
+    pub(crate) batch: Batch,
+    pub(crate) calls: Calls,
+    /// It asked for an end, or failed.
+    pub(crate) end: Option<RunEnd>,
+}
+
+impl Scripted {
+    pub(crate) fn new(script: Box<dyn Script>) -> Self {
+        let calls = script.calls();
+        Scripted { script, batch: Batch::new(0), calls, end: None }
+    }
+
+    pub(crate) fn request(&self) -> Option<&Request> {
+        self.script.request()
+    }
+
+    /// Fills the batch. False: there is nothing to send.
+    pub(crate) fn make(&mut self) -> bool {
+        if self.end.is_some() {
+            return false;
+        }
+        let outcome = self.script.make(&mut self.batch);
+        self.note(outcome);
+        outcome.is_ok()
+    }
+
+    /// Is shown an answer, if it was kept for that. True: nothing more is to be sent.
+    pub(crate) fn answer(&mut self, status: u16, answer: Option<Captured<'_>>) -> bool {
+        if let Some(answer) = answer.filter(|_| self.end.is_none()) {
+            let outcome = self.script.answer(status, answer);
+            self.note(outcome);
+        }
+        self.end.is_some()
+    }
+
+    /// How long to pause.
+    pub(crate) fn delay_ns(&mut self) -> u64 {
+        if !self.calls.delay || self.end.is_some() {
+            return 0;
+        }
+        self.script.delay_ns().unwrap_or_else(|failed| {
+            self.note(Err(failed));
+            0
+        })
+    }
+
+    #[cold]
+    pub(crate) fn refuse(&mut self, reason: &str) {
+        self.script.refuse(reason);
+        self.end = Some(RunEnd::ScriptFailed);
+    }
+
+    fn note(&mut self, outcome: Result<Next, Failed>) {
+        match outcome {
+            Ok(Next::Go) => {}
+            Ok(Next::Stop) => self.end = self.end.or(Some(RunEnd::Stopped)),
+            Err(Failed) => self.end = Some(RunEnd::ScriptFailed),
+        }
+    }
+}

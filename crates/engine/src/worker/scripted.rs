@@ -1,0 +1,132 @@
+//! What a worker does for its script, if it has one.
+//!
+//! Everything here is behind one look at an option that plain runs have empty.
+
+use candor_protocol::Session;
+use candor_protocol::made::Made;
+use candor_record::RunEnd;
+
+use super::{Stage, Worker};
+use crate::books::Departure;
+use crate::connection::Slot;
+use crate::reactor::{Key, Reactor};
+use crate::run::Control;
+use crate::script::Scripted;
+use crate::source::Source;
+
+impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+    /// Gives the worker its script, before it prepares.
+    pub(crate) fn follow(&mut self, script: Option<Scripted>) {
+        self.script = script.map(Box::new);
+    }
+
+    /// Tells the session of a connection that was just established what the script wants.
+    pub(super) fn attach_script(&mut self, key: Key) {
+        let session = &mut self.connections[key as usize].session;
+        let (Some(script), Some(session)) = (&mut self.script, session) else { return };
+        if script.calls.answer {
+            session.capture();
+        }
+        if (script.calls.make || script.calls.answer) && !session.takes_made() {
+            script.refuse(
+                "scripts that make requests or read answers do not work with this protocol",
+            );
+        }
+    }
+
+    /// Whether the script makes the requests.
+    #[inline]
+    pub(super) fn is_made(&self) -> bool {
+        self.script.as_ref().is_some_and(|script| script.calls.make)
+    }
+
+    /// Hands over what the script makes next: one request, or several that share a connection and
+    /// the time at which the first of them is due. False: there is nothing.
+    pub(super) fn hand_over_made(&mut self, first: Departure) -> bool {
+        let Some(mut script) = self.script.take() else { return false };
+        let made_any = script.make();
+        let mut departure = first;
+        let mut is_first = true;
+        while made_any && let Some(made) = script.batch.take() {
+            if !std::mem::replace(&mut is_first, false) {
+                match self.take_another(first) {
+                    Some(next) => departure = next,
+                    None => break,
+                }
+            }
+            self.hand_over_one(departure, &made);
+        }
+        self.script = Some(script);
+        if made_any {
+            self.connections[first.connection as usize].offered -= 1;
+        }
+        made_any
+    }
+
+    fn hand_over_one(&mut self, departure: Departure, made: &Made<'_>) {
+        let key = departure.connection;
+        let connection = &mut self.connections[key as usize];
+        let Some(session) = &mut connection.session else { return };
+        let id = self.books.depart(departure, &mut connection.flights);
+        session.handle_made(id, made);
+        self.handed_over(key, departure);
+    }
+
+    /// One more request of the load for the batch that `first` began; `None`: the load is at its
+    /// end.
+    fn take_another(&mut self, first: Departure) -> Option<Departure> {
+        let (index, phase) = match &mut self.source {
+            Source::Closed(closed) => closed.take(first.ready_ns)?,
+            Source::Open(open) => {
+                // This takes the one before; the caller takes the last one of the batch.
+                open.take();
+                let next = open.peek()?;
+                (next.index, open.phase(next))
+            }
+        };
+        Some(Departure { index, phase, ..first })
+    }
+
+    /// How long the script wants a connection to pause now. In an open load the schedule decides.
+    #[inline]
+    pub(super) fn script_delay_ns(&mut self) -> u64 {
+        match &mut self.script {
+            Some(script) if self.stage == Stage::Running => match self.source {
+                Source::Closed(_) => script.delay_ns(),
+                Source::Open(_) => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// A place whose user thinks until `slot.since_ns`. Pauses may differ, so it finds its place in
+    /// the queue; with equal ones that is the end.
+    pub(super) fn think(&mut self, slot: Slot) {
+        if self.thinking.back().is_none_or(|last| last.since_ns <= slot.since_ns) {
+            return self.thinking.push_back(slot);
+        }
+        let at = self.thinking.partition_point(|one| one.since_ns <= slot.since_ns);
+        self.thinking.insert(at, slot);
+    }
+
+    /// A script pauses a connection before its first request too.
+    pub(super) fn delay_first_slots(&mut self) {
+        if !self.script.as_ref().is_some_and(|script| script.calls.delay) {
+            return;
+        }
+        for slot in std::mem::take(&mut self.free) {
+            let since_ns = slot.since_ns.saturating_add(self.script_delay_ns());
+            self.think(Slot { since_ns, ..slot });
+        }
+    }
+
+    /// Whether the script ends this worker's run. One that failed ends everybody's.
+    #[inline]
+    pub(super) fn script_end(&self, control: &Control) -> Option<RunEnd> {
+        let end = self.script.as_ref()?.end?;
+        if end == RunEnd::ScriptFailed && !control.is_stopping() {
+            control.stop();
+        }
+        Some(end)
+    }
+}

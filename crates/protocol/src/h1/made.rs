@@ -1,0 +1,106 @@
+//! What a session keeps only while a script makes its requests or reads its answers.
+//!
+//! Made requests are copied into slots that are used again once the request was written and
+//! answered; in a session's numbering they follow the requests of the table. Plain runs have
+//! none of this.
+
+use super::Prepared;
+use crate::made::Made;
+use crate::session::Captured;
+
+/// Made requests in flight, and the answer that was read last.
+#[derive(Debug, Default)]
+pub(super) struct Extras {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    pub(super) capture: Option<Capture>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    /// Which request of the table it stands for.
+    entry: u32,
+    prepared: Prepared,
+    /// Of writing and answering, how many are over.
+    over: u8,
+}
+
+impl Extras {
+    /// Copies a request into a free slot and returns its number; `like` is what it stands for.
+    pub(super) fn put(&mut self, made: &Made<'_>, like: &Prepared) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            let prepared = Prepared { head: Vec::new(), body: [].into(), ..like.clone() };
+            self.slots.push(Slot { entry: made.request, prepared, over: 0 });
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        if slot.entry != made.request {
+            slot.entry = made.request;
+            slot.prepared.expect = like.expect.clone();
+        }
+        slot.over = 0;
+        let prepared = &mut slot.prepared;
+        prepared.head.clear();
+        prepared.head.extend_from_slice(made.raw);
+        prepared.is_head = made.method() == b"HEAD";
+        prepared.is_connect = made.method() == b"CONNECT";
+        prepared.closes = made.closes();
+        prepared.upgrades = made.upgrades();
+        index
+    }
+
+    /// What was kept of the answer before, or of an interim one, is over.
+    pub(super) fn begin_block(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            capture.begin();
+        }
+    }
+
+    /// Keeps a piece of the header block.
+    pub(super) fn keep_block(&mut self, taken: &[u8]) {
+        if let Some(capture) = &mut self.capture {
+            capture.block.extend_from_slice(taken);
+        }
+    }
+
+    pub(super) fn get(&self, index: u32) -> &Prepared {
+        &self.slots[index as usize].prepared
+    }
+
+    pub(super) fn entry(&self, index: u32) -> u32 {
+        self.slots[index as usize].entry
+    }
+
+    /// The request in a slot was written, or answered; after both the slot is free.
+    pub(super) fn step_over(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.over += 1;
+        if slot.over == 2 {
+            self.free.push(index);
+        }
+    }
+}
+
+/// The header block and the body of the answer that is being read, or was read last.
+#[derive(Debug, Default)]
+pub(super) struct Capture {
+    /// With the status line.
+    pub(super) block: Vec<u8>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Capture {
+    /// Memory that one long answer took is not kept for short ones.
+    const KEPT_BYTES: usize = 1 << 20;
+
+    pub(super) fn begin(&mut self) {
+        self.block.clear();
+        self.body.clear();
+        self.body.shrink_to(Capture::KEPT_BYTES);
+    }
+
+    pub(super) fn get(&self) -> Captured<'_> {
+        let end = memchr::memchr(b'\n', &self.block).map_or(0, |end| end + 1);
+        Captured { fields: &self.block[end..], body: &self.body }
+    }
+}

@@ -1,0 +1,91 @@
+//! A thread's script, as the engine calls it.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use candor_engine::script::{Calls, Failed, Next, Script};
+use candor_plan::Request;
+use candor_protocol::Captured;
+use candor_protocol::made::Batch;
+use mlua::Lua;
+
+use crate::error::ScriptError;
+use crate::raw::Hot;
+use crate::thread::Shared;
+use crate::watch::Seat;
+
+/// The first failure of any thread.
+pub(crate) type FirstFailure = Arc<Mutex<Option<ScriptError>>>;
+
+/// One thread's script.
+pub(crate) struct Hooks {
+    pub(crate) hot: Hot,
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) request: Option<Request>,
+    pub(crate) calls: Calls,
+    pub(crate) failure: FirstFailure,
+    /// Keeps the state open.
+    pub(crate) _lua: Lua,
+}
+
+impl Hooks {
+    /// What comes after a call that came to this.
+    #[inline]
+    fn after(&self, function: &'static str, outcome: Result<(), String>) -> Result<Next, Failed> {
+        self.seat.leave();
+        match outcome {
+            Ok(()) if self.shared.stopped.load(Ordering::Relaxed) => Ok(Next::Stop),
+            Ok(()) => Ok(Next::Go),
+            Err(message) => Err(self.fail(ScriptError::Call { function, message })),
+        }
+    }
+
+    #[cold]
+    fn fail(&self, error: ScriptError) -> Failed {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        Failed
+    }
+}
+
+impl Script for Hooks {
+    fn request(&self) -> Option<&Request> {
+        self.request.as_ref()
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        self.shared.address()
+    }
+
+    fn calls(&self) -> Calls {
+        self.calls
+    }
+
+    fn make(&mut self, batch: &mut Batch) -> Result<Next, Failed> {
+        self.seat.enter();
+        let made = self.hot.request(|text| batch.fill(text));
+        let outcome = made.and_then(|filled| {
+            filled.map_err(|error| format!("what it returned cannot be sent: {error}"))
+        });
+        self.after("request", outcome)
+    }
+
+    fn answer(&mut self, status: u16, answer: Captured<'_>) -> Result<Next, Failed> {
+        self.seat.enter();
+        let outcome = self.hot.response(status, answer);
+        self.after("response", outcome)
+    }
+
+    fn delay_ns(&mut self) -> Result<u64, Failed> {
+        self.seat.enter();
+        let delay = self.hot.delay();
+        let delay_ms = delay.as_ref().copied().unwrap_or(0.0);
+        self.after("delay", delay.map(|_| ()))?;
+        Ok((delay_ms * 1e6) as u64)
+    }
+
+    fn refuse(&mut self, reason: &str) {
+        self.fail(ScriptError::Load(reason.to_owned()));
+    }
+}

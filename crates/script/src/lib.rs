@@ -1,0 +1,25 @@
+//! wrk's Lua API on LuaJIT.
+//!
+//! A [`Program`] is a plan's script, loaded into one state for each thread of the run and one more
+//! in which `setup` and `done` run. The engine gets a [`candor_engine::script::Script`] for each
+//! thread and knows nothing of Lua. Values cross between states as copies.
+//!
+//! States are made and asked through mlua; the functions that are called for each request
+//! (`request`, `response`, `delay`, `wrk.format`) go through raw calls, all of which, with all of
+//! this crate's unsafe code, are in [`raw`]. What a script gets to see of a run is in `stats.rs`
+//! and `prelude.lua`. Nothing here prints, and no other crate may use mlua.
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+mod error;
+mod hooks;
+mod program;
+#[allow(unsafe_code)]
+mod raw;
+mod state;
+mod stats;
+mod thread;
+mod value;
+mod watch;
+
+pub use error::ScriptError;
+pub use program::Program;

@@ -1,0 +1,131 @@
+//! One Lua state with the API in it and the script loaded.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use candor_plan::{Plan, Script};
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
+
+use crate::error::{ScriptError, words};
+use crate::raw;
+use crate::thread::{Shared, ThreadHandle, connect, lookup};
+use crate::watch::{Seat, Watch};
+
+/// A state. Whoever has a clone of `lua` keeps it open.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) lua: Lua,
+    pub(crate) seat: Arc<Seat>,
+}
+
+impl State {
+    /// A state with the API, in which the script was not run yet.
+    pub(crate) fn new(
+        plan: &Plan,
+        script: &Script,
+        watch: &Watch,
+        shared: Option<Arc<Shared>>,
+    ) -> Result<Self, ScriptError> {
+        let lua = open(script.sandbox);
+        let limit = Duration::from_nanos(script.limits.call_ns);
+        let most = script.sandbox.then_some(script.limits.instructions);
+        let seat = Arc::new(Seat::new(limit, most));
+        let made = (|| {
+            raw::call_widened(&lua)?;
+            let pointer = raw::attach(&lua, &seat)?;
+            // The state keeps the seat that it points to.
+            lua.set_app_data(Arc::clone(&seat));
+            watch.add(Arc::clone(&seat), pointer);
+            let given = given(&lua, plan, shared)?;
+            let prelude = lua.load(include_str!("prelude.lua")).set_name("=prelude");
+            prelude.call::<()>((given, script.sandbox))?;
+            if script.sandbox {
+                lua.set_memory_limit(script.limits.memory_bytes as usize)?;
+            }
+            Ok(())
+        })();
+        made.map_err(|error: mlua::Error| ScriptError::Load(words(&error)))?;
+        Ok(State { lua, seat })
+    }
+
+    /// Runs the script's own lines.
+    pub(crate) fn load(&self, script: &Script) -> Result<(), ScriptError> {
+        let chunk = self.lua.load(&script.source[..]).set_name(format!("@{}", script.path));
+        let chunk = chunk.set_mode(mlua::chunk::ChunkMode::Text);
+        let loaded = self.call(|| chunk.exec());
+        loaded.map_err(|error| ScriptError::Load(words(&error)))
+    }
+
+    /// A global function of the script, if there is one.
+    pub(crate) fn function(&self, name: &str) -> Option<Function> {
+        match self.lua.globals().raw_get(name) {
+            Ok(Value::Function(function)) => Some(function),
+            _ => None,
+        }
+    }
+
+    /// Calls into the state, watched.
+    pub(crate) fn call<T>(&self, call: impl FnOnce() -> mlua::Result<T>) -> mlua::Result<T> {
+        self.seat.enter();
+        let outcome = call();
+        self.seat.leave();
+        if self.seat.fired.load(Ordering::Relaxed) && outcome.is_ok() {
+            // The script swallowed the error and came to an end nevertheless.
+            return Err(mlua::Error::runtime("a call ran for too long; see --script-timeout"));
+        }
+        outcome
+    }
+}
+
+/// A state with the libraries that the script may have.
+fn open(sandbox: bool) -> Lua {
+    let options = LuaOptions::new().catch_rust_panics(true);
+    if sandbox {
+        let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT;
+        // None of these is refused as unsafe.
+        Lua::new_with(libraries, options).unwrap_or_default()
+    } else {
+        raw::open_all(options)
+    }
+}
+
+/// What the prelude makes `wrk` from.
+fn given(lua: &Lua, plan: &Plan, shared: Option<Arc<Shared>>) -> mlua::Result<Table> {
+    let given = lua.create_table()?;
+    let scheme = plan.target.url.split_once("://").map_or("http", |(scheme, _)| scheme);
+    let authority = plan.target.authority.as_str();
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (authority, None),
+    };
+    given.set("scheme", scheme)?;
+    given.set("host", host.trim_start_matches('[').trim_end_matches(']'))?;
+    given.set("port", port)?;
+    let headers = lua.create_table()?;
+    headers.set("Host", authority)?;
+    if let Some(request) = plan.requests.list.first() {
+        given.set("method", request.method.as_str())?;
+        given.set("path", request.path.as_str())?;
+        for (name, value) in &request.headers {
+            let name = if name.eq_ignore_ascii_case("host") { "Host" } else { name };
+            headers.set(name, value.as_str())?;
+        }
+        if !request.body.is_empty() {
+            given.set("body", lua.create_string(&request.body)?)?;
+        }
+    }
+    given.set("headers", headers)?;
+    given.set("format", raw::format_function(lua)?)?;
+    given.set("lookup", lua.create_function(lookup)?)?;
+    given.set("connect", lua.create_function(connect)?)?;
+    let began = Instant::now();
+    given.set(
+        "time_us",
+        lua.create_function(move |_, ()| Ok(began.elapsed().as_micros() as f64))?,
+    )?;
+    if let Some(shared) = shared {
+        given.set("thread", ThreadHandle { shared, other: None })?;
+    }
+    Ok(given)
+}

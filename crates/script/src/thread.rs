@@ -1,0 +1,121 @@
+//! `thread`, as `setup` and `done` see it in the main state, and `wrk.thread` in its own; addresses.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mlua::{AnyUserData, Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value};
+
+use crate::value::copy;
+
+/// `wrk.connect` does not wait longer.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// An address that `wrk.lookup` found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Address(pub(crate) SocketAddr);
+
+impl UserData for Address {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_meta_method(MetaMethod::ToString, |_, this, ()| Ok(this.0.to_string()));
+        methods.add_meta_method(MetaMethod::Eq, |_, this, other: AnyUserData| {
+            Ok(other.borrow::<Address>().is_ok_and(|other| other.0 == this.0))
+        });
+    }
+}
+
+/// `wrk.lookup(host, service)`.
+pub(crate) fn lookup(
+    _: &Lua,
+    (host, service): (String, Option<Value>),
+) -> mlua::Result<Vec<Address>> {
+    let service = match service {
+        None | Some(Value::Nil) => "80".to_owned(),
+        Some(value) => value.to_string()?,
+    };
+    let port = match service.as_str() {
+        "http" => 80,
+        "https" => 443,
+        number => number.parse().map_err(|_| {
+            mlua::Error::runtime(format!("wrk.lookup: unknown service {number:?}; give a port"))
+        })?,
+    };
+    let found = (host.as_str(), port).to_socket_addrs();
+    let found =
+        found.map_err(|error| mlua::Error::runtime(format!("wrk.lookup {host}: {error}")))?;
+    let mut all: Vec<Address> = Vec::new();
+    for one in found.map(Address) {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    Ok(all)
+}
+
+/// `wrk.connect(addr)`: whether a connection can be made.
+pub(crate) fn connect(_: &Lua, address: AnyUserData) -> mlua::Result<bool> {
+    let address = address.borrow::<Address>()?.0;
+    Ok(TcpStream::connect_timeout(&address, CONNECT_PATIENCE).is_ok())
+}
+
+/// What the states of a run share of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) stopped: AtomicBool,
+    address: Mutex<Option<SocketAddr>>,
+}
+
+impl Shared {
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        *self.address.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_address(&self, value: Value) -> mlua::Result<()> {
+        let address = match value {
+            Value::Nil => None,
+            Value::UserData(data) => Some(data.borrow::<Address>()?.0),
+            other => {
+                return Err(mlua::Error::runtime(format!(
+                    "thread.addr takes an address from wrk.lookup(), not a {}",
+                    other.type_name()
+                )));
+            }
+        };
+        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
+        Ok(())
+    }
+}
+
+/// A thread: seen from the main state with the thread's own, or from its own without.
+pub(crate) struct ThreadHandle {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) other: Option<Lua>,
+}
+
+impl ThreadHandle {
+    fn state<'a>(&'a self, here: &'a Lua) -> &'a Lua {
+        self.other.as_ref().unwrap_or(here)
+    }
+}
+
+impl UserData for ThreadHandle {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_field_method_get("addr", |_, this| Ok(this.shared.address().map(Address)));
+        fields.add_field_method_set("addr", |_, this, value: Value| this.shared.set_address(value));
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_method("get", |lua, this, name: String| {
+            copy(&this.state(lua).globals().get::<Value>(name)?, lua)
+        });
+        methods.add_method("set", |lua, this, (name, value): (String, Value)| {
+            let state = this.state(lua);
+            state.globals().set(name, copy(&value, state)?)
+        });
+        methods.add_method("stop", |_, this, ()| {
+            this.shared.stopped.store(true, Ordering::Relaxed);
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,113 @@
+//! Ends calls that do not return.
+//!
+//! Each state has a [`Seat`] on which the number of calls that were begun and ended is counted; an
+//! odd number is a call that goes on. One thread looks from time to time. If it sees the same odd
+//! number for longer than the limit, it sets a hook in the state, which then fails at its next
+//! instruction. So a call costs two stores and no look at the clock. Lua's compiler is off, since
+//! compiled code would not see the hook.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::raw::StatePointer;
+
+/// What is known of the calls of one state.
+#[derive(Debug, Default)]
+pub(crate) struct Seat {
+    calls: AtomicU64,
+    /// The call that goes on has taken too long.
+    pub(crate) fired: AtomicBool,
+    /// Instructions of the call that goes on; counted in a sandbox only.
+    pub(crate) instructions: AtomicU64,
+    /// The most that a call may have; 0 for no bound.
+    pub(crate) most_instructions: u64,
+    /// The longest that a call may take.
+    pub(crate) limit_ms: u64,
+}
+
+impl Seat {
+    pub(crate) fn new(limit: Duration, most_instructions: Option<u64>) -> Self {
+        Seat {
+            most_instructions: most_instructions.unwrap_or(0),
+            limit_ms: limit.as_millis() as u64,
+            ..Seat::default()
+        }
+    }
+
+    /// A call begins.
+    #[inline]
+    pub(crate) fn enter(&self) {
+        self.calls.store(self.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if self.most_instructions > 0 {
+            self.instructions.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// It has ended.
+    #[inline]
+    pub(crate) fn leave(&self) {
+        self.calls.store(self.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+struct Watched {
+    seat: Arc<Seat>,
+    state: StatePointer,
+    seen: u64,
+    since: Instant,
+}
+
+/// The thread that looks. States must stay open until it is dropped.
+pub(crate) struct Watch {
+    watched: Arc<Mutex<Vec<Watched>>>,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    pub(crate) fn new(limit: Duration) -> std::io::Result<Self> {
+        let watched: Arc<Mutex<Vec<Watched>>> = Arc::default();
+        let over: Arc<AtomicBool> = Arc::default();
+        let pause = (limit / 4).clamp(Duration::from_millis(1), Duration::from_millis(100));
+        let (list, end) = (Arc::clone(&watched), Arc::clone(&over));
+        let look = move || {
+            while !end.load(Ordering::Relaxed) {
+                std::thread::park_timeout(pause);
+                let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+                list.iter_mut().for_each(|one| one.look(limit));
+            }
+        };
+        let thread = std::thread::Builder::new().name("script-watch".to_owned()).spawn(look)?;
+        Ok(Watch { watched, over, thread: Some(thread) })
+    }
+
+    pub(crate) fn add(&self, seat: Arc<Seat>, state: StatePointer) {
+        let one = Watched { seat, state, seen: 0, since: Instant::now() };
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+    }
+}
+
+impl Watched {
+    fn look(&mut self, limit: Duration) {
+        let calls = self.seat.calls.load(Ordering::Relaxed);
+        if calls != self.seen || calls % 2 == 0 {
+            (self.seen, self.since) = (calls, Instant::now());
+        } else if self.since.elapsed() >= limit {
+            self.seat.fired.store(true, Ordering::Relaxed);
+            self.state.interrupt();
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It has nothing to say; it only has to be gone before the states are.
+            let _ = thread.join();
+        }
+    }
+}
