@@ -3,14 +3,16 @@
 //!
 //! The machine that these tests run on may have other work to do, and then that is a finding too.
 //! So a test asks that its own verdict is there, and that none is there that would blame somebody
-//! else; it does not ask for an empty list.
+//! else; it does not ask for an empty list. One test has the machine at a time, for one of them
+//! keeps a core busy; and where timing itself is what is judged, a run during which other work
+//! had the cores is taken again.
 
 mod common;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +22,40 @@ use rustix::process::Signal;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const NOT_TRUSTWORTHY: i32 = 4;
+
+/// Runs that are taken while the machine has other work to do.
+const ATTEMPTS: usize = 5;
+/// Other work had the cores for so long: a run says little about anything else.
+const DISTURBANCE: Duration = Duration::from_millis(50);
+
+/// The machine, for one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    // A test that failed leaves nothing behind.
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a run again while something else had the cores, by the kernel's own count.
+fn undisturbed(mut run: impl FnMut() -> Document) -> Document {
+    let mut document = run();
+    for _ in 1..ATTEMPTS {
+        if !is_disturbed(&document) {
+            break;
+        }
+        println!("other work had the cores: again");
+        document = run();
+    }
+    document
+}
+
+fn is_disturbed(document: &Document) -> bool {
+    let is_long = |one: &serde_json::Value| {
+        let ns = |name: &str| one[name].as_u64().expect("a time");
+        u128::from(ns("waited_ns").max(ns("stolen_ns"))) >= DISTURBANCE.as_nanos()
+    };
+    document.verdicts().contains(&"shared-core")
+        || document.list("/hiccups/worst").iter().any(is_long)
+}
 
 /// The sentence of a verdict.
 fn sentence(document: &Document, id: &str) -> String {
@@ -83,6 +119,7 @@ fn answer(mut socket: TcpStream, delay: &dyn Fn() -> Duration) {
 
 #[test]
 fn a_healthy_run_is_blamed_for_nothing() {
+    let _alone = alone();
     let target = Target::start(&[]);
     for load in [&["-R", "200"][..], &["--think-time", "10ms"]] {
         let document = measure(&[load, &["-c", "4", "-d", "2s", &target.url("/")]].concat());
@@ -112,15 +149,18 @@ fn a_healthy_run_is_blamed_for_nothing() {
 
 #[test]
 fn a_stop_of_the_loader_is_its_own_fault() {
+    let _alone = alone();
     for load in [&["-R", "400"][..], &["--think-time", "5ms"]] {
-        let target = Target::start(&[]);
-        let url = target.url("/");
-        let run = Candor::start_measuring(&[load, &["-c", "4", "-d", "3s", &url]].concat());
-        assert!(wait_until(PATIENCE, || target.requests() >= 200), "no request came");
-        run.signal(Signal::STOP);
-        thread::sleep(Duration::from_millis(500));
-        run.signal(Signal::CONT);
-        let document = run.finish().document();
+        let document = undisturbed(|| {
+            let target = Target::start(&[]);
+            let url = target.url("/");
+            let run = Candor::start_measuring(&[load, &["-c", "4", "-d", "3s", &url]].concat());
+            assert!(wait_until(PATIENCE, || target.requests() >= 200), "no request came");
+            run.signal(Signal::STOP);
+            thread::sleep(Duration::from_millis(500));
+            run.signal(Signal::CONT);
+            run.finish().document()
+        });
         let said = sentence(&document, "host-hiccup");
         assert!(said.contains("the process was stopped"), "{said}");
         assert!(longest_hiccup(&document) >= Duration::from_millis(450), "{said}");
@@ -130,8 +170,11 @@ fn a_stop_of_the_loader_is_its_own_fault() {
 
 #[test]
 fn a_stall_of_the_target_is_the_targets() {
-    let target = Target::start(&["--stall", "500ms@1500ms"]);
-    let document = measure(&["-R", "400", "-c", "4", "-d", "3s", &target.url("/")]);
+    let _alone = alone();
+    let document = undisturbed(|| {
+        let target = Target::start(&["--stall", "500ms@1500ms"]);
+        measure(&["-R", "400", "-c", "4", "-d", "3s", &target.url("/")])
+    });
     let said = sentence(&document, "target-stalled");
     assert!(said.contains("the loader was never later than"), "{said}");
     // This machine may be busy; but not for as long.
@@ -141,9 +184,11 @@ fn a_stall_of_the_target_is_the_targets() {
 
 #[test]
 fn a_closed_loop_that_met_a_stall_says_what_it_left_out() {
-    let target = Target::start(&["--stall", "500ms@1500ms"]);
-    let flags = ["-c", "8", "--think-time", "5ms", "-d", "3s", &target.url("/")];
-    let document = measure(&flags);
+    let _alone = alone();
+    let document = undisturbed(|| {
+        let target = Target::start(&["--stall", "500ms@1500ms"]);
+        measure(&["-c", "8", "--think-time", "5ms", "-d", "3s", &target.url("/")])
+    });
     let said = sentence(&document, "coordinated-omission");
     assert!(said.contains("Sent evenly, p99 would have been about"), "{said}");
     assert_silent(&document, &["target-stalled"]);
@@ -152,6 +197,7 @@ fn a_closed_loop_that_met_a_stall_says_what_it_left_out() {
 /// The last core is the loader's. Two loops on it leave it a third.
 #[test]
 fn busy_processes_on_the_loaders_core_are_found() {
+    let _alone = alone();
     let cores = candor_engine::usable_cores();
     let last = *cores.last().expect("a core");
     let busy: Vec<Managed> = thread::scope(|scope| {
@@ -175,6 +221,7 @@ fn busy_processes_on_the_loaders_core_are_found() {
 /// Each of twenty million requests a second is at least counted, and that is too much already.
 #[test]
 fn a_thread_that_is_asked_for_too_much_says_so() {
+    let _alone = alone();
     let target = Target::start(&[]);
     let flags = ["-t", "1", "-c", "8", "-R", "20M", "--shed-after", "1ms", "-d", "1s"];
     let document = measure(&[&flags[..], &[&target.url("/")]].concat());
@@ -184,6 +231,7 @@ fn a_thread_that_is_asked_for_too_much_says_so() {
 
 #[test]
 fn a_target_that_cannot_keep_up() {
+    let _alone = alone();
     let target = Target::start(&[]);
     let document = measure(&["-R", "400", "-c", "1", "-d", "3s", &target.url("/delay/10ms")]);
     sentence(&document, "target-not-met");
@@ -193,6 +241,7 @@ fn a_target_that_cannot_keep_up() {
 
 #[test]
 fn nagle_and_delayed_acknowledgements_are_named() {
+    let _alone = alone();
     let target = Target::start(&["--split-writes", "--nagle"]);
     let with = |connections| measure(&["-c", connections, "-d", "2s", &target.url("/")]);
     let document = with("4");
@@ -214,14 +263,17 @@ fn nagle_and_delayed_acknowledgements_are_named() {
 
 #[test]
 fn a_target_that_gets_slower_is_not_steady() {
-    let begun = Instant::now();
-    let slows = move || match begun.elapsed() < Duration::from_secs(2) {
-        true => Duration::from_millis(20),
-        false => Duration::from_millis(40),
-    };
-    let address = slow_server(128, Duration::ZERO, slows);
-    let url = format!("http://{address}/");
-    let document = measure(&["-R", "100", "-c", "8", "-d", "4s", "--interval", "200ms", &url]);
+    let _alone = alone();
+    let document = undisturbed(|| {
+        let begun = Instant::now();
+        let slows = move || match begun.elapsed() < Duration::from_secs(2) {
+            true => Duration::from_millis(20),
+            false => Duration::from_millis(40),
+        };
+        let address = slow_server(128, Duration::ZERO, slows);
+        let url = format!("http://{address}/");
+        measure(&["-R", "100", "-c", "8", "-d", "4s", "--interval", "200ms", &url])
+    });
     let said = sentence(&document, "not-stationary");
     assert!(said.contains("rose from"), "{said}");
     assert_silent(&document, &["target-stalled", "nagle-delayed-ack"]);
@@ -231,6 +283,7 @@ fn a_target_that_gets_slower_is_not_steady() {
 /// it again after a second.
 #[test]
 fn lost_packets_of_connections_are_found() {
+    let _alone = alone();
     let address = slow_server(0, Duration::from_millis(600), || Duration::from_millis(1));
     let url = format!("http://{address}/");
     let document = measure(&["-c", "6", "--think-time", "10ms", "-d", "1s", &url]);
@@ -240,6 +293,7 @@ fn lost_packets_of_connections_are_found() {
 
 #[test]
 fn connections_that_the_target_refuses_are_missed() {
+    let _alone = alone();
     let target = Target::start(&["--max-connections", "2"]);
     let flags = ["-R", "100", "-c", "6", "-d", "1s", &target.url("/")];
     let document = Candor::start_measuring(&flags).finish().document();
@@ -249,6 +303,7 @@ fn connections_that_the_target_refuses_are_missed() {
 
 #[test]
 fn errors_that_dominate_fail_a_strict_run() {
+    let _alone = alone();
     let target = Target::start(&[]);
     let failing = target.url("/status/500");
     let flags = ["-R", "100", "-c", "2", "-d", "1s", "--json", "result.json", &failing];

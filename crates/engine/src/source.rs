@@ -124,10 +124,7 @@ impl Open {
         if self.schedule.peek().is_none_or(|due| due.due_ns > now_ns) {
             return 0;
         }
-        while self.scout.peek().is_some_and(|due| due.due_ns <= now_ns) {
-            self.scout.next();
-            self.scouted += 1;
-        }
+        self.scouted += self.scout.skip_before(now_ns.saturating_add(1));
         self.scouted.saturating_sub(self.taken)
     }
 }

@@ -192,6 +192,26 @@ fn fewer_requests_than_connections_are_that_many() {
     assert_eq!((record.total.ledger.ok, record.end), (10, RunEnd::Count));
 }
 
+/// More falls due at each look at the clock than is shed between two of them. The worker must go
+/// on to see the stop, and count what is left without having shed it first.
+#[test]
+fn a_flood_of_sheds_does_not_keep_a_worker_from_the_stop() {
+    let mut plan = plan(2, open(200_000_000, Arrivals::Constant), 20 * MS);
+    if let Load::Open(load) = &mut plan.load {
+        load.shed_after_ns = Some(0);
+    }
+    let link = Link { look_ns: MS / 10, ..Link::default() };
+    // Without a trace, which would drop most of them.
+    let record = drive(&plan, SimReactor::new(delay(MS), link), &Control::default());
+    let ledger = &record.total.ledger;
+    assert!(ledger.balances(), "{ledger:?}");
+    assert_eq!(ledger.scheduled, 4_000_000);
+    // Each round sheds a few thousand of twenty thousand.
+    assert!(ledger.shed > 100_000 && ledger.unsent > 2_000_000, "{ledger:?}");
+    assert!(ledger.ok >= 2 && ledger.ok == ledger.sent, "{ledger:?}");
+    assert!(record.elapsed_ns < 25 * MS, "{}", record.elapsed_ns);
+}
+
 #[test]
 fn bursts_wait_for_their_turn() {
     // 20 at once on 4 connections of 10 ms: five rounds.

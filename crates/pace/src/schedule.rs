@@ -12,6 +12,9 @@ use crate::fixed::{self, Position};
 use crate::poisson::{self, Lanes};
 use crate::shape::Shape;
 
+/// So many arrivals are passed one by one before they are counted by arithmetic.
+const FEW: u64 = 64;
+
 /// One arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
@@ -91,6 +94,32 @@ impl Schedule {
     #[inline]
     pub fn peek(&self) -> Option<Due> {
         self.next
+    }
+
+    /// Goes on to the first arrival that is due at `t_ns` or later, and says how many it passed.
+    ///
+    /// Even arrivals are counted by arithmetic, however many there are. Poisson ones have to be
+    /// drawn, one by one.
+    pub fn skip_before(&mut self, t_ns: u64) -> u64 {
+        let mut passed = 0;
+        // Often there are but a few, and then taking them is quicker than counting.
+        while passed < FEW || matches!(self.source, Source::Poisson(_)) {
+            if self.next.is_none_or(|due| due.due_ns >= t_ns) {
+                return passed;
+            }
+            self.next = self.advance();
+            passed += 1;
+        }
+        let (Some(first), Source::Even { next, step, end }) = (self.next, &mut self.source) else {
+            return passed;
+        };
+        let bound = fixed::integers_below(self.shape.before(t_ns)).min(*end);
+        let more = bound.saturating_sub(first.index).div_ceil(*step);
+        if more > 0 {
+            *next = first.index.saturating_add(more.saturating_mul(*step));
+            self.next = self.advance();
+        }
+        passed + more
     }
 
     #[inline]

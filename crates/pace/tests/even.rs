@@ -4,7 +4,7 @@ mod common;
 
 use candor_pace::{Due, Limit, Schedule, Share};
 use candor_plan::{NS_PER_S, OpenLoad, Rate, Segment};
-use common::{due_ns, even, hold, ramp, seconds, single, union, until};
+use common::{due_ns, even, hold, poisson, ramp, seconds, single, union, until};
 use proptest::prelude::*;
 
 /// Arrival n of a constant rate is due at ⌊n · per_ns / events⌋.
@@ -130,6 +130,46 @@ fn a_replay_is_its_table() {
         due_ns(&load, Limit::default()),
         [0, 1_000, 2_005, 2_005, 2_090, 3_000, 3_001, 3_011]
     );
+}
+
+/// Skipping passes as many as taking them one by one, and stands where that ends.
+#[test]
+fn skipping_is_taking_without_looking() {
+    let burst = Segment::Burst { size: 300, every_ns: 1_000, duration_ns: Some(5_000) };
+    let mixed = [hold(7, 3, 2_000), burst, ramp(50_000_000, 0, 100_000), hold(1, 90, 50_000)];
+    let replay = Segment::Replay { offsets_ns: (0..500).map(|n| n * n / 7).collect() };
+    for (load, seed) in [(even(&mixed), 0), (even(&[replay]), 0), (poisson(&mixed), 3)] {
+        for workers in [1, 3] {
+            let share = Share { worker: workers - 1, workers };
+            for step_ns in [1, 700, 2_500, 40_000, u64::MAX] {
+                let mut skipping = Schedule::new(&load, seed, share, Limit::default());
+                let mut taking = skipping.clone();
+                let mut t_ns = 0u64;
+                while taking.peek().is_some() {
+                    t_ns = t_ns.saturating_add(step_ns);
+                    let mut passed = 0;
+                    while taking.peek().is_some_and(|due| due.due_ns < t_ns) {
+                        taking.next();
+                        passed += 1;
+                    }
+                    assert_eq!(skipping.skip_before(t_ns), passed, "up to {t_ns} ns");
+                    assert_eq!(skipping.peek(), taking.peek(), "from {t_ns} ns");
+                }
+                assert_eq!(skipping.next(), None);
+            }
+        }
+    }
+}
+
+/// A load that is far beyond what can be walked through.
+#[test]
+fn skipping_does_not_depend_on_how_many_there_are() {
+    let year = seconds(365 * 86_400);
+    let load = even(&[hold(1_000_000_000, NS_PER_S, None)]);
+    let mut schedule = single(&load, 0, until(year));
+    assert_eq!(schedule.skip_before(year - 5), year - 5);
+    assert_eq!(schedule.skip_before(u64::MAX), 5);
+    assert_eq!(schedule.peek(), None);
 }
 
 #[test]

@@ -13,6 +13,8 @@ use crate::source::Source;
 
 /// Pieces given to the kernel in one call: eight pipelined requests with a body each.
 const SLICES: usize = 16;
+/// Requests shed before the loop goes round: less than a millisecond's work.
+const SHED_AT_ONCE: u32 = 4096;
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Sends everything that can be sent at `now_ns`.
@@ -68,7 +70,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// Every request that is due goes to the place that has been free for longest.
+    ///
+    /// At most so many are sent as there are free places. Sheds have no such bound: of a load far
+    /// above what a core can count, more fall due than are shed meanwhile. So this goes back to
+    /// the loop in between, which reads answers and looks at the stop.
     fn dispatch_open(&mut self, now_ns: u64) {
+        let mut shed = 0;
+        self.has_more_to_shed = false;
         loop {
             let Source::Open(open) = &self.source else { return };
             let shed_after_ns = open.shed_after_ns;
@@ -85,6 +93,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     self.free.push_front(slot);
                 }
                 self.books.shed(due, phase, now_ns);
+                shed += 1;
             } else if let Some(slot) = slot {
                 let departure = Departure {
                     index: due.index,
@@ -105,6 +114,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             if let Source::Open(open) = &mut self.source {
                 open.take();
+            }
+            if shed == SHED_AT_ONCE {
+                self.has_more_to_shed = true;
+                return;
             }
         }
     }

@@ -129,6 +129,8 @@ pub(crate) struct Worker<R, S, M> {
     pacer: Pacer,
     stage: Stage,
     dispatching: bool,
+    /// Whether dispatching was cut short: do not sleep.
+    has_more_to_shed: bool,
     ever_established: u32,
     first_failure: Option<ConnectFailure>,
     waits: u64,
@@ -179,6 +181,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             pacer: Pacer::new(plan.threads.pacing),
             stage: Stage::Preparing,
             dispatching: false,
+            has_more_to_shed: false,
             ever_established: 0,
             first_failure: None,
             waits: 0,
@@ -268,6 +271,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Waits for whatever comes first: an event, a time-out, or the next due time.
     #[inline]
     fn pause(&mut self, now_ns: u64) {
+        if self.has_more_to_shed && self.stage == Stage::Running {
+            self.pacer.rest(now_ns);
+            self.wait_and_handle(0);
+            return;
+        }
         let until_ns = self.next_event_ns(now_ns);
         let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= until_ns);
         let Some(due_ns) = due_ns else {

@@ -290,7 +290,7 @@ mod tests {
     fn samples_that_met_the_same_stall_are_worth_less() {
         let slow = |i: u64, clumped: bool| match clumped {
             true => i >= 9_500,
-            false => i % 20 == 0,
+            false => i.is_multiple_of(20),
         };
         let distribution = |clumped: bool| {
             let mut run = crate::testing::healthy_open_run();

@@ -18,7 +18,8 @@ const BACKLOG_GROWTH: f64 = 1.2;
 /// Fewer answers than asked for.
 ///
 /// What is rightly in flight when the window ends is not held against the target: by Little's
-/// law rate × mean service time, and three standard deviations of a Poisson number of that mean.
+/// law rate × mean service time, and three standard deviations of a Poisson number of that mean; but
+/// never more than were sent and not answered, which a rate far above what was sent would allow.
 pub(super) fn target_not_met(document: &Document) -> Option<Finding> {
     if document.plan.load.kind == LoadKind::Closed {
         return None;
@@ -26,9 +27,10 @@ pub(super) fn target_not_met(document: &Document) -> Option<Finding> {
     let (scheduled_per_s, achieved_per_s) =
         (document.rate.scheduled_per_s?, document.rate.achieved_per_s?);
     let in_flight = scheduled_per_s * document.latencies.service.mean_ns.unwrap_or(0.0) / 1e9;
-    let allowed = in_flight + 3.0 * in_flight.sqrt() + 1.0;
     let scheduled = document.ledger.scheduled as f64;
     let answered = document.rate.answered_in_window as f64;
+    let unanswered = (document.ledger.sent as f64 - answered).max(0.0);
+    let allowed = (in_flight + 3.0 * in_flight.sqrt()).min(unanswered) + 1.0;
     (answered + allowed < ACHIEVED_SHARE * scheduled).then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
@@ -90,6 +92,17 @@ mod tests {
         document.rate.answered_in_window = 5_000;
         document.latencies.service.mean_ns = Some(0.5e9);
         assert!(found(&document, "target-not-met").is_none());
+    }
+
+    /// By Little's law alone a rate of twenty times what was sent would be in flight.
+    #[test]
+    fn what_was_never_sent_is_not_in_flight() {
+        let mut document = testing::healthy_open();
+        document.latencies.service.mean_ns = Some(3e9);
+        document.rate.answered_in_window = 300;
+        document.ledger.sent = 304;
+        let verdict = found(&document, "target-not-met").unwrap();
+        assert_eq!(verdict.evidence["in_flight_allowed"], 5.0);
     }
 
     #[test]
