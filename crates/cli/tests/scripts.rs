@@ -1,4 +1,5 @@
 //! Scripts, end to end: what a script says, a server receives; what it gets wrong, a user is told.
+#![allow(clippy::unwrap_used, reason = "a server for a test may end with it")]
 
 mod common;
 

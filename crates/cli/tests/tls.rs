@@ -1,5 +1,6 @@
 //! TLS and HTTP/2 against nginx and the embedded target: counts on both sides, and the words for
 //! what goes wrong.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
 
@@ -144,11 +145,11 @@ fn four_faults_have_four_messages() {
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(2021, 1, 1);
     });
-    let elsewhere = (|| {
+    let elsewhere = {
         let params = CertificateParams::new(vec!["shop.example".to_owned()]).unwrap();
         let key = KeyPair::generate().unwrap();
         (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
-    })();
+    };
     let listeners = [with(certificate(|_| ())), with(expired), with(elsewhere), listener("", "")];
     let nginx = Nginx::start_with(false, &listeners).unwrap();
     let file = |index: usize| nginx.path(&format!("{index}.pem")).display().to_string();

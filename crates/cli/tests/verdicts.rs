@@ -6,6 +6,7 @@
 //! else; it does not ask for an empty list. One test has the machine at a time, for one of them
 //! keeps a core busy; and where timing itself is what is judged, a run during which other work
 //! had the cores is taken again.
+#![allow(clippy::print_stdout, reason = "what each run said is worth reading in a log")]
 
 mod common;
 

@@ -8,6 +8,7 @@ use crate::{h1, h2};
 
 /// A connection that speaks HTTP/1.1 or HTTP/2, which is known when it is made.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "over HTTP/1.1 all are the large one")]
 pub enum Client {
     /// HTTP/1.1.
     H1(h1::Session),

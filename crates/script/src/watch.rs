@@ -92,7 +92,7 @@ impl Watch {
 impl Watched {
     fn look(&mut self, limit: Duration) {
         let calls = self.seat.calls.load(Ordering::Relaxed);
-        if calls != self.seen || calls % 2 == 0 {
+        if calls != self.seen || calls.is_multiple_of(2) {
             (self.seen, self.since) = (calls, Instant::now());
         } else if self.since.elapsed() >= limit {
             self.seat.fired.store(true, Ordering::Relaxed);
