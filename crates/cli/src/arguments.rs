@@ -37,7 +37,7 @@ pub(crate) enum Command {
     #[command(after_long_help = run_footer(), override_usage = RUN_USAGE)]
     Run(Box<RunArguments>),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
     /// Prove on this machine that the figures are true: known answers beside measured ones
     ///
     /// Starts a server whose every answer leaves at a computed time, sends loads whose results

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     }
     let outcome = match arguments::parse(&typed) {
         Command::Run(run) => command::run::run(*run, &typed),
-        Command::Serve(serve) => command::serve::serve(serve),
+        Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(arguments) => command::verify::verify(&arguments),
         Command::Report(report) => command::report::report(&report),
         // Taken above: wrk's command line is no matter of clap's.

@@ -1,4 +1,5 @@
 //! TLS against rustls as a server, in memory: every cipher, cut at every byte, ended in every way.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::io::{IoSlice, Read, Write};
 use std::rc::Rc;
