@@ -37,10 +37,14 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Takes a run again while something else had the cores, by the kernel's own count.
-fn undisturbed(mut run: impl FnMut() -> Document) -> Document {
+fn undisturbed(run: impl FnMut() -> Document) -> Document {
+    again_while(is_disturbed, run)
+}
+
+fn again_while(is_of_no_use: fn(&Document) -> bool, mut run: impl FnMut() -> Document) -> Document {
     let mut document = run();
     for _ in 1..ATTEMPTS {
-        if !is_disturbed(&document) {
+        if !is_of_no_use(&document) {
             break;
         }
         println!("other work had the cores: again");
@@ -225,7 +229,11 @@ fn a_thread_that_is_asked_for_too_much_says_so() {
     let _alone = alone();
     let target = Target::start(&[]);
     let flags = ["-t", "1", "-c", "8", "-R", "20M", "--shed-after", "1ms", "-d", "1s"];
-    let document = measure(&[&flags[..], &[&target.url("/")]].concat());
+    // It is never idle. A thread that had less than its core all the same was not given it, by a
+    // host that tells its guests nothing of that.
+    let was_deprived = |document: &Document| document.number("/workers/0/cpu_share") <= 0.9;
+    let document =
+        again_while(was_deprived, || measure(&[&flags[..], &[&target.url("/")]].concat()));
     sentence(&document, "loader-cpu");
     assert_silent(&document, &["target-stalled", "nagle-delayed-ack"]);
 }
