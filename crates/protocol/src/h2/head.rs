@@ -5,6 +5,7 @@
 //! block goes through here, answers and trailers, also those of streams that are gone: the
 //! decoder's table has to see them.
 
+use crate::h1::is_token_byte;
 use memchr::memchr3;
 
 use super::error::Error;
@@ -66,7 +67,7 @@ impl Reading {
             return Ok(());
         }
         self.after_pseudo = true;
-        if name.is_empty() || !name.iter().all(|&byte| NAME[usize::from(byte)]) {
+        if name.is_empty() || !name.iter().all(|&byte| is_name_byte(byte)) {
             return Err(Error::FieldName);
         }
         check_value(value)?;
@@ -122,30 +123,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 }
 
 /// Bytes of a field's name: those of a token (RFC 9110 5.6.2), in lower case.
-static NAME: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0u8;
-    while byte < 128 {
-        table[byte as usize] = byte.is_ascii_lowercase()
-            || byte.is_ascii_digit()
-            || matches!(
-                byte,
-                b'!' | b'#'
-                    | b'$'
-                    | b'%'
-                    | b'&'
-                    | b'\''
-                    | b'*'
-                    | b'+'
-                    | b'-'
-                    | b'.'
-                    | b'^'
-                    | b'_'
-                    | b'`'
-                    | b'|'
-                    | b'~'
-            );
-        byte += 1;
-    }
-    table
-};
+#[inline]
+fn is_name_byte(byte: u8) -> bool {
+    is_token_byte(byte) && !byte.is_ascii_uppercase()
+}
