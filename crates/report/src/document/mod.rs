@@ -8,7 +8,7 @@
 //!
 //! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by
 //! the kernel too, [`intervals`] the course of it, [`hiccups`] what the loader's machine did meanwhile,
-//! [`schema`] the description for others.
+//! [`target`] what a managed target used, [`schema`] the description for others.
 
 pub mod counts;
 pub mod hiccups;
@@ -19,6 +19,7 @@ pub mod plan;
 mod read;
 pub mod realised;
 pub mod schema;
+pub mod target;
 mod time;
 
 use candor_plan::Plan;
@@ -118,6 +119,9 @@ pub struct Document {
     /// What the hiccup watch saw on the loader's machine; null if there was none.
     #[serde(default)]
     pub hiccups: Option<Hiccups>,
+    /// What a managed target used in the measured window; null if it was not ours to watch.
+    #[serde(default)]
+    pub target: Option<target::Resources>,
     /// What is to be known before the numbers are trusted. Empty: nothing was found.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
@@ -303,6 +307,7 @@ impl Document {
             workers: WorkerRow::all(record),
             thread_rate: Some(ThreadRate::of(&total.rates)),
             hiccups: record.hiccups.as_ref().map(Hiccups::of),
+            target: None,
             verdicts: Vec::new(),
             expectations: Vec::new(),
         };

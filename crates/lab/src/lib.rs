@@ -1,0 +1,14 @@
+//! The lab: experiments that turn single runs into answers.
+//!
+//! A plan and a [`trial::Runner`] come in, a document of crate `report` goes out. A runner makes
+//! one run: the real one asks the engine and looks after a managed [`target`], tests have servers
+//! whose answers are known in closed form. Nothing here prints, parses arguments or renders.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod target;
+pub mod trial;
+
+pub use error::LabError;
+pub use target::{Ready, Running, TargetSpec};
+pub use trial::Runner;
