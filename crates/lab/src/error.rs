@@ -12,7 +12,7 @@ pub enum LabError {
     #[error("interrupted before anything was measured")]
     Interrupted,
     /// A target could not be started, did not get ready, or is in the way of another.
-    #[error("target {name}: {problem}")]
+    #[error("target {name}: {problem}{}", shown(log_tail))]
     Target {
         /// Its name.
         name: String,
@@ -34,4 +34,27 @@ pub enum LabError {
         /// What the system said.
         reason: String,
     },
+}
+
+/// The last lines of a log, below an error.
+fn shown(log_tail: &[String]) -> String {
+    match log_tail {
+        [] => String::new(),
+        lines => format!("\nThe last of its output:\n  {}", lines.join("\n  ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LabError;
+
+    #[test]
+    fn a_target_in_trouble_is_told_with_its_last_words() {
+        let error = |log_tail: &[&str]| {
+            let log_tail = log_tail.iter().map(|&line| line.to_owned()).collect();
+            LabError::Target { name: "t".into(), problem: "it ended".into(), log_tail }.to_string()
+        };
+        assert_eq!(error(&[]), "target t: it ended");
+        assert_eq!(error(&["a", "b"]), "target t: it ended\nThe last of its output:\n  a\n  b");
+    }
 }

@@ -5,10 +5,14 @@
 //! whose answers are known in closed form. Nothing here prints, parses arguments or renders.
 #![forbid(unsafe_code)]
 
+pub mod engine_runner;
 pub mod error;
+pub mod interrupt;
 pub mod target;
 pub mod trial;
 
+pub use engine_runner::{EngineRunner, Site};
 pub use error::LabError;
+pub use interrupt::Interrupt;
 pub use target::{Ready, Running, TargetSpec};
-pub use trial::Runner;
+pub use trial::{Progress, Runner};

@@ -177,6 +177,8 @@ pub enum EndReason {
     Stopped,
     /// Its script failed.
     ScriptFailed,
+    /// The managed target ended.
+    TargetEnded,
 }
 
 /// The lengths of a run.
@@ -320,6 +322,16 @@ impl Document {
     pub fn judge_expectations(&mut self, expectations: &[Expectation]) -> bool {
         self.expectations = expectations.iter().map(|one| one.judge(self)).collect();
         self.expectations.iter().all(Judgement::met)
+    }
+
+    /// Puts in what a managed target used, and judges anew. A target that ended has ended the run,
+    /// unless a signal came too.
+    pub fn set_target(&mut self, resources: target::Resources, interrupted: bool) {
+        if resources.ended.is_some() && !interrupted {
+            self.end = Ending { reason: EndReason::TargetEnded, partial: true };
+        }
+        self.target = Some(resources);
+        self.verdicts = verdicts::judge(self);
     }
 
     /// Whether a verdict says that the numbers cannot be true.

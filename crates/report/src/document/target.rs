@@ -9,6 +9,14 @@ use serde::{Deserialize, Serialize};
 /// Resources of a managed target in the measured window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resources {
+    /// Its name.
+    pub name: Option<String>,
+    /// How it was started, secrets redacted.
+    pub command: Vec<String>,
+    /// The cores it could use.
+    pub cores: Vec<u64>,
+    /// The cores of the loader meanwhile.
+    pub loader_cores: Vec<u64>,
     /// The course of it, every 100 ms or, in long runs, so thinned out that few hundreds are left.
     pub samples: Vec<ResourceSample>,
     /// CPU time by wall time over the window, 1 for a whole core; null if it was not sampled.
