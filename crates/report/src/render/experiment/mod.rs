@@ -1,1 +1,4 @@
 //! Renderings of experiments.
+
+pub mod comparison;
+mod table;
