@@ -1,4 +1,8 @@
 //! Renderings of experiments.
 
 pub mod comparison;
+pub mod peak;
+mod plot;
+pub mod sweep;
 mod table;
+mod trials;
