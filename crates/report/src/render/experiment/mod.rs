@@ -6,3 +6,6 @@ mod plot;
 pub mod sweep;
 mod table;
 mod trials;
+
+#[cfg(test)]
+mod tests;
