@@ -2,7 +2,7 @@
 //!
 //! It sleeps until shortly before the next departure, by a wait that takes nanoseconds, and then
 //! looks again and again: a thread that sleeps to the very time wakes some tens of microseconds
-//! after it. What arrives is stamped right after the read that completed it, what leaves right
+//! after it. Told to spin, it does not sleep for arrivals either. What arrives is stamped right after the read that completed it, what leaves right
 //! before the call that sends it.
 
 use std::io;
@@ -58,6 +58,7 @@ pub(super) struct Serving {
     epoll: OwnedFd,
     listener: TcpListener,
     queue: Queue<Ticket>,
+    spin: bool,
     pub(super) log: Log,
     /// Stalls to come, the next one last.
     planned_ns: Vec<(u64, u64)>,
@@ -91,6 +92,7 @@ impl Serving {
             epoll,
             listener,
             queue: Queue::new(config.discipline),
+            spin: config.spin,
             log: Log::new(config.log_capacity),
             planned_ns,
             places: Vec::new(),
@@ -135,6 +137,9 @@ impl Serving {
 
     /// How long to wait for events; `None` for as long as it takes.
     fn wait_ns(&self) -> Option<u64> {
+        if self.spin {
+            return Some(0);
+        }
         let departure_ns =
             self.queue.next_departure_ns().map(|at| at.saturating_sub(WAKE_EARLY_NS));
         let stall_ns = self.planned_ns.last().map(|&(from_ns, _)| from_ns);

@@ -57,7 +57,8 @@ pub(super) fn judge(evidence: &Evidence, service_ns: u64, name: &str) -> Vec<Lin
     let value = mean(&expected);
     let what = format!("response time mean, {name}");
     let within = (value * 0.01).max(WAY_NS);
-    lines.push(Line::near(what, Unit::Ns, value, within, mean(&measured)));
+    let line = Line::near(what, Unit::Ns, value, within, mean(&measured));
+    lines.push(line.beyond_noise(2.0 * evidence.mean_noise_ns()));
     let mut path = FifoPath::new(service_ns);
     let single = evidence.single_requests(|due_ns| path.departure_ns(due_ns));
     lines.extend(single.into_iter().map(|line| line.of(name)));
