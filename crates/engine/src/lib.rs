@@ -18,6 +18,7 @@ mod error;
 mod flight;
 mod gaps;
 mod health;
+mod held_up;
 mod hiccup;
 mod machine;
 mod observer;

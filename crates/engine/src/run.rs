@@ -223,6 +223,8 @@ fn run_on<U: Start>(
     let facts = facts(plan, &ends, origin_ns, intake.finish(taken, observer));
     let mut record = collector.finish(facts);
     record.hiccups = hiccups;
+    record.held_up = ends.iter_mut().flat_map(|end| std::mem::take(&mut end.held_up)).collect();
+    record.held_up.sort_unstable();
     record.gaps = ends.iter_mut().map(|end| std::mem::take(&mut end.gaps)).collect();
     Ok(record)
 }

@@ -253,6 +253,7 @@ impl Collector {
             intervals: self.summaries,
             batches: self.batches.finish(),
             gaps: Vec::new(),
+            held_up: Vec::new(),
             hiccups: None,
             total: self.total,
         }

@@ -103,6 +103,9 @@ pub struct RunRecord {
     /// A sample of due times of each worker, each with the one that followed it; empty in a closed
     /// load.
     pub gaps: Vec<Vec<(u64, u64)>>,
+    /// From when to when workers were held up by the machine while they only looked for events, in
+    /// order; known only of workers that never sleep.
+    pub held_up: Vec<(u64, u64)>,
     /// What the hiccup watch saw, if there was one.
     pub hiccups: Option<Hiccups>,
 }
@@ -135,6 +138,7 @@ impl RunRecord {
             workers: vec![WorkerHealth::default(); figures.len()],
             figures,
             gaps: Vec::new(),
+            held_up: Vec::new(),
             hiccups: None,
             batches: Vec::new(),
             intervals,

@@ -3,9 +3,6 @@
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use serde::Serialize;
 
-/// Less is not worth being told.
-const LEAST_NOISE_TOLD_NS: f64 = 1e3;
-
 /// What a number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,15 +32,11 @@ pub(crate) enum Expected {
         value: f64,
         /// How far off it may be.
         within: f64,
-        /// And how much more, for the machine's own noise in the same seconds.
-        noise: f64,
     },
     /// No more than this.
     AtMost {
         /// The number.
         value: f64,
-        /// And so much more, for the machine's own noise in the same seconds.
-        noise: f64,
     },
 }
 
@@ -88,25 +81,12 @@ impl Line {
         within: f64,
         measured: f64,
     ) -> Self {
-        Line::new(what, unit, Expected::Near { value, within, noise: 0.0 }, measured, false)
+        Line::new(what, unit, Expected::Near { value, within }, measured, false)
     }
 
     /// A number with a limit, which depends on how busy the machine is.
     pub(crate) fn at_most(what: impl Into<String>, unit: Unit, value: f64, measured: f64) -> Self {
-        Line::new(what, unit, Expected::AtMost { value, noise: 0.0 }, measured, false)
-    }
-
-    /// The same, on a machine that is known to add up to `noise` by itself.
-    pub(crate) fn beyond_noise(self, noise: f64) -> Self {
-        let mut expected = self.expected;
-        match &mut expected {
-            Expected::Exactly { .. } => {}
-            Expected::Near { noise: own, .. } | Expected::AtMost { noise: own, .. } => *own = noise,
-        }
-        Line {
-            detail: self.detail,
-            ..Line::new(self.what, self.unit, expected, self.measured, self.exact)
-        }
+        Line::new(what, unit, Expected::AtMost { value }, measured, false)
     }
 
     fn new(
@@ -119,8 +99,8 @@ impl Line {
         // A number that could not be measured is not as expected.
         let ok = match expected {
             Expected::Exactly { value } => measured == value,
-            Expected::Near { value, within, noise } => (measured - value).abs() <= within + noise,
-            Expected::AtMost { value, noise } => measured <= value + noise,
+            Expected::Near { value, within } => (measured - value).abs() <= within,
+            Expected::AtMost { value } => measured <= value,
         };
         Line { what: what.into(), unit, expected, measured, exact, ok, detail: None }
     }
@@ -153,14 +133,6 @@ impl Line {
                 *value += more;
                 self.measured += other.measured;
             }
-            (
-                Expected::AtMost { noise, .. } | Expected::Near { noise, .. },
-                Expected::AtMost { noise: other_noise, .. }
-                | Expected::Near { noise: other_noise, .. },
-            ) => {
-                *noise = noise.max(other_noise);
-                self.measured = self.measured.max(other.measured);
-            }
             _ => self.measured = self.measured.max(other.measured),
         }
         self.ok &= other.ok;
@@ -174,22 +146,10 @@ impl Line {
     pub(crate) fn expected_text(&self) -> String {
         match self.expected {
             Expected::Exactly { value } => self.unit.text(value),
-            Expected::Near { value, within, noise } => {
-                let (value, within) = (self.unit.text(value), self.unit.text(within));
-                format!("{value} ± {within}{}", self.noise_text(noise))
+            Expected::Near { value, within } => {
+                format!("{} ± {}", self.unit.text(value), self.unit.text(within))
             }
-            Expected::AtMost { value, noise } => {
-                format!("≤ {}{}", self.unit.text(value), self.noise_text(noise))
-            }
-        }
-    }
-
-    /// What is allowed for the machine, where that is to be seen: ` + 1.3 ms`.
-    fn noise_text(&self, noise: f64) -> String {
-        if noise < LEAST_NOISE_TOLD_NS {
-            String::new()
-        } else {
-            format!(" + {}", self.unit.text(noise))
+            Expected::AtMost { value } => format!("≤ {}", self.unit.text(value)),
         }
     }
 
@@ -228,9 +188,6 @@ mod tests {
         assert_eq!(line.measured_text(), "10.2 ms");
         assert!(!Line::near("p50", Unit::Ns, 10e6, 200e3, 10.3e6).ok);
         assert!(!Line::at_most("p50", Unit::Ns, 10e6, f64::NAN).ok, "nothing is not little");
-        let noisy = Line::near("p50", Unit::Ns, 10e6, 200e3, 10.3e6).beyond_noise(150e3);
-        assert!(noisy.ok && noisy.expected_text() == "10 ms ± 200 µs + 150 µs");
-        assert!(!Line::at_most("p99", Unit::Ns, 1e6, 2e6).beyond_noise(900e3).ok);
         assert!(Line::exactly("requests", 1000, 1000).ok && Line::exactly("requests", 3, 3).exact);
         assert_eq!(Line::never("lost", 2, "two".to_owned()).detail.as_deref(), Some("two"));
         assert_eq!(Line::near("error", Unit::Ns, 0.0, 5e3, -2e3).measured_text(), "−2 µs");
