@@ -21,6 +21,7 @@ mod health;
 mod held_up;
 mod hiccup;
 mod machine;
+mod memory;
 mod observer;
 mod pacing;
 mod plan_share;

@@ -255,6 +255,7 @@ impl Collector {
             gaps: Vec::new(),
             held_up: Vec::new(),
             hiccups: None,
+            memory: None,
             total: self.total,
         }
     }

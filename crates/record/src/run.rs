@@ -44,6 +44,17 @@ pub struct WorkerHealth {
     pub waits: u64,
 }
 
+/// Memory of the loader's process, by the kernel's books.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// What it had in memory when all connections were made and nothing was sent.
+    pub connected_bytes: u64,
+    /// How much of that is a connection's, on average.
+    pub per_connection_bytes: u64,
+    /// The most that it ever had.
+    pub peak_bytes: u64,
+}
+
 /// What one worker measured, as far as it is kept apart from the others'.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkerFigures {
@@ -108,6 +119,8 @@ pub struct RunRecord {
     pub held_up: Vec<(u64, u64)>,
     /// What the hiccup watch saw, if there was one.
     pub hiccups: Option<Hiccups>,
+    /// The loader's memory, in a real run.
+    pub memory: Option<Memory>,
 }
 
 impl RunRecord {
@@ -140,6 +153,7 @@ impl RunRecord {
             gaps: Vec::new(),
             held_up: Vec::new(),
             hiccups: None,
+            memory: None,
             batches: Vec::new(),
             intervals,
             total,

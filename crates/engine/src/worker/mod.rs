@@ -195,6 +195,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
+    /// Memory that was taken for connections before there are any.
+    pub(crate) fn connection_table_bytes(&self) -> u64 {
+        (self.connections.len() * size_of::<Connection<S>>()) as u64
+    }
+
     /// Makes the connections. Returns when each was established or has failed once.
     pub(crate) fn prepare(&mut self, control: &Control) -> Prepared {
         let mut next = 0;
