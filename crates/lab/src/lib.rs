@@ -5,9 +5,11 @@
 //! whose answers are known in closed form. Nothing here prints, parses arguments or renders.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod engine_runner;
 pub mod error;
 pub mod interrupt;
+pub mod suite;
 pub mod target;
 pub mod trial;
 

@@ -1,4 +1,5 @@
 //! Renderings of experiments.
 
 pub mod comparison;
+pub mod suite;
 mod table;
