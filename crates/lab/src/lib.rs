@@ -9,7 +9,10 @@ pub mod compare;
 pub mod engine_runner;
 pub mod error;
 pub mod interrupt;
+pub mod loads;
+pub mod peak;
 pub mod suite;
+pub mod sweep;
 pub mod target;
 pub mod trial;
 
