@@ -60,6 +60,3 @@ pub trait Watcher {
 
 /// Nobody looks.
 impl Watcher for () {}
-
-#[cfg(test)]
-mod tests;
