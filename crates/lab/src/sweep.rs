@@ -5,11 +5,11 @@
 
 use candor_plan::Plan;
 use candor_plan::units::fmt_per_second;
+use candor_report::Facts;
 use candor_report::document::plan::PlanSummary;
 use candor_report::document::{Tool, rfc3339};
 use candor_report::experiment::sweep::{FORMAT, Row, Sweep};
 use candor_report::experiment::trial::{Subject, Trial};
-use candor_report::Facts;
 use candor_stats::bootstrap::Random;
 
 use crate::error::LabError;

@@ -159,9 +159,8 @@ fn an_objective_that_is_always_met_ends_where_rates_are_not_held() {
 #[test]
 fn it_goes_beyond_a_ceiling_that_connections_made() {
     // Any number at once, 10 ms each: four connections are 400/s, and there is no other limit.
-    let delay = || |at_ns: u64, _: u64, _: u64| Reaction::Answer {
-        at_ns: at_ns + 10 * MS,
-        bytes: ok_bytes(),
+    let delay = || {
+        |at_ns: u64, _: u64, _: u64| Reaction::Answer { at_ns: at_ns + 10 * MS, bytes: ok_bytes() }
     };
     let mut server = Simulated::new(delay);
     let few = Settings { most_connections: 4, ..settings(&["p99 < 20ms"]) };

@@ -49,7 +49,8 @@ impl Search<'_> {
             connections = connections.saturating_mul(2).min(most);
         }
         // On both sides of the best, half way to its neighbours as factors go.
-        let highest = |tried: &[(u32, f64)]| tried.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
+        let highest =
+            |tried: &[(u32, f64)]| tried.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((middle, _)) = highest(&tried) else { return Ok(1) };
         for factor in [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2] {
             let between = ((f64::from(middle) * factor).round() as u32).clamp(1, most);

@@ -64,15 +64,8 @@ pub fn find(
     runner: &mut dyn Runner,
     progress: &mut dyn Progress,
 ) -> Result<Peak, LabError> {
-    let mut search = Search {
-        plan,
-        settings,
-        runner,
-        progress,
-        steps: Vec::new(),
-        runs: 0,
-        first: None,
-    };
+    let mut search =
+        Search { plan, settings, runner, progress, steps: Vec::new(), runs: 0, first: None };
     let mut found = Found::default();
     let stopped = search.all(&mut found).err();
     let Search { steps, first, .. } = search;

@@ -1,10 +1,10 @@
 //! One load of a search: as many runs as it takes to judge it, and the judgement.
 
 use candor_plan::units::{fmt_per_second, fmt_plural};
-use candor_report::{Document, Expectation};
+use candor_report::expect::{Standing, Weighed};
 use candor_report::experiment::peak::{Judged, Phase, Step, StepOutcome};
 use candor_report::experiment::trial::{Subject, Trial};
-use candor_report::expect::{Standing, Weighed};
+use candor_report::{Document, Expectation};
 
 use super::{Search, Stop};
 use crate::loads;
@@ -168,9 +168,8 @@ impl Judgement {
 impl Held {
     fn of(trials: &[Trial]) -> Held {
         let held = trials.iter().filter(|trial| trial.held).count();
-        let far = |trial: &Trial| {
-            trial.figures.achieved_share.is_none_or(|share| share < FAR_FROM_HELD)
-        };
+        let far =
+            |trial: &Trial| trial.figures.achieved_share.is_none_or(|share| share < FAR_FROM_HELD);
         match (held, trials.len()) {
             (held, all) if held == all => Held::Yes,
             (0, 1) if !trials.iter().any(far) => Held::Unsure(false),

@@ -43,8 +43,7 @@ pub(super) fn of_edge(steps: &[Step]) -> Option<Answer> {
     let rate_per_s = highest(&|_, outcome| outcome.is_met())?;
     let missed = lowest(&|rate, outcome| rate > rate_per_s && !outcome.is_met());
     let low_per_s = highest(&|_, outcome| outcome == StepOutcome::Met);
-    let beyond_doubt =
-        |outcome| matches!(outcome, StepOutcome::Missed | StepOutcome::NotHeld);
+    let beyond_doubt = |outcome| matches!(outcome, StepOutcome::Missed | StepOutcome::NotHeld);
     let high_per_s = lowest(&|rate, outcome| rate > rate_per_s && beyond_doubt(outcome));
     Some(Answer {
         rate_per_s,

@@ -65,9 +65,8 @@ impl Row {
 
     /// Picks the run that stands for the others, and tells whether the rate was held.
     pub fn settle(&mut self) {
-        let p99 = |index: &u64| {
-            self.trials[*index as usize].figures.response.p99_ns.unwrap_or(u64::MAX)
-        };
+        let p99 =
+            |index: &u64| self.trials[*index as usize].figures.response.p99_ns.unwrap_or(u64::MAX);
         let mut order: Vec<u64> = (0..self.trials.len() as u64).collect();
         order.sort_by_key(p99);
         self.representative = order.get((order.len().max(1) - 1) / 2).copied();
