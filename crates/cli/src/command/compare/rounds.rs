@@ -188,7 +188,7 @@ fn load_of(plans: &[Plan]) -> String {
         .iter()
         .map(|plan| {
             let connections = candor_plan::units::fmt_plural(plan.connections.count.into(), "connection");
-            format!("{}, {connections}", candor_plan::describe::load(&plan.load))
+            format!("{}, {connections}", candor_plan::describe::load(plan))
         })
         .collect();
     texts.dedup();
