@@ -352,3 +352,28 @@ fn a_server_that_fails_is_given_up_and_the_others_go_on() {
     assert!(suite.failures.iter().any(|one| one.why.contains("its peak is not known") || one.why.contains("given up")));
     assert!(render::markdown(&suite).contains("## Trials that could not be made"));
 }
+
+/// Every suite of the repository is right, and so is the example of the guide.
+#[test]
+fn the_suites_of_the_repository_are_right() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files: Vec<_> = std::fs::read_dir(root.join("suites"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 5, "{files:?}");
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let suite = file::parse(&path.display().to_string(), &text)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let matrix = matrix(&suite, &Selection::default()).unwrap();
+        check_plans(&matrix, &Contents { files: &NoFiles })
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let page = std::fs::read_to_string(root.join("docs/suites.md")).unwrap();
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let suite = suite(example);
+    assert_eq!((suite.servers.len(), suite.loads.len(), suite.scenarios.len()), (3, 2, 15));
+}

@@ -18,7 +18,7 @@ use toml::Spanned;
 
 use super::content;
 use super::each;
-use super::model::{Command, Load, Protocol, ReadyWhen, Scenario, Server, ServerKind, Suite};
+use super::model::{Command, Load, Protocol, ReadyWhen, Scenario, Server, ServerKind, Suite, Urls};
 use crate::error::LabError;
 
 /// The built-in scenarios.
@@ -61,6 +61,7 @@ struct ServerTable {
     #[serde(default)]
     env: std::collections::BTreeMap<String, String>,
     url: Option<Spanned<String>>,
+    h2_url: Option<Spanned<String>>,
     tls_url: Option<Spanned<String>>,
     ready: Option<Spanned<String>>,
     ready_timeout: Option<PositiveNanos>,
@@ -70,6 +71,13 @@ struct ServerTable {
     protocols: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     run: Options,
+}
+
+impl ServerTable {
+    fn urls(&self) -> Urls {
+        let text = |one: &Option<Spanned<String>>| one.as_ref().map(|url| url.get_ref().clone());
+        Urls { url: text(&self.url), h2_url: text(&self.h2_url), tls_url: text(&self.tls_url) }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -273,9 +281,9 @@ impl Reader<'_> {
         let protocols = match &table.protocols {
             Some(names) => self.protocols(names)?,
             None if is_embedded => Protocol::ALL.to_vec(),
-            None => match (&table.url, &table.tls_url) {
-                (None, Some(_)) => vec![Protocol::H1Tls],
-                (Some(_), Some(_)) => vec![Protocol::H1, Protocol::H1Tls],
+            None => match table.urls() {
+                Urls { url: None, h2_url: None, tls_url: Some(_) } => vec![Protocol::H1Tls],
+                Urls { h2_url: Some(_), .. } => vec![Protocol::H1, Protocol::H2],
                 _ => vec![Protocol::H1],
             },
         };
@@ -290,7 +298,8 @@ impl Reader<'_> {
     }
 
     fn kind(&self, table: &ServerTable) -> Result<ServerKind, LabError> {
-        let has_url = table.url.is_some() || table.tls_url.is_some();
+        let urls = table.urls();
+        let has_url = urls.all().next().is_some();
         match (table.embedded, &table.command) {
             (true, Some(command)) => Err(self.wrong(
                 command,
@@ -305,10 +314,7 @@ impl Reader<'_> {
                 }
                 (None, None) => Ok(ServerKind::Embedded { arguments: table.arguments.clone() }),
             },
-            (false, None) if has_url => Ok(ServerKind::Url {
-                url: table.url.as_ref().map(|one| one.get_ref().clone()),
-                tls_url: table.tls_url.as_ref().map(|one| one.get_ref().clone()),
-            }),
+            (false, None) if has_url => Ok(ServerKind::Url(urls)),
             (false, None) => Err(self.wrong(
                 &table.name,
                 "the server cannot be had; write `embedded = true`, a `command`, or a `url`",
@@ -325,7 +331,8 @@ impl Reader<'_> {
         if command.get_ref().first().is_none_or(String::is_empty) {
             return Err(self.wrong(command, "the command is empty; write [\"program\", \"argument\", …]"));
         }
-        let has_url = table.url.is_some() || table.tls_url.is_some();
+        let urls = table.urls();
+        let has_url = urls.all().next().is_some();
         let ready = match &table.ready {
             None if has_url => ReadyWhen::Tcp,
             None => ReadyWhen::PortFile,
@@ -357,13 +364,11 @@ impl Reader<'_> {
             }
             files.push((file.clone(), text.get_ref().clone()));
         }
-        let text = |one: &Option<Spanned<String>>| one.as_ref().map(|url| url.get_ref().clone());
         Ok(ServerKind::Command(Command {
             command: command.get_ref().clone(),
             files,
             env: table.env.clone().into_iter().collect(),
-            url: text(&table.url),
-            tls_url: text(&table.tls_url),
+            urls,
             ready,
             ready_timeout: table
                 .ready_timeout

@@ -402,9 +402,8 @@ fn source(kind: &ServerKind) -> String {
     match kind {
         ServerKind::Embedded { arguments } if arguments.is_empty() => "embedded".to_owned(),
         ServerKind::Embedded { arguments } => format!("embedded {}", arguments.join(" ")),
-        ServerKind::Url { url, tls_url } => {
-            let urls = [url, tls_url].into_iter().flatten();
-            urls.map(|url| candor_plan::redact::url(url)).collect::<Vec<_>>().join(", ")
+        ServerKind::Url(urls) => {
+            urls.all().map(|url| candor_plan::redact::url(url)).collect::<Vec<_>>().join(", ")
         }
         ServerKind::Command(command) => candor_plan::redact::arguments(&command.command).join(" "),
     }
