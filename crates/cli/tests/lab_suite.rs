@@ -70,7 +70,8 @@ fn a_suite_becomes_a_directory_that_says_everything() {
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     // Two scenarios, closed and at half of the peak, in two rounds.
     assert_eq!(trials(directory.path()).len(), 8, "{:?}", trials(directory.path()));
-    let read = |name: &str| fs::read_to_string(directory.path().join("tiny-results").join(name)).unwrap();
+    let read =
+        |name: &str| fs::read_to_string(directory.path().join("tiny-results").join(name)).unwrap();
     let readme = read("README.md");
     for part in [
         "# Benchmark results: tiny",
@@ -190,7 +191,11 @@ fn a_server_that_dies_is_a_failure_and_the_suite_goes_on() {
     let arguments = ["bench", "tiny.toml", "--loads", "closed", "--scenarios", "hello"];
     let outcome = ran(directory.path(), &suite, &arguments);
     assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
-    assert!(outcome.stdout.contains("failed: hello h1 elsewhere closed round 1"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("failed: hello h1 elsewhere closed round 1"),
+        "{}",
+        outcome.stdout
+    );
     assert_eq!(trials(directory.path()).len(), 2, "the embedded target's");
 }
 

@@ -124,8 +124,9 @@ fn keys(path: &str) -> &'static [&'static str] {
 
 /// The suite in `text`, which stands in the file `name`.
 pub fn parse(name: &str, text: &str) -> Result<Suite, LabError> {
-    let table: SuiteTable = toml::from_str(text)
-        .map_err(|error| LabError::Usage(plan_file::explain(name, text, &error, &keys).to_string()))?;
+    let table: SuiteTable = toml::from_str(text).map_err(|error| {
+        LabError::Usage(plan_file::explain(name, text, &error, &keys).to_string())
+    })?;
     Reader { name, text }.suite(table)
 }
 
@@ -186,11 +187,15 @@ impl Reader<'_> {
             servers.push(self.server(one, &scenarios)?);
         }
         let protocols = match table.protocols.as_slice() {
-            [] => Protocol::ALL.into_iter().filter(|one| !one.is_tls() || needed(*one, &chosen, &scenarios)).collect(),
+            [] => Protocol::ALL
+                .into_iter()
+                .filter(|one| !one.is_tls() || needed(*one, &chosen, &scenarios))
+                .collect(),
             names => self.protocols(names)?,
         };
         let loads = self.loads(table.load)?;
-        let by_file = Path::new(self.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let by_file =
+            Path::new(self.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = match &table.name {
             Some(name) => {
                 self.check_name(name, "suite", std::iter::empty())?;
@@ -220,7 +225,10 @@ impl Reader<'_> {
         for one in own {
             self.check_name(&one.name, "scenario", seen.iter().map(String::as_str))?;
             if one.name.get_ref() == ALL {
-                return Err(self.wrong(&one.name, "a scenario cannot be called \"all\": that is the set of every scenario"));
+                return Err(self.wrong(
+                    &one.name,
+                    "a scenario cannot be called \"all\": that is the set of every scenario",
+                ));
             }
             seen.push(one.name.get_ref().clone());
             let scenario = self.scenario(one)?;
@@ -242,8 +250,9 @@ impl Reader<'_> {
         let requests: Vec<RequestOptions> = requests.collect();
         run.request = match &table.each {
             None => requests,
-            Some(range) => each::repeat(range.get_ref(), &requests)
-                .map_err(|problem| self.wrong(range, format!("each = \"{}\": {problem}", range.get_ref())))?,
+            Some(range) => each::repeat(range.get_ref(), &requests).map_err(|problem| {
+                self.wrong(range, format!("each = \"{}\": {problem}", range.get_ref()))
+            })?,
         };
         if run.request.is_empty() && table.unsupported.is_none() {
             let message = "a scenario needs at least one [[scenario.request]] table";
@@ -329,26 +338,34 @@ impl Reader<'_> {
         command: &Spanned<Vec<String>>,
     ) -> Result<ServerKind, LabError> {
         if command.get_ref().first().is_none_or(String::is_empty) {
-            return Err(self.wrong(command, "the command is empty; write [\"program\", \"argument\", …]"));
+            return Err(
+                self.wrong(command, "the command is empty; write [\"program\", \"argument\", …]")
+            );
         }
         let urls = table.urls();
         let has_url = urls.all().next().is_some();
         let ready = match &table.ready {
             None if has_url => ReadyWhen::Tcp,
             None => ReadyWhen::PortFile,
-            Some(ready) => match (ready.get_ref().as_str(), ready.get_ref().strip_prefix("http ")) {
-                ("port-file", _) => ReadyWhen::PortFile,
-                ("tcp", _) => ReadyWhen::Tcp,
-                ("http", _) => ReadyWhen::Http(200),
-                (_, Some(status)) if status.parse::<u16>().is_ok_and(|s| (100..600).contains(&s)) => {
-                    ReadyWhen::Http(status.parse().unwrap_or(200))
+            Some(ready) => {
+                match (ready.get_ref().as_str(), ready.get_ref().strip_prefix("http ")) {
+                    ("port-file", _) => ReadyWhen::PortFile,
+                    ("tcp", _) => ReadyWhen::Tcp,
+                    ("http", _) => ReadyWhen::Http(200),
+                    (_, Some(status))
+                        if status.parse::<u16>().is_ok_and(|s| (100..600).contains(&s)) =>
+                    {
+                        ReadyWhen::Http(status.parse().unwrap_or(200))
+                    }
+                    (word, _) => {
+                        let hint = did_you_mean(word, ["port-file", "tcp", "http"]);
+                        let message = format!(
+                            "ready = \"{word}\": write \"port-file\", \"tcp\", \"http\" or \"http 404\"{hint}"
+                        );
+                        return Err(self.wrong(ready, message));
+                    }
                 }
-                (word, _) => {
-                    let hint = did_you_mean(word, ["port-file", "tcp", "http"]);
-                    let message = format!("ready = \"{word}\": write \"port-file\", \"tcp\", \"http\" or \"http 404\"{hint}");
-                    return Err(self.wrong(ready, message));
-                }
-            },
+            }
         };
         if ready != ReadyWhen::PortFile && !has_url {
             return Err(self.wrong(
@@ -358,7 +375,10 @@ impl Reader<'_> {
         }
         let mut files = Vec::new();
         for (file, text) in &table.files {
-            let inside = !file.is_empty() && Path::new(file).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+            let inside = !file.is_empty()
+                && Path::new(file)
+                    .components()
+                    .all(|part| matches!(part, std::path::Component::Normal(_)));
             if !inside {
                 return Err(self.wrong(text, format!("the file \"{file}\" would be outside of the work directory; write a plain name")));
             }
@@ -379,10 +399,8 @@ impl Reader<'_> {
     /// The loads; a closed one if there is none. Those that need a peak come last.
     fn loads(&self, tables: Vec<LoadTable>) -> Result<Vec<Load>, LabError> {
         let names: Vec<String> = tables.iter().map(|one| one.name.get_ref().clone()).collect();
-        let first = tables
-            .iter()
-            .find(|one| one.of_peak.is_empty())
-            .map(|one| one.name.get_ref().clone());
+        let first =
+            tables.iter().find(|one| one.of_peak.is_empty()).map(|one| one.name.get_ref().clone());
         let mut loads: Vec<Load> = Vec::new();
         for one in tables {
             self.check_name(&one.name, "load", loads.iter().map(|known| known.name.as_str()))?;
@@ -391,19 +409,28 @@ impl Reader<'_> {
                 match parse_share(share.get_ref()) {
                     Ok(parsed) if parsed > 0.0 && parsed <= 2.0 => of_peak.push(parsed),
                     _ => {
-                        let message = format!("of-peak: \"{}\" is no share; write such as \"90%\"", share.get_ref());
+                        let message = format!(
+                            "of-peak: \"{}\" is no share; write such as \"90%\"",
+                            share.get_ref()
+                        );
                         return Err(self.wrong(share, message));
                     }
                 }
             }
             let peak_load = match (&one.peak_load, of_peak.is_empty()) {
-                (Some(name), false) if names.contains(name.get_ref()) => Some(name.get_ref().clone()),
+                (Some(name), false) if names.contains(name.get_ref()) => {
+                    Some(name.get_ref().clone())
+                }
                 (Some(name), false) => {
                     let hint = did_you_mean(name.get_ref(), names.iter().map(String::as_str));
-                    return Err(self.wrong(name, format!("there is no load \"{}\"{hint}", name.get_ref())));
+                    return Err(
+                        self.wrong(name, format!("there is no load \"{}\"{hint}", name.get_ref()))
+                    );
                 }
                 (Some(name), true) => {
-                    return Err(self.wrong(name, "peak-load is for loads with of-peak; leave it out"));
+                    return Err(
+                        self.wrong(name, "peak-load is for loads with of-peak; leave it out")
+                    );
                 }
                 (None, true) => None,
                 (None, false) => match &first {
@@ -417,20 +444,37 @@ impl Reader<'_> {
                 },
             };
             if !of_peak.is_empty() && (one.run.rate.is_some() || one.run.load.is_some()) {
-                return Err(self.wrong(&one.name, "of-peak is the rate of this load; leave `rate` and `load` out"));
+                return Err(self.wrong(
+                    &one.name,
+                    "of-peak is the rate of this load; leave `rate` and `load` out",
+                ));
             }
-            loads.push(Load { name: one.name.into_inner(), run: self.found(one.run), of_peak, peak_load });
+            loads.push(Load {
+                name: one.name.into_inner(),
+                run: self.found(one.run),
+                of_peak,
+                peak_load,
+            });
         }
         if loads.is_empty() {
             let run = Options::default();
-            loads.push(Load { name: "closed".to_owned(), run, of_peak: Vec::new(), peak_load: None });
+            loads.push(Load {
+                name: "closed".to_owned(),
+                run,
+                of_peak: Vec::new(),
+                peak_load: None,
+            });
         }
         loads.sort_by_key(|one| !one.of_peak.is_empty());
         Ok(loads)
     }
 
     /// Names of scenarios, with sets replaced by what is in them.
-    fn named(&self, names: &[Spanned<String>], known: &[Scenario]) -> Result<Vec<String>, LabError> {
+    fn named(
+        &self,
+        names: &[Spanned<String>],
+        known: &[Scenario],
+    ) -> Result<Vec<String>, LabError> {
         let mut all: Vec<String> = Vec::new();
         for name in names {
             let found = of_name(name.get_ref(), known);
@@ -467,7 +511,10 @@ impl Reader<'_> {
             )));
         }
         match known.any(|one| one == text) {
-            true => Err(self.wrong(name, format!("there are two {what}s with the name \"{text}\"; rename one"))),
+            true => Err(self.wrong(
+                name,
+                format!("there are two {what}s with the name \"{text}\"; rename one"),
+            )),
             false => Ok(()),
         }
     }
@@ -488,13 +535,9 @@ impl Reader<'_> {
             self.find(&mut one.body_file);
             self.find(&mut one.expect_body);
         }
-        for file in [
-            &mut run.body_file,
-            &mut run.expect_body,
-            &mut run.cacert,
-            &mut run.cert,
-            &mut run.key,
-        ] {
+        for file in
+            [&mut run.body_file, &mut run.expect_body, &mut run.cacert, &mut run.cert, &mut run.key]
+        {
             self.find(file);
         }
         run

@@ -227,7 +227,9 @@ pub fn missing(server: &Server) -> Option<String> {
             std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
         }
     };
-    (!found).then(|| format!("the program {program} is not installed here; install it, or leave the server out"))
+    (!found).then(|| {
+        format!("the program {program} is not installed here; install it, or leave the server out")
+    })
 }
 
 /// A directory that goes when this is dropped.
