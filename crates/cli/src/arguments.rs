@@ -182,17 +182,28 @@ pub(crate) fn from_environment() -> Result<Vec<String>, Failure> {
 
 /// The command that was typed. Ends the process on `--help`, `--version` and usage errors.
 pub(crate) fn parse(typed: &[String]) -> Command {
-    let matches = Candor::command().get_matches_from(with_command(typed));
+    let matches = command().get_matches_from(with_command(typed));
     match Candor::from_arg_matches(&matches) {
         Ok(candor) => candor.command,
         Err(error) => error.exit(),
     }
 }
 
+/// The whole command line. What is a URL to other commands is the first of several things here.
+fn command() -> clap::Command {
+    Candor::command().mut_subcommand("compare", |compare| {
+        compare.mut_arg("url", |url| {
+            url.value_name("[NAME=]A")
+                .help("The baseline: a URL, a command, a plan or saved results")
+                .long_help("The baseline: a URL, a command, a plan or saved results; see below")
+        })
+    })
+}
+
 /// Puts `run` where no command was typed.
 fn with_command(typed: &[String]) -> Vec<String> {
     let mut all = typed.to_vec();
-    let command = Candor::command();
+    let command = command();
     let is_known = |word: &str| {
         matches!(word, "help" | "-h" | "--help" | "-V" | "--version")
             || command.get_subcommands().any(|one| one.get_name() == word)
@@ -223,6 +234,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Candor::command().debug_assert();
+        command().debug_assert();
     }
 }
