@@ -16,7 +16,7 @@ const ABOVE_CEILING: f64 = 1.05;
 const FURTHER: f64 = 1.3;
 const MOST_FURTHER: u32 = 6;
 /// If not even this share of the ceiling meets the objectives, nothing does.
-const LOWEST: f64 = 1.0 / 200.0;
+const LOWEST: f64 = 1.0 / 64.0;
 /// More steps than any search needs.
 const MOST_STEPS: u32 = 40;
 

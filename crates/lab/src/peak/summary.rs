@@ -62,16 +62,18 @@ fn confidence(low: Option<f64>, high: Option<f64>) -> Confidence {
     }
 }
 
-/// Who was the limit: told from the runs at it, which are the lowest rate that was too high, or
-/// those that confirm the ceiling.
+/// Who was the limit: told from the runs at it, which are the lowest rate that was too high, all
+/// rates if all were too high, or those that confirm the ceiling.
 pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
     let too_high = steps
         .iter()
         .filter(|step| step.phase == Phase::Search && !step.outcome.is_met())
         .min_by(|a, b| a.rate_per_s.unwrap_or(0.0).total_cmp(&b.rate_per_s.unwrap_or(0.0)));
     let confirming = || steps.iter().filter(|step| step.phase == Phase::Confirm);
+    let searched = || steps.iter().filter(|step| step.phase == Phase::Search);
     let trials: Vec<&Trial> = match too_high {
-        Some(step) => step.counted(),
+        Some(step) if searched().any(|step| step.outcome.is_met()) => step.counted(),
+        Some(_) => searched().flat_map(Step::counted).collect(),
         None => confirming().flat_map(Step::counted).collect(),
     };
     if trials.is_empty() {
