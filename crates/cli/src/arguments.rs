@@ -98,7 +98,7 @@ pub(crate) struct ReportArguments {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to render them on the standard output
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    #[arg(long, visible_alias = "to", value_name = "FORM", default_value = "text")]
     pub(crate) format: Format,
 }
 
@@ -119,6 +119,8 @@ pub(crate) enum Format {
     Json,
     /// The intervals, or every request of a trace
     Csv,
+    /// A page for a browser
+    Html,
     /// Response-time percentiles, as HdrHistogram's plotter takes them
     Hgrm,
     /// The same of service times

@@ -6,13 +6,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use candor_report::Document;
-use candor_report::render::{csv, hgrm, hlog, json, text};
+use candor_report::render::{csv, hgrm, hlog, html, json, text};
 
 use crate::arguments::{Format, ReportArguments};
 use crate::console;
 use crate::exit::{Exit, Failure};
 
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
+    if arguments.format == Format::Html && arguments.files.len() > 1 {
+        return Err(Failure::usage("a page is of one result; give one FILE with --format html"));
+    }
     for (n, path) in arguments.files.iter().enumerate() {
         if n > 0 && arguments.format == Format::Text {
             console::print("\n")?;
@@ -41,6 +44,7 @@ fn render(document: &Document, format: Format, path: &Path) -> Result<String, Fa
         Format::Text => return Ok(text::render(document, console::stdout_style())),
         Format::Json => return Ok(json::render(document)),
         Format::Csv => return Ok(csv::render(document)),
+        Format::Html => return Ok(html::run(document)),
         Format::Hlog => return Ok(hlog::render(document)),
         Format::Hgrm => hgrm::response(document),
         Format::HgrmService => hgrm::service(document),
