@@ -139,6 +139,14 @@ impl Axis {
         Axis { name, unit, log: true, low: below, high, names: Vec::new() }
     }
 
+    /// Logarithmic, around these values.
+    pub(crate) fn around(name: &'static str, unit: Unit, values: impl Iterator<Item = f64>) -> Self {
+        let positive = values.filter(|&value| value > 0.0);
+        let (low, high) = positive
+            .fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
+        Axis::log(name, unit, low, high)
+    }
+
     /// The axis of percentiles, as far as so many samples go.
     pub(crate) fn percentiles(samples: u64) -> Self {
         let high = (samples as f64).max(10.0);

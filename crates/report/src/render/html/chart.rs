@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::axis::Axis;
+use super::axis::{Axis, Unit};
 use super::heat::Heat;
 
 /// A chart.
@@ -122,11 +122,6 @@ impl Chart {
         self
     }
 
-    pub(crate) fn mark(mut self, mark: Mark) -> Self {
-        self.marks.push(mark);
-        self
-    }
-
     /// Whether there is something to see.
     pub(crate) fn has_values(&self) -> bool {
         self.heat.is_some() || !self.series.is_empty()
@@ -165,6 +160,15 @@ impl Series {
         }
     }
 
+    /// Dots alone.
+    pub(crate) fn scatter(
+        name: impl Into<String>,
+        colour: usize,
+        points: impl IntoIterator<Item = (f64, Option<f64>)>,
+    ) -> Self {
+        Series { form: Form::Dots, ..Series::line(name, colour, points) }
+    }
+
     /// Not shown until somebody asks for it.
     pub(crate) fn hidden(mut self) -> Self {
         self.shown = false;
@@ -189,4 +193,11 @@ pub(crate) struct Dot {
     pub(crate) value: f64,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
+}
+
+/// A logarithmic axis of latencies around what is shown of these.
+pub(crate) fn of_values(series: &[Series]) -> Axis {
+    let shown = series.iter().filter(|one| one.shown);
+    let values = shown.flat_map(|one| one.value.iter().flatten()).map(|value| value.0);
+    Axis::around("latency", Unit::Duration, values)
 }

@@ -5,7 +5,8 @@
 //! document, so the same document gives the same page, byte by byte.
 //!
 //! ```text
-//!  run.rs, …        what is on the page of a run (of a peak, …)
+//!  run.rs           what is on the page of a run
+//!  experiment/      the same of peaks, sweeps, comparisons and suites
 //!    page.rs        sections, tables, findings;  page.css, page.js
 //!    course.rs      the intervals, as many as a chart can show
 //!    heat.rs        latency over time
@@ -21,10 +22,17 @@
 mod axis;
 mod chart;
 mod course;
+mod experiment;
 mod heat;
 mod markup;
 mod page;
+#[cfg(test)]
+mod poison;
 mod run;
 mod svg;
 
+pub use experiment::comparison::render as comparison;
+pub use experiment::peak::render as peak;
+pub use experiment::suite::render as suite;
+pub use experiment::sweep::render as sweep;
 pub use run::render as run;

@@ -3,7 +3,7 @@
 use candor_plan::units::fmt_duration_ns;
 
 use super::super::axis::{Axis, Unit};
-use super::super::chart::{Across, Chart, Dot, Mark, Series};
+use super::super::chart::{Across, Chart, Dot, Mark, Series, of_values};
 use super::super::course::{Course, Slice};
 use super::super::heat::Heat;
 use crate::document::Document;
@@ -33,10 +33,6 @@ pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
     series.push(curve("send lag", 2, &latencies.send_lag)?.hidden());
     series.push(Series::dots("95 % intervals", if open { 4 } else { 5 }, intervals(main)));
     let samples = main.count;
-    let drawn = || series.iter().filter(|one| one.shown);
-    let values = || drawn().flat_map(|one| one.value.iter().flatten()).map(|number| number.0);
-    let low = values().filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
-    let high = values().fold(0.0, f64::max);
     let about = match open {
         true => {
             "Response time counts from when a request was due, service time from when it was sent: what \
@@ -48,7 +44,7 @@ pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
         }
     };
     let x = Axis::percentiles(samples);
-    let y = Axis::log("latency", Unit::Duration, low, high);
+    let y = of_values(&series);
     let chart = Chart::new("percentiles", "Latency by percentile", x, y).about(about);
     Ok(series.into_iter().fold(chart, Chart::series))
 }
@@ -108,13 +104,23 @@ pub(super) fn over_time(document: &Document, course: &Course) -> Vec<Chart> {
 fn heat(course: &Course, time: Axis) -> Option<Chart> {
     let (heat, latency) = Heat::of(course, "response time")?;
     let at = |q: f64| course.points(move |slice: &Slice| slice.response_ns(q));
+    let about = "Each column is an interval of the run: the stronger the colour of a cell, the more of \
+                 its answers took so long.";
+    let p99 = Series::line("p99", 3, at(0.99));
+    let longest = instead_of(&p99, Series::line("longest", 7, course.points(Slice::longest_ns)));
     let mut chart = Chart::new("heat", "Response time over time", time, latency)
-        .about("Each column is an interval of the run: the stronger the colour of a cell, the more of its answers took so long.")
+        .about(about)
         .series(Series::line("p50", 1, at(0.5)))
-        .series(Series::line("p99", 3, at(0.99)))
-        .series(Series::line("longest", 7, course.points(Slice::longest_ns)).hidden());
+        .series(p99)
+        .series(longest);
     chart.heat = Some(heat);
     Some(chart)
+}
+
+/// Intervals may be too short for a high percentile: then the other one is shown.
+fn instead_of(wanted: &Series, other: Series) -> Series {
+    let known = wanted.value.iter().flatten().count();
+    if known * 2 < other.value.iter().flatten().count() { other } else { other.hidden() }
 }
 
 fn service(course: &Course, time: Axis) -> Chart {
@@ -122,22 +128,20 @@ fn service(course: &Course, time: Axis) -> Chart {
         // A logarithmic axis has no zero.
         course.points(move |slice| figure(slice).filter(|&ns| ns > 0).map(|ns| ns as f64))
     };
+    let p99 = Series::line("service p99", 1, at(|slice| slice.service.p99_ns));
+    let longest = Series::line("longest service", 7, at(|slice| slice.service.max_ns));
+    let lag_p99 = Series::line("our send lag p99", 2, at(|slice| slice.send_lag.p99_ns));
+    let longest_lag = Series::line("our longest send lag", 3, at(|slice| slice.send_lag.max_ns));
     let series = [
         Series::line("service p50", 0, at(|slice| slice.service.p50_ns)),
-        Series::line("service p99", 1, at(|slice| slice.service.p99_ns)),
-        Series::line("our send lag p99", 2, at(|slice| slice.send_lag.p99_ns)),
-        Series::line("our longest send lag", 3, at(|slice| slice.send_lag.max_ns)).hidden(),
+        instead_of(&p99, longest),
+        p99,
+        instead_of(&lag_p99, longest_lag),
+        lag_p99,
     ];
-    let values = || series.iter().flat_map(|one| one.value.iter().flatten()).map(|value| value.0);
-    let axis = Axis::log(
-        "latency",
-        Unit::Duration,
-        values().fold(f64::INFINITY, f64::min),
-        values().fold(0.0, f64::max),
-    );
-    let chart = Chart::new("service", "Service time and our own lag over time", time, axis).about(
-        "What the server took from when a request was sent, and how late the loader itself was.",
-    );
+    let about = "What the server took from when a request was sent, and how late the loader itself was.";
+    let title = "Service time and our own lag over time";
+    let chart = Chart::new("service", title, time, of_values(&series)).about(about);
     series.into_iter().fold(chart, Chart::series)
 }
 
