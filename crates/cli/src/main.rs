@@ -10,8 +10,10 @@ mod command;
 mod console;
 mod embedded;
 mod exit;
+mod experiment;
 mod files;
 mod scripting;
+mod target_flags;
 mod trace_file;
 mod verify;
 
@@ -24,6 +26,9 @@ fn main() -> ExitCode {
         Ok(typed) => typed,
         Err(failure) => return failure.report(),
     };
+    if let Some(words) = command::keep::invocation(&typed) {
+        return command::keep::keep(words);
+    }
     if let Some(fault) = candor_engine::MUTANT {
         eprintln!(
             "candor: this build has the fault {fault} on purpose; believe none of its figures"
@@ -34,6 +39,8 @@ fn main() -> ExitCode {
     }
     let outcome = match arguments::parse(&typed) {
         Command::Run(run) => command::run::run(*run, &typed),
+        Command::Peak(arguments) => command::peak::peak(*arguments, &typed),
+        Command::Sweep(arguments) => command::sweep::sweep(*arguments, &typed),
         Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(arguments) => command::verify::verify(&arguments),
         Command::Report(report) => command::report::report(&report),

@@ -97,7 +97,10 @@ impl Site {
             None => Ok(()),
             Some(how) => Err(LabError::Target {
                 name: running.name().to_owned(),
-                problem: format!("it ended {how}; its output is in {}", running.log_path().display()),
+                problem: format!(
+                    "it ended {how}; its output is in {}",
+                    running.log_path().display()
+                ),
                 log_tail: running.log_tail(),
             }),
         }

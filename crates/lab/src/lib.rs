@@ -8,6 +8,9 @@
 pub mod engine_runner;
 pub mod error;
 pub mod interrupt;
+pub mod loads;
+pub mod peak;
+pub mod sweep;
 pub mod target;
 pub mod trial;
 

@@ -4,7 +4,10 @@
 //! seam between the choosing, which is pure, and the making, which takes seconds and a server.
 
 use candor_plan::Plan;
+use candor_plan::units::{fmt_duration_ns, fmt_per_second};
 use candor_report::Document;
+use candor_report::document::EndReason;
+use candor_report::experiment::trial::Trial;
 
 use crate::error::LabError;
 
@@ -35,3 +38,24 @@ pub trait Progress {
 
 /// Nobody looks.
 impl Progress for () {}
+
+/// Why there can be no run after that of `document`, if there cannot.
+pub(crate) fn why_no_more(document: &Document) -> Option<String> {
+    let target_ended = document.target.as_ref().and_then(|target| target.ended.clone());
+    match (document.end.reason, target_ended) {
+        (EndReason::Interrupted, _) => Some("interrupted".to_owned()),
+        (_, Some(how)) => Some(format!("the target ended {how} in mid-run")),
+        (EndReason::GaveUp, None) => {
+            Some("no connection could be had any more: the target is gone".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// A run in half a sentence.
+pub(crate) fn in_words(trial: &Trial) -> String {
+    let rate = trial.figures.rate_per_s.map_or("nothing".to_owned(), fmt_per_second);
+    let p99 = trial.figures.response.p99_ns;
+    let p99 = p99.map_or(String::new(), |p99_ns| format!(", p99 {}", fmt_duration_ns(p99_ns)));
+    format!("{rate}{p99}{}", if trial.held { "" } else { " (saturated)" })
+}

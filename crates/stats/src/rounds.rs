@@ -52,13 +52,7 @@ pub fn paired(differences: &[f64], confidence: f64, resamples: u32, seed: u64) -
 /// The shift from `a` to `b`, two sets of figures; `None` with fewer than two in one of them.
 ///
 /// The estimate is Hodges and Lehmann's shift, the test that of Mann and Whitney.
-pub fn unpaired(
-    a: &[f64],
-    b: &[f64],
-    confidence: f64,
-    resamples: u32,
-    seed: u64,
-) -> Option<Shift> {
+pub fn unpaired(a: &[f64], b: &[f64], confidence: f64, resamples: u32, seed: u64) -> Option<Shift> {
     let n = a.len().min(b.len());
     if n < 2 || resamples == 0 || a.iter().chain(b).any(|one| !one.is_finite()) {
         return None;
@@ -268,7 +262,11 @@ mod tests {
         let shift = unpaired(&a, &b, 0.95, 2000, 1).unwrap();
         assert!(shift.p < 0.001 && shift.interval.low > 0.9, "{shift:?}");
         assert!((shift.interval.low..=shift.interval.high).contains(&1.0), "{shift:?}");
-        assert_eq!(unpaired(&a, &b, 0.95, 2000, 1), Some(shift), "the same seed, the same interval");
+        assert_eq!(
+            unpaired(&a, &b, 0.95, 2000, 1),
+            Some(shift),
+            "the same seed, the same interval"
+        );
         assert_eq!(unpaired(&a, &[1.0], 0.95, 100, 1), None);
         assert_eq!(paired(&[1.0, f64::NAN, 2.0], 0.95, 100, 1), None);
     }

@@ -1,5 +1,6 @@
 //! `candor report`: renders saved results again, and traces.
 
+mod experiment;
 mod trace;
 
 use std::path::Path;
@@ -25,27 +26,36 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
             trace::print(file, arguments.format, path)?;
             continue;
         }
-        let document = read(path)?;
-        console::print(&render(&document, arguments.format, path)?)?;
+        let text = text_of(path)?;
+        if let Some(rendered) = experiment::render(&text, arguments.format, path)? {
+            console::print(&rendered)?;
+            continue;
+        }
+        let document = Document::from_json(&text).map_err(|error| cannot_read(path, &error))?;
+        console::print(&of_run(&document, arguments.format, path)?)?;
     }
     Ok(Exit::Fine.into())
 }
 
-fn read(path: &Path) -> Result<Document, Failure> {
-    let of_file = |error: &dyn std::fmt::Display| {
-        Failure::could_not_run(format!("cannot read {}: {error}", path.display()))
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| of_file(&error))?;
-    Document::from_json(&text).map_err(|error| of_file(&error))
+fn text_of(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))
 }
 
-fn render(document: &Document, format: Format, path: &Path) -> Result<String, Failure> {
+fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::could_not_run(format!("cannot read {}: {error}", path.display()))
+}
+
+fn of_run(document: &Document, format: Format, path: &Path) -> Result<String, Failure> {
     let histogram = match format {
         Format::Text => return Ok(text::render(document, console::stdout_style())),
         Format::Json => return Ok(json::render(document)),
         Format::Csv => return Ok(csv::render(document)),
         Format::Html => return Ok(html::run(document)),
         Format::Hlog => return Ok(hlog::render(document)),
+        Format::Markdown => {
+            let why = "this is a single run, which has no Markdown; take text";
+            return Err(Failure::usage(format!("{}: {why}", path.display())));
+        }
         Format::Hgrm => hgrm::response(document),
         Format::HgrmService => hgrm::service(document),
     };

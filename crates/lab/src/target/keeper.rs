@@ -83,7 +83,9 @@ fn start(command: &[String], log: &Path) -> io::Result<Pid> {
         .stderr(log)
         .process_group(0)
         .spawn()
-        .map_err(|error| io::Error::new(error.kind(), format!("cannot start {program}: {error}")))?;
+        .map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot start {program}: {error}"))
+        })?;
     Ok(Pid::from_child(&child))
 }
 

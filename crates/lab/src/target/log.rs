@@ -29,7 +29,8 @@ impl Log {
             Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.clone()), false),
             None => (scratch_file("log"), true),
         };
-        let opened = OpenOptions::new().append(true).create(true).create_new(is_scratch).open(&path);
+        let opened =
+            OpenOptions::new().append(true).create(true).create_new(is_scratch).open(&path);
         let begins_at = opened.and_then(|file| file.metadata()).map(|file| file.len());
         match begins_at {
             Ok(begins_at) => Ok(Log { path, begins_at, is_scratch }),

@@ -128,7 +128,9 @@ impl Running {
                 return Err(spec.problem(format!("{why}; check the command"), Vec::new()));
             }
             Ok(_) | Err(_) => {
-                return Err(spec.problem("its keeper said nothing and ended".to_owned(), Vec::new()));
+                return Err(
+                    spec.problem("its keeper said nothing and ended".to_owned(), Vec::new())
+                );
             }
         };
         let mut running = Running {

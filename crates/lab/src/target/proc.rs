@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn a_name_may_have_brackets_and_blanks() {
-        let text = "42 (a) b (c) Z 7 42 42 0 -1 4194560 1 2 3 4 100 50 20 10 20 0 9 0 555 1000 77 1";
+        let text =
+            "42 (a) b (c) Z 7 42 42 0 -1 4194560 1 2 3 4 100 50 20 10 20 0 9 0 555 1000 77 1";
         let stat = Stat::parse(text).unwrap();
         let wanted = Stat {
             is_zombie: true,

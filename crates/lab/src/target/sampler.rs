@@ -371,6 +371,6 @@ mod tests {
         assert!((resources.cpu_share_max.unwrap() - 0.1).abs() < 1e-9);
         let mut series = Series::new(1);
         (0..3 * MOST_LOOKS as u64).for_each(|i| series.push(i, ()));
-        assert!(series.taken.len() <= MOST_LOOKS && series.every_ns == 4);
+        assert!(series.taken.len() <= MOST_LOOKS && series.every_ns == 16);
     }
 }

@@ -53,9 +53,14 @@ mod tests {
 
     #[test]
     fn what_has_no_end_or_no_beginning_is_refused() {
-        for (text, part) in
-            [("a 'b", "not closed"), ("a \"b", "not closed"), ("a \\", "nothing behind"), ("", "missing"), ("  ", "missing"), ("'' a", "missing")]
-        {
+        for (text, part) in [
+            ("a 'b", "not closed"),
+            ("a \"b", "not closed"),
+            ("a \\", "nothing behind"),
+            ("", "missing"),
+            ("  ", "missing"),
+            ("'' a", "missing"),
+        ] {
             assert!(split(text).unwrap_err().contains(part), "{text}");
         }
     }

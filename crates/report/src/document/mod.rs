@@ -37,6 +37,7 @@ use latency::Latencies;
 use plan::PlanSummary;
 pub use read::ReadError;
 use realised::Realised;
+pub use time::rfc3339;
 
 /// The value of [`Document::format`] that this version writes.
 pub const FORMAT: &str = "candor.result/1";

@@ -54,7 +54,8 @@ impl Expectation {
     /// Holds the expectation against finished runs under the same load, all together.
     pub fn weigh(&self, runs: &[&Document]) -> Weighed {
         let Some(estimate) = self.estimate(runs) else {
-            let nothing = Weighed { standing: Standing::NotMet, measured: None, low: None, high: None };
+            let nothing =
+                Weighed { standing: Standing::NotMet, measured: None, low: None, high: None };
             return nothing;
         };
         let holds = |value: f64| self.comparison.holds(value, self.wanted);

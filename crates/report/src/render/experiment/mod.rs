@@ -1,1 +1,11 @@
 //! Renderings of experiments.
+
+pub mod comparison;
+pub mod peak;
+mod plot;
+pub mod sweep;
+mod table;
+mod trials;
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,12 @@ impl Page {
     }
 
     /// The same in a tone.
-    pub(in crate::render) fn toned_entry(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
+    pub(in crate::render) fn toned_entry(
+        &mut self,
+        heading: &str,
+        tone: Option<Tone>,
+        content: &str,
+    ) {
         for (at, piece) in wrap(&printable(content), WIDTH - MARGIN).iter().enumerate() {
             let heading = if at == 0 { heading } else { "" };
             let heading = format!("{heading:MARGIN$}");
@@ -52,7 +57,12 @@ impl Page {
 
     /// A command line with a heading in the margin. It can be copied into a shell: where it goes
     /// on in the next line it says so, and an argument that is longer than a line stays whole.
-    pub(in crate::render) fn command(&mut self, heading: &str, tone: Option<Tone>, words: &[String]) {
+    pub(in crate::render) fn command(
+        &mut self,
+        heading: &str,
+        tone: Option<Tone>,
+        words: &[String],
+    ) {
         let mut lines = vec![String::new()];
         for word in words.iter().map(|word| printable(word)) {
             let line = lines.last_mut().expect("there is one from the beginning");

@@ -29,9 +29,7 @@ pub(super) fn resources(page: &mut Page, document: &Document) {
         );
     }
     if !target.cores.is_empty() && !target.loader_cores.is_empty() {
-        let list = |cores: &[u64]| {
-            cores.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
-        };
+        let list = |cores: &[u64]| cores.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let (its, ours) = (list(&target.cores), list(&target.loader_cores));
         page.toned_entry("", Some(Tone::Faint), &format!("on cores {its}; loader on {ours}"));
     }
