@@ -8,6 +8,8 @@ use candor_serve::ServeOptions;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
 
+use crate::command::bench::BenchArguments;
+use crate::command::compare::CompareArguments;
 use crate::command::peak::PeakArguments;
 use crate::command::sweep::SweepArguments;
 use crate::exit::Failure;
@@ -19,6 +21,7 @@ Exit codes: 0 fine; 1 could not run, or was given up because the target went awa
 impossible, or --strict and a warning); 130 interrupted, what was measured is reported.";
 
 const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";
+const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 
 /// Measure an HTTP server, and the measuring itself.
 ///
@@ -53,6 +56,20 @@ pub(crate) enum Command {
     /// the maximum.
     #[command(after_long_help = crate::command::sweep::EXAMPLES)]
     Sweep(Box<SweepArguments>),
+    /// Compare servers, plans or saved results: is one of them slower, and how sure is that
+    ///
+    /// Rounds of runs, in each round one of every variant in random order, so that whatever drifts
+    /// on the machine meets all alike. Says the difference with an interval, and claims none that
+    /// chance would give.
+    #[command(after_long_help = crate::command::compare::EXAMPLES, override_usage = COMPARE_USAGE)]
+    Compare(Box<CompareArguments>),
+    /// Measure a suite: servers × scenarios × protocols × loads, into a directory
+    ///
+    /// Servers are started one at a time, fresh for each run. Rounds in random order; one run
+    /// speaks for each cell, the one with the median rate. An interrupted suite goes on where it
+    /// stopped.
+    #[command(after_long_help = crate::command::bench::EXAMPLES)]
+    Bench(Box<BenchArguments>),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
     Serve(Box<ServeArguments>),
     /// Prove on this machine that the figures are true: known answers beside measured ones

@@ -8,6 +8,7 @@
 mod arguments;
 mod command;
 mod console;
+mod cores;
 mod embedded;
 mod exit;
 mod experiment;
@@ -16,6 +17,7 @@ mod scripting;
 mod target_flags;
 mod trace_file;
 mod verify;
+mod watching;
 
 use std::process::ExitCode;
 
@@ -41,6 +43,8 @@ fn main() -> ExitCode {
         Command::Run(run) => command::run::run(*run, &typed),
         Command::Peak(arguments) => command::peak::peak(*arguments, &typed),
         Command::Sweep(arguments) => command::sweep::sweep(*arguments, &typed),
+        Command::Compare(compare) => command::compare::compare(*compare, &typed),
+        Command::Bench(bench) => command::bench::bench(&bench, &typed),
         Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(arguments) => command::verify::verify(&arguments),
         Command::Report(report) => command::report::report(&report),

@@ -5,11 +5,13 @@
 //! whose answers are known in closed form. Nothing here prints, parses arguments or renders.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod engine_runner;
 pub mod error;
 pub mod interrupt;
 pub mod loads;
 pub mod peak;
+pub mod suite;
 pub mod sweep;
 pub mod target;
 pub mod trial;

@@ -1,5 +1,7 @@
 //! One module for each command.
 
+pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod keep;
 pub(crate) mod peak;
 pub(crate) mod report;

@@ -9,7 +9,7 @@
 //! nothing and reads no clock.
 
 mod judge;
-mod order;
+pub(crate) mod order;
 mod saved;
 
 use candor_report::Document;

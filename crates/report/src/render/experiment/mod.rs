@@ -3,6 +3,7 @@
 pub mod comparison;
 pub mod peak;
 mod plot;
+pub mod suite;
 pub mod sweep;
 mod table;
 mod trials;
