@@ -8,6 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ReadError;
 use super::figures::Figures;
 use crate::document::{Host, Tool};
 
@@ -215,6 +216,11 @@ impl Cell {
 }
 
 impl Suite {
+    /// Reads a document. Fields that this version does not know are skipped.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        super::read(text, FORMAT)
+    }
+
     /// The representative trial of the cell with these names and no share of a peak.
     pub fn speaker(
         &self,

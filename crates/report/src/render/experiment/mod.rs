@@ -5,7 +5,7 @@ pub mod peak;
 mod plot;
 pub mod suite;
 pub mod sweep;
-mod table;
+pub(super) mod table;
 mod trials;
 
 #[cfg(test)]
