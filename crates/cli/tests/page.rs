@@ -267,6 +267,30 @@ fn figures_under_the_cursor_are_the_reports() {
     }
 }
 
+/// What a page of an experiment has, its browser test needs no more of: it is made of the same parts.
+#[test]
+fn pages_of_experiments_are_pages() {
+    let target = Target::start(&[]);
+    let flags = ["-c", "4", "-d", "300ms", "--warm-up", "0s"];
+    let sweep = ["sweep", "--rates", "200,400", "--rounds", "2", "--html", "page.html", "--json", "s.json"];
+    let outcome = candor(&[&sweep[..], &flags, &[&target.url("/")]].concat());
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let again = candor(&["report", outcome.path("s.json").to_str().unwrap(), "--format", "html"]);
+    assert_eq!((again.code(), again.stdout), (0, outcome.file("page.html")));
+    let mut browser = Browser::start().expect("chromium, which scripts/need-peers installs");
+    for view in [WIDE, NARROW] {
+        open(&mut browser, &outcome.path("page.html"), view);
+        let wide = number(&mut browser, "document.documentElement.scrollWidth");
+        assert!(wide <= f64::from(view.width), "{wide} {view:?}");
+        let chart = Picture::of(&mut browser, Some("#against .stage"));
+        assert!(chart.count(RESPONSE) > 50, "{}", chart.count(RESPONSE));
+    }
+    let (x, y) = middle(&mut browser, "#against .frame");
+    browser.pointer("hover", x, y).unwrap();
+    let here = text(&mut browser, "#against .here");
+    assert!(here == "200/s" || here == "400/s", "{here}");
+}
+
 const PAYLOADS: [&str; 5] = [
     "<script>window.ran = 1</script>",
     "</script></style></title><script>window.ran = 1</script>",

@@ -9,4 +9,4 @@ pub(super) mod table;
 mod trials;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

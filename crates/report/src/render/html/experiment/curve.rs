@@ -38,7 +38,7 @@ pub(super) fn against_rate(points: &[Point<'_>], marks: Vec<Mark>) -> Chart {
     let highest = points.iter().map(|one| one.rate_per_s).fold(0.0, f64::max);
     let x = Axis::linear("rate asked for", Unit::Rate, highest * 1.02);
     let y = of_values(&series);
-    let mut chart = Chart::new("rates", "Latency against rate", x, y).about(
+    let mut chart = Chart::new("against", "Latency against rate", x, y).about(
         "Response time, from when a request was due, at each rate of open load. Where it bends up, \
          requests begin to wait for each other.",
     );

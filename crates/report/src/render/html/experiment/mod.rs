@@ -12,6 +12,9 @@ use crate::document::Host;
 use crate::render::experiment::table;
 use crate::render::words;
 
+#[cfg(test)]
+mod tests;
+
 /// A table as text and Markdown have it.
 impl From<&table::Table> for Table {
     fn from(plain: &table::Table) -> Table {
