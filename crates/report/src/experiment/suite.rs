@@ -280,7 +280,8 @@ mod tests {
 
     #[test]
     fn the_median_by_rate_speaks_as_a_whole_row() {
-        let cell = settled(vec![trial(3, 30.0, false), trial(1, 10.0, false), trial(2, 50.0, false)]);
+        let cell =
+            settled(vec![trial(3, 30.0, false), trial(1, 10.0, false), trial(2, 50.0, false)]);
         assert_eq!(cell.speaker().unwrap().round, 3);
         let spread = cell.spread.unwrap();
         assert_eq!((spread.rate_low_per_s, spread.rate_high_per_s), (10.0, 50.0));
