@@ -364,6 +364,13 @@ pub(super) fn bytes(document: &Document) -> String {
     [one("sent", all.sent), one("received", all.received), one("bodies", all.bodies)].join(", ")
 }
 
+/// What the loader had in memory; `None` if that was not read.
+pub(super) fn memory(document: &Document) -> Option<String> {
+    let memory = document.memory.as_ref()?;
+    let (peak, each) = (fmt_bytes(memory.peak_bytes), fmt_bytes(memory.per_connection_bytes));
+    Some(format!("loader {peak} at most, {each} for each connection"))
+}
+
 /// How the loader fared, a sentence each.
 pub(super) fn loader(document: &Document) -> Vec<String> {
     let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);

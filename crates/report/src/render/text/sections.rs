@@ -146,6 +146,9 @@ pub(super) fn traffic(page: &mut Page, document: &Document) {
     }
     tls(page, document);
     page.entry("Bytes", &words::bytes(document));
+    if let Some(memory) = words::memory(document) {
+        page.entry("Memory", &memory);
+    }
     page.blank();
 }
 
