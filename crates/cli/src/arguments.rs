@@ -134,7 +134,7 @@ pub(crate) struct ReportArguments {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to render them on the standard output
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    #[arg(long, visible_alias = "to", value_name = "FORM", default_value = "text")]
     pub(crate) format: Format,
 }
 
@@ -155,6 +155,8 @@ pub(crate) enum Format {
     Json,
     /// The intervals, every request of a trace, or every run of an experiment
     Csv,
+    /// A page for a browser
+    Html,
     /// The report of an experiment, as Markdown
     Markdown,
     /// Response-time percentiles, as HdrHistogram's plotter takes them

@@ -41,6 +41,8 @@ pub struct Outputs {
     pub json: Option<PathBuf>,
     /// File for the intervals.
     pub csv: Option<PathBuf>,
+    /// File for the page.
+    pub html: Option<PathBuf>,
     /// File for the percentiles.
     pub hgrm: Option<PathBuf>,
     /// File for the HdrHistogram log.
@@ -194,6 +196,7 @@ impl Options {
         Outputs {
             json: self.json,
             csv: self.csv,
+            html: self.html,
             hgrm: self.hgrm,
             hlog: self.hlog,
             trace: self.trace,

@@ -422,6 +422,10 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
 
+    /// Write a page for a browser: one file that needs no other and asks no other host
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+
     /// Write the percentiles, as HdrHistogram's plotter takes them
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub hgrm: Option<PathBuf>,
@@ -601,6 +605,7 @@ impl Options {
             kernel_timestamps: self.kernel_timestamps.or(plan.kernel_timestamps),
             json: self.json.or(plan.json),
             csv: self.csv.or(plan.csv),
+            html: self.html.or(plan.html),
             hgrm: self.hgrm.or(plan.hgrm),
             hlog: self.hlog.or(plan.hlog),
             trace: self.trace.or(plan.trace),

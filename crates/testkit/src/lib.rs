@@ -1,10 +1,11 @@
 //! What tests of other crates share: a simulated clock and network, scripted peers, a raw client,
-//! processes, nginx, and the form of wrk's outputs.
+//! processes, nginx, a browser, and the form of wrk's outputs.
 //!
 //! For tests only. Peers and clients are plain threads on std's sockets, so that what goes over
 //! the wire is exactly what the test says and no HTTP library has an opinion on it.
 #![forbid(unsafe_code)]
 
+pub mod browser;
 pub mod client;
 pub mod nginx;
 pub mod peer;

@@ -151,6 +151,12 @@ pub struct Distribution {
 #[error("a histogram in the document is damaged ({0}); save the result again")]
 pub struct DecodeError(String);
 
+impl DecodeError {
+    pub(crate) fn of(error: &dyn std::fmt::Display) -> Self {
+        DecodeError(error.to_string())
+    }
+}
+
 impl Distribution {
     /// Of a histogram of samples that do not depend on each other.
     pub fn of(histogram: &Histogram) -> Self {
@@ -233,10 +239,8 @@ pub(crate) fn encode(v2: &[u8]) -> String {
 
 /// The histogram of such a text.
 pub(crate) fn decode(text: &str) -> Result<Hdr<u64>, DecodeError> {
-    let bytes = BASE64.decode(text).map_err(|error| DecodeError(error.to_string()))?;
-    Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| DecodeError(error.to_string()))
+    let bytes = BASE64.decode(text).map_err(|error| DecodeError::of(&error))?;
+    Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| DecodeError::of(&error))
 }
 
 #[cfg(test)]
