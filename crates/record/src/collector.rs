@@ -254,6 +254,7 @@ impl Collector {
             batches: self.batches.finish(),
             gaps: Vec::new(),
             hiccups: None,
+            connection_answers: Vec::new(),
             total: self.total,
         }
     }

@@ -105,6 +105,8 @@ pub struct RunRecord {
     pub gaps: Vec<Vec<(u64, u64)>>,
     /// What the hiccup watch saw, if there was one.
     pub hiccups: Option<Hiccups>,
+    /// Answers that each connection had in the measured window, those that replaced it included.
+    pub connection_answers: Vec<u64>,
 }
 
 impl RunRecord {
@@ -136,6 +138,7 @@ impl RunRecord {
             figures,
             gaps: Vec::new(),
             hiccups: None,
+            connection_answers: Vec::new(),
             batches: Vec::new(),
             intervals,
             total,

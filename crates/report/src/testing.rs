@@ -115,6 +115,11 @@ impl Run {
             end: self.end,
         });
         record.hiccups = Some(self.hiccups());
+        let connections = u64::from(plan.connections.count).max(1);
+        let answered = record.answered_in_window;
+        record.connection_answers = (0..connections)
+            .map(|one| answered / connections + u64::from(one < answered % connections))
+            .collect();
         if matches!(self.plan.load, Load::Open(_)) {
             let due: Vec<u64> = self.requests.iter().map(|one| one.due_ns).collect();
             let gaps = due.windows(WORKERS + 1).step_by(25).map(|w| (w[0], w[WORKERS]));
@@ -276,7 +281,11 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             tls: None,
             http: candor_plan::HttpVersion::H1,
         },
-        requests: Requests { list: vec![request("GET /hello", "/hello")], order: Order::Rotation },
+        requests: Requests {
+            list: vec![request("GET /hello", "/hello")],
+            order: Order::Rotation,
+            sequence: [].into(),
+        },
         load,
         stop: Stop {
             duration_ns: Some(3000 * MS),
@@ -290,8 +299,11 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             pipeline: 1,
             streams: 1,
             windows: candor_plan::Windows { stream_bits: 30, connection_bits: 30 },
+            frames: Default::default(),
             requests_per_connection: None,
+            lifetime_ns: None,
             connect_rate: None,
+            connect_during_run: false,
             nodelay: true,
             sources: Vec::new(),
         },

@@ -1,5 +1,9 @@
-//! One module for each command.
+//! One module for each command, and what several of them share: [`getopt`] reads command lines of
+//! other tools, [`facts`] is what is told besides their output.
 
+mod facts;
+mod getopt;
+pub(crate) mod h2load;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
