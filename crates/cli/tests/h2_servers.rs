@@ -22,6 +22,13 @@ fn h2c(directives: &str) -> (Nginx, String) {
     (nginx, url)
 }
 
+/// What a machine with other work took from the loader, and from the server as likely as not, in
+/// seconds: on an idle one it is nothing.
+fn taken_s(document: &Document) -> f64 {
+    let workers = document.list("/workers").iter();
+    2.0 * workers.filter_map(|one| one["waited_ns"].as_f64()).sum::<f64>() / S
+}
+
 /// The longest time without an answer in the measured window, in seconds.
 fn longest_silence_s(document: &Document) -> f64 {
     let (mut since_ns, mut longest) = (0.0, 0.0f64);
@@ -39,7 +46,8 @@ fn longest_silence_s(document: &Document) -> f64 {
 fn a_restarted_nginx_is_used_again_within_a_second_and_nothing_is_lost() {
     for load in [&[][..], &["-R", "500"]] {
         let (mut nginx, url) = h2c("");
-        let fixed = ["--h2c", "-c", "5", "-m", "4", "-d", "4s", "--interval", "100ms", &url];
+        let fixed =
+            ["--h2c", "-c", "5", "-m", "4", "-d", "4s", "--interval", "100ms", "--no-pin", &url];
         let run = Candor::start_measuring(&[load, &fixed].concat());
         std::thread::sleep(Duration::from_millis(1500));
         let down = nginx.restart().unwrap();
@@ -47,7 +55,8 @@ fn a_restarted_nginx_is_used_again_within_a_second_and_nothing_is_lost() {
         assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
         let document = outcome.document();
         let silence_s = longest_silence_s(&document);
-        assert!(silence_s < down.as_secs_f64() + 1.0, "{silence_s} s of silence, {down:?} down");
+        let most_s = down.as_secs_f64() + 1.0 + taken_s(&document);
+        assert!(silence_s < most_s, "{silence_s} s of silence, {down:?} down, {most_s}");
         let last = document.window().last().unwrap();
         assert_eq!(last["connections"], 5, "all connections are back");
         assert!(document.count("/connections/opened") >= 10);
@@ -67,7 +76,7 @@ fn goaways_in_mid_run_are_counted_with_their_code_closed_and_open() {
         let outcome = Candor::start_measuring(&[load, &fixed].concat()).finish();
         assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
         let document = outcome.document();
-        assert!(longest_silence_s(&document) < 1.0);
+        assert!(longest_silence_s(&document) < 1.0 + taken_s(&document));
         assert_eq!(nginx.stop().unwrap(), document.ledger("ok"));
         let goaways = document.list("/connections/goaways");
         assert_eq!(goaways.len(), 1, "{goaways:?}");
@@ -178,8 +187,8 @@ impl H2o {
         let shown = directory.path().display();
         let config = format!(
             "{user}num-threads: 1\naccess-log: {shown}/access.log\nerror-log: {shown}/error.log\n\
-             listen:\n- host: 127.0.0.1\n  port: {}\n\
-             - host: 127.0.0.1\n  port: {}\n  ssl:\n    certificate-file: {shown}/cert.pem\n    key-file: {shown}/key.pem\n\
+             listen:\n  host: 127.0.0.1\n  port: {}\n\
+             listen:\n  host: 127.0.0.1\n  port: {}\n  ssl:\n    certificate-file: {shown}/cert.pem\n    key-file: {shown}/key.pem\n\
              hosts:\n  default:\n    paths:\n      /:\n        file.dir: {shown}\n",
             address.port(),
             tls.port()

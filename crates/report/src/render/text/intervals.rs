@@ -106,7 +106,7 @@ mod tests {
         });
         assert_eq!(errors.sum::<u64>(), 601);
         assert!(
-            lines[0].trim_start().starts_with("0 ns") && lines[11].contains("10.0 m "),
+            lines[0].trim_start().starts_with("0 ns") && lines[11].contains("601 s"),
             "{lines:#?}"
         );
     }
