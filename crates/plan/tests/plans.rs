@@ -195,6 +195,7 @@ fn the_plan_with_every_key_has_every_key() {
         "pipeline",
         "h1",
         "h2c",
+        "h2c-upgrade",
         "insecure",
         "tls",
         "script",

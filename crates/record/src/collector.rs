@@ -253,8 +253,10 @@ impl Collector {
             intervals: self.summaries,
             batches: self.batches.finish(),
             gaps: Vec::new(),
+            held_up: Vec::new(),
             hiccups: None,
             connection_answers: Vec::new(),
+            memory: None,
             total: self.total,
         }
     }

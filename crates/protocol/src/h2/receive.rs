@@ -7,6 +7,7 @@ use super::error::code;
 use super::frame::{self, Header, MAX_31, flag, kind};
 use super::head::{self, Head};
 use super::input::OpenBlock;
+use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
 use crate::session::{Answer, Event, Failure, GoAway};
@@ -157,8 +158,13 @@ impl Session {
             Some(_) => None,
         };
         let head = match recalled {
-            Some(head) => Ok(head),
-            None => self.read_block(id, block, generation)?,
+            Some((head, adds)) if !self.decoder.expects_resize() => {
+                if adds {
+                    self.decoder.repeat(block);
+                }
+                Ok(head)
+            }
+            _ => self.read_block(id, block, generation)?,
         };
         self.header_bytes.received += block.len() as u64;
         self.header_bytes.decoded += head.map_or(0, |head| u64::from(head.decoded_bytes));
@@ -207,10 +213,15 @@ impl Session {
         let lines = lines.map(|captures| &mut captures.begin(place).lines);
         let most = self.settings.limits.header_list_bytes;
         let head = head::read(&mut self.decoder, block, most, lines)?;
-        if let Ok(head) = head
-            && self.decoder.generation() == generation
-        {
-            self.memo.learn(block, generation, head);
+        let is_unchanged = self.decoder.generation() == generation;
+        let holds = match (self.decoder.stands_alone(), is_unchanged) {
+            (true, true) => Holds::Always,
+            (true, false) => Holds::AlwaysAndAdds,
+            (false, true) => Holds::At(generation),
+            (false, false) => return Ok(head),
+        };
+        if let Ok(head) = head {
+            self.memo.learn(block, holds, head);
         }
         Ok(head)
     }

@@ -121,10 +121,31 @@ pub struct Document {
     /// What the hiccup watch saw on the loader's machine; null if there was none.
     #[serde(default)]
     pub hiccups: Option<Hiccups>,
+    /// Memory of the loader; null where it was not read.
+    #[serde(default)]
+    pub memory: Option<Memory>,
     /// What is to be known before the numbers are trusted. Empty: nothing was found.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
     pub expectations: Vec<Judgement>,
+}
+
+/// Memory of the loader's process, by the kernel's books.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// What it had in memory when all connections were made and nothing was sent.
+    pub connected_bytes: u64,
+    /// How much of that is a connection's, on average.
+    pub per_connection_bytes: u64,
+    /// The most that it ever had.
+    pub peak_bytes: u64,
+}
+
+impl Memory {
+    fn of(memory: candor_record::Memory) -> Self {
+        let candor_record::Memory { connected_bytes, per_connection_bytes, peak_bytes } = memory;
+        Memory { connected_bytes, per_connection_bytes, peak_bytes }
+    }
 }
 
 /// What made a document.
@@ -354,6 +375,7 @@ impl Document {
             thread_rate: Some(ThreadRate::of(&total.rates)),
             connection_rate: ConnectionRate::of(record),
             hiccups: record.hiccups.as_ref().map(Hiccups::of),
+            memory: record.memory.map(Memory::of),
             verdicts: Vec::new(),
             expectations: Vec::new(),
         };

@@ -13,6 +13,7 @@ mod plan;
 mod script;
 mod tls_names;
 mod usage;
+mod values;
 
 use std::process::ExitCode;
 

@@ -9,8 +9,9 @@ use candor_plan::url::HttpUrl;
 use candor_plan::values::{Method, Names, Nanos, PositiveNanos, RequestPath, SmallCount};
 use candor_plan::{Outputs, Plan, PlanError, Rate, StatusSet, Trace};
 
-use super::arguments::{Asked, Refusal, Timing, connect_to};
+use super::arguments::{Asked, Refusal, Timing};
 use super::script::{self, Script};
+use super::values::connect_to;
 
 /// h2load waits for ever; a request that is not answered within this time is a time-out here,
 /// unless `-N` or `-T` allow more.
