@@ -83,7 +83,10 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// The command lines and the output of wrk and wrk2
     #[command(override_help = crate::command::wrk::HELP, disable_help_flag = true)]
-    Wrk(WrkArguments),
+    Wrk(ToolArguments),
+    /// The command line and the output of h2load
+    #[command(override_help = crate::command::h2load::HELP, disable_help_flag = true)]
+    H2load(ToolArguments),
 }
 
 #[derive(Debug, Args)]
@@ -138,11 +141,11 @@ pub(crate) struct ReportArguments {
     pub(crate) format: Format,
 }
 
-/// wrk's own command line, which is read as wrk reads it.
+/// Another tool's command line, which is read as that tool reads it.
 #[derive(Debug, Args)]
-pub(crate) struct WrkArguments {
-    /// Options of wrk and a URL
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WRK ARGUMENTS")]
+pub(crate) struct ToolArguments {
+    /// Options of the tool and a URL
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub(crate) words: Vec<String>,
 }
 
