@@ -1,7 +1,7 @@
 %% Finds third-party libraries where people have them, and says how to get one that is not there.
 %%
 %% Nothing here is needed to build: libraries are looked for on the code path, in Debian's
-%% rabbitmq-server (which ships cowboy, cowlib, ranch and gun among its plugins), in Elixir's own
+%% rabbitmq-server (which ships cowboy, cowlib, ranch and gun among its plugins) and erlang-yaws, in Elixir's own
 %% folder, and wherever --library-path says. rebar3's profiles come in through bin/.
 -module(candor_libraries).
 -export([add_paths/1, add_profiles/1, need/1, version/1]).
@@ -16,7 +16,7 @@
 add_paths(Own) ->
     Shipped = ["/usr/lib/rabbitmq/lib/*/plugins", "/usr/lib/elixir/lib", "/usr/share/elixir/lib"],
     code:add_pathsa([Ebin || Folder <- lists:reverse(Own), Ebin <- ebins(Folder)]),
-    code:add_pathsz([Ebin || Folder <- Shipped, Ebin <- ebins(Folder)]),
+    code:add_pathsz([Ebin || Folder <- Shipped, Ebin <- ebins(Folder)] ++ filelib:wildcard("/usr/lib/yaws-*/ebin")),
     ok.
 
 %% What rebar3 built for these libraries goes before everything but what was named.

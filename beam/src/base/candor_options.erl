@@ -62,7 +62,7 @@ value({one_of_many, Names}, Text, Flag) ->
     case [Name || Name <- Names, atom_to_list(Name) =:= Text] of
         [Name] -> Name;
         [] ->
-            Near = [atom_to_list(Name) || Name <- Names, string:jaro_similarity(atom_to_list(Name), Text) > 0.8],
+            Near = [atom_to_list(Name) || Name <- Names, distance(atom_to_list(Name), Text) < 3],
             throw(["--", Flag, ": there is no \"", Text, "\"",
                    case Near of [] -> ""; _ -> ["; did you mean ", lists:join(" or ", Near), "?"] end])
     end;
@@ -73,10 +73,21 @@ value({one_of, Names}, Text, Flag) ->
     end.
 
 near(Text, Specs) ->
-    case [flag(Name) || {Name, _, _, _} <- Specs, string:jaro_similarity(flag(Name), Text) > 0.8] of
+    case [flag(Name) || {Name, _, _, _} <- Specs, distance(flag(Name), Text) < 3] of
         [] -> "";
         [Nearest | _] -> ["; did you mean --", Nearest, "?"]
     end.
+
+%% How many letters have to change, come or go (Levenshtein), row by row.
+distance(From, To) ->
+    lists:last(lists:foldl(fun(Char, Row) -> row(Char, To, Row) end, lists:seq(0, length(To)), From)).
+
+row(Char, To, [Above | Row]) -> row(Char, To, Row, Above, [Above + 1]).
+
+row(_, [], [], _, Done) -> lists:reverse(Done);
+row(Char, [Other | To], [Above | Row], Diagonal, [Left | _] = Done) ->
+    Cost = case Char of Other -> 0; _ -> 1 end,
+    row(Char, To, Row, Above, [lists:min([Left + 1, Above + 1, Diagonal + Cost]) | Done]).
 
 %% An option's name is its flag's, with _ for -.
 flag(Name) -> lists:flatten(string:replace(atom_to_list(Name), "_", "-", all)).

@@ -18,20 +18,24 @@
 %% Begins watching. The port is that of the listener on the same address.
 -spec start(map(), #{candor_json:json() => candor_json:json()}) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{ip := Ip, stats_interval := Interval}, Told) ->
-    erlang:system_flag(scheduler_wall_time, true),
     Facts = Told#{schedulers => erlang:system_info(schedulers),
                   dirty_cpu => erlang:system_info(dirty_cpu_schedulers)},
     case gen_tcp:listen(0, [binary, {ip, Ip}, {active, false}, {reuseaddr, true}, {backlog, 64}]) of
         {ok, Listener} ->
             Table = ets:new(?MODULE, [public, {read_concurrency, true}]),
             Watch = #watch{facts = Facts, interval_ms = Interval, table = Table, before = none},
-            Watcher = spawn_opt(fun() -> receive go -> watch(Watch) end end, [link, {priority, high}]),
+            Watcher = spawn_opt(fun() -> begin_watch(Watch) end, [link, {priority, high}]),
             ets:give_away(Table, Watcher, ok),
             Watcher ! go,
             spawn_link(fun() -> accept(Listener, Table) end),
             inet:port(Listener);
         {error, Reason} -> {error, inet:format_error(Reason)}
     end.
+
+%% The runtime counts schedulers' times for as long as the process lives that asked for it.
+begin_watch(Watch) ->
+    receive go -> erlang:system_flag(scheduler_wall_time, true) end,
+    watch(Watch).
 
 watch(#watch{interval_ms = Interval, table = Table, facts = Facts, before = Before} = Watch0) ->
     {Now, Watch} = look(Watch0),
@@ -46,7 +50,7 @@ look(#watch{samples = Samples, total_us = Total} = Watch0) ->
     #watch{queue_max = Longest} = Watch = scanned(Begun, Watch0),
     {Gcs, Words, _} = erlang:statistics(garbage_collection),
     {Reductions, _} = erlang:statistics(reductions),
-    Look = #{at_us => Begun, wall => wall(), reductions => Reductions, gc_count => Gcs, gc_words => Words,
+    Look = #{at_us => Begun, wall => erlang:statistics(scheduler_wall_time_all), reductions => Reductions, gc_count => Gcs, gc_words => Words,
              answered => candor_target:answered(), run_queues => erlang:statistics(run_queue_lengths_all),
              memory => erlang:memory(), processes => erlang:system_info(process_count),
              ports => erlang:system_info(port_count), queue_max => Longest},
@@ -59,12 +63,6 @@ scanned(Now, Watch) ->
     Lengths = [Length || Process <- lists:sublist(processes(), ?SCAN_MOST),
                          {message_queue_len, Length} <- [process_info(Process, message_queue_len)]],
     Watch#watch{scanned_us = Now, queue_max = lists:max([0 | Lengths])}.
-
-wall() ->
-    case erlang:statistics(scheduler_wall_time_all) of
-        undefined -> [];
-        Wall -> Wall
-    end.
 
 accept(Listener, Table) ->
     case gen_tcp:accept(Listener) of
