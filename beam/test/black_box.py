@@ -146,8 +146,15 @@ def json_document(target):
 
 
 def head(target):
-    status, headers, body = target.curl("/large", "--head")
-    equal((status, headers["content-length"], body if target.protocol == "h1" else b""), (200, "65536", b""))
+    # (What curl writes for a HEAD are the headers.)
+    status, headers, _ = target.curl("/large", "--head")
+    equal((status, headers["content-length"]), (200, "65536"))
+    if target.protocol == "h1":
+        connection, stream = target.connect()
+        with connection:
+            connection.sendall(b"HEAD /large HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            equal(read_answer(stream, with_body=False)[1]["content-length"], "65536")
+            equal(read_answer(stream)[2], b"alive\r\n")
 
 
 def pipelined(target):
@@ -293,13 +300,19 @@ def session(server, protocol):
         with connection:
             answers = 0
             while True:
-                connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                try:
+                    connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                    # inets does not announce it.
+                    if server == "inets" and not stream.peek(1):
+                        break
+                except ConnectionError:
+                    break
                 _, headers, _ = read_answer(stream)
                 answers += 1
                 if headers.get("connection", "").lower() == "close":
                     break
                 assert answers < 1100, "never closed"
-            equal((answers, stream.read()), (1000, b""))
+            equal(answers, 1000)
 
 
 def slots(server, protocol):
@@ -396,6 +409,7 @@ def scenarios(server, protocol, names, *flags):
 
 
 def stats(target):
+    time.sleep(0.3)
     before = target.stats()["requests_answered"]
     for _ in range(10):
         target.curl("/")

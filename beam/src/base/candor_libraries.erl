@@ -7,7 +7,9 @@
 -export([add_paths/1, add_profiles/1, need/1, version/1]).
 
 %% The module that shows that a library is there, the application to start, rebar3's profile.
--type library() :: {module(), Application :: atom(), Profile :: string()}.
+-type library() :: {module(), Application :: atom(), Profile :: string()}
+                 %% The server starts its application itself.
+                 | {module(), Application :: atom(), Profile :: string(), load}.
 -export_type([library/0]).
 
 %% What is already on the code path goes before what is found here, but for `Own`, folders of
@@ -24,7 +26,7 @@ add_paths(Own) ->
 add_profiles(Libraries) ->
     %% _build/default/lib/candor_beam/ebin/candor_libraries.beam
     Build = lists:foldl(fun(_, Path) -> filename:dirname(Path) end, code:which(?MODULE), lists:seq(1, 5)),
-    Ebins = [Ebin || {_, _, Profile} <- Libraries, Profile =/= "", Ebin <- ebins(filename:join([Build, Profile, "lib"])),
+    Ebins = [Ebin || Library <- Libraries, Profile <- [element(3, Library)], Profile =/= "", Ebin <- ebins(filename:join([Build, Profile, "lib"])),
                      filename:basename(filename:dirname(Ebin)) =/= "candor_beam"],
     code:add_pathsa(Ebins).
 
@@ -35,11 +37,12 @@ need(Libraries) ->
     each(Libraries).
 
 each([]) -> ok;
-each([{Module, Application, Profile} | More]) ->
+each([Library | More]) ->
+    [Module, Application, Profile | How] = tuple_to_list(Library),
     case code:ensure_loaded(Module) of
         {module, Module} ->
-            case application:ensure_all_started(Application) of
-                {ok, _} -> each(More);
+            case started(Application, How) of
+                ok -> each(More);
                 {error, Reason} ->
                     {error, io_lib:format("~s is there, but does not start: ~0tp", [Application, Reason])}
             end;
@@ -52,6 +55,15 @@ version(Application) ->
     case application:get_key(Application, vsn) of
         {ok, Version} -> list_to_binary(Version);
         undefined -> <<"unknown">>
+    end.
+
+started(Application, [load]) ->
+    _ = application:load(Application),
+    ok;
+started(Application, []) ->
+    case application:ensure_all_started(Application) of
+        {ok, _} -> ok;
+        {error, Reason} -> {error, Reason}
     end.
 
 missing(Application, Profile) ->

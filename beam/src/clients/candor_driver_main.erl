@@ -29,7 +29,7 @@ serve(Client, Module) ->
 answer({ok, #{<<"do">> := <<"describe">>}}, Client, Module) ->
     Version = case lists:reverse(Module:libraries()) of
         [] -> candor_libraries:version(candor_beam);
-        [{_, Application, _} | _] -> candor_libraries:version(Application)
+        [Library | _] -> candor_libraries:version(element(2, Library))
     end,
     #{driver => <<"candor.driver/1">>, client => Client, version => Version,
       runtime => iolist_to_binary(["Erlang/OTP ", erlang:system_info(otp_release)])};

@@ -9,9 +9,9 @@
 
 -type protocol() :: h1 | h2c | h2.
 
-%% Beyond a status, headers and a body: chunks of unknown number; frames after an upgrade; a 100 before
+%% Beyond a status, headers and a body: chunks of unknown number; the method OPTIONS; frames after an upgrade; a 100 before
 %% the body; request bodies in chunks; a limit on connections; a limit on requests per connection.
--type ability() :: streaming | websocket | continue | chunked_request | slots | session.
+-type ability() :: streaming | options | websocket | continue | chunked_request | slots | session.
 
 -type scenario() :: #{name := atom(), method := binary(), path := binary(),
                       protocols := [protocol()], needs := [ability()]}.
@@ -67,7 +67,7 @@ table() ->
      {partial_body_drop, <<"POST">>, <<"/echo">>, ?H1, []},
      {path_with_unicode, <<"GET">>,
       <<"/qs?stra%C3%9Fe=a+b&%C3%A9t%C3%A9=1&%E6%97%A5=%E6%9C%AC&n=%C3%B1+o&z=%E2%82%AC">>, ?H1, []},
-     {cors_preflight, <<"OPTIONS">>, <<"/api">>, ?H1, []},
+     {cors_preflight, <<"OPTIONS">>, <<"/api">>, ?H1, [options]},
      {chunked_request_body, <<"POST">>, <<"/echo">>, ?H1, [chunked_request]},
      {redirect_response, <<"GET">>, <<"/redirect">>, ?H1, []},
      {compressed_request_body, <<"POST">>, <<"/echo">>, ?H1, []},

@@ -6,7 +6,7 @@
 %% Three files in a folder: the server's certificate and key, and the authority for clients to believe.
 -spec make(file:filename()) -> #{certfile := file:filename(), keyfile := file:filename(), authority := file:filename()}.
 make(Folder) ->
-    Key = [{key, {namedCurve, secp256r1}}],
+    Key = [{digest, sha256}, {key, {namedCurve, secp256r1}}],
     Names = #'Extension'{extnID = ?'id-ce-subjectAltName', critical = false,
                          extnValue = [{dNSName, "localhost"}, {iPAddress, <<127, 0, 0, 1>>}]},
     Chain = #{root => Key, intermediates => [], peer => Key},

@@ -12,7 +12,7 @@ libraries() -> [{'Elixir.Kernel', elixir, ""}, {'Elixir.Bandit', bandit, ""}].
 protocols() -> [h1, h2c, h2].
 
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
-abilities(_) -> [streaming, continue, chunked_request].
+abilities(_) -> [options, streaming, continue, chunked_request].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog} = Options) ->

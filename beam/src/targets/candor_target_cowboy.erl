@@ -18,7 +18,7 @@ protocols() -> [h1, h2c, h2].
 
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
 abilities(#{handler := stream} = Options) -> abilities(Options#{handler := handler}) -- [websocket];
-abilities(_) -> [streaming, websocket, continue, chunked_request, slots, session].
+abilities(_) -> [options, streaming, websocket, continue, chunked_request, slots, session].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{protocol := Protocol} = Options) ->
@@ -33,8 +33,13 @@ transport(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog} = Op
         #{certificate := none} -> [];
         #{certificate := Files} -> maps:to_list(maps:with([certfile, keyfile], Files))
     end,
-    #{socket_opts => [{port, Port}, {ip, Ip}, {nodelay, Nodelay}, {backlog, Backlog} | Certificate],
-      num_acceptors => 16, max_connections => maps:get(max_connections, Options)}.
+    Limits = case Options of
+        #{max_connections := infinity} -> #{max_connections => infinity};
+        %% ranch 2 counts for each of its supervisors, so there may only be one.
+        #{max_connections := Most} -> #{max_connections => Most, num_conns_sups => 1}
+    end,
+    Limits#{socket_opts => [{port, Port}, {ip, Ip}, {nodelay, Nodelay}, {backlog, Backlog} | Certificate],
+            num_acceptors => 16}.
 
 limits(#{max_requests := Most}) ->
     #{max_keepalive => case Most of infinity -> ?MANY; _ -> Most end,

@@ -14,7 +14,7 @@ libraries() -> [{cowboy_spdy, cowboy, "cowboy1"}].
 protocols() -> [h1].
 
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
-abilities(_) -> [streaming, continue, chunked_request, slots, session].
+abilities(_) -> [options, streaming, continue, chunked_request, slots, session].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog, max_connections := Most} = Options) ->

@@ -13,7 +13,7 @@ libraries() -> [{elli, elli, "elli"}].
 protocols() -> [h1].
 
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
-abilities(_) -> [].
+abilities(_) -> [options].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{ip := Ip} = Options) ->

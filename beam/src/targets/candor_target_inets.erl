@@ -20,7 +20,8 @@ abilities(_) -> [continue, chunked_request, slots, session].
 start(#{port := Port, ip := Ip, nodelay := Nodelay, folder := Folder, backlog := Backlog} = Options) ->
     Socket = [{nodelay, Nodelay}, {backlog, Backlog}],
     Limits = [{max_clients, most(max_connections, Options, 1000000)},
-              {max_keep_alive_request, most(max_requests, Options, 1000000000)}],
+              %% It counts those after the first one.
+              {max_keep_alive_request, most(max_requests, Options, 1000000000) - 1}],
     Settings = [{port, Port}, {bind_address, Ip}, {server_name, "candor"}, {server_root, Folder},
                 {document_root, Folder}, {modules, [?MODULE]}, {socket_type, {ip_comm, Socket}} | Limits],
     case inets:start(httpd, Settings) of

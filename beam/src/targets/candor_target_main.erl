@@ -125,7 +125,7 @@ found(Module) ->
     Libraries = Module:libraries(),
     candor_libraries:add_paths([]),
     candor_libraries:add_profiles(Libraries),
-    case [Needed || {Needed, _, _} <- Libraries, code:which(Needed) =:= non_existing] of [] -> ok; _ -> error end.
+    case [Needed || Library <- Libraries, Needed <- [element(1, Library)], code:which(Needed) =:= non_existing] of [] -> ok; _ -> error end.
 
 need(Module, #{library_path := Text, protocol := Protocol} = Options) ->
     candor_libraries:add_paths([Folder || Folder <- string:split(Text, ":", all), Folder =/= ""]),
@@ -152,7 +152,7 @@ stats(#{server := Server, scenario := Scenario, protocol := Protocol, profile :=
 version(Server) ->
     case (candor_target:module(Server)):libraries() of
         [] -> candor_libraries:version(candor_beam);
-        Libraries -> {_, Application, _} = lists:last(Libraries), candor_libraries:version(Application)
+        Libraries -> candor_libraries:version(element(2, lists:last(Libraries)))
     end.
 
 lines(Port, Stats, #{scenario := Name, ip := Ip, protocol := Protocol, server := Server} = Options) ->

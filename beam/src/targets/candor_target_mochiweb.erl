@@ -14,7 +14,7 @@ libraries() -> [{mochiweb_http, mochiweb, "mochiweb"}].
 protocols() -> [h1].
 
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
-abilities(_) -> [streaming, continue, chunked_request, slots].
+abilities(_) -> [options, streaming, continue, chunked_request, slots].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog, max_connections := Most}) ->

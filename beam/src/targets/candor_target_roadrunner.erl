@@ -15,7 +15,7 @@ libraries() -> [{roadrunner_listener, roadrunner, "roadrunner"}].
 protocols() -> [h1, h2c, h2].
 
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
-abilities(_) -> [streaming, continue, chunked_request, slots, session].
+abilities(_) -> [options, streaming, continue, chunked_request, slots, session].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{port := Port, protocol := Protocol, max_connections := Most, max_requests := Requests} = Options) ->
