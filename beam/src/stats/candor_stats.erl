@@ -1,8 +1,7 @@
 %% Watches the runtime while a server is under load, and tells it over a listener of its own.
 %%
-%% Every interval a process takes a look at the runtime's counters and makes a document of the last two
-%% (candor_stats_document). Whoever asks gets the newest one as JSON over HTTP/1.0, from a plain
-%% gen_tcp listener: nothing of it goes through the server's listener, its acceptors or its code. Any
+%% Every interval a process takes a look at the runtime's counters. Whoever asks gets a document of the last two
+%% looks (candor_stats_document) as JSON, from a plain gen_tcp listener: nothing of it goes through the server's listener, its acceptors or its code. Any
 %% path is answered alike. The scan for the longest message queue goes over all processes, so it is made at
 %% most once a second, and over no more than 20,000 processes.
 -module(candor_stats).
@@ -34,13 +33,13 @@ start(#{ip := Ip, stats_interval := Interval}, Told) ->
 
 %% The runtime counts schedulers' times for as long as the process lives that asked for it.
 begin_watch(Watch) ->
+    register(?MODULE, self()),
     receive go -> erlang:system_flag(scheduler_wall_time, true) end,
     watch(Watch).
 
 watch(#watch{interval_ms = Interval, table = Table, facts = Facts, before = Before} = Watch0) ->
     {Now, Watch} = look(Watch0),
-    _ = Before =/= none andalso
-        ets:insert(Table, {document, candor_json:encode(candor_stats_document:make(Facts, Before, Now))}),
+    _ = Before =/= none andalso ets:insert(Table, {looks, Facts, Before, Now}),
     erlang:send_after(Interval, self(), look),
     %% (Other messages are of no interest: the owner of a table is told so.)
     receive look -> watch(Watch#watch{before = Now}) end.
@@ -76,8 +75,8 @@ accept(Listener, Table) ->
 %% One after the other, and none of them may hold up the next for long.
 tell(Socket, Table) ->
     _ = gen_tcp:recv(Socket, 0, 500),
-    {Status, Body} = case ets:lookup(Table, document) of
-        [{document, Document}] -> {"200 OK", Document};
+    {Status, Body} = case ets:lookup(Table, looks) of
+        [{looks, Facts, Before, Now}] -> {"200 OK", candor_json:encode(candor_stats_document:make(Facts, Before, Now))};
         [] -> {"503 Service Unavailable", "{\"error\":\"no interval is over yet\"}"}
     end,
     _ = gen_tcp:send(Socket, ["HTTP/1.1 ", Status, "\r\ncontent-type: application/json\r\ncontent-length: ",

@@ -10,44 +10,51 @@
 -spec start(#{atom() => term()}) -> pid() | none.
 start(#{profile := none}) -> none;
 start(#{profile := Kind, profile_after := After, profile_for := For, profile_output := File}) ->
-    Main = self(),
     spawn(fun() ->
-        await_answer(Main),
-        receive finish -> Main ! {self(), "nothing was measured: no profile"}
-        after After ->
-            ok = begin_profile(Kind, File),
-            receive finish -> ok after For -> ok end,
-            ok = end_profile(Kind, File),
-            candor_console:say(["profile: ", File, " (the figures of this run are not comparable)"]),
-            Main ! {self(), done}
-        end
+        %% The profilers print what they write as well.
+        {ok, Nowhere} = file:open("/dev/null", [write]),
+        group_leader(Nowhere, self()),
+        candor_console:say(["candor target: ", profile(Kind, After, For, File)])
     end).
 
 %% Ends the window, if it is not over, and waits until the profile is written.
 -spec finish(pid() | none) -> ok.
 finish(none) -> ok;
 finish(Process) ->
+    Monitor = monitor(process, Process),
     Process ! finish,
     receive
-        {Process, done} -> ok;
-        {Process, Line} -> candor_console:say(Line)
-    after 60000 -> candor_console:say("profile: gave up writing it after a minute")
+        {'DOWN', Monitor, process, Process, _} -> ok
+    after 60000 -> candor_console:say("candor target: gave up writing the profile after a minute")
     end.
 
-await_answer(Main) ->
+profile(Kind, After, For, File) ->
+    case await_answer() of
+        finish -> "no request came, so there is no profile";
+        answered ->
+            receive finish -> "it ended before the window began, so there is no profile"
+            after After ->
+                ok = begin_profile(Kind, File),
+                receive finish -> ok after For -> ok end,
+                ok = end_profile(Kind, File),
+                ["profile in ", File, "; the figures of this run are not comparable"]
+            end
+    end.
+
+await_answer() ->
     case candor_target:answered() of
-        0 -> receive finish -> Main ! {self(), "no request came: no profile"}, exit(normal) after 5 -> await_answer(Main) end;
-        _ -> ok
+        0 -> receive finish -> finish after 5 -> await_answer() end;
+        _ -> answered
     end.
 
-%% Everything but the profiler and this process; what they make is included.
+%% Everything but the profiler, this process and the watch; what they make is included.
 begin_profile(eprof, _) ->
     {ok, Eprof} = eprof:start(),
-    profiling = eprof:start_profiling(processes() -- [self(), Eprof]),
+    profiling = eprof:start_profiling(processes() -- [self(), Eprof, whereis(candor_stats)]),
     ok;
 begin_profile(fprof, File) ->
     {ok, Fprof} = fprof:start(),
-    fprof:trace([start, {file, raw(File)}, {procs, processes() -- [self(), Fprof]}]).
+    fprof:trace([start, {file, raw(File)}, {procs, processes() -- [self(), Fprof, whereis(candor_stats)]}]).
 
 end_profile(eprof, File) ->
     _ = eprof:stop_profiling(),
