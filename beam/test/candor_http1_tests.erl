@@ -9,6 +9,10 @@ whole_test() ->
     ?assertMatch(#{method := <<"POST">>, path := <<"/echo">>, query := <<"a=1">>, body := 3, close := false, continue := true},
                  Head).
 
+absolute_form_test() ->
+    {ok, Head, <<>>} = candor_http1:head(<<"GET http://a:80/qs?b=1 HTTP/1.1\r\nHost: a\r\n\r\n">>),
+    ?assertMatch(#{path := <<"/qs">>, query := <<"b=1">>}, Head).
+
 cut_anywhere_test() ->
     Whole = byte_size(?POST) - 6,
     [?assertEqual({Cut, more}, {Cut, candor_http1:head(binary:part(?POST, 0, Cut))}) || Cut <- lists:seq(0, Whole - 1)],

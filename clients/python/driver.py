@@ -20,10 +20,11 @@ def run_urllib3(cell):
     # pool's size are ever open.
     manager = urllib3.PoolManager(num_pools=1, maxsize=cell["pool"], block=True, retries=False)
     pool = manager.connection_from_url(cell["url"])
+    target = urllib3.util.parse_url(cell["url"]).request_uri
 
     def request():
         try:
-            answer = pool.request("GET", cell["url"], timeout=timeout, pool_timeout=cell["timeout_ms"] / 1000,
+            answer = pool.request("GET", target, timeout=timeout, pool_timeout=cell["timeout_ms"] / 1000,
                                   redirect=False)
             return {"status": answer.status, "body_bytes": len(answer.data)}
         except urllib3.exceptions.HTTPError as error:

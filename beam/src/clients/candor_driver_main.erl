@@ -31,7 +31,7 @@ answer({ok, #{<<"do">> := <<"describe">>}}, Client, Module) ->
         [] -> candor_libraries:version(candor_beam);
         [Library | _] -> candor_libraries:version(element(2, Library))
     end,
-    #{driver => <<"candor.driver/1">>, client => Client, version => Version,
+    #{driver => <<"candor.driver/1">>, client => atom_to_binary(Client), version => Version,
       runtime => iolist_to_binary(["Erlang/OTP ", erlang:system_info(otp_release)])};
 answer({ok, #{<<"do">> := <<"run">>} = Line}, _, Module) ->
     case cell(Line) of

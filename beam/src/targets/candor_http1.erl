@@ -18,6 +18,9 @@ head(Bytes) ->
     case erlang:decode_packet(http_bin, Bytes, []) of
         {ok, {http_request, Method, {abs_path, Target}, Version}, Rest} ->
             headers(Rest, {name(Method), Target, Version}, [], byte_size(Bytes));
+        %% RFC 9112, section 3.2.2: the absolute form is accepted from anybody.
+        {ok, {http_request, Method, {absoluteURI, _, _, _, Target}, Version}, Rest} ->
+            headers(Rest, {name(Method), Target, Version}, [], byte_size(Bytes));
         %% RFC 9112, section 2.2: empty lines before a request are skipped.
         {ok, {http_error, Empty}, Rest} when Empty =:= <<"\r\n">>; Empty =:= <<"\n">> -> head(Rest);
         {ok, {http_request, <<"OPTIONS">>, '*', Version}, Rest} ->
