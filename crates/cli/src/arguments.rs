@@ -8,7 +8,12 @@ use candor_serve::ServeOptions;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
 
+use crate::command::bench::BenchArguments;
+use crate::command::compare::CompareArguments;
+use crate::command::peak::PeakArguments;
+use crate::command::sweep::SweepArguments;
 use crate::exit::Failure;
+use crate::target_flags::TargetFlags;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 could not run, or was given up because the target went away; 2 usage; 3 an
@@ -16,6 +21,7 @@ Exit codes: 0 fine; 1 could not run, or was given up because the target went awa
 impossible, or --strict and a warning); 130 interrupted, what was measured is reported.";
 
 const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";
+const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 
 /// Measure an HTTP server, and the measuring itself.
 ///
@@ -36,6 +42,34 @@ pub(crate) enum Command {
     /// was due. Without a URL the embedded target is measured, in a process of its own.
     #[command(after_long_help = run_footer(), override_usage = RUN_USAGE)]
     Run(Box<RunArguments>),
+    /// Find the highest rate that a server can take, or that meets an objective
+    ///
+    /// A closed loop finds the ceiling: connections are doubled, then refined. With objectives,
+    /// open loads below it close in on the edge. Says how sure it is, whether loader or server was
+    /// the limit, and where latency begins to climb. Without a URL and without --target it is
+    /// about the embedded target.
+    #[command(after_long_help = crate::command::peak::EXAMPLES)]
+    Peak(Box<PeakArguments>),
+    /// Measure latency at fractions of the peak, or at listed rates
+    ///
+    /// Each rate several times, in random order; response and service time from p50 to p99.99 and
+    /// the maximum.
+    #[command(after_long_help = crate::command::sweep::EXAMPLES)]
+    Sweep(Box<SweepArguments>),
+    /// Compare servers, plans or saved results: is one of them slower, and how sure is that
+    ///
+    /// Rounds of runs, in each round one of every variant in random order, so that whatever drifts
+    /// on the machine meets all alike. Says the difference with an interval, and claims none that
+    /// chance would give.
+    #[command(after_long_help = crate::command::compare::EXAMPLES, override_usage = COMPARE_USAGE)]
+    Compare(Box<CompareArguments>),
+    /// Measure a suite: servers × scenarios × protocols × loads, into a directory
+    ///
+    /// Servers are started one at a time, fresh for each run. Rounds in random order; one run
+    /// speaks for each cell, the one with the median rate. An interrupted suite goes on where it
+    /// stopped.
+    #[command(after_long_help = crate::command::bench::EXAMPLES)]
+    Bench(Box<BenchArguments>),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
     Serve(Box<ServeArguments>),
     /// Prove on this machine that the figures are true: known answers beside measured ones
@@ -56,6 +90,8 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) options: Options,
+    #[command(flatten)]
+    pub(crate) target: TargetFlags,
     /// After a plan: where to send requests instead of to the plan's URL
     #[arg(value_name = "URL")]
     pub(crate) instead: Option<String>,
@@ -94,7 +130,7 @@ pub(crate) struct VerifyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Results written by --json, or traces written by --trace
+    /// Results written by --json (of runs, peaks and sweeps), or traces written by --trace
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to render them on the standard output
@@ -117,8 +153,10 @@ pub(crate) enum Format {
     Text,
     /// The document itself
     Json,
-    /// The intervals, or every request of a trace
+    /// The intervals, every request of a trace, or every run of an experiment
     Csv,
+    /// The report of an experiment, as Markdown
+    Markdown,
     /// Response-time percentiles, as HdrHistogram's plotter takes them
     Hgrm,
     /// The same of service times

@@ -37,6 +37,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// A line to the standard error, instead of the progress line if there is one. Not worth a failure.
+pub(crate) fn note(line: &str) {
+    let mut err = io::stderr().lock();
+    let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    let _ = writeln!(err, "{clear}{line}");
+}
+
 /// Intervals shorter than this are not shown while a run goes on.
 const SHORTEST_SHOWN_NS: u64 = 50_000_000;
 

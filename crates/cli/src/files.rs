@@ -77,7 +77,8 @@ pub(crate) fn write(document: &Document, outputs: &Outputs) -> Result<(), Failur
     failed.into_iter().next().map_or(Ok(()), Err)
 }
 
-fn write_one(path: &Path, bytes: &[u8]) -> Option<Failure> {
+/// Writes a file, or keeps what was to be in it elsewhere and says so.
+pub(crate) fn write_one(path: &Path, bytes: &[u8]) -> Option<Failure> {
     let error = write_atomically(path, bytes).err()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let refuge = std::env::temp_dir().join(format!("candor-{}-{name}", std::process::id()));

@@ -8,12 +8,16 @@
 mod arguments;
 mod command;
 mod console;
+mod cores;
 mod embedded;
 mod exit;
+mod experiment;
 mod files;
 mod scripting;
+mod target_flags;
 mod trace_file;
 mod verify;
+mod watching;
 
 use std::process::ExitCode;
 
@@ -24,6 +28,9 @@ fn main() -> ExitCode {
         Ok(typed) => typed,
         Err(failure) => return failure.report(),
     };
+    if let Some(words) = command::keep::invocation(&typed) {
+        return command::keep::keep(words);
+    }
     if let Some(fault) = candor_engine::MUTANT {
         eprintln!(
             "candor: this build has the fault {fault} on purpose; believe none of its figures"
@@ -34,6 +41,10 @@ fn main() -> ExitCode {
     }
     let outcome = match arguments::parse(&typed) {
         Command::Run(run) => command::run::run(*run, &typed),
+        Command::Peak(arguments) => command::peak::peak(*arguments, &typed),
+        Command::Sweep(arguments) => command::sweep::sweep(*arguments, &typed),
+        Command::Compare(compare) => command::compare::compare(*compare, &typed),
+        Command::Bench(bench) => command::bench::bench(&bench, &typed),
         Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(arguments) => command::verify::verify(&arguments),
         Command::Report(report) => command::report::report(&report),

@@ -16,7 +16,7 @@ pub mod model;
 pub mod options;
 pub mod plan_file;
 pub mod redact;
-mod suggest;
+pub mod suggest;
 mod tls;
 pub mod units;
 pub mod url;

@@ -16,11 +16,26 @@ use crate::suggest::did_you_mean;
 
 /// Parses a plan; `name` is its file.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Options, PlanError> {
-    toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        let (line, column) = position(text, at);
-        PlanError::PlanFile { file: name.to_owned(), line, column, message: message(text, &error) }
-    })
+    toml::from_str(text).map_err(|error| explain(name, text, &error, &plan_keys))
+}
+
+/// Says where in `text` an error is and what to do, for files that have plans' options within them
+/// too, such as suites. `keys` has the keys of the table at a path, in which there are no indices:
+/// empty for the top level, `request` for a plan's requests.
+pub fn explain(
+    name: &str,
+    text: &str,
+    error: &toml::de::Error,
+    keys: &dyn Fn(&str) -> &'static [&'static str],
+) -> PlanError {
+    let at = error.span().map_or(0, |span| span.start);
+    let (line, column) = position(text, at);
+    let message = message(text, error, keys);
+    PlanError::PlanFile { file: name.to_owned(), line, column, message }
+}
+
+fn plan_keys(path: &str) -> &'static [&'static str] {
+    if path.is_empty() { keys_of::<Options>() } else { keys_of::<RequestOptions>() }
 }
 
 /// Keys that a TOML table for `T` may have.
@@ -31,7 +46,11 @@ pub fn keys_of<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
     }
 }
 
-fn message(text: &str, error: &toml::de::Error) -> String {
+fn message(
+    text: &str,
+    error: &toml::de::Error,
+    keys: &dyn Fn(&str) -> &'static [&'static str],
+) -> String {
     let problem = error.message().trim().replace('\n', "; ");
     let Ok(document) = DeTable::parse(text) else {
         return format!("not valid TOML: {problem}");
@@ -39,10 +58,7 @@ fn message(text: &str, error: &toml::de::Error) -> String {
     let Some(span) = error.span() else { return problem };
     let place = place(document.get_ref(), &span, String::new());
     if let Some(word) = unknown_key(&problem) {
-        let keys = match &place {
-            Some(Place { path, .. }) if path.contains('.') => keys_of::<RequestOptions>(),
-            _ => keys_of::<Options>(),
-        };
+        let keys = keys(&place.as_ref().map(table_of).unwrap_or_default());
         let hint = did_you_mean(word, keys.iter().copied());
         let hint = match hint.is_empty() {
             true => format!("; the keys are {}", keys.join(", ")),
@@ -62,6 +78,13 @@ fn message(text: &str, error: &toml::de::Error) -> String {
 /// The key in serde's message about an unknown field.
 fn unknown_key(problem: &str) -> Option<&str> {
     problem.strip_prefix("unknown field `")?.split_once('`').map(|(word, _)| word)
+}
+
+/// The path of the table that a key stands in, without indices.
+fn table_of(place: &Place) -> String {
+    let table = place.path.rsplit_once('.').map_or("", |(table, _)| table);
+    let parts = table.split('.').map(|part| part.split_once('[').map_or(part, |(name, _)| name));
+    parts.collect::<Vec<_>>().join(".")
 }
 
 /// A key, and the text of its value if that may be shown.
@@ -105,7 +128,7 @@ fn shown(path: &str, value: &DeValue<'_>) -> Option<String> {
 }
 
 /// Line and column of the byte `at`, both from 1, columns in characters.
-fn position(text: &str, at: usize) -> (usize, usize) {
+pub fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

@@ -1,10 +1,10 @@
 //! "Did you mean": the accepted word nearest to one that was not understood.
 //!
-//! Used by every grammar of this crate; knows nothing about any of them.
+//! Used by every grammar of this crate and by suites; knows nothing about any of them.
 
 /// The candidate nearest to `word`, as the half sentence `; did you mean "…"?`, or nothing if
 /// none is near.
-pub(crate) fn did_you_mean<'a>(
+pub fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> String {

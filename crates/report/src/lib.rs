@@ -8,6 +8,7 @@
 
 pub mod document;
 pub mod expect;
+pub mod experiment;
 pub mod files;
 pub mod render;
 pub mod verdicts;

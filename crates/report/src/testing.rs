@@ -11,6 +11,7 @@ use candor_record::{
 };
 
 use crate::document::latency::Distribution;
+use crate::document::target::{ResourceSample, Resources};
 use crate::document::{Document, Facts, Host, hiccups};
 use crate::verdicts;
 
@@ -496,6 +497,33 @@ pub(crate) fn with_medians(intervals: usize, p50_ns: &dyn Fn(u64) -> u64) -> Doc
     document
 }
 
+/// What a managed target used.
+pub(crate) fn watched() -> Resources {
+    let sample = ResourceSample {
+        at_s: 0.1,
+        cpu_share: 0.6,
+        rss_bytes: 20_000_000,
+        threads: 3,
+        open_files: 24,
+        voluntary_switches: 900,
+        involuntary_switches: 4,
+        processes: 2,
+    };
+    Resources {
+        name: Some("server".to_owned()),
+        command: vec!["server".to_owned(), "--fast".to_owned()],
+        cores: vec![0],
+        loader_cores: vec![1],
+        samples: vec![sample, ResourceSample { at_s: 0.2, cpu_share: 0.5, ..sample }],
+        cpu_share_mean: Some(0.55),
+        cpu_share_max: Some(0.6),
+        rss_peak_bytes: Some(20_000_000),
+        cpu_s: Some(1.65),
+        requests_per_cpu_s: Some(3636.0),
+        ..Resources::default()
+    }
+}
+
 /// One document for each verdict that the broken run does not provoke.
 pub(crate) fn provoked() -> Vec<Document> {
     let stopped =
@@ -517,7 +545,17 @@ pub(crate) fn provoked() -> Vec<Document> {
     }
     let mut few = healthy_open();
     few.latencies.response = distribution(&[MS; 100]);
+    let mut dead = healthy_open();
+    dead.set_target(
+        Resources {
+            ended: Some("with exit status 1".to_owned()),
+            log_tail: vec!["out of memory".to_owned()],
+            ..watched()
+        },
+        false,
+    );
     let mut all = vec![
+        dead,
         with_hiccup(stopped),
         stalled_closed(16),
         stalled_open(),

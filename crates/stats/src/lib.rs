@@ -12,6 +12,7 @@ pub mod bootstrap;
 pub mod closed_form;
 pub mod order;
 pub mod process;
+pub mod rounds;
 pub mod stationary;
 
 #[cfg(test)]

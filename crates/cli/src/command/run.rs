@@ -7,9 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_engine::script::Scripts;
 use candor_engine::{Control, EngineError, Observer};
+use candor_lab::engine_runner::with_own_threads;
+use candor_lab::target::sampler::Sampler;
+use candor_lab::{Interrupt, Site};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
-use candor_record::{IntervalSummary, RunEnd, RunRecord, Traced};
+use candor_record::{IntervalSummary, RunRecord, Traced};
+use candor_report::document::EndReason;
 use candor_report::render::text;
 use candor_report::{Document, Expectation, Facts, Host, Severity};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -24,7 +28,9 @@ use crate::scripting::Scripting;
 use crate::trace_file::TraceFile;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+    let target = arguments.target.clone();
     let (mut options, plan_file) = with_plan_file(arguments)?;
+    let site = target.site(&mut options, false)?;
     let has_target =
         options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
     let flags: &[String] = if options.tls { &["--tls".to_owned()] } else { &[] };
@@ -43,12 +49,15 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     files::check_writable(&outputs)?;
 
     let mut facts = facts(typed);
-    facts.target_note = embedded.is_some().then(|| "embedded".to_owned());
-    let (scripting, scripts) = Scripting::load(&plan)?;
-    let (record, traced) = watched(&plan, &scripts, &outputs)?;
+    facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
+    let own = with_own_threads(&plan, site.split.as_ref());
+    let (scripting, scripts) = Scripting::load(&own)?;
+    let mut watched = Watched::new(site);
+    let (record, traced) = watch(&own, &scripts, &outputs, &mut watched)?;
     let failed = scripting.ended();
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &record);
+    watched.enter(&record, &mut document);
     let met = document.judge_expectations(&expectations);
     let printed = match outputs.quiet {
         true => Ok(()),
@@ -56,8 +65,10 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     };
     let done = failed.and_then(|()| scripting.done(&plan, &record));
     // Files are written even if nothing could be printed, or the result would be lost.
-    files::write(&document, &outputs).and(traced).and(printed).and(done)?;
-    Ok(exit(&document, record.end, met, outputs.strict).into())
+    let written = files::write(&document, &outputs).and(traced).and(printed).and(done);
+    watched.end();
+    written?;
+    Ok(exit(&document, met, outputs.strict).into())
 }
 
 /// The options, and the file of the plan if there is one. What was typed goes before what the
@@ -102,16 +113,65 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
     outputs.expect.iter().map(parse).collect()
 }
 
+/// A managed target beside a single run, if there is one: who has which cores, what the target
+/// uses meanwhile, and that it ends the run when it ends.
+struct Watched {
+    site: Site,
+    interrupt: Arc<Interrupt>,
+    sampler: Option<Sampler>,
+}
+
+impl Watched {
+    fn new(site: Site) -> Self {
+        Watched { site, interrupt: Arc::default(), sampler: None }
+    }
+
+    /// The run begins: from here on this thread has the loader's cores.
+    fn begin(&mut self) -> Arc<Control> {
+        let control = self.interrupt.next_run();
+        let usable = candor_engine::usable_cores();
+        if let Some(running) = &self.site.running {
+            let from = self.site.split.as_ref().map(|split| split.bystander(&usable));
+            let from = from.unwrap_or_else(|| running.cores().to_vec());
+            self.sampler = Some(Sampler::start(running, &from, &control));
+        }
+        if let Some(split) = &self.site.split {
+            candor_engine::keep_to_cores(&split.loader);
+        }
+        control
+    }
+
+    /// The run is over: puts into its document what the target used.
+    fn enter(&mut self, record: &RunRecord, document: &mut Document) {
+        if let (Some(sampler), Some(running)) = (self.sampler.take(), &self.site.running) {
+            let mut resources = sampler.finish(record, running);
+            let ours = self.site.split.iter().flat_map(|split| &split.loader);
+            resources.loader_cores = ours.map(|&core| core as u64).collect();
+            document.set_target(resources, self.interrupt.is_asked());
+        }
+    }
+
+    fn end(self) {
+        if let Some(running) = self.site.running
+            && let Err(error) = running.stop()
+        {
+            eprintln!("candor: {error}");
+        }
+    }
+}
+
 /// Makes the run, with progress for who looks and a trace if one is asked for. A trace that could
 /// not be written does not take the run's record away.
-fn watched(
+fn watch(
     plan: &Plan,
     scripts: &Scripts,
     outputs: &Outputs,
+    watched: &mut Watched,
 ) -> Result<(RunRecord, Result<(), Failure>), Failure> {
     let trace = outputs.trace.as_ref().map(|path| TraceFile::create(path, plan)).transpose()?;
     let mut watching = Watching { progress: Progress::new(outputs.quiet), trace };
-    let made = measure(plan, scripts, &mut watching);
+    let control = watched.begin();
+    let made = measure_under(plan, scripts, &watched.interrupt, &control, &mut watching);
     let Watching { mut progress, trace } = watching;
     progress.clear();
     match (made, trace) {
@@ -122,6 +182,8 @@ fn watched(
         }
         (Err(why), trace) => {
             trace.into_iter().for_each(TraceFile::discard);
+            // That nobody listens has a reason if the target has ended.
+            watched.site.check_alive()?;
             Err(why.into())
         }
     }
@@ -169,12 +231,24 @@ pub(crate) fn measure(
     scripts: &Scripts,
     observer: &mut impl Observer,
 ) -> Result<RunRecord, NotMade> {
+    let interrupt = Arc::new(Interrupt::default());
+    let control = interrupt.next_run();
+    measure_under(plan, scripts, &interrupt, &control, observer)
+}
+
+/// The same with the control of the run, which others may stop too.
+fn measure_under(
+    plan: &Plan,
+    scripts: &Scripts,
+    interrupt: &Arc<Interrupt>,
+    control: &Control,
+    observer: &mut impl Observer,
+) -> Result<RunRecord, NotMade> {
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
         eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
     }
-    let control = Arc::new(Control::default());
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
         NotMade::Engine(EngineError::System {
             what: "watch for signals",
@@ -182,13 +256,13 @@ pub(crate) fn measure(
         })
     })?;
     let handle = signals.handle();
-    let watched = Arc::clone(&control);
-    let watcher = thread::spawn(move || signals.forever().for_each(|_| watched.stop()));
-    let record = candor_engine::run_scripted(plan, scripts, &control, observer);
+    let told = Arc::clone(interrupt);
+    let watcher = thread::spawn(move || signals.forever().for_each(|_| told.stop()));
+    let record = candor_engine::run_scripted(plan, scripts, control, observer);
     handle.close();
     // The watcher has nothing to say; it only has to be gone.
     let _ = watcher.join();
-    record.map_err(|error| match control.is_stopping() {
+    record.map_err(|error| match interrupt.is_asked() {
         true => NotMade::Interrupted,
         false => NotMade::Engine(error),
     })
@@ -223,11 +297,12 @@ pub(crate) fn host() -> Host {
 
 /// An interruption says most, then a target that went away, then doubt about the numbers, then
 /// numbers that are not good enough.
-fn exit(document: &Document, end: RunEnd, met: bool, strict: bool) -> Exit {
+fn exit(document: &Document, met: bool, strict: bool) -> Exit {
+    let end = document.end.reason;
     let doubtful = document.verdicts.iter().any(|one| one.severity >= Severity::Warning);
-    if end == RunEnd::Interrupted {
+    if end == EndReason::Interrupted {
         Exit::Interrupted
-    } else if end == RunEnd::GaveUp {
+    } else if matches!(end, EndReason::GaveUp | EndReason::TargetEnded) {
         Exit::CouldNotRun
     } else if document.is_invalid() || (strict && doubtful) {
         Exit::NotTrustworthy

@@ -8,7 +8,7 @@
 //!
 //! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by
 //! the kernel too, [`intervals`] the course of it, [`hiccups`] what the loader's machine did meanwhile,
-//! [`schema`] the description for others.
+//! [`target`] what a managed target used, [`schema`] the description for others.
 
 pub mod counts;
 pub mod hiccups;
@@ -19,6 +19,7 @@ pub mod plan;
 mod read;
 pub mod realised;
 pub mod schema;
+pub mod target;
 mod time;
 
 use candor_plan::Plan;
@@ -36,6 +37,7 @@ use latency::Latencies;
 use plan::PlanSummary;
 pub use read::ReadError;
 use realised::Realised;
+pub use time::rfc3339;
 
 /// The value of [`Document::format`] that this version writes.
 pub const FORMAT: &str = "candor.result/1";
@@ -118,6 +120,9 @@ pub struct Document {
     /// What the hiccup watch saw on the loader's machine; null if there was none.
     #[serde(default)]
     pub hiccups: Option<Hiccups>,
+    /// What a managed target used in the measured window; null if it was not ours to watch.
+    #[serde(default)]
+    pub target: Option<target::Resources>,
     /// What is to be known before the numbers are trusted. Empty: nothing was found.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
@@ -173,6 +178,8 @@ pub enum EndReason {
     Stopped,
     /// Its script failed.
     ScriptFailed,
+    /// The managed target ended.
+    TargetEnded,
 }
 
 /// The lengths of a run.
@@ -303,6 +310,7 @@ impl Document {
             workers: WorkerRow::all(record),
             thread_rate: Some(ThreadRate::of(&total.rates)),
             hiccups: record.hiccups.as_ref().map(Hiccups::of),
+            target: None,
             verdicts: Vec::new(),
             expectations: Vec::new(),
         };
@@ -315,6 +323,16 @@ impl Document {
     pub fn judge_expectations(&mut self, expectations: &[Expectation]) -> bool {
         self.expectations = expectations.iter().map(|one| one.judge(self)).collect();
         self.expectations.iter().all(Judgement::met)
+    }
+
+    /// Puts in what a managed target used, and judges anew. A target that ended has ended the run,
+    /// unless a signal came too.
+    pub fn set_target(&mut self, resources: target::Resources, interrupted: bool) {
+        if resources.ended.is_some() && !interrupted {
+            self.end = Ending { reason: EndReason::TargetEnded, partial: true };
+        }
+        self.target = Some(resources);
+        self.verdicts = verdicts::judge(self);
     }
 
     /// Whether a verdict says that the numbers cannot be true.

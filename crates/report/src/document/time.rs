@@ -2,7 +2,7 @@
 //! Algorithms", `civil_from_days`.
 
 /// RFC 3339 in UTC to the millisecond, from milliseconds since 1970.
-pub(super) fn rfc3339(unix_ms: u64) -> String {
+pub fn rfc3339(unix_ms: u64) -> String {
     let (days, ms_of_day) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
     // Days from 0000-03-01, in eras of 400 years; u64 days of milliseconds cannot overflow these.
     let shifted = days + 719_468;

@@ -157,12 +157,13 @@ impl Expectation {
     }
 }
 
-fn latency(document: &Document, series: Series, statistic: Statistic) -> Measured {
+/// The distribution of a series, and how many that belong to it were never answered.
+pub(super) fn never_answered(document: &Document, series: Series) -> (&Distribution, u64) {
     let latencies = &document.latencies;
     let sent_unanswered = count_of(&document.errors, "timeout")
         .saturating_add(count_of(&document.errors, "idle-timeout"))
         .saturating_add(document.ledger.unfinished);
-    let (distribution, never) = match series {
+    match series {
         Series::Response => {
             (&latencies.response, sent_unanswered.saturating_add(document.ledger.unsent))
         }
@@ -171,7 +172,11 @@ fn latency(document: &Document, series: Series, statistic: Statistic) -> Measure
         Series::QueueWait => (&latencies.queue_wait, 0),
         Series::SendLag => (&latencies.send_lag, 0),
         Series::Connect => (&latencies.connect, 0),
-    };
+    }
+}
+
+fn latency(document: &Document, series: Series, statistic: Statistic) -> Measured {
+    let (distribution, never) = never_answered(document, series);
     let (Some(min_ns), Some(mean_ns), Some(max_ns)) =
         (distribution.min_ns, distribution.mean_ns, distribution.max_ns)
     else {

@@ -3,12 +3,16 @@
 //! [`parse`](Expectation::parse) makes an [`Expectation`] of an expression, before the run;
 //! [`judge`](Expectation::judge) holds it against a finished document. What cannot be measured,
 //! for want of samples or of answers, is not met: a build must not pass because nothing worked.
+//! [`weigh`](Expectation::weigh) asks the same of several runs under one load, and may say that
+//! they do not tell: that is for whoever can make another run.
 
 mod judge;
 mod parse;
+mod weigh;
 
 pub use judge::{Judgement, Outcome};
 pub use parse::ParseError;
+pub use weigh::{Standing, Weighed};
 
 /// A parsed expectation.
 #[derive(Debug, Clone, PartialEq)]

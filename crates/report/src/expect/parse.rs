@@ -164,6 +164,10 @@ fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
             return Err(format!("'{value}' has no unit; write for example {value}ms"));
         }
         Metric::Latency(..) => units::parse_duration_ns(value).map(|ns| (metric, ns as f64)),
+        // A share of errors can only be their rate.
+        Metric::Count(Counter::Errors) if value.ends_with('%') => {
+            units::parse_share(value).map(|share| (Metric::ErrorRate, share))
+        }
         Metric::Count(_) => units::parse_count(value).map(|count| (metric, count as f64)),
         Metric::ErrorRate => units::parse_share(value).map(|share| (metric, share)),
         Metric::RateShare | Metric::Rate if value.ends_with('%') => {
@@ -236,6 +240,7 @@ mod tests {
         );
         assert_eq!(parsed("mean < 1s").0, Metric::Latency(response, Statistic::Mean));
         assert_eq!(parsed("error-rate < 0.1%"), (Metric::ErrorRate, Less, 0.001));
+        assert_eq!(parsed("errors < 0.1%"), (Metric::ErrorRate, Less, 0.001));
         assert_eq!(parsed("errors == 0"), (Metric::Count(Counter::Errors), Equal, 0.0));
         assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, GreaterOrEqual, 0.99));
         assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, GreaterOrEqual, 20_000.0));
@@ -264,7 +269,7 @@ mod tests {
             ("p100 < 1ms", 1, "use min or max"),
             ("p1.2.3 < 1ms", 1, "not known"),
             ("wibble-wobble < 1", 1, "use one of p50"),
-            ("errors < 1%", 10, "'1%': not a count; write"),
+            ("shed < 1%", 8, "'1%': not a count; write"),
             ("µ99 < 5", 1, "did you mean 'p99'?"),
             ("error-rate < 5", 14, "'5': too large; a share can be at most 1 without a % sign"),
         ] {

@@ -4,6 +4,11 @@ use crate::document::Document;
 
 /// The document as indented JSON, with a newline at its end.
 pub fn render(document: &Document) -> String {
+    any(document)
+}
+
+/// The same of any document, such as that of an experiment.
+pub fn any(document: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document)
         .expect("a document has string keys, and numbers that are not finite become null");
     text.push('\n');

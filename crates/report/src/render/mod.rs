@@ -2,6 +2,7 @@
 //! anywhere: what comes out is a string, and whoever calls puts it where it belongs.
 
 pub mod csv;
+pub mod experiment;
 pub mod hgrm;
 pub mod hlog;
 pub mod json;

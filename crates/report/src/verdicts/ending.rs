@@ -48,6 +48,21 @@ pub(super) fn script_failed(document: &Document) -> Option<Finding> {
     })
 }
 
+/// The managed target ended in mid-run.
+pub(super) fn target_ended(document: &Document) -> Option<Finding> {
+    let how = document.target.as_ref()?.ended.as_ref()?;
+    Some(Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The target ended {how} while it was measured: the result is partial, from {} of \
+             measured time.",
+            fmt_duration_ns(document.time.window_ns)
+        ),
+        evidence: vec![("window_ns", document.time.window_ns as f64)],
+        remedy: "Read the last lines of its log, which are in the result, and keep it from ending.",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::found;

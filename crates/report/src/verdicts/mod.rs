@@ -76,6 +76,7 @@ const CHECKS: &[Check] = &[
     Check { id: "interrupted", find: ending::interrupted },
     Check { id: "gave-up", find: ending::gave_up },
     Check { id: "script-failed", find: ending::script_failed },
+    Check { id: "target-ended", find: ending::target_ended },
     Check { id: "loader-cpu", find: loader::cpu },
     Check { id: "send-lag", find: loader::send_lag },
     Check { id: "shared-core", find: loader::shared_core },

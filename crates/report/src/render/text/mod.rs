@@ -6,8 +6,9 @@
 
 mod kernel;
 mod latency;
-mod page;
+pub(in crate::render) mod page;
 mod sections;
+mod target;
 
 use super::style::Style;
 use crate::document::Document;
@@ -29,6 +30,7 @@ pub fn render(document: &Document, style: Style) -> String {
     sections::requests(&mut page, document);
     kernel::trace(&mut page, document);
     sections::traffic(&mut page, document);
+    target::resources(&mut page, document);
     sections::trust(&mut page, document);
     sections::expectations(&mut page, document);
     sections::again(&mut page, document);
@@ -58,6 +60,13 @@ mod tests {
         ] {
             testing::golden(&format!("golden/{name}.txt"), &render(&document, Style::Plain));
         }
+    }
+
+    #[test]
+    fn a_managed_target() {
+        let mut document = testing::healthy_open();
+        document.set_target(testing::watched(), false);
+        testing::golden("golden/target.txt", &render(&document, Style::Plain));
     }
 
     #[test]

@@ -6,38 +6,43 @@ use super::WIDTH;
 /// Width of the margin that headings stand in.
 const MARGIN: usize = 13;
 
-pub(super) struct Page {
+pub(in crate::render) struct Page {
     style: Style,
     text: String,
 }
 
 impl Page {
-    pub(super) fn new(style: Style) -> Self {
+    pub(in crate::render) fn new(style: Style) -> Self {
         Page { style, text: String::new() }
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(in crate::render) fn finish(self) -> String {
         self.text
     }
 
-    pub(super) fn blank(&mut self) {
+    pub(in crate::render) fn blank(&mut self) {
         self.text.push('\n');
     }
 
     /// A line over the whole width; what is too long goes on in the next line.
-    pub(super) fn line(&mut self, tone: Option<Tone>, content: &str) {
+    pub(in crate::render) fn line(&mut self, tone: Option<Tone>, content: &str) {
         for piece in wrap(&printable(content), WIDTH) {
             self.push_line("", tone, &piece);
         }
     }
 
     /// A line with a heading in the margin (empty: none), wrapped.
-    pub(super) fn entry(&mut self, heading: &str, content: &str) {
+    pub(in crate::render) fn entry(&mut self, heading: &str, content: &str) {
         self.toned_entry(heading, None, content);
     }
 
     /// The same in a tone.
-    pub(super) fn toned_entry(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
+    pub(in crate::render) fn toned_entry(
+        &mut self,
+        heading: &str,
+        tone: Option<Tone>,
+        content: &str,
+    ) {
         for (at, piece) in wrap(&printable(content), WIDTH - MARGIN).iter().enumerate() {
             let heading = if at == 0 { heading } else { "" };
             let heading = format!("{heading:MARGIN$}");
@@ -46,13 +51,18 @@ impl Page {
     }
 
     /// A line of a table: already measured and in columns.
-    pub(super) fn row(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
+    pub(in crate::render) fn row(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
         self.push_line(&format!("{heading:MARGIN$}"), tone, &printable(content));
     }
 
     /// A command line with a heading in the margin. It can be copied into a shell: where it goes
     /// on in the next line it says so, and an argument that is longer than a line stays whole.
-    pub(super) fn command(&mut self, heading: &str, tone: Option<Tone>, words: &[String]) {
+    pub(in crate::render) fn command(
+        &mut self,
+        heading: &str,
+        tone: Option<Tone>,
+        words: &[String],
+    ) {
         let mut lines = vec![String::new()];
         for word in words.iter().map(|word| printable(word)) {
             let line = lines.last_mut().expect("there is one from the beginning");

@@ -79,6 +79,7 @@ pub(super) fn outcome(page: &mut Page, document: &Document) {
         EndReason::GaveUp => sentence += ", given up",
         EndReason::Stopped => sentence += ", stopped by its script",
         EndReason::ScriptFailed => sentence += ", until its script failed",
+        EndReason::TargetEnded => sentence += ", until the target ended",
         EndReason::Duration | EndReason::Count => {}
     }
     let worst = document.verdicts.iter().map(|verdict| verdict.severity).max();

@@ -1,0 +1,249 @@
+//! `candor compare`: variants under the same load in interleaved rounds, or saved results, and what
+//! can be concluded.
+
+mod rounds;
+mod what;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use candor_lab::LabError;
+use candor_lab::compare::{self, About, DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Group, Settings};
+use candor_plan::options::Options;
+use candor_plan::units::parse_share;
+use candor_plan::values::{Nanos, SmallCount};
+use candor_report::document::Tool;
+use candor_report::experiment::comparison::{Comparison, Metric};
+use candor_report::render::experiment::comparison as render;
+use candor_report::{Document, write_atomically};
+use clap::Args;
+
+use crate::command::run::facts;
+use crate::console;
+use crate::cores::CoreFlags;
+use crate::exit::{Exit, Failure};
+use what::{Kind, What};
+
+pub(crate) const EXAMPLES: &str = "\
+What can be compared:
+  http://localhost:8080/json            a server that runs
+  'my-server --workers 4'               a command: started for each run, with --port-file FILE
+  'embedded --threads 2'                the embedded target, with arguments of `candor serve`
+  plan.toml                             a plan; what it says goes behind what is typed
+  before-1.json,before-2.json or DIR    results that --json or --keep has saved
+Each may have a name in front: old=http://localhost:8080/
+
+Examples:
+  candor compare http://localhost:8080/ http://localhost:8081/
+      Ten rounds, each with a closed-loop run of both in random order. The rate decides.
+  candor compare -R 5k --primary p99 old='./server-1.2' new='./server-1.3'
+      An open load; both servers are started anew for each run. p99 decides.
+  candor compare --fail-if-slower 5% --rounds 12 old=./a.toml new=./b.toml
+      For CI: exit code 3 if the second is slower by more than 5 %, and only if that is certain.
+  candor compare results/monday results/tuesday
+      Saved results. They were not interleaved, so a drift of the machine is part of the answer.
+
+A difference is claimed only where the same variants would show one as large in fewer than one of
+twenty comparisons (--confidence). docs/compare.md says how that is kept.";
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArguments {
+    #[command(flatten)]
+    options: Options,
+    /// What the first is compared with; may be several
+    #[arg(value_name = "B", required = true)]
+    others: Vec<String>,
+    /// Rounds; each has one run of every variant [default: 10]
+    #[arg(long, value_name = "N", help_heading = "Comparison")]
+    rounds: Option<SmallCount>,
+    /// The metric that decides: rate, p50, p90, p99, p99.9, errors or cpu
+    /// [default: rate in a closed loop, p99 in an open load]
+    #[arg(long, value_name = "METRIC", value_parser = metric, help_heading = "Comparison")]
+    primary: Option<Metric>,
+    /// Confidence of intervals and conclusions [default: 95%]
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Comparison")]
+    confidence: Option<f64>,
+    /// Exit with 3 if a variant is certainly slower than the first by more than this
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Comparison")]
+    fail_if_slower: Option<f64>,
+    /// Keep the result of every single run in this directory
+    #[arg(long, value_name = "DIR", help_heading = "Comparison")]
+    keep: Option<PathBuf>,
+    /// Write the report as Markdown
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    cores: CoreFlags,
+}
+
+pub(crate) fn compare(
+    mut arguments: CompareArguments,
+    typed: &[String],
+) -> Result<ExitCode, Failure> {
+    let first = arguments.options.url.take();
+    let words: Vec<String> = first.into_iter().chain(std::mem::take(&mut arguments.others)).collect();
+    let whats = what::all(&words)?;
+    check_options(&arguments.options)?;
+    let outputs = Outputs::of(&arguments);
+    let (comparison, stopped) = match whats.iter().any(|one| matches!(one.kind, Kind::Saved(_))) {
+        true => (of_saved(&arguments, &whats, typed)?, None),
+        false => rounds::measure(&arguments, whats, typed)?,
+    };
+    outputs.write(&comparison)?;
+    if let Some(why) = &stopped
+        && !matches!(why, LabError::Interrupted)
+    {
+        eprintln!("candor: {why}");
+    }
+    Ok(match stopped {
+        Some(LabError::Interrupted) => Exit::Interrupted,
+        Some(_) => Exit::CouldNotRun,
+        None if comparison.exceeds_limit() => Exit::ExpectationNotMet,
+        None => Exit::Fine,
+    }
+    .into())
+}
+
+/// What belongs to single runs.
+fn check_options(options: &Options) -> Result<(), Failure> {
+    let refused = [
+        ("--script", options.script.is_some(), "scripts belong to single runs"),
+        ("--expect", !options.expect.is_empty(), "a comparison has --fail-if-slower"),
+        ("--hgrm", options.hgrm.is_some(), "that is of a single run: --keep DIR has them all"),
+        ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
+        ("--trace", options.trace.is_some(), "that is of a single run"),
+    ];
+    match refused.into_iter().find(|(_, given, _)| *given) {
+        Some((flag, _, why)) => {
+            Err(Failure::usage(format!("candor compare has no {flag}: {why}; leave it out")))
+        }
+        None => Ok(()),
+    }
+}
+
+impl CompareArguments {
+    fn settings(&self, is_open: bool) -> Settings {
+        let usual = if is_open { Metric::P99 } else { Metric::Rate };
+        Settings {
+            rounds: self.rounds.map_or(DEFAULT_ROUNDS, |count| count.get().into()),
+            confidence: self.confidence.unwrap_or(DEFAULT_CONFIDENCE),
+            seed: self.options.seed.unwrap_or(1),
+            primary: self.primary.unwrap_or(usual),
+            slower_limit: self.fail_if_slower,
+        }
+    }
+}
+
+fn about(typed: &[String], load: String) -> About {
+    let facts = facts(typed);
+    About {
+        tool: Tool { name: "candor".to_owned(), version: facts.version },
+        arguments: facts.arguments,
+        host: facts.host,
+        load,
+    }
+}
+
+fn of_saved(
+    arguments: &CompareArguments,
+    whats: &[What],
+    typed: &[String],
+) -> Result<Comparison, Failure> {
+    let groups: Vec<Group> = whats.iter().map(group).collect::<Result<_, _>>()?;
+    let first = groups.iter().flat_map(|one| &one.results).next();
+    let is_open = first.is_some_and(|(_, one)| one.rate.asked_per_s.is_some());
+    let load = first.map(|(_, one)| one.plan.load.description.clone()).unwrap_or_default();
+    Ok(compare::saved(&groups, &arguments.settings(is_open), about(typed, load))?)
+}
+
+fn group(what: &What) -> Result<Group, Failure> {
+    let Kind::Saved(files) = &what.kind else {
+        return Err(Failure::usage(format!(
+            "{} is no saved result, and others are; compare either saved results or what can be measured now",
+            what.source
+        )));
+    };
+    let results = files.iter().map(|file| Ok((file.display().to_string(), read(file)?)));
+    Ok(Group {
+        name: what.name.clone(),
+        source: what.source.clone(),
+        results: results.collect::<Result<_, Failure>>()?,
+    })
+}
+
+fn read(file: &Path) -> Result<Document, Failure> {
+    let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    Document::from_json(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// Where a comparison goes.
+struct Outputs {
+    quiet: bool,
+    json: Option<PathBuf>,
+    csv: Option<PathBuf>,
+    markdown: Option<PathBuf>,
+}
+
+impl Outputs {
+    fn of(arguments: &CompareArguments) -> Self {
+        Outputs {
+            quiet: arguments.options.quiet,
+            json: arguments.options.json.clone(),
+            csv: arguments.options.csv.clone(),
+            markdown: arguments.markdown.clone(),
+        }
+    }
+
+    /// Files first: they are what was asked for by name.
+    fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
+        let json = || candor_report::render::json::any(comparison);
+        let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
+            (&self.json, &json),
+            (&self.csv, &|| render::csv(comparison)),
+            (&self.markdown, &|| render::markdown(comparison)),
+        ];
+        let mut failed = None;
+        for (path, text) in texts {
+            if let Some(path) = path
+                && let Err(error) = write_atomically(path, text().as_bytes())
+            {
+                failed.get_or_insert(Failure::could_not_run(error));
+            }
+        }
+        if !self.quiet {
+            console::print(&render::text(comparison))?;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+fn metric(text: &str) -> Result<Metric, String> {
+    Metric::of_name(text).ok_or_else(|| {
+        let names = Metric::ALL.map(Metric::name);
+        let hint = candor_plan::suggest::did_you_mean(text, names);
+        format!("there is no metric \"{text}\"; write {}{hint}", names.join(", "))
+    })
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    parse_share(text).map_err(|error| error.to_string())
+}
+
+/// Length of a run, if nothing is said.
+const DURATION: &str = "5s";
+/// Warm-up of a run, if nothing is said.
+const WARM_UP_NS: u64 = 1_000_000_000;
+
+/// Options of a run of the comparison: what is typed, what the plan says, what is usual here.
+fn run_options(typed: &Options, plan: Option<Options>) -> Options {
+    let mut options = match plan {
+        Some(plan) => typed.clone().or(plan),
+        None => typed.clone(),
+    };
+    if options.duration.is_none() && options.requests.is_none() && options.load.is_none() {
+        options.duration = DURATION.parse().ok();
+    }
+    options.warm_up.get_or_insert(Nanos(WARM_UP_NS));
+    options
+}

@@ -1,0 +1,214 @@
+//! Measuring the rounds of a comparison: servers that we start are fresh for each run, so that what
+//! one process happened to get (its heap, its place in memory) is not taken for the variant's.
+
+use std::path::{Path, PathBuf};
+
+use candor_lab::compare::{Entrant, Measured, Slot, interleaved};
+use candor_lab::target::cores::Split;
+use candor_lab::{EngineRunner, LabError, Runner, Running, Site, TargetSpec};
+use candor_plan::options::{Options, ReadFile};
+use candor_plan::units::{fmt_duration_ns, fmt_per_second};
+use candor_plan::{Load, Plan};
+use candor_report::Document;
+use candor_report::experiment::comparison::Comparison;
+use candor_report::render::json;
+
+use super::what::{Kind, What};
+use super::{CompareArguments, about, run_options};
+use crate::command::run::facts;
+use crate::console;
+use crate::exit::Failure;
+use crate::files::Disk;
+use crate::watching::Watched;
+
+/// A variant that can be measured.
+struct Variant {
+    name: String,
+    options: Options,
+    /// What is started for each run; `None`: the server runs already.
+    command: Option<(Vec<String>, Option<String>)>,
+}
+
+/// What was found, and why it ended early if it did.
+pub(super) fn measure(
+    arguments: &CompareArguments,
+    whats: Vec<What>,
+    typed: &[String],
+) -> Result<(Comparison, Option<LabError>), Failure> {
+    let split = arguments.cores.split()?;
+    let entrants: Vec<Entrant> = whats
+        .iter()
+        .map(|one| Entrant { name: one.name.clone(), source: one.source.clone() })
+        .collect();
+    let variants: Vec<Variant> = whats
+        .into_iter()
+        .map(|what| variant(what, &arguments.options))
+        .collect::<Result<_, _>>()?;
+    // Whatever is wrong with a plan is told before the first server is started.
+    let plans: Vec<Plan> = variants.iter().map(Variant::checked).collect::<Result<_, _>>()?;
+    let is_open = plans.iter().all(|plan| matches!(plan.load, Load::Open(_)));
+    let load = load_of(&plans);
+    if let Some(directory) = &arguments.keep {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            Failure::could_not_run(format!("cannot make {}: {error}", directory.display()))
+        })?;
+    }
+    let settings = arguments.settings(is_open);
+    let quiet = arguments.options.quiet;
+    let mut watched = Watched::new(quiet)?;
+    let interrupt = watched.interrupt();
+    let mut runner = EngineRunner {
+        sites: Vec::new(),
+        facts: facts(typed),
+        interrupt,
+        observer: &mut watched,
+    };
+    let rounds = settings.rounds;
+    let mut trial = |slot: Slot| {
+        let variant = &variants[slot.variant];
+        let document = variant.measure(&mut runner, &split, slot)?;
+        let measured = Measured::of(&document, keep(arguments.keep.as_deref(), variant, slot, &document)?);
+        if !quiet && !measured.interrupted {
+            let figures = &measured.figures;
+            console::note(&format!(
+                "candor: round {} of {rounds}, {}: {}, p99 {}",
+                slot.round,
+                variant.name,
+                figures.rate_per_s.map_or("–".to_owned(), fmt_per_second),
+                figures.response.p99_ns.map_or("–".to_owned(), fmt_duration_ns)
+            ));
+        }
+        Ok(measured)
+    };
+    let outcome = interleaved(&entrants, &settings, about(typed, load), &mut trial);
+    watched.end();
+    let outcome = outcome?;
+    Ok((outcome.comparison, outcome.stopped))
+}
+
+fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
+    let mut options = run_options(typed, None);
+    let program = || -> Result<String, Failure> {
+        let program = std::env::current_exe().map_err(|error| {
+            Failure::could_not_run(format!("cannot find this program's own file: {error}"))
+        })?;
+        Ok(program.to_string_lossy().into_owned())
+    };
+    let serve = |arguments: Vec<String>, options: &Options| -> Result<_, Failure> {
+        let mut command = vec![program()?, "serve".to_owned()];
+        if options.tls {
+            command.push("--tls".to_owned());
+        }
+        command.extend(arguments);
+        Ok(Some((command, Some("embedded".to_owned()))))
+    };
+    let command = match what.kind {
+        Kind::Url(url) => {
+            options.url = Some(url);
+            None
+        }
+        Kind::Plan(file) => {
+            options = run_options(typed, Some(read_plan(&file)?));
+            let elsewhere = options.url.is_some() || options.unix_socket.is_some();
+            if elsewhere { None } else { serve(Vec::new(), &options)? }
+        }
+        Kind::Embedded(arguments) => serve(arguments, &options)?,
+        Kind::Command(command) => Some((command, Some("managed".to_owned()))),
+        Kind::Saved(_) => {
+            return Err(Failure::usage("saved results are compared with saved results"));
+        }
+    };
+    Ok(Variant { name: what.name, options, command })
+}
+
+fn read_plan(file: &str) -> Result<Options, Failure> {
+    let bytes = Disk
+        .read(file.as_ref())
+        .map_err(|error| Failure::usage(format!("cannot read the plan {file}: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("the plan {file} is not UTF-8 text")))?;
+    Options::from_toml(file, &text).map_err(Failure::usage)
+}
+
+impl Variant {
+    /// Its plan, with an address that is made up if its server is not there yet.
+    fn checked(&self) -> Result<Plan, Failure> {
+        let mut options = self.options.clone();
+        if options.url.is_none() {
+            let scheme = if options.tls { "https" } else { "http" };
+            options.url = Some(format!("{scheme}://127.0.0.1:9/"));
+        }
+        let built = options.build(&Disk);
+        let (plan, _) =
+            built.map_err(|error| Failure::usage(format!("{}: {error}", self.name)))?;
+        Ok(plan)
+    }
+
+    /// One run.
+    fn measure(
+        &self,
+        runner: &mut EngineRunner<'_>,
+        split: &Split,
+        slot: Slot,
+    ) -> Result<Document, LabError> {
+        let mut options = self.options.clone();
+        options.seed = Some(slot.seed);
+        let site = match &self.command {
+            None => Site::default(),
+            Some((command, note)) => {
+                let mut spec = TargetSpec::new(self.name.clone(), command.clone());
+                spec.cores = Some(split.target.clone());
+                let running = Running::start(&spec)?;
+                let announced = running.announced();
+                if options.url.is_none() {
+                    options.url = Some(announced.url.clone());
+                }
+                if !options.insecure && options.cacert.is_none() {
+                    options.cacert.clone_from(&announced.certificate);
+                }
+                Site { note: note.clone(), running: Some(running), split: Some(split.clone()) }
+            }
+        };
+        let built = options.build(&Disk);
+        let (plan, _) = built.map_err(|error| LabError::Usage(format!("{}: {error}", self.name)))?;
+        runner.sites = vec![site];
+        let made = runner.run(0, &plan);
+        let stopped = match runner.sites.pop().and_then(|site| site.running) {
+            Some(running) => running.stop(),
+            None => Ok(()),
+        };
+        let document = made?;
+        stopped.map(|()| document)
+    }
+}
+
+/// The load in words, if it is the same for all.
+fn load_of(plans: &[Plan]) -> String {
+    let mut texts: Vec<String> = plans
+        .iter()
+        .map(|plan| {
+            let connections = candor_plan::units::fmt_plural(plan.connections.count.into(), "connection");
+            format!("{}, {connections}", candor_plan::describe::load(plan))
+        })
+        .collect();
+    texts.dedup();
+    texts.join(" | ")
+}
+
+fn keep(
+    directory: Option<&Path>,
+    variant: &Variant,
+    slot: Slot,
+    document: &Document,
+) -> Result<Option<String>, LabError> {
+    let Some(directory) = directory else { return Ok(None) };
+    let path: PathBuf = directory.join(format!("{}.r{}.json", variant.name, slot.round));
+    candor_report::write_atomically(&path, json::render(document).as_bytes()).map_err(|error| {
+        LabError::File {
+            what: "cannot write",
+            path: path.display().to_string(),
+            reason: error.cause.to_string(),
+        }
+    })?;
+    Ok(Some(path.display().to_string()))
+}

@@ -1,0 +1,135 @@
+//! `candor peak`: the highest rate that still meets an objective.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use candor_lab::peak::{Settings, find};
+use candor_plan::options::Options;
+use candor_plan::units::parse_share;
+use candor_plan::values::SmallCount;
+use candor_report::Expectation;
+use candor_report::experiment::peak::{Confidence, Peak, Who};
+use candor_report::render::experiment;
+use candor_report::render::json;
+use clap::Args;
+
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::experiment::{Ready, write};
+use crate::target_flags::TargetFlags;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor peak http://localhost:8080/
+      The highest throughput: connections are doubled until more of them bring nothing.
+  candor peak --objective 'p99 < 10ms' 'errors < 0.1%' --arrivals poisson URL
+      The highest rate at which both are met, with arrivals as users make them.
+  candor peak --target './server --port 0' --objective 'p99 < 10ms' --json peak.json
+      Starts the server on the first half of the cores, and ends it. `candor sweep --peak
+      peak.json` goes on from there.
+
+Each load is run for --duration [default here: 5s] after --warm-up [1s]. Where chance leaves open
+whether an objective is met, a load is run again, up to --most-runs times, and judged by all of its
+runs together: a percentile by its 95 % interval. Exit codes as of `candor run`; 3: no rate meets the
+objectives.";
+
+#[derive(Debug, Args)]
+pub(crate) struct PeakArguments {
+    /// What has to be met, such as 'p99 < 10ms' or 'errors < 0.1%' [default: nothing, so the
+    /// highest throughput is searched]
+    ///
+    /// The grammar is that of `candor run --expect`. Several can stand behind one another.
+    #[arg(long, value_name = "OBJECTIVE", num_args = 1.., help_heading = "Peak")]
+    objective: Vec<String>,
+    /// The search ends when the highest rate that meets the objectives and the lowest that does
+    /// not are no further apart than this
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = precision, help_heading = "Peak")]
+    precision: f64,
+    /// Runs of one load at most, where chance leaves the judgement open
+    #[arg(long, value_name = "N", default_value = "4", help_heading = "Peak")]
+    most_runs: SmallCount,
+    /// More connections than this are not tried; --connections tries that number alone
+    #[arg(long, value_name = "N", default_value = "1024", help_heading = "Peak")]
+    most_connections: SmallCount,
+    /// Keep the result of every single run in this directory
+    #[arg(long, value_name = "DIR", help_heading = "Peak")]
+    keep: Option<PathBuf>,
+    /// Write the report as Markdown
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    target: TargetFlags,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub(crate) fn peak(arguments: PeakArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+    let PeakArguments { objective, precision, keep, markdown, target, mut options, .. } = arguments;
+    let objectives = objectives(objective, &mut options)?;
+    let ready = Ready::new("peak", options, &target, typed)?;
+    let settings = Settings {
+        objectives,
+        connections: ready.connections,
+        most_connections: arguments.most_connections.get(),
+        precision,
+        most_runs: arguments.most_runs.get(),
+        ..Settings::default()
+    };
+    let facts = ready.facts().clone();
+    let (peak, outputs) = ready.make(keep.as_deref(), |plan, runner, progress| {
+        Ok(find(plan, &settings, &facts, runner, progress)?)
+    })?;
+    let printed = match outputs.quiet {
+        true => Ok(()),
+        false => console::print(&experiment::peak::text(&peak)),
+    };
+    write(&[
+        (&outputs.json, &|| json::any(&peak)),
+        (&outputs.csv, &|| experiment::peak::csv(&peak)),
+        (&markdown, &|| experiment::peak::markdown(&peak)),
+    ])?;
+    printed?;
+    Ok(exit(&peak, outputs.strict).into())
+}
+
+/// The objectives. Behind several words of one flag a URL is taken for one of them by the parser.
+fn objectives(words: Vec<String>, options: &mut Options) -> Result<Vec<Expectation>, Failure> {
+    let (urls, objectives): (Vec<String>, Vec<String>) =
+        words.into_iter().partition(|word| is_url(word));
+    match (urls.as_slice(), &options.url) {
+        ([], _) => {}
+        ([url], None) => options.url = Some(url.clone()),
+        _ => return Err(Failure::usage("two URLs are given; give one")),
+    }
+    let parse = |text: &String| {
+        Expectation::parse(text).map_err(|error| {
+            Failure::usage(error.to_string().replacen("--expect", "--objective", 1))
+        })
+    };
+    objectives.iter().map(parse).collect()
+}
+
+fn is_url(word: &str) -> bool {
+    word.contains("://") || candor_plan::looks_like_plan(word)
+}
+
+fn precision(text: &str) -> Result<f64, String> {
+    let share = parse_share(text).map_err(|error| error.to_string())?;
+    match (0.001..=0.5).contains(&share) {
+        true => Ok(share),
+        false => Err("write a share from 0.1% to 50%".to_owned()),
+    }
+}
+
+fn exit(peak: &Peak, strict: bool) -> Exit {
+    let poor = peak.answer.is_none_or(|answer| answer.confidence == Confidence::Poor);
+    match (&peak.partial, &peak.answer) {
+        (Some(why), _) if why.starts_with("interrupted") => Exit::Interrupted,
+        (Some(_), _) => Exit::CouldNotRun,
+        (None, None) => Exit::ExpectationNotMet,
+        (None, Some(_)) if strict && (poor || peak.limit.who == Who::Loader) => {
+            Exit::NotTrustworthy
+        }
+        (None, Some(_)) => Exit::Fine,
+    }
+}

@@ -1,0 +1,209 @@
+//! `candor sweep`: latency at fractions of the peak, or at listed rates.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use candor_lab::sweep::{Asked, Settings, run};
+use candor_lab::{EngineRunner, Progress, peak};
+use candor_plan::options::Options;
+use candor_plan::units::{parse_rate, parse_share};
+use candor_plan::values::SmallCount;
+use candor_plan::{Plan, Rate};
+use candor_report::experiment::peak::Peak;
+use candor_report::experiment::sweep::Sweep;
+use candor_report::render::experiment;
+use candor_report::render::json;
+use clap::Args;
+
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::experiment::{Ready, write};
+use crate::target_flags::TargetFlags;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor sweep http://localhost:8080/
+      Measures the highest throughput, then latency at 50, 75, 90 and 95 % of it.
+  candor sweep --peak peak.json --fractions 10%,50%,90% --rounds 5 URL
+      Fractions of a peak that `candor peak --json` has found.
+  candor sweep --rates 1k,2k,5k,10k -c 100 --arrivals poisson URL
+      Rates of your own.
+
+Each rate is run for --duration [default here: 5s] after --warm-up [1s], once in each round, in an
+order that is drawn anew for each round from --seed. Rows with less than 99 % of their rate are
+marked (saturated).";
+
+/// Fractions, if nothing is said: those of the published tables.
+const FRACTIONS: &str = "50%,75%,90%,95%";
+/// Fewest connections, and how many times those that the peak takes, if nothing is said.
+const FEWEST_CONNECTIONS: u32 = 16;
+const TIMES_THE_PEAKS: u32 = 2;
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    /// Rates to measure at, such as 1k,2k,5k
+    #[arg(long, value_name = "RATE[,RATE]", value_delimiter = ',', value_parser = rate, conflicts_with_all = ["fractions", "peak"], help_heading = "Sweep")]
+    rates: Vec<Rate>,
+    /// Fractions of the peak to measure at [default: 50%,75%,90%,95%]
+    #[arg(long, value_name = "SHARE[,SHARE]", value_delimiter = ',', value_parser = fraction, help_heading = "Sweep")]
+    fractions: Vec<f64>,
+    /// The peak: a file written by `candor peak --json`, a rate such as 12k/s, or now
+    #[arg(long, value_name = "FILE|RATE|now", default_value = "now", help_heading = "Sweep")]
+    peak: String,
+    /// How often each rate is measured
+    #[arg(long, value_name = "N", default_value = "3", help_heading = "Sweep")]
+    rounds: SmallCount,
+    /// Keep the result of every single run in this directory
+    #[arg(long, value_name = "DIR", help_heading = "Sweep")]
+    keep: Option<PathBuf>,
+    /// Write the report as Markdown
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    target: TargetFlags,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// What rates are fractions of.
+enum Reference {
+    /// Nothing: they are listed.
+    None,
+    /// A known rate, where it comes from, and the connections that it takes if that is known.
+    Known(f64, String, Option<u32>),
+    /// The highest throughput, which is measured first.
+    Now,
+}
+
+pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+    let reference = reference(&arguments)?;
+    let SweepArguments { rates, mut fractions, rounds, keep, markdown, target, options, .. } =
+        arguments;
+    if fractions.is_empty() {
+        fractions = FRACTIONS.split(',').filter_map(|share| parse_share(share).ok()).collect();
+    }
+    let ready = Ready::new("sweep", options, &target, typed)?;
+    let (facts, asked) = (ready.facts().clone(), ready.connections);
+    let (sweep, outputs) = ready.make(keep.as_deref(), |plan, runner, progress| {
+        let known = match reference {
+            Reference::None => None,
+            Reference::Known(rate_per_s, from, connections) => {
+                Some((rate_per_s, from, connections))
+            }
+            Reference::Now => Some(measured(plan, asked, &facts, runner, progress)?),
+        };
+        let mut plan = plan.clone();
+        if let (Some((_, _, Some(connections))), None) = (&known, asked) {
+            let most = plan.connections.max > plan.connections.count;
+            plan.connections.count = (TIMES_THE_PEAKS * connections).max(FEWEST_CONNECTIONS);
+            let count = plan.connections.count;
+            plan.connections.max = if most { plan.connections.max.max(count) } else { count };
+        }
+        let rates = match &known {
+            None => {
+                let of = |rate: &Rate| Asked { rate_per_s: rate.per_s_f64(), fraction: None };
+                rates.iter().map(of).collect()
+            }
+            Some((peak_per_s, _, _)) => {
+                let of = |&fraction: &f64| Asked {
+                    rate_per_s: peak_per_s * fraction,
+                    fraction: Some(fraction),
+                };
+                fractions.iter().map(of).collect()
+            }
+        };
+        let peak = known.map(|(peak_per_s, from, _)| (peak_per_s, from));
+        let settings = Settings { rates, rounds: rounds.get(), peak };
+        Ok(run(&plan, &settings, &facts, runner, progress)?)
+    })?;
+    let printed = match outputs.quiet {
+        true => Ok(()),
+        false => console::print(&experiment::sweep::text(&sweep)),
+    };
+    write(&[
+        (&outputs.json, &|| json::any(&sweep)),
+        (&outputs.csv, &|| experiment::sweep::csv(&sweep)),
+        (&markdown, &|| experiment::sweep::markdown(&sweep)),
+    ])?;
+    printed?;
+    Ok(exit(&sweep, outputs.strict).into())
+}
+
+fn reference(arguments: &SweepArguments) -> Result<Reference, Failure> {
+    if !arguments.rates.is_empty() {
+        return Ok(Reference::None);
+    }
+    let given = arguments.peak.as_str();
+    if given == "now" {
+        return Ok(Reference::Now);
+    }
+    if let Ok(rate) = parse_rate(given) {
+        return Ok(Reference::Known(rate.per_s_f64(), "as given".to_owned(), None));
+    }
+    let wrong = |what: String| {
+        Failure::usage(format!(
+            "--peak {given}: {what}; give a file of `candor peak --json`, a rate or now"
+        ))
+    };
+    let text =
+        std::fs::read_to_string(Path::new(given)).map_err(|error| wrong(error.to_string()))?;
+    let peak = Peak::from_json(&text).map_err(|error| wrong(error.to_string()))?;
+    match peak.answer {
+        Some(answer) if answer.rate_per_s > 0.0 => Ok(Reference::Known(
+            answer.rate_per_s,
+            given.to_owned(),
+            peak.ceiling.map(|ceiling| ceiling.connections),
+        )),
+        _ => Err(wrong("it has no answer".to_owned())),
+    }
+}
+
+/// The highest throughput, measured now.
+fn measured(
+    plan: &Plan,
+    connections: Option<u32>,
+    facts: &candor_report::Facts,
+    runner: &mut EngineRunner<'_>,
+    progress: &mut dyn Progress,
+) -> Result<(f64, String, Option<u32>), Failure> {
+    let settings = peak::Settings { connections, curve: Vec::new(), ..peak::Settings::default() };
+    let found = peak::find(plan, &settings, facts, runner, progress)?;
+    match (found.answer, found.partial) {
+        (_, Some(why)) if why.starts_with("interrupted") => Err(Failure::interrupted()),
+        (_, Some(why)) => Err(Failure::could_not_run(format!("the peak was not found: {why}"))),
+        (Some(answer), None) if answer.rate_per_s > 0.0 => {
+            let connections = found.ceiling.map(|ceiling| ceiling.connections);
+            Ok((answer.rate_per_s, "measured before, closed loop".to_owned(), connections))
+        }
+        _ => Err(Failure::could_not_run(
+            "the peak was not found: nothing was answered as expected; look at a single run first",
+        )),
+    }
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    parse_rate(text.trim()).map_err(|error| error.to_string())
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    // More than the peak is a fair question, too.
+    let text = text.trim();
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => text.parse().ok(),
+    };
+    let fraction = number.filter(|share| *share > 0.0 && *share <= 10.0);
+    fraction.ok_or_else(|| "write a share of the peak, such as 90% or 0.9".to_owned())
+}
+
+fn exit(sweep: &Sweep, strict: bool) -> Exit {
+    let trials = || sweep.rows.iter().flat_map(|row| &row.trials);
+    let unusable = trials().any(|trial| trial.figures.unusable);
+    let doubtful = trials().any(|trial| !trial.loader_findings.is_empty());
+    match &sweep.partial {
+        Some(why) if why.starts_with("interrupted") => Exit::Interrupted,
+        Some(_) => Exit::CouldNotRun,
+        None if unusable || (strict && doubtful) => Exit::NotTrustworthy,
+        None => Exit::Fine,
+    }
+}

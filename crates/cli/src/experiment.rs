@@ -1,0 +1,188 @@
+//! What the commands of experiments have in common: load flags that become a base plan, signals,
+//! progress, and files of results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use candor_engine::Observer;
+use candor_lab::{EngineRunner, Interrupt, Progress as LabProgress, Site};
+use candor_plan::options::Options;
+use candor_plan::values::Nanos;
+use candor_plan::{Outputs, Plan, Rate, looks_like_plan};
+use candor_record::IntervalSummary;
+use candor_report::render::json;
+use candor_report::{Document, write_atomically};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::command::run;
+use crate::console::{self, Progress};
+use crate::exit::Failure;
+use crate::files::{self, Disk};
+use crate::target_flags::TargetFlags;
+
+/// Length of a run, if nothing is said.
+const DURATION: &str = "5s";
+/// Warm-up of a run, if nothing is said.
+const WARM_UP_NS: u64 = 1_000_000_000;
+
+/// An experiment that is ready to begin.
+pub(crate) struct Ready {
+    pub(crate) plan: Plan,
+    pub(crate) outputs: Outputs,
+    /// Whether the user chose the number of connections.
+    pub(crate) connections: Option<u32>,
+    site: Site,
+    facts: candor_report::Facts,
+}
+
+impl Ready {
+    /// Refuses what an experiment decides itself, starts the target and makes the plan. `command`
+    /// stands in errors.
+    pub(crate) fn new(
+        command: &str,
+        mut options: Options,
+        target: &TargetFlags,
+        typed: &[String],
+    ) -> Result<Ready, Failure> {
+        check(command, &options)?;
+        with_plan_file(&mut options)?;
+        let connections = options.connections.map(|count| count.get());
+        // An open load, so that what belongs to one (--arrivals, --shed-after) is understood; the
+        // experiment puts its own rates in.
+        options.rate = Some(Rate::per_second(1000));
+        if options.duration.is_none() {
+            options.duration = DURATION.parse().ok();
+        }
+        options.warm_up.get_or_insert(Nanos(WARM_UP_NS));
+        let site = target.site(&mut options, true)?;
+        let (plan, outputs) = options.build(&Disk).map_err(Failure::usage)?;
+        files::check_writable(&outputs)?;
+        Ok(Ready { plan, outputs, connections, site, facts: run::facts(typed) })
+    }
+
+    pub(crate) fn facts(&self) -> &candor_report::Facts {
+        &self.facts
+    }
+
+    /// Makes the experiment: `make` gets a runner and somebody to tell. Signals stop it. Then the
+    /// target is ended.
+    pub(crate) fn make<T>(
+        self,
+        keep: Option<&Path>,
+        make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn LabProgress) -> Result<T, Failure>,
+    ) -> Result<(T, Outputs), Failure> {
+        let Ready { plan, outputs, site, facts, .. } = self;
+        if let Some(directory) = keep {
+            fs::create_dir_all(directory).map_err(|error| {
+                Failure::could_not_run(format!("cannot make {}: {error}", directory.display()))
+            })?;
+        }
+        let interrupt = Arc::new(Interrupt::default());
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+            Failure::could_not_run(format!("cannot watch for signals: {error}"))
+        })?;
+        let handle = signals.handle();
+        let told = Arc::clone(&interrupt);
+        let watcher = thread::spawn(move || signals.forever().for_each(|_| told.stop()));
+        let mut line = Line(Progress::new(outputs.quiet));
+        let mut runner = EngineRunner { sites: vec![site], facts, interrupt, observer: &mut line };
+        let mut told = Told { quiet: outputs.quiet, keep: keep.map(Path::to_owned), failed: None };
+        let made = make(&plan, &mut runner, &mut told);
+        let sites = std::mem::take(&mut runner.sites);
+        line.0.clear();
+        handle.close();
+        // The watcher has nothing to say; it only has to be gone.
+        let _ = watcher.join();
+        let made = made?;
+        if let Some(failure) = told.failed {
+            eprintln!("candor: {failure}");
+        }
+        for running in sites.into_iter().filter_map(|site| site.running) {
+            if let Err(error) = running.stop() {
+                eprintln!("candor: {error}");
+            }
+        }
+        Ok((made, outputs))
+    }
+}
+
+/// What an experiment decides itself, and what only single runs have.
+fn check(command: &str, options: &Options) -> Result<(), Failure> {
+    let refused = [
+        ("--rate", options.rate.is_some(), "it chooses the rates itself"),
+        ("--load", options.load.is_some(), "it chooses the load itself"),
+        ("--requests", options.requests.is_some(), "its runs have a length: --duration"),
+        ("--think-time", options.think_time.is_some(), "it looks for the highest rate"),
+        ("--script", options.script.is_some(), "scripts belong to single runs"),
+        ("--expect", !options.expect.is_empty(), "objectives are given with --objective"),
+        ("--hgrm", options.hgrm.is_some(), "that is of a single run: --keep DIR has them all"),
+        ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
+        ("--trace", options.trace.is_some(), "that is of a single run"),
+    ];
+    match refused.into_iter().find(|(_, given, _)| *given) {
+        Some((flag, _, why)) => {
+            Err(Failure::usage(format!("candor {command} has no {flag}: {why}; leave it out")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A plan's file in the place of the URL gives what was not typed, but for its rates.
+fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
+    let Some(file) = options.url.take_if(|url| looks_like_plan(url)) else { return Ok(()) };
+    let text = fs::read_to_string(&file)
+        .map_err(|error| Failure::usage(format!("cannot read the plan {file}: {error}")))?;
+    let mut plan = Options::from_toml(&file, &text).map_err(Failure::usage)?;
+    (plan.rate, plan.load, plan.requests, plan.think_time) = (None, None, None, None);
+    plan.expect.clear();
+    *options = std::mem::take(options).or(plan);
+    check("with a plan", options)
+}
+
+/// The line of the run that goes on.
+struct Line(Progress);
+
+impl Observer for Line {
+    fn interval(&mut self, summary: &IntervalSummary) {
+        self.0.show(summary);
+    }
+}
+
+/// Says what runs were made, and keeps their results.
+struct Told {
+    quiet: bool,
+    keep: Option<PathBuf>,
+    failed: Option<String>,
+}
+
+impl LabProgress for Told {
+    fn done(&mut self, what: &str, outcome: &str) {
+        if !self.quiet {
+            console::note(&format!("candor: {what}: {outcome}"));
+        }
+    }
+
+    fn result(&mut self, name: &str, document: &Document) {
+        let Some(directory) = &self.keep else { return };
+        let path = directory.join(format!("{name}.json"));
+        if let Err(error) = write_atomically(&path, json::render(document).as_bytes()) {
+            self.failed = Some(error.to_string());
+        }
+    }
+}
+
+/// Writes texts to the files that were asked for, and says of the first that could not be written.
+pub(crate) fn write(files: &[(&Option<PathBuf>, &dyn Fn() -> String)]) -> Result<(), Failure> {
+    let mut failed = None;
+    for (path, text) in files {
+        if let Some(path) = path
+            && let Some(failure) = files::write_one(path, text().as_bytes())
+        {
+            failed.get_or_insert(failure);
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}

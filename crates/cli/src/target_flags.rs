@@ -1,0 +1,219 @@
+//! The flags of a managed target, the same for every command that can start one, and what they
+//! lead to: a target that runs, and a split of the machine.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use candor_lab::target::cores::{Split, parse_cores};
+use candor_lab::target::words;
+use candor_lab::{LabError, Ready, Running, Site, TargetSpec};
+use candor_plan::options::Options;
+use candor_plan::values::PositiveNanos;
+use clap::Args;
+
+use crate::exit::Failure;
+
+/// A managed target.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TargetFlags {
+    /// Start this server, measure it, and end it with everything it started
+    ///
+    /// Program and arguments in one word; there is no shell. The server gets the flags
+    /// --standalone --port-file FILE, or FILE in the place of {port_file}, and writes PORT=,
+    /// PATH= and METHOD= to it when it is ready. Servers that do not know this: --target-ready.
+    #[arg(long, value_name = "COMMAND", help_heading = "Managed target")]
+    pub(crate) target: Option<String>,
+
+    /// How to know that it is ready: port-file, tcp:HOST:PORT or http://HOST:PORT/PATH
+    /// [default: port-file]
+    ///
+    /// A URL has to answer 200; another status stands behind a blank, as in
+    /// 'http://localhost:8080/ 404'.
+    #[arg(long, value_name = "HOW", help_heading = "Managed target", value_parser = parse_ready, requires = "target")]
+    pub(crate) target_ready: Option<Ready>,
+
+    /// How long it may take to get ready [default: 10s]
+    #[arg(long, value_name = "TIME", help_heading = "Managed target", requires = "target")]
+    pub(crate) target_timeout: Option<PositiveNanos>,
+
+    /// Cores of the target, such as 0-3 [default: the first half]
+    #[arg(long, value_name = "CORES", help_heading = "Managed target", value_parser = Cores::parse)]
+    pub(crate) target_cores: Option<Cores>,
+
+    /// Cores of the loader, such as 4-7 [default: all; with a managed target, the others]
+    #[arg(long, value_name = "CORES", help_heading = "Managed target", value_parser = Cores::parse)]
+    pub(crate) loader_cores: Option<Cores>,
+
+    /// Append what the target prints to this file [default: kept only if it fails]
+    #[arg(long, value_name = "FILE", help_heading = "Managed target", requires = "target")]
+    pub(crate) target_log: Option<PathBuf>,
+
+    /// Set this in its environment, as NAME=VALUE; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Managed target", value_parser = parse_env, requires = "target")]
+    pub(crate) target_env: Vec<(String, String)>,
+
+    /// Start it in this directory
+    #[arg(long, value_name = "DIR", help_heading = "Managed target", requires = "target")]
+    pub(crate) target_dir: Option<PathBuf>,
+}
+
+/// A list of cores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cores(Vec<usize>);
+
+impl Cores {
+    fn parse(text: &str) -> Result<Cores, String> {
+        parse_cores(text).map(Cores)
+    }
+}
+
+impl TargetFlags {
+    /// Starts the target, if there is to be one, and points `options` at it. Without a URL and
+    /// without a target the embedded one is started, if `embeds`.
+    pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, Failure> {
+        let is_elsewhere =
+            options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
+        let spec = match &self.target {
+            Some(command) => Some(self.spec(command)?),
+            None if embeds && !is_elsewhere => Some(embedded(options)?),
+            None => None,
+        };
+        let wants_cores = self.target_cores.is_some() || self.loader_cores.is_some();
+        let split = match spec.is_some() || wants_cores {
+            true => Some(self.split()?),
+            false => None,
+        };
+        if spec.is_none() && self.target_cores.is_some() {
+            return Err(Failure::usage(
+                "--target-cores: the target is not ours to move; start it with --target, or leave \
+                 this out",
+            ));
+        }
+        let note = spec.as_ref().map(|spec| match self.target {
+            Some(_) => "managed".to_owned(),
+            None => spec.name.clone(),
+        });
+        let Some(mut spec) = spec else { return Ok(Site { note, running: None, split }) };
+        spec.cores = split.as_ref().map(|split| split.target.clone());
+        let running = Running::start(&spec).map_err(Failure::from)?;
+        follow(&running, options)?;
+        Ok(Site { note, running: Some(running), split })
+    }
+
+    fn split(&self) -> Result<Split, Failure> {
+        let list = |cores: &'_ Option<Cores>| cores.as_ref().map(|Cores(list)| list.clone());
+        let usable = candor_engine::usable_cores();
+        let (target, loader) = (list(&self.target_cores), list(&self.loader_cores));
+        Ok(Split::choose(&usable, target.as_deref(), loader.as_deref())?)
+    }
+
+    fn spec(&self, command: &str) -> Result<TargetSpec, Failure> {
+        let command = words::split(command)
+            .map_err(|problem| Failure::usage(format!("--target: {problem}")))?;
+        let program = command.first().map(PathBuf::from).unwrap_or_default();
+        let name = program.file_name().map(|name| name.to_string_lossy().into_owned());
+        let mut spec = TargetSpec::new(name.unwrap_or_default(), command);
+        if let Some(ready) = &self.target_ready {
+            spec.ready = ready.clone();
+        }
+        if let Some(timeout) = self.target_timeout {
+            spec.ready_timeout = Duration::from_nanos(timeout.get());
+        }
+        spec.log.clone_from(&self.target_log);
+        spec.env.clone_from(&self.target_env);
+        spec.dir.clone_from(&self.target_dir);
+        Ok(spec)
+    }
+}
+
+/// `candor serve` on a free port.
+fn embedded(options: &Options) -> Result<TargetSpec, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::could_not_run(format!("cannot find this program's own file: {error}"))
+    })?;
+    let program = program.to_string_lossy().into_owned();
+    let mut command = vec![program, "serve".to_owned()];
+    if options.tls {
+        command.push("--tls".to_owned());
+    }
+    Ok(TargetSpec::new("embedded", command))
+}
+
+/// What a target says of itself is used where the user says nothing else.
+fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
+    let announced = running.announced();
+    if options.url.is_none() {
+        options.url = Some(announced.url.clone());
+    }
+    let makes_own_requests = !options.request.is_empty() || options.script.is_some();
+    if let (None, Some(method), false) = (&options.method, &announced.method, makes_own_requests) {
+        let method = method.parse().map_err(|error| {
+            Failure::could_not_run(format!("the target's port file says METHOD={method}: {error}"))
+        })?;
+        options.method = Some(method);
+    }
+    if !options.insecure && options.cacert.is_none() {
+        options.cacert.clone_from(&announced.certificate);
+    }
+    if announced.protocol.as_deref() == Some("h2c") && !options.h1 && !options.h2 {
+        options.h2c = true;
+    }
+    Ok(())
+}
+
+fn parse_ready(text: &str) -> Result<Ready, String> {
+    let help = "write port-file, tcp:HOST:PORT, or a URL and perhaps a status";
+    if text == "port-file" {
+        return Ok(Ready::PortFile);
+    }
+    if let Some(address) = text.strip_prefix("tcp:") {
+        let mut found = address.to_socket_addrs().map_err(|error| format!("{error}; {help}"))?;
+        let first: Option<SocketAddr> = found.next();
+        return first.map(Ready::Tcp).ok_or_else(|| help.to_owned());
+    }
+    if !text.starts_with("http://") {
+        return Err(help.to_owned());
+    }
+    let (url, status) = text.split_once(' ').unwrap_or((text, "200"));
+    let status = status.trim().parse().ok().filter(|status| (100..=999).contains(status));
+    Ok(Ready::Http { url: url.to_owned(), status: status.ok_or(help)? })
+}
+
+fn parse_env(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Interrupted => Failure::interrupted(),
+            LabError::Usage(_) => Failure::usage(error),
+            LabError::Engine(_) | LabError::Target { .. } | LabError::File { .. } => {
+                Failure::could_not_run(error)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_to_be_ready() {
+        assert_eq!(parse_ready("port-file"), Ok(Ready::PortFile));
+        let address = "127.0.0.1:80".parse().unwrap();
+        assert_eq!(parse_ready("tcp:127.0.0.1:80"), Ok(Ready::Tcp(address)));
+        let http = |url: &str, status| Ready::Http { url: url.to_owned(), status };
+        assert_eq!(parse_ready("http://h/x"), Ok(http("http://h/x", 200)));
+        assert_eq!(parse_ready("http://h/x 404"), Ok(http("http://h/x", 404)));
+        for wrong in ["", "tcp:nowhere", "https://h/", "http://h/ x", "file"] {
+            assert!(parse_ready(wrong).is_err(), "{wrong}");
+        }
+        assert!(parse_env("A=b=c").is_ok() && parse_env("=b").is_err() && parse_env("A").is_err());
+    }
+}

@@ -1,0 +1,191 @@
+//! What the figures of a comparison's runs say.
+//!
+//! One metric decides: the primary one. It is tested at the promised level, divided among the
+//! variants (Holm). All other metrics together have the same level once more, divided among them
+//! too, so that whoever looks at six metrics does not find a difference in one of them by looking
+//! often enough. A difference is claimed if the test says so *and* the interval excludes zero.
+
+use std::collections::BTreeMap;
+
+use candor_report::experiment::comparison::{Change, Conclusion, Finding, Metric, Variant};
+use candor_stats::bootstrap::{RESAMPLES, cliffs_delta};
+use candor_stats::rounds::{self, Shift};
+use candor_stats::stationary::median;
+
+use super::Settings;
+
+/// Rounds below which the primary metric cannot differ, however far apart the figures are.
+pub(crate) fn rounds_needed(variants: usize, confidence: f64, interleaved: bool) -> u64 {
+    needed(1.0 - confidence, variants.saturating_sub(1).max(1), interleaved)
+}
+
+/// The same for a family of so many tests, the first of which Holm tests at level / tests.
+fn needed(level: f64, tests: usize, interleaved: bool) -> u64 {
+    let share = level / tests.max(1) as f64;
+    // Without the slack 0.05 / 1 as 1 − 0.95 would be below 0.05 by a rounding error.
+    let share = share * (1.0 + 1e-9);
+    let fewest = if interleaved { rounds::fewest_pairs(share) } else { rounds::fewest_each(share) };
+    fewest as u64
+}
+
+/// Whether a finding says, with confidence, that its variant is slower by more than this share.
+pub(crate) fn is_slower_than(finding: &Finding, slower: f64) -> bool {
+    finding.primary
+        && finding.conclusion == Conclusion::Worse
+        && finding.slowdown().is_some_and(|one| one.low > slower)
+}
+
+/// Every metric of every variant against the first.
+pub(crate) fn findings(
+    variants: &[Variant],
+    interleaved: bool,
+    settings: &Settings,
+) -> Vec<Finding> {
+    let Some((baseline, others)) = variants.split_first() else { return Vec::new() };
+    let level = 1.0 - settings.confidence;
+    let mut found: Vec<Finding> = Vec::new();
+    for (index, variant) in (1..).zip(others) {
+        for metric in Metric::ALL {
+            let primary = metric == settings.primary;
+            let sets = Sets::of(baseline, variant, metric, interleaved);
+            if sets.a.is_empty() && sets.b.is_empty() && !primary {
+                continue;
+            }
+            // The interval of the primary metric is as wide as its share of the level asks for.
+            let share = if primary { level / others.len() as f64 } else { level };
+            let seed = settings.seed.wrapping_add(index).wrapping_mul(31) ^ metric as u64;
+            found.push(sets.finding(index, metric, primary, 1.0 - share, seed));
+        }
+    }
+    for primary in [true, false] {
+        let family: Vec<usize> = (0..found.len())
+            .filter(|&i| found[i].primary == primary && found[i].p.is_some())
+            .collect();
+        let p: Vec<f64> = family.iter().filter_map(|&i| found[i].p).collect();
+        let fewest = needed(level, family.len(), interleaved);
+        for (&i, adjusted) in family.iter().zip(rounds::holm(&p)) {
+            found[i].p_adjusted = Some(adjusted);
+            found[i].conclusion = conclusion(&found[i], level, fewest);
+        }
+    }
+    found
+}
+
+fn conclusion(finding: &Finding, level: f64, fewest: u64) -> Conclusion {
+    let (Some(change), Some(p)) = (finding.change, finding.p_adjusted) else {
+        return Conclusion::TooFew;
+    };
+    if finding.rounds < fewest {
+        return Conclusion::TooFew;
+    }
+    if p > level || (change.low <= 0.0 && change.high >= 0.0) {
+        return Conclusion::Noise;
+    }
+    match (change.estimate > 0.0) == finding.metric.more_is_better() {
+        true => Conclusion::Better,
+        false => Conclusion::Worse,
+    }
+}
+
+/// The figures of one metric, as they are judged: logarithms, where ratios are meant.
+struct Sets {
+    /// Of the baseline.
+    a: Vec<f64>,
+    /// Of the variant.
+    b: Vec<f64>,
+    /// In the n-th place of both is the same round.
+    paired: bool,
+}
+
+impl Sets {
+    fn of(baseline: &Variant, variant: &Variant, metric: Metric, paired: bool) -> Sets {
+        let figures = |one: &Variant| -> BTreeMap<u64, f64> {
+            let trials = one.trials.iter().filter(|trial| !trial.figures.unusable);
+            trials
+                .filter_map(|trial| {
+                    let figure = metric.of(&trial.figures)?;
+                    let usable = figure.is_finite() && (metric.is_difference() || figure > 0.0);
+                    usable.then_some((trial.round, figure))
+                })
+                .collect()
+        };
+        let (mut a, mut b) = (figures(baseline), figures(variant));
+        if paired {
+            a.retain(|round, _| b.contains_key(round));
+            b.retain(|round, _| a.contains_key(round));
+        }
+        Sets { a: a.into_values().collect(), b: b.into_values().collect(), paired }
+    }
+
+    fn finding(
+        &self,
+        variant: u64,
+        metric: Metric,
+        primary: bool,
+        confidence: f64,
+        seed: u64,
+    ) -> Finding {
+        let shift = self.shift(metric, confidence, seed);
+        let middle = |set: &[f64]| (!set.is_empty()).then(|| median(set));
+        Finding {
+            variant,
+            metric,
+            primary,
+            rounds: self.a.len().min(self.b.len()) as u64,
+            baseline: middle(&self.a),
+            value: middle(&self.b),
+            change: shift.map(|one| change(one, metric)),
+            effect: shift.map(|_| cliffs_delta(&self.a, &self.b)),
+            higher_in: self
+                .paired
+                .then(|| self.a.iter().zip(&self.b).filter(|(a, b)| b > a).count() as u64),
+            p: shift.map(|one| one.p),
+            p_adjusted: None,
+            conclusion: Conclusion::TooFew,
+        }
+    }
+
+    fn shift(&self, metric: Metric, confidence: f64, seed: u64) -> Option<Shift> {
+        let scaled = |set: &[f64]| -> Vec<f64> {
+            set.iter().map(|x| if metric.is_difference() { *x } else { x.ln() }).collect()
+        };
+        let (a, b) = (scaled(&self.a), scaled(&self.b));
+        match self.paired {
+            true => {
+                let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
+                rounds::paired(&differences, confidence, RESAMPLES, seed)
+            }
+            false => rounds::unpaired(&a, &b, confidence, RESAMPLES / 5, seed),
+        }
+    }
+}
+
+fn change(shift: Shift, metric: Metric) -> Change {
+    let of = |x: f64| if metric.is_difference() { x } else { x.exp_m1() };
+    let interval = shift.interval;
+    Change { estimate: of(interval.estimate), low: of(interval.low), high: of(interval.high) }
+}
+
+/// What to know of the runs before conclusions of them are believed.
+pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
+    let mut all = Vec::new();
+    for variant in variants {
+        let runs = variant.trials.len();
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for id in variant.trials.iter().flat_map(|one| &one.figures.warnings) {
+            *counts.entry(id).or_default() += 1;
+        }
+        let ids: Vec<_> = counts.iter().map(|(id, n)| format!("{id} in {n} of {runs}")).collect();
+        if !ids.is_empty() {
+            all.push(format!("the runs of {} have warnings: {}", variant.name, ids.join(", ")));
+        }
+        let unusable = variant.trials.iter().filter(|one| one.figures.unusable).count();
+        if unusable > 0 {
+            all.push(format!(
+                "{unusable} of {runs} runs of {} are left out: they ended early, or their figures cannot be true",
+                variant.name
+            ));
+        }
+    }
+    all
+}

@@ -1,0 +1,245 @@
+//! Comparisons: several variants under the same load, and what can be concluded.
+//!
+//! Variants are measured in rounds. Each round has one run of every variant, in an order that is
+//! drawn for that round, so that whatever drifts on the machine (heat, other work, the page cache)
+//! meets all of them alike, and a difference within a round is the variants' own. Results that were
+//! saved before are compared as two sets, which is weaker and says so.
+//!
+//! This module asks for runs by way of a function and judges their figures ([`judge`]); it starts
+//! nothing and reads no clock.
+
+mod judge;
+pub(crate) mod order;
+mod saved;
+
+use candor_report::Document;
+use candor_report::document::{EndReason, Host, Tool};
+use candor_report::experiment::comparison::{Comparison, FORMAT, Limit, Metric, Trial, Variant};
+use candor_report::experiment::figures::Figures;
+
+use crate::error::LabError;
+
+pub use saved::{Group, saved};
+
+/// How a comparison is made and judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Rounds to make.
+    pub rounds: u64,
+    /// Confidence of intervals; one minus the chance of a false claim.
+    pub confidence: f64,
+    /// Seed of orders, runs and intervals.
+    pub seed: u64,
+    /// The metric that decides.
+    pub primary: Metric,
+    /// The share by which a variant may be slower; `None`: any.
+    pub slower_limit: Option<f64>,
+}
+
+/// Rounds, if nothing is said: enough for the metrics beside the primary one too.
+pub const DEFAULT_ROUNDS: u64 = 10;
+/// Confidence, if nothing is said.
+pub const DEFAULT_CONFIDENCE: f64 = 0.95;
+
+/// Who takes part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entrant {
+    /// Its name in sentences.
+    pub name: String,
+    /// What it is: a URL, a command, a plan.
+    pub source: String,
+}
+
+/// What the caller knows of the whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct About {
+    /// The tool.
+    pub tool: Tool,
+    /// The command line, secrets redacted.
+    pub arguments: Vec<String>,
+    /// The machine of the loader.
+    pub host: Host,
+    /// The load, in words.
+    pub load: String,
+}
+
+/// One run that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// Its round, from 1.
+    pub round: u64,
+    /// Its place within the round, from 1.
+    pub position: u64,
+    /// Which of the variants.
+    pub variant: usize,
+    /// The seed of the run: the same for all of a round, so that schedules are alike.
+    pub seed: u64,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// When it began.
+    pub started_at: String,
+    /// The same in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Its document's file, if it is kept.
+    pub file: Option<String>,
+    /// Its figures.
+    pub figures: Figures,
+    /// A signal ended it.
+    pub interrupted: bool,
+}
+
+impl Measured {
+    /// Of a run's document.
+    pub fn of(document: &Document, file: Option<String>) -> Self {
+        Measured {
+            started_at: document.started_at.clone(),
+            started_unix_ms: document.started_unix_ms,
+            file,
+            figures: Figures::of(document),
+            interrupted: document.end.reason == EndReason::Interrupted,
+        }
+    }
+}
+
+/// What came of a comparison.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What the complete rounds say.
+    pub comparison: Comparison,
+    /// Why it ended before all rounds were made.
+    pub stopped: Option<LabError>,
+}
+
+/// Makes the rounds and judges them. `trial` makes one run.
+pub fn interleaved(
+    entrants: &[Entrant],
+    settings: &Settings,
+    about: About,
+    trial: &mut dyn FnMut(Slot) -> Result<Measured, LabError>,
+) -> Result<Outcome, LabError> {
+    check(entrants.len(), settings)?;
+    let mut variants: Vec<Variant> = entrants
+        .iter()
+        .map(|one| Variant {
+            name: one.name.clone(),
+            source: one.source.clone(),
+            trials: Vec::new(),
+        })
+        .collect();
+    let mut started_at = String::new();
+    let mut stopped = None;
+    'rounds: for round in 1..=settings.rounds {
+        let order = order::of_round(entrants.len(), settings.seed, round);
+        let seed = order::seed_of_round(settings.seed, round);
+        for (position, variant) in (1..).zip(order) {
+            let measured = match trial(Slot { round, position, variant, seed }) {
+                Ok(one) if one.interrupted => Err(LabError::Interrupted),
+                other => other,
+            };
+            match measured {
+                Ok(one) => {
+                    if started_at.is_empty() {
+                        started_at.clone_from(&one.started_at);
+                    }
+                    variants[variant].trials.push(Trial {
+                        round,
+                        position,
+                        file: one.file,
+                        started_unix_ms: one.started_unix_ms,
+                        figures: one.figures,
+                    });
+                }
+                Err(why) => {
+                    stopped = Some(why);
+                    break 'rounds;
+                }
+            }
+        }
+    }
+    let whole = Whole {
+        about,
+        started_at,
+        variants,
+        interleaved: true,
+        rounds_asked: settings.rounds,
+        cautions: Vec::new(),
+        partial: stopped.is_some(),
+    };
+    Ok(Outcome { comparison: whole.judged(settings), stopped })
+}
+
+/// What is refused before anything runs.
+fn check(variants: usize, settings: &Settings) -> Result<(), LabError> {
+    let usage = |message: String| Err(LabError::Usage(message));
+    if variants < 2 {
+        return usage("a comparison needs at least two things to compare".to_owned());
+    }
+    if !(0.5..1.0).contains(&settings.confidence) {
+        return usage(format!(
+            "a confidence of {} cannot be had; write one from 50% to below 100%, such as 95%",
+            settings.confidence
+        ));
+    }
+    let needed = judge::rounds_needed(variants, settings.confidence, true);
+    if settings.rounds < needed {
+        return usage(format!(
+            "{} rounds cannot tell {variants} variants apart with {:.4} % confidence, however \
+             far apart they are; make at least {needed}",
+            settings.rounds,
+            settings.confidence * 100.0
+        ));
+    }
+    Ok(())
+}
+
+/// Everything but the judgement.
+struct Whole {
+    about: About,
+    started_at: String,
+    variants: Vec<Variant>,
+    interleaved: bool,
+    rounds_asked: u64,
+    cautions: Vec<String>,
+    partial: bool,
+}
+
+impl Whole {
+    fn judged(self, settings: &Settings) -> Comparison {
+        let findings = judge::findings(&self.variants, self.interleaved, settings);
+        let limit = settings.slower_limit.map(|slower| Limit {
+            slower,
+            exceeded: findings.iter().any(|one| judge::is_slower_than(one, slower)),
+        });
+        let mut cautions = self.cautions;
+        cautions.extend(judge::cautions(&self.variants));
+        Comparison {
+            format: FORMAT.to_owned(),
+            tool: self.about.tool,
+            arguments: self.about.arguments,
+            started_at: self.started_at,
+            host: self.about.host,
+            load: self.about.load,
+            rounds_needed: judge::rounds_needed(
+                self.variants.len(),
+                settings.confidence,
+                self.interleaved,
+            ),
+            variants: self.variants,
+            interleaved: self.interleaved,
+            rounds_asked: self.rounds_asked,
+            confidence: settings.confidence,
+            seed: settings.seed,
+            primary: settings.primary,
+            findings,
+            cautions,
+            limit,
+            partial: self.partial,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Comparisons of results that were saved before: a group of result documents a side.
+//!
+//! Nobody interleaved these runs, so they are two sets and no pairs, and what drifted between them
+//! cannot be told from a difference. The documents say when they were made, under which load and
+//! where; whatever differs there is said.
+
+use std::collections::BTreeSet;
+
+use candor_report::Document;
+use candor_report::experiment::comparison::{Comparison, Trial, Variant};
+use candor_report::experiment::figures::Figures;
+
+use super::{About, Settings, Whole, check};
+use crate::error::LabError;
+
+/// One side: a name and its results.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Its name in sentences.
+    pub name: String,
+    /// What was given: files or a directory.
+    pub source: String,
+    /// Each result with its file.
+    pub results: Vec<(String, Document)>,
+}
+
+/// Compares saved results; the first group is the baseline.
+pub fn saved(groups: &[Group], settings: &Settings, about: About) -> Result<Comparison, LabError> {
+    if let Some(empty) = groups.iter().find(|one| one.results.is_empty()) {
+        return Err(LabError::Usage(format!(
+            "{} has no result documents; give files that --json wrote",
+            empty.source
+        )));
+    }
+    // Rounds are what is there; too few of them are a conclusion and no error.
+    let most = groups.iter().map(|one| one.results.len() as u64).max().unwrap_or(0);
+    check(groups.len(), &Settings { rounds: u64::MAX, ..settings.clone() })?;
+    let variants: Vec<Variant> = groups.iter().map(variant).collect();
+    let first = |document: &Document| document.started_unix_ms;
+    let started = groups.iter().flat_map(|one| &one.results).min_by_key(|(_, one)| first(one));
+    let whole = Whole {
+        cautions: cautions(groups, &variants),
+        about,
+        started_at: started.map(|(_, one)| one.started_at.clone()).unwrap_or_default(),
+        variants,
+        interleaved: false,
+        rounds_asked: most,
+        partial: false,
+    };
+    Ok(whole.judged(settings))
+}
+
+fn variant(group: &Group) -> Variant {
+    let trials = (1..).zip(&group.results).map(|(round, (file, document))| Trial {
+        round,
+        position: 0,
+        file: Some(file.clone()),
+        started_unix_ms: document.started_unix_ms,
+        figures: Figures::of(document),
+    });
+    Variant { name: group.name.clone(), source: group.source.clone(), trials: trials.collect() }
+}
+
+fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
+    let mut all = Vec::new();
+    for pair in variants.windows(2) {
+        let span = |one: &Variant| {
+            let times = || one.trials.iter().map(|trial| trial.started_unix_ms);
+            (times().min().unwrap_or(0), times().max().unwrap_or(0))
+        };
+        let ((a_first, a_last), (b_first, b_last)) = (span(&pair[0]), span(&pair[1]));
+        if a_last < b_first || b_last < a_first {
+            all.push(format!(
+                "the runs of {} and {} were made one after the other: what changed on the machine in between is part of the difference",
+                pair[0].name, pair[1].name
+            ));
+        }
+    }
+    let differ = |what: &str, of: &dyn Fn(&Document) -> String, all: &mut Vec<String>| {
+        let values: BTreeSet<String> =
+            groups.iter().flat_map(|one| &one.results).map(|(_, one)| of(one)).collect();
+        if values.len() > 1 {
+            let values: Vec<_> = values.into_iter().collect();
+            all.push(format!("{what} is not the same in all runs: {}", values.join(" | ")));
+        }
+    };
+    differ("the load", &|one| one.plan.load.description.clone(), &mut all);
+    let connections = |one: &Document| {
+        let asked = &one.plan.connections;
+        format!("{} × {}", asked.count, asked.pipeline.max(asked.streams))
+    };
+    differ("the number of connections", &connections, &mut all);
+    let request = |one: &Document| {
+        let texts = one.plan.requests.iter().take(3).map(|r| format!("{} {}", r.method, r.path));
+        texts.collect::<Vec<_>>().join(", ")
+    };
+    differ("the request", &request, &mut all);
+    let machine = |one: &Document| one.host.cpu.clone().unwrap_or_else(|| "unknown".to_owned());
+    differ("the loader's machine", &machine, &mut all);
+    differ("the version of candor", &|one| one.tool.version.clone(), &mut all);
+    all
+}

@@ -1,0 +1,58 @@
+//! How an experiment is told to stop: the run that goes on at the moment, and all that would come.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use candor_engine::Control;
+
+/// Told to stop from outside, any number of times. Each run has a control of its own, because a
+/// run also stops when its target ends, and that is no interruption.
+#[derive(Debug, Default)]
+pub struct Interrupt {
+    asked: AtomicBool,
+    run: Mutex<Option<Arc<Control>>>,
+}
+
+impl Interrupt {
+    /// Stops the run that goes on, at once if it was told before, and every later one.
+    pub fn stop(&self) {
+        self.asked.store(true, Ordering::SeqCst);
+        if let Some(control) = &*self.run.lock().unwrap_or_else(PoisonError::into_inner) {
+            control.stop();
+        }
+    }
+
+    /// Whether it was asked for.
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// The control of the next run.
+    pub fn next_run(&self) -> Arc<Control> {
+        let control = Arc::new(Control::default());
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        *run = Some(Arc::clone(&control));
+        drop(run);
+        if self.is_asked() {
+            control.stop();
+        }
+        control
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stops_this_run_and_the_next() {
+        let interrupt = Interrupt::default();
+        let first = interrupt.next_run();
+        assert!(!first.is_stopping());
+        interrupt.stop();
+        assert!(first.is_stopping() && !first.is_impatient() && interrupt.is_asked());
+        interrupt.stop();
+        assert!(first.is_impatient());
+        assert!(interrupt.next_run().is_stopping());
+    }
+}

@@ -1,0 +1,23 @@
+//! The lab: experiments that turn single runs into answers.
+//!
+//! A plan and a [`trial::Runner`] come in, a document of crate `report` goes out. A runner makes
+//! one run: the real one asks the engine and looks after a managed [`target`], tests have servers
+//! whose answers are known in closed form. Nothing here prints, parses arguments or renders.
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod engine_runner;
+pub mod error;
+pub mod interrupt;
+pub mod loads;
+pub mod peak;
+pub mod suite;
+pub mod sweep;
+pub mod target;
+pub mod trial;
+
+pub use engine_runner::{EngineRunner, Site};
+pub use error::LabError;
+pub use interrupt::Interrupt;
+pub use target::{Ready, Running, TargetSpec};
+pub use trial::{Progress, Runner};

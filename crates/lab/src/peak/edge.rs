@@ -1,0 +1,54 @@
+//! The edge: between the highest rate that meets the objectives and the lowest that does not.
+//!
+//! Rates are halved in between, as long as the two are too far apart. Each is judged with as many
+//! runs as it takes; where even those leave it open, the figures decide which way to go on, and the
+//! answer says that they did.
+
+use candor_report::experiment::peak::{Ceiling, Phase};
+
+use super::{Search, Stop};
+
+/// The first rate, as a share of the ceiling.
+const FIRST: f64 = 0.7;
+/// An open load may do a little more than a closed one that waits for each answer.
+const ABOVE_CEILING: f64 = 1.05;
+/// If all of that is held, as much more is tried, so often.
+const FURTHER: f64 = 1.3;
+const MOST_FURTHER: u32 = 6;
+/// If not even this share of the ceiling meets the objectives, nothing does.
+const LOWEST: f64 = 1.0 / 200.0;
+/// More steps than any search needs.
+const MOST_STEPS: u32 = 40;
+
+impl Search<'_> {
+    pub(super) fn edge(&mut self, ceiling: &Ceiling) -> Result<(), Stop> {
+        if ceiling.rate_per_s <= 0.0 {
+            return Ok(());
+        }
+        let connections = self.open_connections(ceiling);
+        let (mut low, mut high) = (0.0, ceiling.rate_per_s * ABOVE_CEILING);
+        let (mut high_was_tried, mut further) = (false, 0);
+        let mut next = ceiling.rate_per_s * FIRST;
+        for _ in 0..MOST_STEPS {
+            let at = self.step(Phase::Search, connections, Some(next), self.settings.most_runs)?;
+            if self.steps[at].outcome.is_met() {
+                low = next;
+            } else {
+                high = next;
+                high_was_tried = true;
+            }
+            if low > 0.0 && high - low <= high * self.settings.precision {
+                if high_was_tried || further >= MOST_FURTHER {
+                    break;
+                }
+                further += 1;
+                high *= FURTHER;
+            }
+            if high < ceiling.rate_per_s * LOWEST {
+                break;
+            }
+            next = (low + high) / 2.0;
+        }
+        Ok(())
+    }
+}

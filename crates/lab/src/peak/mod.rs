@@ -1,0 +1,190 @@
+//! The search for a peak: the highest rate that meets the objectives.
+//!
+//! First a closed loop looks for the ceiling, the highest throughput there is ([`ceiling`]). With
+//! objectives, open loads below it close in on the edge ([`edge`]); without, the ceiling is the
+//! answer. A few more open loads draw latency against rate. What it all says is put into words in
+//! [`summary`]. The search is pure over the [`Runner`]: it reads no clock and draws no number, so
+//! that tests hold it against servers whose peak is known by calculation.
+
+mod ceiling;
+mod edge;
+mod step;
+mod summary;
+
+use candor_plan::Plan;
+use candor_report::document::plan::PlanSummary;
+use candor_report::document::{Tool, rfc3339};
+use candor_report::experiment::peak::{Answer, Ceiling, FORMAT, Peak, Phase, Step};
+use candor_report::experiment::trial::Subject;
+use candor_report::{Expectation, Facts};
+
+use crate::error::LabError;
+use crate::trial::{Progress, Runner};
+
+/// How to search.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What has to be met; none: the highest throughput is asked for.
+    pub objectives: Vec<Expectation>,
+    /// So many connections and no others; `None`: as many as it takes.
+    pub connections: Option<u32>,
+    /// No more than this are tried.
+    pub most_connections: u32,
+    /// The highest rate that meets the objectives and the lowest that does not are to be no
+    /// further apart than this, as a share.
+    pub precision: f64,
+    /// Runs of one load at most, as long as chance leaves the judgement open; at least 1.
+    pub most_runs: u32,
+    /// Runs that confirm the ceiling, at least 2.
+    pub confirmations: u32,
+    /// Fractions of the answer that are measured for the plot.
+    pub curve: Vec<f64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            objectives: Vec::new(),
+            connections: None,
+            most_connections: 1024,
+            precision: 0.02,
+            most_runs: 4,
+            confirmations: 3,
+            curve: vec![0.25, 0.5, 0.75, 0.9, 0.95],
+        }
+    }
+}
+
+/// Searches the peak of what `runner` measures by `plan`. What was found is kept if the search
+/// cannot go on; an error is returned only if there is nothing at all.
+pub fn find(
+    plan: &Plan,
+    settings: &Settings,
+    about: &Facts,
+    runner: &mut dyn Runner,
+    progress: &mut dyn Progress,
+) -> Result<Peak, LabError> {
+    let mut search =
+        Search { plan, settings, runner, progress, steps: Vec::new(), runs: 0, first: None };
+    let mut found = Found::default();
+    let stopped = search.all(&mut found).err();
+    let Search { steps, first, .. } = search;
+    let (plan, subject) = match (first, stopped.as_ref()) {
+        (Some(first), _) => first,
+        (None, _) => return Err(stopped.map_or(LabError::Interrupted, Stop::into_error)),
+    };
+    let mut peak = Peak {
+        format: FORMAT.to_owned(),
+        tool: Tool { name: "candor".to_owned(), version: about.version.clone() },
+        arguments: about.arguments.clone(),
+        started_at: rfc3339(about.started_unix_ms),
+        host: about.host.clone(),
+        limit: summary::limit(&steps, subject.cores.len()),
+        subject,
+        plan,
+        objectives: settings.objectives.iter().map(|one| one.expression.clone()).collect(),
+        answer: found.answer,
+        sentences: Vec::new(),
+        ceiling: found.ceiling,
+        knee: summary::knee(&steps, &settings.objectives),
+        steps,
+        partial: stopped.map(|stop| stop.to_string()),
+    };
+    peak.sentences = summary::sentences(&peak);
+    Ok(peak)
+}
+
+/// What a search has found so far.
+#[derive(Default)]
+struct Found {
+    ceiling: Option<Ceiling>,
+    answer: Option<Answer>,
+}
+
+/// A search that goes on.
+struct Search<'a> {
+    plan: &'a Plan,
+    settings: &'a Settings,
+    runner: &'a mut dyn Runner,
+    progress: &'a mut dyn Progress,
+    steps: Vec<Step>,
+    runs: u64,
+    /// The plan of the first run, and what it measured.
+    first: Option<(PlanSummary, Subject)>,
+}
+
+impl Search<'_> {
+    fn all(&mut self, found: &mut Found) -> Result<(), Stop> {
+        let ceiling = self.ceiling()?;
+        found.ceiling = Some(ceiling);
+        let reference = match self.settings.objectives.is_empty() {
+            true => {
+                let answer = summary::of_ceiling(&ceiling);
+                found.answer = Some(answer);
+                answer.rate_per_s
+            }
+            false => {
+                let edge = self.edge(&ceiling);
+                // Also of a search that was cut short: what is known is known.
+                found.answer = summary::of_edge(&self.steps);
+                edge?;
+                found.answer.map_or(ceiling.rate_per_s, |answer| answer.rate_per_s)
+            }
+        };
+        self.curve(reference, &ceiling)
+    }
+
+    /// Loads below the answer, for the plot: those that were not tried already.
+    fn curve(&mut self, reference: f64, ceiling: &Ceiling) -> Result<(), Stop> {
+        for fraction in self.settings.curve.clone() {
+            let rate_per_s = reference * fraction;
+            let is_near = |step: &Step| {
+                step.rate_per_s.is_some_and(|other| (other / rate_per_s - 1.0).abs() < NEAR)
+            };
+            if !self.steps.iter().any(is_near) {
+                let connections = self.open_connections(ceiling);
+                self.step(Phase::Curve, connections, Some(rate_per_s), 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Connections of open loads: twice what the ceiling takes, so that a queue is the target's
+    /// and not ours.
+    fn open_connections(&self, ceiling: &Ceiling) -> u32 {
+        let twice = (2 * ceiling.connections).max(FEWEST_OPEN);
+        self.settings.connections.unwrap_or(twice.min(self.settings.most_connections.max(1)))
+    }
+}
+
+/// Rates nearer to each other than this share are the same on a plot.
+const NEAR: f64 = 0.04;
+/// Fewest connections of an open load.
+const FEWEST_OPEN: u32 = 16;
+
+/// Why a search cannot go on.
+#[derive(Debug)]
+enum Stop {
+    /// A run could not be made.
+    Error(LabError),
+    /// A run ended before its time.
+    Ended(String),
+}
+
+impl Stop {
+    fn into_error(self) -> LabError {
+        match self {
+            Stop::Error(error) => error,
+            Stop::Ended(_) => LabError::Interrupted,
+        }
+    }
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::Error(error) => error.fmt(f),
+            Stop::Ended(why) => f.write_str(why),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The bench that starts servers: each trial has a fresh process, alone on its cores.
+//!
+//! A server that stays between trials would carry its heap, its caches and its fragmented memory
+//! from one scenario into the next. So it is started for a trial and stopped after it. Its files are
+//! written into a work directory of its own, which goes when the trial is over; its output is kept.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use candor_plan::url::parse_host_port;
+use candor_plan::{Options, ReadFile};
+use candor_report::Document;
+
+use super::content::{self, Contents};
+use super::matrix::CellPlan;
+use super::model::{Command, ReadyWhen, Server, ServerKind};
+use super::{Bench, Store};
+use crate::engine_runner::{EngineRunner, Site};
+use crate::error::LabError;
+use crate::target::cores::Split;
+use crate::target::{Ready, Running, TargetSpec};
+use crate::trial::Runner;
+
+/// Starts servers and asks the engine for runs.
+pub struct Managed<'a> {
+    /// Makes the runs; its sites are set for each trial.
+    pub runner: EngineRunner<'a>,
+    /// This program, for the embedded target.
+    pub program: PathBuf,
+    /// Who has which cores.
+    pub split: Split,
+    /// Where output of servers is kept.
+    pub store: Store,
+    /// Where files of plans come from.
+    pub files: &'a dyn ReadFile,
+}
+
+impl Bench for Managed<'_> {
+    fn trial(&mut self, cell: &CellPlan, mut options: Options) -> Result<Document, LabError> {
+        let brought = self.bring_up(cell)?;
+        options.url = Some(brought.url);
+        let (plan, _) = options
+            .build(&Contents { files: self.files })
+            .map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))?;
+        self.runner.sites = vec![brought.site];
+        let made = self.runner.run(0, &plan);
+        let stopped = match self.runner.sites.pop().and_then(|site| site.running) {
+            Some(running) => running.stop(),
+            None => Ok(()),
+        };
+        let document = made?;
+        stopped.map(|()| document)
+    }
+}
+
+/// A server that is up.
+struct Brought {
+    url: String,
+    site: Site,
+    /// Goes with the trial.
+    _directory: Option<WorkDirectory>,
+}
+
+impl Managed<'_> {
+    fn bring_up(&self, cell: &CellPlan) -> Result<Brought, LabError> {
+        let server = &cell.server;
+        let is_tls = cell.protocol.is_tls();
+        match &server.kind {
+            ServerKind::Url { url, tls_url } => {
+                let url = if is_tls { tls_url } else { url };
+                let url = url.clone().ok_or_else(|| no_url(server, is_tls))?;
+                Ok(Brought { url, site: Site::default(), _directory: None })
+            }
+            ServerKind::Embedded { arguments } => {
+                let mut command =
+                    vec![self.program.to_string_lossy().into_owned(), "serve".to_owned()];
+                command.extend(["--listen".to_owned(), "127.0.0.1:0".to_owned()]);
+                command.extend(arguments.iter().chain(&cell.scenario.embedded_arguments).cloned());
+                if is_tls {
+                    command.push("--tls".to_owned());
+                }
+                let spec = TargetSpec::new(server.name.clone(), command);
+                self.start(spec, None, None, Some("embedded".to_owned()))
+            }
+            ServerKind::Command(command) => self.bring_up_command(server, command, is_tls),
+        }
+    }
+
+    fn bring_up_command(
+        &self,
+        server: &Server,
+        command: &Command,
+        is_tls: bool,
+    ) -> Result<Brought, LabError> {
+        let directory = WorkDirectory::make()?;
+        let places = Places {
+            directory: directory.path.to_string_lossy().into_owned(),
+            port: free_port()?,
+            tls_port: free_port()?,
+            program: self.program.to_string_lossy().into_owned(),
+        };
+        for (name, text) in &command.files {
+            write_file(&directory.path.join(name), text, &places)?;
+        }
+        let url = match if is_tls { &command.tls_url } else { &command.url } {
+            Some(url) => Some(places.fill(url)),
+            // Without any URL the port file says where; with the other one only, there is none.
+            None if command.url.is_none() && command.tls_url.is_none() => None,
+            None => return Err(no_url(server, is_tls)),
+        };
+        let mut spec = TargetSpec::new(
+            server.name.clone(),
+            command.command.iter().map(|word| places.fill(word)).collect(),
+        );
+        spec.dir = Some(directory.path.clone());
+        spec.env = command.env.iter().map(|(k, v)| (k.clone(), places.fill(v))).collect();
+        spec.ready_timeout = command.ready_timeout;
+        spec.ready = match (command.ready, &url) {
+            (ReadyWhen::PortFile, _) | (_, None) => Ready::PortFile,
+            (ReadyWhen::Tcp, Some(url)) => Ready::Tcp(address_of(server, url)?),
+            (ReadyWhen::Http(status), Some(url)) => Ready::Http { url: url.clone(), status },
+        };
+        self.start(spec, url, Some(directory), None)
+    }
+
+    fn start(
+        &self,
+        mut spec: TargetSpec,
+        url: Option<String>,
+        directory: Option<WorkDirectory>,
+        note: Option<String>,
+    ) -> Result<Brought, LabError> {
+        spec.cores = Some(self.split.target.clone());
+        spec.log = Some(self.store.log_of(&spec.name));
+        let running = Running::start(&spec)?;
+        let url = url.unwrap_or_else(|| running.url().to_owned());
+        let site = Site { note, running: Some(running), split: Some(self.split.clone()) };
+        Ok(Brought { url, site, _directory: directory })
+    }
+}
+
+fn no_url(server: &Server, is_tls: bool) -> LabError {
+    let key = if is_tls { "tls-url" } else { "url" };
+    LabError::Usage(format!(
+        "the server {} has no `{key}`; write it in the suite, or leave the protocol out of `protocols`",
+        server.name
+    ))
+}
+
+/// What stands for what in commands, files, environment and URLs.
+struct Places {
+    directory: String,
+    port: u16,
+    tls_port: u16,
+    program: String,
+}
+
+impl Places {
+    fn fill(&self, text: &str) -> String {
+        text.replace("{dir}", &self.directory)
+            .replace("{port}", &self.port.to_string())
+            .replace("{tls-port}", &self.tls_port.to_string())
+            .replace("{candor}", &self.program)
+    }
+}
+
+fn write_file(path: &Path, text: &str, places: &Places) -> Result<(), LabError> {
+    let wrong = |reason: String| LabError::File {
+        what: "cannot write",
+        path: path.display().to_string(),
+        reason,
+    };
+    let bytes = match text.strip_prefix(content::PREFIX) {
+        Some(what) => content::make(what).map_err(wrong)?,
+        None => places.fill(text).into_bytes(),
+    };
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(|error| wrong(error.to_string()))?;
+    }
+    fs::write(path, bytes).map_err(|error| wrong(error.to_string()))
+}
+
+/// A port that was free just now. Somebody may take it before the server does; then the server says
+/// so, and the trial has failed and is made again by the next run of the suite.
+fn free_port() -> Result<u16, LabError> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let bound = TcpListener::bind(address).and_then(|socket| socket.local_addr());
+    bound.map(|address| address.port()).map_err(|error| LabError::File {
+        what: "cannot have",
+        path: "a free port".to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// The address of a server that we start: a literal one.
+fn address_of(server: &Server, url: &str) -> Result<SocketAddr, LabError> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    let default = if url.starts_with("https") { 443 } else { 80 };
+    let parsed = parse_host_port(host).ok().and_then(|(host, port)| {
+        let host = if host == "localhost" { "127.0.0.1".to_owned() } else { host };
+        Some(SocketAddr::new(host.parse().ok()?, port.unwrap_or(default)))
+    });
+    parsed.ok_or_else(|| {
+        LabError::Usage(format!(
+            "the server {}: {url} is no address of this machine; write such as http://127.0.0.1:{{port}}",
+            server.name
+        ))
+    })
+}
+
+/// Why a server cannot be started here: its program is not installed. `None`: it can.
+pub fn missing(server: &Server) -> Option<String> {
+    let ServerKind::Command(command) = &server.kind else { return None };
+    let program = command.command.first()?;
+    if program.contains('{') {
+        return None;
+    }
+    let found = match program.contains('/') {
+        true => Path::new(program).is_file(),
+        false => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+        }
+    };
+    (!found).then(|| format!("the program {program} is not installed here; install it, or leave the server out"))
+}
+
+/// A directory that goes when this is dropped.
+struct WorkDirectory {
+    path: PathBuf,
+}
+
+impl WorkDirectory {
+    fn make() -> Result<Self, LabError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("candor-work-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        // One of an earlier process of the same number is nobody's any more.
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).map_err(|error| LabError::File {
+            what: "cannot make",
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        Ok(WorkDirectory { path })
+    }
+}
+
+impl Drop for WorkDirectory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,326 @@
+//! From a suite to its cells: which combinations are measured, and which are not and why.
+//!
+//! What a server cannot do is a note where the matrix made the combination, and an error where the
+//! user asked for it by name: silence there would look like a result. Pure: nothing is started.
+
+use candor_plan::suggest::did_you_mean;
+use candor_plan::{Options, ReadFile};
+use candor_report::experiment::suite::Note;
+
+use super::file::{of_name, unknown_protocol, unknown_scenario};
+use super::model::{Load, Protocol, Scenario, Server, Suite};
+use crate::error::LabError;
+
+/// What the user wants of a suite; `None`: all of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Selection {
+    /// Servers by name.
+    pub servers: Option<Vec<String>>,
+    /// Scenarios by name or set.
+    pub scenarios: Option<Vec<String>>,
+    /// Protocols by name.
+    pub protocols: Option<Vec<String>>,
+    /// Loads by name.
+    pub loads: Option<Vec<String>>,
+    /// Rounds instead of the suite's.
+    pub rounds: Option<u64>,
+    /// Options of every run, before all others.
+    pub run: Options,
+}
+
+/// One combination that is to be measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellPlan {
+    /// The server.
+    pub server: Server,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// The load.
+    pub load: Load,
+    /// Share of the cell's peak.
+    pub of_peak: Option<f64>,
+    /// Options of its runs, all of them but the URL and, with a share of a peak, the rate.
+    pub run: Options,
+}
+
+/// The cells of a suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    /// Cells in the order of tables; those with a share of a peak behind all others.
+    pub cells: Vec<CellPlan>,
+    /// What was left out.
+    pub notes: Vec<Note>,
+    /// Rounds of each cell.
+    pub rounds: u64,
+}
+
+impl CellPlan {
+    /// Its trials' names begin with this; it is unique within a suite.
+    pub fn key(&self) -> String {
+        let share = match self.of_peak {
+            Some(share) => format!("-{}pct", (share * 1e6).round() / 1e4),
+            None => String::new(),
+        };
+        format!(
+            "{}.{}.{}.{}{share}",
+            self.scenario.name, self.protocol, self.server.name, self.load.name
+        )
+    }
+
+    /// The cell whose rate is this one's peak has the same key but for the load.
+    pub fn peak_key(&self) -> Option<String> {
+        let load = self.load.peak_load.as_ref()?;
+        let Self { scenario, protocol, server, .. } = self;
+        Some(format!("{}.{protocol}.{}.{load}", scenario.name, server.name))
+    }
+}
+
+/// Combines what is chosen. `missing` says why a server cannot be had here, if it cannot.
+pub fn expand(
+    suite: &Suite,
+    selection: &Selection,
+    missing: &dyn Fn(&Server) -> Option<String>,
+) -> Result<Matrix, LabError> {
+    let servers = chosen_servers(suite, selection)?;
+    let scenarios = chosen_scenarios(suite, selection)?;
+    let protocols = chosen_protocols(suite, selection)?;
+    let loads = chosen_loads(suite, selection)?;
+    let by_name = ByName {
+        server: selection.servers.is_some(),
+        scenario: selection.scenarios.as_deref(),
+        protocol: selection.protocols.is_some(),
+    };
+    let mut notes = Notes::default();
+    let mut present: Vec<&Server> = Vec::new();
+    for server in servers {
+        match missing(server) {
+            None => present.push(server),
+            Some(why) => notes.refuse(by_name.server, server.name.clone(), why)?,
+        }
+    }
+    let mut cells = Vec::new();
+    for scenario in scenarios {
+        if let Some(why) = &scenario.unsupported {
+            notes.refuse(by_name.has(scenario), scenario.name.clone(), why.clone())?;
+            continue;
+        }
+        for &protocol in protocols.iter().filter(|one| scenario.protocols.contains(one)) {
+            for &server in &present {
+                if !server.scenarios.contains(&scenario.name) {
+                    let asked = by_name.server && by_name.has(scenario);
+                    notes.cannot(asked, server, &scenario.name)?;
+                } else if !server.protocols.contains(&protocol) {
+                    let asked = by_name.server && by_name.protocol;
+                    notes.cannot(asked, server, protocol.name())?;
+                } else {
+                    for &load in &loads {
+                        add(&mut cells, suite, selection, (server, scenario, protocol, load));
+                    }
+                }
+            }
+        }
+    }
+    cells.sort_by_key(|one| one.of_peak.is_some());
+    without_peak(&cells)?;
+    if cells.is_empty() {
+        return Err(LabError::Usage(format!(
+            "nothing of the suite {} is left to measure: {}",
+            suite.name,
+            notes.told()
+        )));
+    }
+    Ok(Matrix { cells, notes: notes.list(), rounds: selection.rounds.unwrap_or(suite.rounds) })
+}
+
+/// Adds the cells of one combination: one, or one for each share of the peak.
+fn add(
+    cells: &mut Vec<CellPlan>,
+    suite: &Suite,
+    selection: &Selection,
+    (server, scenario, protocol, load): (&Server, &Scenario, Protocol, &Load),
+) {
+    let mut run = selection.run.clone().or(scenario.run.clone());
+    // What was typed hides headers of the same name, and leaves the scenario's requests alone.
+    run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
+    (run.h1, run.h2, run.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
+    if protocol.is_tls() && run.cacert.is_none() {
+        // Servers of suites have certificates of their own making.
+        run.insecure = true;
+    }
+    let shares: Vec<Option<f64>> = match load.of_peak.as_slice() {
+        [] => vec![None],
+        shares => shares.iter().copied().map(Some).collect(),
+    };
+    cells.extend(shares.into_iter().map(|of_peak| CellPlan {
+        server: server.clone(),
+        scenario: scenario.clone(),
+        protocol,
+        load: load.clone(),
+        of_peak,
+        run: run.clone(),
+    }));
+}
+
+/// A share of a peak that nobody finds.
+fn without_peak(cells: &[CellPlan]) -> Result<(), LabError> {
+    let lonely = cells
+        .iter()
+        .find(|one| one.peak_key().is_some_and(|key| cells.iter().all(|other| other.key() != key)));
+    match lonely {
+        None => Ok(()),
+        Some(cell) => Err(LabError::Usage(format!(
+            "the load {} is a share of what {} finds, which is not measured; add it to --loads",
+            cell.load.name,
+            cell.load.peak_load.as_deref().unwrap_or_default()
+        ))),
+    }
+}
+
+/// Checks every cell's options before anything runs, with an address that is made up.
+pub fn check_plans(matrix: &Matrix, files: &dyn ReadFile) -> Result<(), LabError> {
+    for cell in &matrix.cells {
+        let mut run = cell.run.clone();
+        let scheme = if cell.protocol.is_tls() { "https" } else { "http" };
+        run.url = Some(format!("{scheme}://127.0.0.1:9/"));
+        if cell.of_peak.is_some() {
+            run.rate = Some(candor_plan::Rate::per_second(1));
+        }
+        run.build(files).map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))?;
+    }
+    Ok(())
+}
+
+fn chosen_servers<'s>(
+    suite: &'s Suite,
+    selection: &Selection,
+) -> Result<Vec<&'s Server>, LabError> {
+    let Some(names) = &selection.servers else { return Ok(suite.servers.iter().collect()) };
+    pick(names, &suite.servers, |one| &one.name, "server")
+}
+
+fn chosen_loads<'s>(suite: &'s Suite, selection: &Selection) -> Result<Vec<&'s Load>, LabError> {
+    let Some(names) = &selection.loads else { return Ok(suite.loads.iter().collect()) };
+    let mut loads = pick(names, &suite.loads, |one| &one.name, "load")?;
+    loads.sort_by_key(|one| !one.of_peak.is_empty());
+    Ok(loads)
+}
+
+/// In the order in which they were named; each once.
+fn pick<'s, T>(
+    names: &[String],
+    known: &'s [T],
+    name_of: impl Fn(&T) -> &String,
+    what: &str,
+) -> Result<Vec<&'s T>, LabError> {
+    let mut all: Vec<&T> = Vec::new();
+    for name in names {
+        match known.iter().find(|one| name_of(one) == name) {
+            Some(_) if all.iter().any(|other| name_of(other) == name) => {}
+            Some(one) => all.push(one),
+            None => {
+                let words: Vec<&str> = known.iter().map(|one| name_of(one).as_str()).collect();
+                let hint = did_you_mean(name, words.iter().copied());
+                return Err(LabError::Usage(format!(
+                    "the suite has no {what} \"{name}\"; it has {}{hint}",
+                    words.join(", ")
+                )));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn chosen_scenarios<'s>(
+    suite: &'s Suite,
+    selection: &Selection,
+) -> Result<Vec<&'s Scenario>, LabError> {
+    let Some(names) = &selection.scenarios else { return Ok(suite.scenarios.iter().collect()) };
+    let mut wanted: Vec<String> = Vec::new();
+    for name in names {
+        let found = of_name(name, &suite.scenarios);
+        if found.is_empty() {
+            let message = unknown_scenario(name, &suite.scenarios);
+            return Err(LabError::Usage(format!("{message} (in the suite {})", suite.name)));
+        }
+        wanted.extend(found);
+    }
+    Ok(suite.scenarios.iter().filter(|one| wanted.contains(&one.name)).collect())
+}
+
+fn chosen_protocols(suite: &Suite, selection: &Selection) -> Result<Vec<Protocol>, LabError> {
+    let Some(names) = &selection.protocols else { return Ok(suite.protocols.clone()) };
+    names
+        .iter()
+        .map(|name| {
+            Protocol::of_name(name).ok_or_else(|| LabError::Usage(unknown_protocol(name)))
+        })
+        .collect()
+}
+
+/// What the user named.
+struct ByName<'a> {
+    server: bool,
+    scenario: Option<&'a [String]>,
+    protocol: bool,
+}
+
+impl ByName<'_> {
+    /// By its own name, and not as one of a set.
+    fn has(&self, scenario: &Scenario) -> bool {
+        self.scenario.is_some_and(|names| names.contains(&scenario.name))
+    }
+}
+
+/// Notes, those of a kind in one: what a server cannot do is a list and no page.
+#[derive(Default)]
+struct Notes {
+    single: Vec<Note>,
+    servers: Vec<(String, Vec<String>)>,
+}
+
+impl Notes {
+    fn refuse(&mut self, asked: bool, what: String, why: String) -> Result<(), LabError> {
+        if asked {
+            return Err(LabError::Usage(format!("{what}: {why}")));
+        }
+        self.single.push(Note { what, why });
+        Ok(())
+    }
+
+    fn cannot(&mut self, asked: bool, server: &Server, what: &str) -> Result<(), LabError> {
+        if asked {
+            return Err(LabError::Usage(format!(
+                "{}: the suite says that it does not do {what}; leave one of them out",
+                server.name
+            )));
+        }
+        let lists = &mut self.servers;
+        let at = lists.iter().position(|(name, _)| *name == server.name).unwrap_or_else(|| {
+            lists.push((server.name.clone(), Vec::new()));
+            lists.len() - 1
+        });
+        if !lists[at].1.iter().any(|known| known == what) {
+            lists[at].1.push(what.to_owned());
+        }
+        Ok(())
+    }
+
+    fn list(self) -> Vec<Note> {
+        let lists = self.servers.into_iter().map(|(server, what)| Note {
+            what: server,
+            why: format!("does not do {}", what.join(", ")),
+        });
+        self.single.into_iter().chain(lists).collect()
+    }
+
+    fn told(self) -> String {
+        let all: Vec<_> =
+            self.list().into_iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
+        match all.is_empty() {
+            true => "no server speaks a protocol that the scenarios are for".to_owned(),
+            false => all.join("; "),
+        }
+    }
+}

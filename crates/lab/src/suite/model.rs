@@ -1,0 +1,183 @@
+//! A suite, checked: what its file means once every name in it is known to exist.
+//!
+//! [`super::file`] makes these values of TOML; [`super::matrix`] combines them to cells. Nothing
+//! downstream checks them again.
+
+use std::fmt;
+use std::time::Duration;
+
+use candor_plan::Options;
+
+/// A suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    /// Its file, as it was given.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+    /// Rounds of each cell, at least 1.
+    pub rounds: u64,
+    /// Seed of orders and runs.
+    pub seed: u64,
+    /// Options of every run.
+    pub run: Options,
+    /// Servers, at least one, names unique.
+    pub servers: Vec<Server>,
+    /// Scenarios, at least one, names unique.
+    pub scenarios: Vec<Scenario>,
+    /// Protocols of the matrix, in order, at least one.
+    pub protocols: Vec<Protocol>,
+    /// Loads, at least one, names unique; those with shares of a peak come last.
+    pub loads: Vec<Load>,
+    /// Identifies what the file says, built-in scenarios included.
+    pub fingerprint: u64,
+}
+
+/// A server and what it can do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// A line about it.
+    pub about: String,
+    /// How it is had.
+    pub kind: ServerKind,
+    /// Scenarios that it answers.
+    pub scenarios: Vec<String>,
+    /// What it speaks.
+    pub protocols: Vec<Protocol>,
+    /// Options of runs against it.
+    pub run: Options,
+}
+
+/// How a server is had.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerKind {
+    /// `candor serve`, with these arguments.
+    Embedded {
+        /// Arguments.
+        arguments: Vec<String>,
+    },
+    /// It runs already.
+    Url {
+        /// Where, in clear text.
+        url: Option<String>,
+        /// Where, with TLS.
+        tls_url: Option<String>,
+    },
+    /// We start it.
+    Command(Command),
+}
+
+/// How to start a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Command {
+    /// Program and arguments, with placeholders.
+    pub command: Vec<String>,
+    /// Files to write into its work directory: name and content, with placeholders.
+    pub files: Vec<(String, String)>,
+    /// Environment.
+    pub env: Vec<(String, String)>,
+    /// Where it will be, with placeholders; `None`: its port file says so.
+    pub url: Option<String>,
+    /// The same with TLS.
+    pub tls_url: Option<String>,
+    /// How to know that it is ready.
+    pub ready: ReadyWhen,
+    /// How long that may take.
+    pub ready_timeout: Duration,
+}
+
+/// How to know that a server is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadyWhen {
+    /// It writes a port file.
+    PortFile,
+    /// It accepts connections at its URL.
+    Tcp,
+    /// It answers its URL with this status.
+    Http(u16),
+}
+
+/// A scenario: what is sent, what must come back, and over what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it stresses.
+    pub about: String,
+    /// Sets that it belongs to, such as `main`.
+    pub sets: Vec<String>,
+    /// What it can be spoken over.
+    pub protocols: Vec<Protocol>,
+    /// Why it cannot be measured by this version; `None`: it can.
+    pub unsupported: Option<String>,
+    /// Further arguments of the embedded target.
+    pub embedded_arguments: Vec<String>,
+    /// Options of its runs, its requests among them.
+    pub run: Options,
+}
+
+/// What is spoken, and whether it is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Protocol {
+    /// HTTP/1.1 in clear text.
+    H1,
+    /// HTTP/2 in clear text, by prior knowledge.
+    H2,
+    /// HTTP/1.1 over TLS.
+    H1Tls,
+    /// HTTP/2 over TLS.
+    H2Tls,
+}
+
+impl Protocol {
+    /// Every one, in the order of tables.
+    pub const ALL: [Protocol; 4] = [Protocol::H1, Protocol::H2, Protocol::H1Tls, Protocol::H2Tls];
+
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::H1 => "h1",
+            Protocol::H2 => "h2",
+            Protocol::H1Tls => "h1-tls",
+            Protocol::H2Tls => "h2-tls",
+        }
+    }
+
+    /// The protocol of this name.
+    pub fn of_name(name: &str) -> Option<Protocol> {
+        Protocol::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// Whether it is encrypted.
+    pub fn is_tls(self) -> bool {
+        matches!(self, Protocol::H1Tls | Protocol::H2Tls)
+    }
+
+    /// Whether it is HTTP/2.
+    pub fn is_h2(self) -> bool {
+        matches!(self, Protocol::H2 | Protocol::H2Tls)
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// Its name.
+    pub name: String,
+    /// Options of its runs.
+    pub run: Options,
+    /// Shares of the cell's peak that are asked for, one cell each; empty: the load is as it is.
+    pub of_peak: Vec<f64>,
+    /// The load whose rate is the peak; only where there are shares of it.
+    pub peak_load: Option<String>,
+}

@@ -1,0 +1,116 @@
+//! One plain GET, for asking a target whether it is ready and for its own figures. Not for load:
+//! that is the engine's.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use candor_plan::url::HttpUrl;
+
+/// More than this of an answer is not read.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Where a URL without TLS leads.
+pub(crate) fn address(url: &str) -> Result<(SocketAddr, HttpUrl), String> {
+    let parsed = HttpUrl::parse(url).map_err(|error| format!("{url}: {error}"))?;
+    if parsed.is_https {
+        return Err(format!("{url}: only http can be asked here"));
+    }
+    let name = (parsed.host.as_str(), parsed.port);
+    let mut addresses = name.to_socket_addrs().map_err(|error| format!("{url}: {error}"))?;
+    let address = addresses.next().ok_or_else(|| format!("{url}: its host has no address"))?;
+    Ok((address, parsed))
+}
+
+/// GETs `url`, within `patience`.
+pub(crate) fn get(url: &str, patience: Duration) -> Result<Answer, String> {
+    let begun = Instant::now();
+    let (address, parsed) = address(url)?;
+    let failed = |error: std::io::Error| format!("{url}: {error}");
+    let mut stream = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
+    stream.set_write_timeout(Some(patience)).map_err(failed)?;
+    let (path, authority) = (&parsed.path, &parsed.authority);
+    // HTTP/1.0: no chunks, and the connection ends with the answer.
+    let request = format!(
+        "GET {path} HTTP/1.0\r\nHost: {authority}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).map_err(failed)?;
+    let mut bytes = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        let left = patience.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return Err(format!("{url}: no whole answer within {patience:?}"));
+        }
+        stream.set_read_timeout(Some(left)).map_err(failed)?;
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(n) => bytes.extend_from_slice(&piece[..n]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+        if bytes.len() as u64 > MOST_BYTES || is_whole(&bytes) {
+            break;
+        }
+    }
+    parse(&bytes).ok_or_else(|| format!("{url}: this is no answer of HTTP"))
+}
+
+/// The header block, and where the body begins.
+fn head(bytes: &[u8]) -> Option<(&str, usize)> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    Some((std::str::from_utf8(&bytes[..end]).ok()?, end + 4))
+}
+
+fn length(head: &str) -> Option<usize> {
+    head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    })
+}
+
+/// Whether all that Content-Length promises is there: some servers keep the connection.
+fn is_whole(bytes: &[u8]) -> bool {
+    head(bytes).is_some_and(|(head, at)| length(head).is_some_and(|n| bytes.len() - at >= n))
+}
+
+fn parse(bytes: &[u8]) -> Option<Answer> {
+    let (head, at) = head(bytes)?;
+    let status = head.strip_prefix("HTTP/")?.split(' ').nth(1)?.parse().ok()?;
+    let end = length(head).map_or(bytes.len(), |n| (at + n).min(bytes.len()));
+    Some(Answer { status, body: bytes[at..end].to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_taken_apart() {
+        let bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhello";
+        assert!(is_whole(bytes));
+        let answer = parse(bytes).unwrap();
+        assert_eq!((answer.status, answer.body.as_slice()), (200, &b"he"[..]));
+        let until_end = parse(b"HTTP/1.0 404 Not Found\r\nA: b\r\n\r\nhello").unwrap();
+        assert_eq!((until_end.status, until_end.body.len()), (404, 5));
+        for wrong in [&b""[..], b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n"] {
+            assert!(parse(wrong).is_none());
+        }
+    }
+
+    #[test]
+    fn what_does_not_answer_is_an_error() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        assert!(get(&url, Duration::from_millis(50)).is_err());
+        assert!(get("https://127.0.0.1/", Duration::from_millis(50)).is_err());
+        assert!(get("nonsense", Duration::from_millis(50)).is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! A target's output, in a file: kept where the user wants it, or only if the target failed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::{TargetSpec, scratch_file};
+use crate::error::LabError;
+
+/// Lines of the end that are shown.
+const TAIL_LINES: usize = 10;
+/// A line longer than this is cut.
+const LINE_CHARACTERS: usize = 400;
+/// As much of the end of the file is read for them.
+const TAIL_BYTES: u64 = 16 * 1024;
+
+/// Where a target's output goes.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    /// What stood in it before this target was started.
+    begins_at: u64,
+    is_scratch: bool,
+}
+
+impl Log {
+    pub(super) fn open(spec: &TargetSpec) -> Result<Log, LabError> {
+        let (path, is_scratch) = match &spec.log {
+            Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.clone()), false),
+            None => (scratch_file("log"), true),
+        };
+        let opened =
+            OpenOptions::new().append(true).create(true).create_new(is_scratch).open(&path);
+        let begins_at = opened.and_then(|file| file.metadata()).map(|file| file.len());
+        match begins_at {
+            Ok(begins_at) => Ok(Log { path, begins_at, is_scratch }),
+            Err(error) => Err(LabError::File {
+                what: "cannot write the target's log",
+                path: path.display().to_string(),
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The last lines.
+    pub(super) fn tail(&self) -> Vec<String> {
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut file = File::open(&self.path)?;
+            let length = file.metadata()?.len();
+            let from = self.begins_at.max(length.saturating_sub(TAIL_BYTES));
+            file.seek(SeekFrom::Start(from))?;
+            let mut bytes = Vec::new();
+            file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+        last.iter().map(|line| line.chars().take(LINE_CHARACTERS).collect()).collect()
+    }
+
+    /// It is of no interest: nothing went wrong.
+    pub(super) fn forget(&self) {
+        if self.is_scratch {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

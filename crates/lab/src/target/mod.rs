@@ -1,0 +1,301 @@
+//! Managed targets: servers that we start, keep to their cores, watch, and end.
+//!
+//! A [`TargetSpec`] says how to start one; [`Running`] is one that got ready. Between the two is a
+//! [`keeper`], a small process of its own, so that nothing of a target outlives us, however we
+//! end. What a target uses while it is measured is the [`sampler`]'s business. Nothing here prints.
+
+pub mod cores;
+mod http;
+pub mod keeper;
+mod log;
+mod proc;
+mod ready;
+pub mod sampler;
+pub mod words;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crate::error::LabError;
+use cores::Split;
+use keeper::{Keeper, Said};
+use log::Log;
+pub use ready::Announced;
+
+/// Between asking a target to end and ending it.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// How to start a target. Make one with [`TargetSpec::new`] and set what differs.
+#[derive(Debug, Clone)]
+pub struct TargetSpec {
+    /// Its name in reports.
+    pub name: String,
+    /// Program and arguments; no shell is between.
+    pub command: Vec<String>,
+    /// The directory it starts in; `None`: ours.
+    pub dir: Option<PathBuf>,
+    /// Environment on top of ours.
+    pub env: Vec<(String, String)>,
+    /// The cores it may use; `None`: the first half of the machine.
+    pub cores: Option<Vec<usize>>,
+    /// How to know that it is ready.
+    pub ready: Ready,
+    /// How long it may take.
+    pub ready_timeout: Duration,
+    /// Where its output is appended; `None`: a file that is kept only if it fails.
+    pub log: Option<PathBuf>,
+    /// The program that keeps the target and ends it when we are gone, with its first arguments;
+    /// empty: this program, by the word [`keeper::WORD`].
+    pub keeper: Vec<OsString>,
+}
+
+/// How to know that a target is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// It writes a port file: `--standalone --port-file FILE` is put behind its command, unless
+    /// `{port_file}` stands in it somewhere.
+    PortFile,
+    /// It accepts connections here.
+    Tcp(SocketAddr),
+    /// It answers a GET of this URL with this status.
+    Http {
+        /// The URL, without TLS.
+        url: String,
+        /// The status.
+        status: u16,
+    },
+}
+
+impl TargetSpec {
+    /// A target that writes a port file, within ten seconds.
+    pub fn new(name: impl Into<String>, command: Vec<String>) -> Self {
+        TargetSpec {
+            name: name.into(),
+            command,
+            dir: None,
+            env: Vec::new(),
+            cores: None,
+            ready: Ready::PortFile,
+            ready_timeout: Duration::from_secs(10),
+            log: None,
+            keeper: Vec::new(),
+        }
+    }
+}
+
+/// A running target. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    spec: TargetSpec,
+    cores: Vec<usize>,
+    announced: Announced,
+    pid: u32,
+    keeper: Keeper,
+    ended: Arc<OnceLock<String>>,
+    log: Log,
+    is_stopped: bool,
+}
+
+impl Running {
+    /// Starts it and waits until it is ready.
+    pub fn start(spec: &TargetSpec) -> Result<Running, LabError> {
+        ready::check_free(spec)?;
+        let cores = match &spec.cores {
+            Some(cores) => cores.clone(),
+            None => Split::choose(&candor_engine::usable_cores(), None, None)?.target,
+        };
+        let log = Log::open(spec)?;
+        let port_file = scratch_file("port");
+        let command = with_port_file(spec, &port_file);
+        let keeper = Keeper::start(&keeper::Start {
+            program: &spec.keeper,
+            log: log.path(),
+            port_file: &port_file,
+            command: &command,
+            dir: spec.dir.as_ref(),
+            env: &spec.env,
+            cores: &cores,
+        })
+        .map_err(|problem| spec.problem(problem, Vec::new()))?;
+        let pid = match keeper.said.recv() {
+            Ok(Said::Started(pid)) => pid,
+            Ok(Said::Failed(why)) => {
+                log.forget();
+                return Err(spec.problem(format!("{why}; check the command"), Vec::new()));
+            }
+            Ok(_) | Err(_) => {
+                return Err(
+                    spec.problem("its keeper said nothing and ended".to_owned(), Vec::new())
+                );
+            }
+        };
+        let mut running = Running {
+            spec: spec.clone(),
+            cores,
+            announced: Announced::default(),
+            pid,
+            keeper,
+            ended: Arc::default(),
+            log,
+            is_stopped: false,
+        };
+        running.announced = ready::wait(&mut running, &port_file)?;
+        let _ = std::fs::remove_file(&port_file);
+        running.watch_for_end();
+        Ok(running)
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> &str {
+        &self.announced.url
+    }
+
+    /// What else it said of itself when it was ready.
+    pub fn announced(&self) -> &Announced {
+        &self.announced
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// Its command, without what was added for a port file.
+    pub fn command(&self) -> &[String] {
+        &self.spec.command
+    }
+
+    /// The cores it may use.
+    pub fn cores(&self) -> &[usize] {
+        &self.cores
+    }
+
+    /// How it ended, if it did by itself.
+    pub fn ended(&mut self) -> Option<String> {
+        self.how_it_ended()
+    }
+
+    /// The last lines of its log.
+    pub fn log_tail(&self) -> Vec<String> {
+        self.log.tail()
+    }
+
+    /// Where its output goes.
+    pub fn log_path(&self) -> &std::path::Path {
+        self.log.path()
+    }
+
+    /// Asks it to end, ends it if it does not, and waits until nothing of it is left.
+    pub fn stop(mut self) -> Result<(), LabError> {
+        if self.end() {
+            return Ok(());
+        }
+        let problem = "it could not be ended in order; look for processes that it left behind";
+        Err(self.spec.problem(problem.to_owned(), self.log_tail()))
+    }
+
+    fn end(&mut self) -> bool {
+        self.is_stopped = true;
+        let by_itself = self.how_it_ended().is_some();
+        let is_gone = self.keeper.stop(GRACE);
+        if !is_gone {
+            // Whoever killed the keeper left us its group at least.
+            let group = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+            if let Some(group) = group {
+                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            }
+        }
+        if !by_itself && is_gone {
+            self.log.forget();
+        }
+        is_gone
+    }
+
+    fn how_it_ended(&self) -> Option<String> {
+        self.ended.get().cloned()
+    }
+
+    /// From now on the keeper's words are heard on a thread of their own, so that whoever wants
+    /// can look whether the target still runs.
+    fn watch_for_end(&mut self) {
+        let (_, nobody) = std::sync::mpsc::channel();
+        let said = std::mem::replace(&mut self.keeper.said, nobody);
+        let ended = Arc::clone(&self.ended);
+        std::thread::spawn(move || {
+            for said in said {
+                match said {
+                    Said::Ended(how) => {
+                        let _ = ended.set(how);
+                    }
+                    Said::Stopped => return,
+                    Said::Started(_) | Said::Failed(_) => {}
+                }
+            }
+            // The keeper is gone, and who was killed with it is not known.
+            let _ = ended.set("with its keeper, which somebody killed".to_owned());
+        });
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_stopped {
+            self.end();
+        }
+    }
+}
+
+impl TargetSpec {
+    fn problem(&self, problem: String, log_tail: Vec<String>) -> LabError {
+        LabError::Target { name: self.name.clone(), problem, log_tail }
+    }
+}
+
+/// The command as it is started.
+fn with_port_file(spec: &TargetSpec, port_file: &std::path::Path) -> Vec<String> {
+    const PLACE: &str = "{port_file}";
+    let file = port_file.to_string_lossy();
+    let mut command: Vec<String> =
+        spec.command.iter().map(|word| word.replace(PLACE, &file)).collect();
+    if spec.ready == Ready::PortFile && !spec.command.iter().any(|word| word.contains(PLACE)) {
+        command.extend(["--standalone".to_owned(), "--port-file".to_owned(), file.into_owned()]);
+    }
+    command
+}
+
+/// A name for a temporary file that nobody else of this machine's processes has.
+fn scratch_file(kind: &str) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let fraction = now.map_or(0, |now| now.subsec_nanos());
+    let name = format!("candor-target-{}-{count}-{fraction:09}.{kind}", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_file_goes_where_the_command_wants_it() {
+        let command = |words: &[&str], ready| {
+            let words = words.iter().map(|&word| word.to_owned()).collect();
+            let spec = TargetSpec { ready, ..TargetSpec::new("t", words) };
+            with_port_file(&spec, "/tmp/p".as_ref()).join(" ")
+        };
+        assert_eq!(command(&["a", "b"], Ready::PortFile), "a b --standalone --port-file /tmp/p");
+        assert_eq!(command(&["a", "--out={port_file}"], Ready::PortFile), "a --out=/tmp/p");
+        let tcp = Ready::Tcp("127.0.0.1:80".parse().unwrap());
+        assert_eq!(command(&["a", "b"], tcp), "a b");
+    }
+}

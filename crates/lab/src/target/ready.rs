@@ -1,0 +1,215 @@
+//! Waiting until a target is ready, and what it says of itself then.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::keeper::Said;
+use super::{Ready, Running, TargetSpec, http};
+use crate::error::LabError;
+
+/// How often it is looked.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// One attempt to reach it.
+const ATTEMPT: Duration = Duration::from_millis(500);
+/// A port file without all of its lines is taken for whole if it has not changed for so long.
+const SETTLED: Duration = Duration::from_millis(200);
+
+/// What a target says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Announced {
+    /// Where to send requests.
+    pub url: String,
+    /// The method that it wants to be asked with.
+    pub method: Option<String>,
+    /// What it speaks, in its own word.
+    pub protocol: Option<String>,
+    /// A URL that answers figures of its own, as JSON.
+    pub stats: Option<String>,
+    /// The file of its certificate, if it speaks TLS.
+    pub certificate: Option<PathBuf>,
+}
+
+/// Refuses to start a target where another already answers: that one would be measured.
+pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
+    let address = match &spec.ready {
+        Ready::PortFile => return Ok(()),
+        Ready::Tcp(address) => *address,
+        Ready::Http { url, .. } => http::address(url).map_err(LabError::Usage)?.0,
+    };
+    match TcpStream::connect_timeout(&address, ATTEMPT) {
+        Err(_) => Ok(()),
+        Ok(_) => {
+            let problem = format!(
+                "somebody already listens on {address}, and would be measured instead; end that \
+                 process, or give the target another port"
+            );
+            Err(spec.problem(problem, Vec::new()))
+        }
+    }
+}
+
+/// Waits, with an eye on whether the target still lives.
+pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced, LabError> {
+    let begun = Instant::now();
+    let mut seen = Seen::default();
+    loop {
+        let announced = match &running.spec.ready {
+            Ready::PortFile => seen.look(port_file).map_err(|wrong| {
+                running.spec.problem(format!("its port file is wrong: {wrong}"), running.log_tail())
+            })?,
+            Ready::Tcp(address) => TcpStream::connect_timeout(address, ATTEMPT)
+                .is_ok()
+                .then(|| Announced { url: format!("http://{address}/"), ..Announced::default() }),
+            Ready::Http { url, status } => http::get(url, ATTEMPT)
+                .is_ok_and(|answer| answer.status == *status)
+                .then(|| Announced { url: url.clone(), ..Announced::default() }),
+        };
+        // Who answers may be another's server, if ours has ended meanwhile.
+        if let Ok(Said::Ended(how)) = running.keeper.said.try_recv() {
+            let problem = format!(
+                "it ended {how} before it was ready; its output is in {}",
+                running.log.path().display()
+            );
+            let tail = running.log_tail();
+            let _ = running.ended.set(how);
+            return Err(running.spec.problem(problem, tail));
+        }
+        if let Some(announced) = announced {
+            return Ok(announced);
+        }
+        if begun.elapsed() >= running.spec.ready_timeout {
+            let problem = format!(
+                "it was not ready within {:?}: {}; its output is in {}",
+                running.spec.ready_timeout,
+                missing(&running.spec.ready),
+                running.log.path().display()
+            );
+            let tail = running.log_tail();
+            // Its log is worth keeping, as that of one that ended by itself.
+            let _ = running.ended.set("because it never got ready".to_owned());
+            return Err(running.spec.problem(problem, tail));
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+fn missing(ready: &Ready) -> String {
+    match ready {
+        Ready::PortFile => "it wrote no port file (--standalone --port-file FILE); if it does \
+                            not know these flags, say how to tell that it is ready with \
+                            --target-ready"
+            .to_owned(),
+        Ready::Tcp(address) => format!("nobody listens on {address}"),
+        Ready::Http { url, status } => format!("{url} did not answer {status}"),
+    }
+}
+
+/// A port file that is being written.
+#[derive(Default)]
+struct Seen {
+    text: String,
+    since: Option<Instant>,
+}
+
+impl Seen {
+    /// What it says, once it is whole.
+    fn look(&mut self, file: &Path) -> Result<Option<Announced>, String> {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if text != self.text || self.since.is_none() {
+            self.text = text;
+            self.since = Some(Instant::now());
+            return Ok(None);
+        }
+        let settled = self.since.is_some_and(|since| since.elapsed() >= SETTLED);
+        let lines = lines(&self.text);
+        let is_whole = self.text.ends_with('\n')
+            && ["PORT", "PATH", "METHOD"].iter().all(|key| lines.contains_key(*key));
+        match lines.contains_key("PORT") && (is_whole || settled) {
+            true => announced(&lines).map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
+fn lines(text: &str) -> BTreeMap<&str, &str> {
+    text.lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(key, value)| (key.trim(), value.trim()))
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+}
+
+fn announced(lines: &BTreeMap<&str, &str>) -> Result<Announced, String> {
+    let port = lines.get("PORT").copied().unwrap_or_default();
+    let port: u16 =
+        port.parse().ok().filter(|&port| port > 0).ok_or(format!("PORT={port} is no port"))?;
+    let host = lines.get("HOST").copied().unwrap_or("127.0.0.1");
+    let host = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
+        Ok(IpAddr::V6(ip)) if ip.is_unspecified() => format!("[{}]", Ipv6Addr::LOCALHOST),
+        Ok(ip) => match SocketAddr::new(ip, port).ip() {
+            IpAddr::V6(ip) => format!("[{ip}]"),
+            IpAddr::V4(ip) => ip.to_string(),
+        },
+        Err(_) => host.to_owned(),
+    };
+    let path = lines.get("PATH").copied().unwrap_or("/");
+    if !path.starts_with('/') {
+        return Err(format!("PATH={path} does not begin with /"));
+    }
+    let protocol = lines.get("PROTOCOL").map(|&one| one.to_owned());
+    let certificate = lines.get("CERT").map(PathBuf::from);
+    let is_tls =
+        certificate.is_some() || protocol.as_ref().is_some_and(|one| one.contains("https"));
+    let scheme = if is_tls { "https" } else { "http" };
+    Ok(Announced {
+        url: format!("{scheme}://{host}:{port}{path}"),
+        method: lines.get("METHOD").map(|&one| one.to_owned()),
+        protocol,
+        stats: lines.get("STATS").map(|&one| one.to_owned()),
+        certificate,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Result<Announced, String> {
+        announced(&lines(text))
+    }
+
+    #[test]
+    fn a_port_file_says_where_and_how() {
+        let least = told("PORT=80\nPATH=/\nMETHOD=GET\n").unwrap();
+        assert_eq!(least.url, "http://127.0.0.1:80/");
+        assert_eq!((least.method.as_deref(), least.stats), (Some("GET"), None));
+        let all = "PORT=81\nPATH=/qs?a=b\nMETHOD=POST\nHOST=::1\nPROTOCOL=h2\nPID=7\nSTATS=http://x/\nCERT=/c\n";
+        let all = told(all).unwrap();
+        assert_eq!(all.url, "https://[::1]:81/qs?a=b");
+        assert_eq!(all.stats.as_deref(), Some("http://x/"));
+        assert_eq!(told("PORT=1\nHOST=0.0.0.0\n").unwrap().url, "http://127.0.0.1:1/");
+        assert_eq!(told("PORT=1\nHOST=[::]\n").unwrap().url, "http://[::1]:1/");
+        for wrong in ["PORT=x", "PORT=0", "PORT=70000", "PORT=1\nPATH=a"] {
+            assert!(told(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn half_a_file_is_not_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("port");
+        let mut seen = Seen::default();
+        assert_eq!(seen.look(&file), Ok(None));
+        for part in ["PORT=8", "PORT=80\n", "PORT=80\nPATH=/\nMETH"] {
+            std::fs::write(&file, part).unwrap();
+            assert_eq!(seen.look(&file), Ok(None), "{part}");
+        }
+        std::fs::write(&file, "PORT=80\nPATH=/\nMETHOD=GET\n").unwrap();
+        assert_eq!(seen.look(&file), Ok(None), "it has changed just now");
+        assert!(seen.look(&file).unwrap().is_some());
+    }
+}

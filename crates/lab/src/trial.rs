@@ -1,0 +1,61 @@
+//! A trial: one measured run, and who makes it.
+//!
+//! Every experiment is a sequence of trials, chosen by what came out of those before. Here is the
+//! seam between the choosing, which is pure, and the making, which takes seconds and a server.
+
+use candor_plan::Plan;
+use candor_plan::units::{fmt_duration_ns, fmt_per_second};
+use candor_report::Document;
+use candor_report::document::EndReason;
+use candor_report::experiment::trial::Trial;
+
+use crate::error::LabError;
+
+/// Makes runs. The real one is the engine's, with a managed target's sampler beside it; tests use
+/// a function from plans to documents (a simulated server with a known closed form).
+pub trait Runner {
+    /// One run of `plan`. `variant` says against which of several targets (0 if there is one).
+    fn run(&mut self, variant: usize, plan: &Plan) -> Result<Document, LabError>;
+}
+
+/// Sees an experiment while it goes on.
+pub trait Progress {
+    /// A run begins: what it is, in a few words such as `64 connections, closed loop`.
+    fn begins(&mut self, what: &str) {
+        let _ = what;
+    }
+
+    /// The same run is over, in half a sentence.
+    fn done(&mut self, what: &str, outcome: &str) {
+        let _ = (what, outcome);
+    }
+
+    /// Its result, under a name that no other run of the experiment has.
+    fn result(&mut self, name: &str, document: &Document) {
+        let _ = (name, document);
+    }
+}
+
+/// Nobody looks.
+impl Progress for () {}
+
+/// Why there can be no run after that of `document`, if there cannot.
+pub(crate) fn why_no_more(document: &Document) -> Option<String> {
+    let target_ended = document.target.as_ref().and_then(|target| target.ended.clone());
+    match (document.end.reason, target_ended) {
+        (EndReason::Interrupted, _) => Some("interrupted".to_owned()),
+        (_, Some(how)) => Some(format!("the target ended {how} in mid-run")),
+        (EndReason::GaveUp, None) => {
+            Some("no connection could be had any more: the target is gone".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// A run in half a sentence.
+pub(crate) fn in_words(trial: &Trial) -> String {
+    let rate = trial.figures.rate_per_s.map_or("nothing".to_owned(), fmt_per_second);
+    let p99 = trial.figures.response.p99_ns;
+    let p99 = p99.map_or(String::new(), |p99_ns| format!(", p99 {}", fmt_duration_ns(p99_ns)));
+    format!("{rate}{p99}{}", if trial.held { "" } else { " (saturated)" })
+}

@@ -1,0 +1,54 @@
+//! Simulated servers behind the lab's seam: whole runs on a fake clock, in no time.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use candor_engine::{Control, drive};
+use candor_lab::{LabError, Runner};
+use candor_plan::options::{Options, ReadFile};
+use candor_plan::{Arrivals, Load, OpenLoad, Pacing, Plan, Rate, Segment};
+use candor_report::{Document, Facts};
+use candor_testkit::sim::{Link, SimReactor, SimServer};
+
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const S: u64 = 1_000_000_000;
+
+/// A runner over simulated servers, a fresh one for each run.
+pub(crate) struct Simulated<F>(F);
+
+impl<F: FnMut() -> V, V: SimServer> Simulated<F> {
+    pub(crate) fn new(server: F) -> Self {
+        Simulated(server)
+    }
+}
+
+impl<F: FnMut() -> V, V: SimServer> Runner for Simulated<F> {
+    fn run(&mut self, _variant: usize, plan: &Plan) -> Result<Document, LabError> {
+        let reactor = SimReactor::new((self.0)(), Link::default());
+        let record = drive(plan, reactor, &Control::default());
+        Ok(Document::new(&Facts::default(), plan, &record))
+    }
+}
+
+struct NoFiles;
+
+impl ReadFile for NoFiles {
+    fn read(&self, _: &std::path::Path) -> std::io::Result<Vec<u8>> {
+        Err(std::io::Error::other("no files here"))
+    }
+}
+
+/// A plan of runs of this length.
+pub(crate) fn plan(duration_ns: u64) -> Plan {
+    let options = Options { url: Some("http://127.0.0.1/".to_owned()), ..Options::default() };
+    let (mut plan, _) = options.build(&NoFiles).expect("a plan");
+    plan.stop.duration_ns = Some(duration_ns);
+    plan.threads.count = Some(1);
+    plan.threads.pin = false;
+    plan.threads.pacing = Pacing::Sleep;
+    plan
+}
+
+/// An open load with these arrivals, at a rate that the experiment replaces.
+pub(crate) fn open(arrivals: Arrivals) -> Load {
+    let segments = vec![Segment::Hold { rate: Rate::per_second(1), duration_ns: None }];
+    Load::Open(OpenLoad { segments, arrivals, shed_after_ns: None })
+}

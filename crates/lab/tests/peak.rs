@@ -1,0 +1,265 @@
+//! The search for a peak against simulated servers whose peak is known by calculation, and
+//! against functions that answer what no server does.
+
+mod common;
+
+use candor_lab::peak::{Settings, find};
+use candor_lab::{LabError, Progress, Runner};
+use candor_plan::{Arrivals, Load, Plan};
+use candor_report::experiment::peak::{Confidence, Peak, Phase, StepOutcome, Who};
+use candor_report::{Document, Expectation, Facts};
+use candor_testkit::sim::{Fifo, Reaction, ok_bytes};
+use common::{MS, S, Simulated, open, plan};
+
+fn settings(objectives: &[&str]) -> Settings {
+    let parse = |text: &&str| Expectation::parse(text).unwrap();
+    Settings { objectives: objectives.iter().map(parse).collect(), ..Settings::default() }
+}
+
+fn search(plan: &Plan, settings: &Settings, runner: &mut dyn Runner) -> Peak {
+    find(plan, settings, &Facts::default(), runner, &mut ()).unwrap()
+}
+
+fn assert_within(value: f64, expected: f64, share: f64) {
+    let off = (value - expected).abs() / expected;
+    assert!(off <= share, "{value} is {off:.4} off {expected}");
+}
+
+/// P(T ≤ t) of M/D/1: with service time D = 1, waiting time W and n = ⌊t⌋ (Erlang; Crommelin 1932)
+/// P(W ≤ t) = (1 − ρ) Σ_{k=0}^{n} (ρ(k − t))^k / k! · e^{−ρ(k − t)}.
+fn md1_response_cdf(t_s: f64, rate_per_s: f64, service_s: f64) -> f64 {
+    let (w, rho) = (t_s / service_s - 1.0, rate_per_s * service_s);
+    if w < 0.0 {
+        return 0.0;
+    }
+    let mut sum = 0.0;
+    for k in 0..=(w.floor() as u32) {
+        let x = rho * (f64::from(k) - w);
+        let factorial: f64 = (1..=k).map(f64::from).product();
+        sum += x.powi(k as i32) / factorial * (-x).exp();
+    }
+    (1.0 - rho) * sum
+}
+
+/// The rate at which the quantile `q` of M/D/1's response time is `limit_s`.
+fn md1_rate(q: f64, limit_s: f64, service_s: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0 / service_s);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        match md1_response_cdf(limit_s, middle, service_s) > q {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+#[test]
+fn the_closed_form_is_right_where_it_is_known() {
+    // P(W = 0) = 1 − ρ, and P(W ≤ D) = (1 − ρ) e^ρ.
+    assert!((md1_response_cdf(0.001, 500.0, 0.001) - 0.5).abs() < 1e-9);
+    assert!((md1_response_cdf(0.002 - 1e-12, 500.0, 0.001) - 0.5 * 0.5f64.exp()).abs() < 1e-6);
+}
+
+#[test]
+fn the_ceiling_of_one_at_a_time_is_one_by_its_service_time() {
+    let mut server = Simulated::new(|| Fifo::new(MS));
+    let peak = search(&plan(2 * S), &settings(&[]), &mut server);
+    let answer = peak.answer.unwrap();
+    assert_within(answer.rate_per_s, 1000.0, 0.02);
+    assert_eq!(answer.confidence, Confidence::Good);
+    assert_eq!(peak.ceiling.unwrap().connections, 1, "more bring nothing");
+    assert_eq!(peak.limit.who, Who::Target);
+    assert!(peak.partial.is_none());
+    // At constant arrivals one at a time has no queue below its ceiling, and so no knee.
+    assert!(peak.curve().len() >= 5 && peak.knee.is_none(), "{:?}", peak.knee);
+}
+
+#[test]
+fn connections_are_doubled_as_long_as_they_bring_something() {
+    // Eight at a time, 10 ms each: 800/s, and no fewer than eight connections reach it.
+    let mut server = Simulated::new(|| {
+        let mut free = [0u64; 8];
+        move |at_ns: u64, _: u64, _: u64| {
+            let place = free.iter_mut().min().expect("eight");
+            *place = at_ns.max(*place) + 10 * MS;
+            Reaction::Answer { at_ns: *place, bytes: ok_bytes() }
+        }
+    });
+    let peak = search(&plan(2 * S), &settings(&[]), &mut server);
+    assert_within(peak.answer.unwrap().rate_per_s, 800.0, 0.02);
+    assert_eq!(peak.ceiling.unwrap().connections, 8);
+    let tried: Vec<u32> = peak
+        .steps
+        .iter()
+        .filter(|step| step.phase == Phase::Ceiling)
+        .map(|step| step.connections)
+        .collect();
+    assert_eq!(tried, [1, 2, 4, 8, 16, 32, 6, 11]);
+}
+
+#[test]
+fn a_percentile_under_poisson_arrivals_is_met_up_to_the_rate_of_the_closed_form() {
+    let expected = md1_rate(0.99, 0.005, 0.001);
+    for seed in [1, 2] {
+        let mut plan = plan(20 * S);
+        plan.load = open(Arrivals::Poisson);
+        plan.seed = seed * 1000;
+        let mut server = Simulated::new(|| Fifo::new(MS));
+        let peak = search(&plan, &settings(&["p99 < 5ms", "errors < 0.1%"]), &mut server);
+        let answer = peak.answer.unwrap();
+        assert_within(answer.rate_per_s, expected, 0.05);
+        assert!(answer.low_per_s.unwrap() < expected * 1.02, "{answer:?} {expected}");
+        assert!(answer.high_per_s.unwrap() > expected * 0.98, "{answer:?} {expected}");
+        assert!(answer.bracket_share.unwrap() <= 0.02, "{answer:?}");
+        assert_eq!(peak.limit.who, Who::Target);
+        let knee = peak.knee.unwrap();
+        assert_eq!(knee.percentile, "p99");
+        assert!(knee.rate_per_s < expected, "p99 has doubled long before it is five times D");
+    }
+}
+
+#[test]
+fn noise_makes_it_less_sure_and_not_wrong() {
+    // One at a time, and one request in a hundred takes ten times as long: 1/(0.99 + 0.1)/ms.
+    let mut server = Simulated::new(|| {
+        let mut free_ns = 0u64;
+        let mut random = candor_stats::bootstrap::Random::new(7);
+        move |at_ns: u64, _: u64, _: u64| {
+            let service_ns = if random.unit() < 0.01 { 10 * MS } else { MS };
+            free_ns = at_ns.max(free_ns) + service_ns;
+            Reaction::Answer { at_ns: free_ns, bytes: ok_bytes() }
+        }
+    });
+    let peak = search(&plan(5 * S), &settings(&[]), &mut server);
+    let answer = peak.answer.unwrap();
+    assert_within(answer.rate_per_s, 1000.0 / 1.09, 0.02);
+    assert!(answer.low_per_s.unwrap() < answer.rate_per_s);
+    assert!(answer.high_per_s.unwrap() > answer.rate_per_s);
+}
+
+#[test]
+fn what_no_rate_meets_is_said() {
+    let mut server = Simulated::new(|| Fifo::new(MS));
+    let peak = search(&plan(2 * S), &settings(&["p99 < 500us"]), &mut server);
+    assert_eq!(peak.answer, None);
+    assert!(peak.sentences[0].contains("No rate meets p99 < 500us"), "{:?}", peak.sentences);
+    assert!(peak.steps.iter().any(|step| step.outcome == StepOutcome::Missed));
+}
+
+#[test]
+fn an_objective_that_is_always_met_ends_where_rates_are_not_held() {
+    let mut server = Simulated::new(|| Fifo::new(MS));
+    let peak = search(&plan(2 * S), &settings(&["p99 < 1h"]), &mut server);
+    assert_within(peak.answer.unwrap().rate_per_s, 1000.0, 0.03);
+    let beyond = peak.steps.iter().find(|step| step.outcome == StepOutcome::NotHeld).unwrap();
+    assert!(beyond.rate_per_s.unwrap() > 1000.0);
+}
+
+#[test]
+fn it_goes_beyond_a_ceiling_that_connections_made() {
+    // Any number at once, 10 ms each: four connections are 400/s, and there is no other limit.
+    let delay = || {
+        |at_ns: u64, _: u64, _: u64| Reaction::Answer { at_ns: at_ns + 10 * MS, bytes: ok_bytes() }
+    };
+    let mut server = Simulated::new(delay);
+    let few = Settings { most_connections: 4, ..settings(&["p99 < 20ms"]) };
+    let peak = search(&plan(2 * S), &few, &mut server);
+    assert_within(peak.ceiling.unwrap().rate_per_s, 400.0, 0.02);
+    assert_within(peak.answer.unwrap().rate_per_s, 400.0, 0.03);
+    let fixed = Settings { connections: Some(3), ..settings(&[]) };
+    let peak = search(&plan(2 * S), &fixed, &mut Simulated::new(delay));
+    assert_within(peak.answer.unwrap().rate_per_s, 300.0, 0.01);
+    assert!(peak.steps.iter().all(|step| step.connections == 3));
+}
+
+/// A runner around another, which changes what comes out.
+struct Changed<R, F>(R, F);
+
+impl<R: Runner, F: FnMut(u32, &mut Document) -> Result<(), LabError>> Runner for Changed<R, F> {
+    fn run(&mut self, variant: usize, plan: &Plan) -> Result<Document, LabError> {
+        let mut document = self.0.run(variant, plan)?;
+        (self.1)(plan.seed as u32, &mut document)?;
+        document.verdicts = candor_report::verdicts::judge(&document);
+        Ok(document)
+    }
+}
+
+#[test]
+fn a_loader_at_its_limit_is_named() {
+    let mut busy = Changed(Simulated::new(|| Fifo::new(MS)), |_, document: &mut Document| {
+        for worker in &mut document.workers {
+            worker.cpu_share = Some(0.97);
+        }
+        Ok(())
+    });
+    let peak = search(&plan(2 * S), &settings(&[]), &mut busy);
+    assert_eq!(peak.limit.who, Who::Loader);
+    assert!(peak.limit.why.contains("loader-cpu"), "{}", peak.limit.why);
+}
+
+#[test]
+fn a_busy_target_is_named() {
+    let mut busy = Changed(Simulated::new(|| Fifo::new(MS)), |_, document: &mut Document| {
+        document.target = Some(candor_report::document::target::Resources {
+            cores: vec![0],
+            cpu_share_mean: Some(0.98),
+            ..Default::default()
+        });
+        Ok(())
+    });
+    let peak = search(&plan(2 * S), &settings(&[]), &mut busy);
+    assert_eq!(peak.limit.who, Who::TargetCpu, "{}", peak.limit.why);
+}
+
+#[test]
+fn what_was_found_is_kept_when_the_target_dies_or_somebody_interrupts() {
+    let mut runs = 0;
+    let mut dies = Changed(Simulated::new(|| Fifo::new(MS)), |_, document: &mut Document| {
+        runs += 1;
+        if runs == 8 {
+            let ended = Some("with exit status 3".to_owned());
+            let gone = candor_report::document::target::Resources { ended, ..Default::default() };
+            document.set_target(gone, false);
+        }
+        Ok(())
+    });
+    let peak = search(&plan(S), &settings(&["p99 < 5ms"]), &mut dies);
+    assert!(peak.partial.as_ref().unwrap().contains("exit status 3"), "{:?}", peak.partial);
+    assert_eq!(peak.steps.iter().map(|step| step.trials.len()).sum::<usize>(), 8);
+    assert!(peak.sentences[0].contains("not done"), "{:?}", peak.sentences);
+
+    let mut runs = 0;
+    let mut fails = Changed(Simulated::new(|| Fifo::new(MS)), |_, _: &mut Document| {
+        runs += 1;
+        if runs > 2 { Err(LabError::Interrupted) } else { Ok(()) }
+    });
+    let peak = search(&plan(S), &settings(&[]), &mut fails);
+    assert!(peak.partial.is_some() && peak.answer.is_none() && peak.steps.len() == 2);
+
+    let mut never =
+        Changed(Simulated::new(|| Fifo::new(MS)), |_, _: &mut Document| Err(LabError::Interrupted));
+    let nothing = find(&plan(S), &settings(&[]), &Facts::default(), &mut never, &mut ());
+    assert!(matches!(nothing, Err(LabError::Interrupted)));
+}
+
+#[test]
+fn every_run_has_a_name_and_a_seed_of_its_own() {
+    #[derive(Default)]
+    struct Names(Vec<(String, u64)>);
+    impl Progress for Names {
+        fn result(&mut self, name: &str, document: &Document) {
+            self.0.push((name.to_owned(), document.plan.seed));
+        }
+    }
+    let mut names = Names::default();
+    let mut server = Simulated::new(|| Fifo::new(MS));
+    let objectives = settings(&["p99 < 5ms"]);
+    find(&plan(S), &objectives, &Facts::default(), &mut server, &mut names).unwrap();
+    let mut seen = std::collections::HashSet::new();
+    assert!(names.0.len() > 10);
+    assert!(names.0.iter().all(|(name, seed)| seen.insert(name.clone()) && *seed >= 1));
+    let seeds: std::collections::HashSet<u64> = names.0.iter().map(|(_, seed)| *seed).collect();
+    assert_eq!(seeds.len(), names.0.len());
+    let _ = Load::Closed { think_time_ns: 0 };
+}

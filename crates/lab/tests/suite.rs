@@ -1,0 +1,354 @@
+//! Suites from their text to their directory, against simulated servers: no sockets, no time.
+
+mod common;
+
+use std::path::Path;
+
+use candor_engine::{Control, drive};
+use candor_lab::LabError;
+use candor_lab::suite::content::Contents;
+use candor_lab::suite::matrix::{Matrix, Selection, check_plans, expand};
+use candor_lab::suite::model::Suite;
+use candor_lab::suite::run::fingerprint;
+use candor_lab::suite::{About, Bench, CellPlan, Outcome, Store, file, run};
+use candor_plan::options::{Options, ReadFile};
+use candor_report::document::{Host, Tool};
+use candor_report::render::experiment::suite as render;
+use candor_report::{Document, Facts};
+use candor_testkit::sim::{Fifo, Link, SimReactor};
+use common::MS;
+
+struct NoFiles;
+
+impl ReadFile for NoFiles {
+    fn read(&self, _: &Path) -> std::io::Result<Vec<u8>> {
+        Err(std::io::Error::other("no files here"))
+    }
+}
+
+/// Servers `fast` (1 ms a request) and `slow` (2 ms), one at a time; `broken` never starts.
+struct Simulated {
+    made: Vec<String>,
+    rates: Vec<Option<f64>>,
+    /// Interrupted at this trial, from 1.
+    interrupt_at: Option<usize>,
+}
+
+impl Simulated {
+    fn new(interrupt_at: Option<usize>) -> Self {
+        Simulated { made: Vec::new(), rates: Vec::new(), interrupt_at }
+    }
+}
+
+impl Bench for Simulated {
+    fn trial(&mut self, cell: &CellPlan, mut options: Options) -> Result<Document, LabError> {
+        if self.interrupt_at == Some(self.made.len() + 1) {
+            return Err(LabError::Interrupted);
+        }
+        self.made.push(format!("{} {:?}", cell.key(), options.seed));
+        self.rates.push(options.rate.map(|rate| rate.per_s_f64()));
+        let service_ns = match cell.server.name.as_str() {
+            "fast" => MS,
+            "slow" => 2 * MS,
+            name => {
+                return Err(LabError::Target {
+                    name: name.to_owned(),
+                    problem: "it ended at once".to_owned(),
+                    log_tail: Vec::new(),
+                });
+            }
+        };
+        options.url = Some("http://127.0.0.1/".to_owned());
+        options.no_pin = true;
+        let (mut plan, _) = options.build(&Contents { files: &NoFiles }).expect("a plan");
+        plan.threads.count = Some(1);
+        // The simulated server answers every request alike.
+        plan.requests.list.iter_mut().for_each(|one| {
+            one.expect = candor_plan::Expect {
+                status: candor_plan::StatusSet::below_400(),
+                body: candor_plan::BodyExpect::Any,
+            };
+        });
+        let reactor = SimReactor::new(Fifo::new(service_ns), Link::default());
+        let record = drive(&plan, reactor, &Control::default());
+        let facts = Facts { started_unix_ms: self.made.len() as u64, ..Facts::default() };
+        Ok(Document::new(&facts, &plan, &record))
+    }
+}
+
+const SMALL: &str = r#"
+name = "small"
+about = "a suite of tests"
+rounds = 3
+scenarios = ["hello", "json"]
+protocols = ["h1"]
+
+[run]
+duration = "1s"
+connections = 4
+threads = 1
+pacing = "sleep"
+
+[[server]]
+name = "fast"
+url = "http://fast/"
+scenarios = ["all"]
+
+[[server]]
+name = "slow"
+url = "http://slow/"
+scenarios = ["hello"]
+
+[[load]]
+name = "tail"
+of-peak = ["50%", "90%"]
+
+[[load]]
+name = "closed"
+"#;
+
+fn suite(text: &str) -> Suite {
+    file::parse("small.toml", text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn matrix(suite: &Suite, selection: &Selection) -> Result<Matrix, LabError> {
+    expand(suite, selection, &|_| None)
+}
+
+fn about() -> About {
+    About {
+        tool: Tool { name: "candor".to_owned(), version: "0.0".to_owned() },
+        arguments: vec!["candor".to_owned(), "bench".to_owned(), "small.toml".to_owned()],
+        host: Host::default(),
+        cores: "target 0, loader 1".to_owned(),
+    }
+}
+
+fn measured(text: &str, directory: &Path, bench: &mut dyn Bench) -> Result<Outcome, LabError> {
+    let suite = suite(text);
+    let selection = Selection::default();
+    let matrix = matrix(&suite, &selection)?;
+    check_plans(&matrix, &Contents { files: &NoFiles })?;
+    let fingerprint = fingerprint(&suite, &selection);
+    let store = Store::open(directory, &fingerprint)?;
+    run(&suite, &matrix, &fingerprint, about(), &store, bench, &mut ())
+}
+
+fn names(selection: &[&str]) -> Option<Vec<String>> {
+    Some(selection.iter().map(|&name| name.to_owned()).collect())
+}
+
+#[test]
+fn every_built_in_scenario_is_there_and_builds_what_it_can() {
+    let suite = suite("[[server]]\nname = 'embedded'\nembedded = true\n");
+    assert_eq!(suite.scenarios.len(), 42);
+    let main = suite.scenarios.iter().filter(|one| one.sets.contains(&"main".to_owned()));
+    assert_eq!(main.count(), 14);
+    let matrix = matrix(&suite, &Selection::default()).unwrap();
+    check_plans(&matrix, &Contents { files: &NoFiles }).unwrap();
+    let unsupported: Vec<_> = matrix.notes.iter().map(|note| note.what.as_str()).collect();
+    assert_eq!(
+        unsupported,
+        [
+            "slow_client",
+            "expect_100_continue",
+            "websocket_msg_throughput",
+            "accept_storm_burst",
+            "partial_body_drop",
+            "chunked_request_body"
+        ]
+    );
+    let routes = matrix.cells.iter().find(|cell| cell.scenario.name == "varied_paths_router");
+    assert_eq!(routes.unwrap().run.request.len(), 100);
+    // TLS is in the matrix only for the scenario that has nothing else.
+    let tls: Vec<_> = matrix.cells.iter().filter(|cell| cell.protocol.is_tls()).collect();
+    let handshakes = |cell: &&&CellPlan| cell.scenario.name == "tls_handshake_throughput";
+    assert_eq!(tls.iter().filter(handshakes).count(), 1);
+}
+
+#[test]
+fn mistakes_are_told_with_line_key_and_remedy() {
+    let server = "[[server]]\nname = \"a\"\n";
+    for (text, words) in [
+        ("[[server]]\nname = \"a\"\nembeded = true\n", &["s.toml:3:1", "embeded", "did you mean \"embedded\""][..]),
+        ("[run]\nconections = 5\n", &["s.toml:2:1", "did you mean \"connections\""]),
+        ("[run]\nduration = \"5x\"\n", &["s.toml:2:12", "run.duration", "not a duration"]),
+        ("rounds = 0\n[[server]]\nname = \"a\"\nembedded = true\n", &["s.toml:1:10", "1 to 1000"]),
+        ("scenarios = [\"helo\"]\n", &["s.toml:1:14", "no scenario \"helo\"", "did you mean \"hello\""]),
+        ("name = \"x\"\n", &["there is no server", "[[server]]"]),
+        (server, &["s.toml:2:8", "cannot be had", "embedded = true"]),
+        ("[[server]]\nname = \"a\"\ncommand = []\nscenarios = [\"all\"]\n", &["s.toml:3:11", "command is empty"]),
+        ("[[server]]\nname = \"a\"\nurl = \"http://a/\"\n", &["s.toml:2:8", "what the server can do"]),
+        ("[[server]]\nname = \"../a\"\nembedded = true\n", &["s.toml:2:8", "cannot be the name"]),
+        ("[[server]]\nname = \"a\"\nembedded = true\n[[server]]\nname = \"a\"\nembedded = true\n", &["s.toml:5:8", "two servers"]),
+        ("[[server]]\nname = \"a\"\nembedded = true\nprotocols = [\"h3\"]\n", &["s.toml:4:14", "no protocol \"h3\"", "h1, h2"]),
+        ("[[server]]\nname = \"a\"\ncommand = [\"x\"]\nscenarios = [\"all\"]\nready = \"tpc\"\n", &["s.toml:5:9", "did you mean \"tcp\""]),
+        ("[[server]]\nname = \"a\"\ncommand = [\"x\"]\nurl = \"http://127.0.0.1:{port}\"\nscenarios = [\"all\"]\nfiles = { \"../x\" = \"\" }\n", &["s.toml:6", "outside"]),
+        ("[[scenario]]\nname = \"mine\"\n[[scenario.request]]\npth = \"/\"\n", &["s.toml:4:1", "did you mean \"path\""]),
+        ("[[scenario]]\nname = \"mine\"\n", &["s.toml:2:8", "[[scenario.request]]"]),
+        ("[[scenario]]\nname = \"mine\"\neach = \"9..1\"\nrequest = [{ path = \"/{i}\" }]\n", &["s.toml:3:8", "0..99"]),
+        ("[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"tail\"\nof-peak = [\"90%\"]\n", &["s.toml:5:8", "without of-peak"]),
+        ("[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"t\"\nof-peak = [\"much\"]\n", &["s.toml:6:12", "write such as"]),
+        ("rounds = \n", &["s.toml:1:10", "not valid TOML"]),
+    ] {
+        let message = match file::parse("s.toml", text) {
+            Ok(_) => panic!("{text} was taken"),
+            Err(error) => error.to_string(),
+        };
+        for word in words {
+            assert!(message.contains(word), "{word:?} is not in {message:?} of\n{text}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
+    let suite = suite(SMALL);
+    let all = matrix(&suite, &Selection::default()).unwrap();
+    // fast has two scenarios and slow one, each closed and at two shares of the peak.
+    assert_eq!(all.cells.len(), 9);
+    assert_eq!(all.notes.len(), 1);
+    assert_eq!((all.notes[0].what.as_str(), all.notes[0].why.as_str()), ("slow", "does not do json"));
+    let keys: Vec<_> = all.cells.iter().map(CellPlan::key).collect();
+    assert_eq!(keys[0], "hello.h1.fast.closed");
+    assert!(keys[3..].iter().all(|key| key.ends_with("pct")), "{keys:?}");
+    assert_eq!(all.cells[3].peak_key().as_deref(), Some("hello.h1.fast.closed"));
+
+    let refused = |selection: Selection| matrix(&suite, &selection).unwrap_err().to_string();
+    let asked = Selection {
+        servers: names(&["slow"]),
+        scenarios: names(&["json"]),
+        ..Selection::default()
+    };
+    assert!(refused(asked).contains("slow: the suite says that it does not do json"));
+    let typo = Selection { servers: names(&["fats"]), ..Selection::default() };
+    assert!(refused(typo).contains("it has fast, slow; did you mean \"fast\"?"));
+    let tail = Selection { loads: names(&["tail"]), ..Selection::default() };
+    assert!(refused(tail).contains("what closed finds"));
+    let h2 = Selection { protocols: names(&["h2"]), ..Selection::default() };
+    assert!(refused(h2).contains("fast: does not do h2"));
+
+    // A program that is not installed.
+    let gone = |server: &candor_lab::suite::model::Server| {
+        (server.name == "slow").then(|| "the program x is not installed here".to_owned())
+    };
+    let left = expand(&suite, &Selection::default(), &gone).unwrap();
+    assert!(left.notes[0].why.contains("not installed") && left.cells.len() == 6);
+    let asked = Selection { servers: names(&["slow"]), ..Selection::default() };
+    assert!(expand(&suite, &asked, &gone).unwrap_err().to_string().contains("not installed"));
+}
+
+#[test]
+fn a_suite_is_measured_below_each_cells_own_peak() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut bench = Simulated::new(None);
+    let suite = measured(SMALL, directory.path(), &mut bench).unwrap().suite;
+    assert!(suite.complete && suite.failures.is_empty());
+    assert_eq!(suite.progress(), (27, 27));
+    assert!(bench.rates[..9].iter().all(Option::is_none), "peaks come first");
+    assert!(bench.rates[9..].iter().all(Option::is_some));
+    // 1 and 2 ms a request, one at a time.
+    let rate = |server: &str| {
+        let trial = suite.speaker("hello", "h1", server, "closed").unwrap();
+        trial.figures.rate_per_s.unwrap()
+    };
+    assert!((rate("fast") - 1000.0).abs() < 10.0, "{}", rate("fast"));
+    assert!((rate("slow") - 500.0).abs() < 10.0, "{}", rate("slow"));
+    for cell in suite.cells.iter().filter(|cell| cell.of_peak.is_some()) {
+        let asked = cell.speaker().unwrap().figures.asked_per_s.unwrap();
+        let wanted = rate(&cell.server) * cell.of_peak.unwrap();
+        assert!((asked / wanted - 1.0).abs() < 0.005, "{}: {asked} {wanted}", cell.name());
+        assert_eq!(cell.peak_per_s, Some(rate(&cell.server)));
+    }
+    // Rounds differ in their order and in their seeds.
+    let keys: Vec<Vec<String>> = bench.made[..9]
+        .chunks(3)
+        .map(|round| round.iter().map(|one| one.split(' ').next().unwrap().to_owned()).collect())
+        .collect();
+    assert!(keys.iter().any(|round| *round != keys[0]), "{keys:?}");
+    assert!(bench.made[0].ends_with("Some(1)") && bench.made[8].ends_with("Some(3)"));
+
+    let readme = render::markdown(&suite);
+    for part in [
+        "# Benchmark results: small",
+        "| scenario | in flight | fast req/s | slow req/s | fast p50 / p99 | slow p50 / p99 |",
+        "| `json` | 4 | ",
+        "### `hello`, HTTP/1.1",
+        "| server | of peak | target | achieved | p50 | p75 | p90 | p99 | p99.9 | p99.99 | max |",
+        "| slow | 90 % | ",
+        "- `slow`: does not do json",
+    ] {
+        assert!(readme.contains(part), "{part} is not in\n{readme}");
+    }
+    let csv = render::csv(&suite);
+    assert_eq!(csv.lines().count(), 28);
+    let columns = render::COLUMNS.len();
+    assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
+    let speak = csv.lines().filter(|line| line.split(',').nth(7) == Some("1")).count();
+    assert_eq!(speak, 9, "one row speaks for each cell");
+}
+
+#[test]
+fn an_interruption_costs_the_trial_that_was_going_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut first = Simulated::new(Some(14));
+    let outcome = measured(SMALL, directory.path(), &mut first).unwrap();
+    assert!(matches!(outcome.stopped, Some(LabError::Interrupted)));
+    assert!(!outcome.suite.complete);
+    assert_eq!(outcome.suite.progress(), (13, 27));
+    assert!(render::markdown(&outcome.suite).contains("**Not complete.** 13 of 27 trials"));
+
+    // One of the trials is damaged meanwhile: it is made again, the others are not.
+    let damaged = directory.path().join(Store::name_of("hello.h1.fast.closed", 2));
+    std::fs::write(&damaged, "{").unwrap();
+    let mut second = Simulated::new(None);
+    let outcome = measured(SMALL, directory.path(), &mut second).unwrap();
+    assert!(outcome.stopped.is_none() && outcome.suite.complete);
+    assert_eq!(second.made.len(), 27 - 12);
+    assert!(second.made.iter().any(|one| one.starts_with("hello.h1.fast.closed")));
+    let kept: Vec<_> = first.made.iter().filter(|one| second.made.contains(one)).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+
+    // Whole now: nothing is made, and the result is the same.
+    let mut third = Simulated::new(None);
+    let again = measured(SMALL, directory.path(), &mut third).unwrap().suite;
+    assert!(third.made.is_empty());
+    // Text keeps floats to the last bit but one.
+    assert_eq!(render::csv(&again), render::csv(&outcome.suite));
+    let saved = std::fs::read_to_string(directory.path().join("suite.json")).unwrap();
+    let saved: candor_report::experiment::suite::Suite = serde_json::from_str(&saved).unwrap();
+    assert_eq!(render::csv(&saved), render::csv(&again));
+}
+
+#[test]
+fn a_directory_is_of_one_suite() {
+    let directory = tempfile::tempdir().unwrap();
+    measured(SMALL, directory.path(), &mut Simulated::new(Some(2))).unwrap();
+    let other = SMALL.replace("connections = 4", "connections = 5");
+    let error = measured(&other, directory.path(), &mut Simulated::new(None)).unwrap_err();
+    assert!(error.to_string().contains("another suite"), "{error}");
+    std::fs::write(directory.path().join("suite.json"), "{}").unwrap();
+    let error = measured(SMALL, directory.path(), &mut Simulated::new(None)).unwrap_err();
+    assert!(error.to_string().contains("damaged"), "{error}");
+    let foreign = tempfile::tempdir().unwrap();
+    std::fs::write(foreign.path().join("thesis.tex"), "").unwrap();
+    let error = measured(SMALL, foreign.path(), &mut Simulated::new(None)).unwrap_err();
+    assert!(error.to_string().contains("no suite's"), "{error}");
+}
+
+#[test]
+fn a_server_that_fails_is_given_up_and_the_others_go_on() {
+    let text = SMALL.replace("name = \"slow\"", "name = \"broken\"").replace("rounds = 3", "rounds = 5");
+    let directory = tempfile::tempdir().unwrap();
+    let mut bench = Simulated::new(None);
+    let suite = measured(&text, directory.path(), &mut bench).unwrap().suite;
+    assert!(suite.complete);
+    let tried = bench.made.iter().filter(|one| one.contains(".broken.")).count();
+    assert_eq!(tried, 2);
+    assert_eq!(suite.progress(), (30, 45));
+    assert_eq!(suite.failures.len(), 15);
+    assert!(suite.failures[0].why.contains("ended at once"));
+    assert!(suite.failures[2].why.contains("given up") || suite.failures[3].why.contains("given up"));
+    assert!(suite.failures.iter().any(|one| one.why.contains("its peak is not known") || one.why.contains("given up")));
+    assert!(render::markdown(&suite).contains("## Trials that could not be made"));
+}

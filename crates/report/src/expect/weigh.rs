@@ -1,0 +1,290 @@
+//! An expectation against several runs under the same load, with what chance leaves open.
+//!
+//! [`super::judge`] has to say yes or no of one run. An experiment that looks for an edge can do
+//! better: where the interval of what was measured lies on one side of what is wanted it knows, and
+//! where it lies on both it makes another run. Runs are pooled, so that each makes the interval
+//! narrower. As there, requests that were never answered are slower than everything.
+
+use candor_stats::order;
+
+use super::judge::never_answered;
+use super::{Expectation, Metric, Statistic};
+use crate::document::Document;
+use crate::document::latency::{Distribution, PERCENTILES};
+
+/// What runs say of an expectation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weighed {
+    /// Whether it is met.
+    pub standing: Standing,
+    /// What was measured, all runs together, in the unit of the expectation; `None` without
+    /// samples, or if requests that were never answered decide it.
+    pub measured: Option<f64>,
+    /// The lower end of its 95 % interval; `None`: not known, or none is needed.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+}
+
+/// Whether an expectation is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The whole interval meets it.
+    Met,
+    /// Nothing of the interval does.
+    NotMet,
+    /// One end does. More samples would tell.
+    Unsure,
+}
+
+/// An estimate with its ends, which may be infinite.
+struct Estimate {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Estimate {
+    fn exact(value: f64) -> Self {
+        Estimate { value, low: value, high: value }
+    }
+}
+
+impl Expectation {
+    /// Holds the expectation against finished runs under the same load, all together.
+    pub fn weigh(&self, runs: &[&Document]) -> Weighed {
+        let Some(estimate) = self.estimate(runs) else {
+            let nothing =
+                Weighed { standing: Standing::NotMet, measured: None, low: None, high: None };
+            return nothing;
+        };
+        let holds = |value: f64| self.comparison.holds(value, self.wanted);
+        let standing = match (holds(estimate.low), holds(estimate.high)) {
+            _ if !self.comparison.is_ordering() => standing(holds(estimate.value)),
+            (low, high) if low == high => standing(low),
+            _ => Standing::Unsure,
+        };
+        let finite = |value: f64| value.is_finite().then_some(value);
+        Weighed {
+            standing,
+            measured: finite(estimate.value),
+            low: finite(estimate.low),
+            high: finite(estimate.high),
+        }
+    }
+
+    /// Whether `value` would meet it.
+    pub fn is_met_by(&self, value: f64) -> bool {
+        self.comparison.holds(value, self.wanted)
+    }
+
+    /// The percentile of response or service time that it is about, such as `p99`, if it is about
+    /// one.
+    pub fn percentile(&self) -> Option<String> {
+        match self.metric {
+            Metric::Latency(_, Statistic::Quantile(q)) => Some(name_of(q)),
+            _ => None,
+        }
+    }
+
+    fn estimate(&self, runs: &[&Document]) -> Option<Estimate> {
+        match self.metric {
+            Metric::Latency(series, statistic) => {
+                let pick = |document: &&Document| {
+                    let (distribution, never) = never_answered(document, series);
+                    (distribution.clone(), never)
+                };
+                let parts: Vec<(Distribution, u64)> = runs.iter().map(pick).collect();
+                match statistic {
+                    Statistic::Quantile(q) => quantile(&parts, q),
+                    Statistic::Mean => mean(&parts),
+                    Statistic::Min => {
+                        let least = parts.iter().filter_map(|(one, _)| one.min_ns).min()?;
+                        Some(Estimate::exact(least as f64))
+                    }
+                    Statistic::Max if parts.iter().any(|(_, never)| *never > 0) => {
+                        Some(Estimate::exact(f64::INFINITY))
+                    }
+                    Statistic::Max => {
+                        let most = parts.iter().filter_map(|(one, _)| one.max_ns).max()?;
+                        Some(Estimate::exact(most as f64))
+                    }
+                }
+            }
+            Metric::ErrorRate => error_rate(runs),
+            Metric::Count(_) => {
+                let values = runs.iter().map(|run| self.judge(run).measured.unwrap_or(0.0));
+                Some(Estimate::exact(values.sum()))
+            }
+            Metric::RateShare | Metric::Rate => {
+                let values: Option<Vec<f64>> =
+                    runs.iter().map(|run| self.judge(run).measured).collect();
+                let values = values.filter(|values| !values.is_empty())?;
+                Some(Estimate::exact(values.iter().sum::<f64>() / values.len() as f64))
+            }
+        }
+    }
+}
+
+fn standing(holds: bool) -> Standing {
+    if holds { Standing::Met } else { Standing::NotMet }
+}
+
+fn name_of(q: f64) -> String {
+    format!("p{}", (q * 1e8).round() / 1e6)
+}
+
+/// What samples are worth at the percentile of the document that is nearest to `q`.
+fn effective(distribution: &Distribution, q: f64) -> f64 {
+    let distance = |p: &&f64| (**p / 100.0 - q).abs();
+    let nearest = PERCENTILES.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    nearest
+        .and_then(|p| distribution.interval_ns(&format!("p{p}")))
+        .map_or(distribution.count as f64, |one| one.effective_samples as f64)
+}
+
+/// The quantile of all samples together, and of those never answered above them, by order
+/// statistics on what the samples are worth.
+fn quantile(parts: &[(Distribution, u64)], q: f64) -> Option<Estimate> {
+    let (mut answered, mut all, mut worth) = (0u64, 0u64, 0.0);
+    let mut sum: Option<hdrhistogram::Histogram<u64>> = None;
+    let (mut min_ns, mut max_ns) = (u64::MAX, 0);
+    for (distribution, never) in parts.iter().filter(|(one, _)| one.count > 0) {
+        let with_never = distribution.count.saturating_add(*never);
+        answered += distribution.count;
+        all += with_never;
+        worth += effective(distribution, q) * with_never as f64 / distribution.count as f64;
+        min_ns = min_ns.min(distribution.min_ns?);
+        max_ns = max_ns.max(distribution.max_ns?);
+        let hdr = distribution.decode().ok()?;
+        match &mut sum {
+            None => sum = Some(hdr),
+            Some(sum) => sum.add(hdr).ok()?,
+        }
+    }
+    let (sum, all) = (sum?, all as f64);
+    let at = |level: f64| {
+        let among = level * all / answered as f64;
+        match among <= 1.0 + 1e-9 {
+            true => sum.value_at_quantile(among.min(1.0)).min(max_ns).max(min_ns) as f64,
+            false => f64::INFINITY,
+        }
+    };
+    let levels = order::levels(worth.round() as u64, q, order::CONFIDENCE);
+    Some(Estimate {
+        value: at(q),
+        low: levels.low.map_or(0.0, at),
+        high: levels.high.map_or(f64::INFINITY, at),
+    })
+}
+
+/// z of a 95 % interval of something normal.
+const Z: f64 = 1.96;
+
+/// The mean, ± z·s/√n with n what the samples are worth at their median.
+fn mean(parts: &[(Distribution, u64)]) -> Option<Estimate> {
+    if parts.iter().any(|(_, never)| *never > 0) {
+        return Some(Estimate::exact(f64::INFINITY));
+    }
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for (one, _) in parts.iter().filter(|(one, _)| one.count > 0) {
+        let n = one.count as f64;
+        let (mean_ns, stdev_ns) = (one.mean_ns?, one.stdev_ns.unwrap_or(0.0));
+        count += n;
+        sum += n * mean_ns;
+        // The variance of a run's own mean.
+        squares += n * n * stdev_ns * stdev_ns / effective(one, 0.5).max(1.0);
+    }
+    if count == 0.0 {
+        return None;
+    }
+    let (value, off) = (sum / count, Z * squares.sqrt() / count);
+    Some(Estimate { value, low: (value - off).max(0.0), high: value + off })
+}
+
+/// The share of failed requests with Wilson's interval (Wilson, "Probable inference, the law of
+/// succession, and statistical inference", 1927): of k in n, with p = k/n and z,
+/// (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n).
+fn error_rate(runs: &[&Document]) -> Option<Estimate> {
+    let sent: u64 = runs.iter().map(|run| run.ledger.sent).sum();
+    let failed: u64 =
+        runs.iter().map(|run| run.ledger.errors.saturating_add(run.ledger.unfinished)).sum();
+    if sent == 0 {
+        return None;
+    }
+    let (n, p) = (sent as f64, failed as f64 / sent as f64);
+    let middle = p + Z * Z / (2.0 * n);
+    let off = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + Z * Z / n;
+    let low = if failed == 0 { 0.0 } else { ((middle - off) / scale).max(0.0) };
+    Some(Estimate { value: p, low, high: ((middle + off) / scale).min(1.0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn weighed(expression: &str, runs: &[&Document]) -> Weighed {
+        Expectation::parse(expression).unwrap().weigh(runs)
+    }
+
+    /// p99 of the healthy run is 508 µs, between 507 and 508.
+    #[test]
+    fn far_from_the_edge_one_run_tells_and_at_the_edge_none_does() {
+        let run = testing::healthy_open();
+        let interval = run.latencies.response.interval_ns("p99").unwrap();
+        let standing = |ns: u64| weighed(&format!("p99 < {ns}ns"), &[&run]).standing;
+        assert_eq!(standing(5_000_000), Standing::Met);
+        assert_eq!(standing(100_000), Standing::NotMet);
+        let (low, high) = (interval.low_ns.unwrap(), interval.high_ns.unwrap());
+        assert!(low < high);
+        assert_eq!(standing(low), Standing::NotMet, "not below its lower end");
+        assert_eq!(standing(high), Standing::Unsure);
+        assert_eq!(standing(high + 1), Standing::Met);
+        let one = weighed("p99 < 1s", &[&run]);
+        assert_eq!(one.low, Some(low as f64), "the same interval as the document's");
+        assert_eq!(one.high, Some(high as f64));
+    }
+
+    #[test]
+    fn more_runs_tell_more() {
+        let run = testing::healthy_open();
+        let width = |runs: &[&Document]| {
+            let one = weighed("p99.9 < 1s", runs);
+            one.high.unwrap() - one.low.unwrap()
+        };
+        assert!(width(&[&run, &run, &run, &run]) <= width(&[&run]));
+        let upper = |runs: &[&Document]| weighed("errors < 0.1%", runs).high.unwrap();
+        let (once, thrice) = (upper(&[&run]), upper(&[&run, &run, &run]));
+        assert!((once / thrice - 3.0).abs() < 0.01, "{once} {thrice}");
+        assert_eq!(weighed("errors < 0.1%", &[&run]).standing, Standing::Met);
+        assert_eq!(weighed("errors < 0.01%", &[&run]).standing, Standing::Unsure);
+    }
+
+    #[test]
+    fn those_never_answered_are_the_slowest() {
+        let mut run = testing::healthy_open();
+        run.ledger.unsent = 700;
+        assert_eq!(weighed("p99 < 1h", &[&run]).standing, Standing::NotMet);
+        assert_eq!(weighed("p99 < 1h", &[&run]).measured, None);
+        assert_eq!(weighed("p50 < 1ms", &[&run]).standing, Standing::Met);
+        assert_eq!(weighed("mean < 1h", &[&run]).standing, Standing::NotMet);
+    }
+
+    #[test]
+    fn without_answers_nothing_is_met() {
+        let empty = testing::empty_run().document();
+        for expression in ["p99 < 1h", "mean < 1h", "max < 1h", "errors < 1%", "rate >= 1%"] {
+            assert_eq!(weighed(expression, &[&empty]).standing, Standing::NotMet, "{expression}");
+        }
+    }
+
+    #[test]
+    fn percentiles_have_their_names() {
+        let name = |text: &str| Expectation::parse(text).unwrap().percentile();
+        assert_eq!(name("p99 < 1s").as_deref(), Some("p99"));
+        assert_eq!(name("service.p99.99 < 1s").as_deref(), Some("p99.99"));
+        assert_eq!(name("max < 1s"), None);
+    }
+}

@@ -1,0 +1,271 @@
+//! The document of a comparison: variants measured side by side, and what can be concluded.
+//!
+//! Crate `lab` makes it, of runs' [`Figures`] and of crate `stats`. The first variant is what the
+//! others are compared with. A conclusion is about the primary metric; the other metrics are told
+//! beside it, with their own guard against many looks (see [`Finding::p_adjusted`]).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::figures::Figures;
+use crate::document::{Host, Tool};
+
+/// The value of [`Comparison::format`] that this version writes.
+pub const FORMAT: &str = "candor.comparison/1";
+
+/// Several variants, compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// `candor.comparison/1`. Fields may be added under the same number.
+    pub format: String,
+    /// What made the document.
+    pub tool: Tool,
+    /// The command line, secrets redacted.
+    pub arguments: Vec<String>,
+    /// When it began, RFC 3339, UTC.
+    pub started_at: String,
+    /// The machine of the loader.
+    pub host: Host,
+    /// The load, in words.
+    pub load: String,
+    /// What is compared; the first one is the baseline.
+    pub variants: Vec<Variant>,
+    /// Whether each round has one run of every variant, in an order of its own. Otherwise the
+    /// runs were saved before, and have nothing to do with each other.
+    pub interleaved: bool,
+    /// Rounds that were asked for; of saved results, the most of a variant.
+    pub rounds_asked: u64,
+    /// Confidence of the intervals, and one minus the chance of a false claim.
+    pub confidence: f64,
+    /// Seed of the order within rounds and of the intervals.
+    pub seed: u64,
+    /// The metric that decides.
+    pub primary: Metric,
+    /// Rounds below which nothing is concluded.
+    pub rounds_needed: u64,
+    /// What was found, variant by variant and metric by metric.
+    pub findings: Vec<Finding>,
+    /// What to know before the conclusion is believed, one sentence each.
+    pub cautions: Vec<String>,
+    /// The objective of `--fail-if-slower`; null: none.
+    pub limit: Option<Limit>,
+    /// It ended before all rounds were made.
+    pub partial: bool,
+}
+
+/// One of the things that are compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Variant {
+    /// Its name in sentences.
+    pub name: String,
+    /// What it is: a URL, a command, a plan, saved results.
+    pub source: String,
+    /// Its runs.
+    pub trials: Vec<Trial>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// Its round, from 1.
+    pub round: u64,
+    /// Its place within the round, from 1; of saved results, 0.
+    pub position: u64,
+    /// Its result document, if it is kept in a file.
+    pub file: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Its figures.
+    pub figures: Figures,
+}
+
+/// What is compared of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Metric {
+    /// Right answers a second.
+    #[serde(rename = "rate")]
+    Rate,
+    /// The median of the response time.
+    #[serde(rename = "p50")]
+    P50,
+    /// Its 90th percentile.
+    #[serde(rename = "p90")]
+    P90,
+    /// Its 99th percentile.
+    #[serde(rename = "p99")]
+    P99,
+    /// Its 99.9th percentile.
+    #[serde(rename = "p99.9")]
+    P999,
+    /// Share of requests that were not answered as expected.
+    #[serde(rename = "errors")]
+    Errors,
+    /// The target's CPU time by answers.
+    #[serde(rename = "cpu")]
+    Cpu,
+}
+
+impl Metric {
+    /// Every metric, in the order of tables.
+    pub const ALL: [Metric; 7] = [
+        Metric::Rate,
+        Metric::P50,
+        Metric::P90,
+        Metric::P99,
+        Metric::P999,
+        Metric::Errors,
+        Metric::Cpu,
+    ];
+
+    /// Its name, as it is typed and printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Rate => "rate",
+            Metric::P50 => "p50",
+            Metric::P90 => "p90",
+            Metric::P99 => "p99",
+            Metric::P999 => "p99.9",
+            Metric::Errors => "errors",
+            Metric::Cpu => "cpu",
+        }
+    }
+
+    /// The metric of this name.
+    pub fn of_name(name: &str) -> Option<Metric> {
+        Metric::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        self == Metric::Rate
+    }
+
+    /// Whether changes are differences and not ratios: a share may be zero.
+    pub fn is_difference(self) -> bool {
+        self == Metric::Errors
+    }
+
+    /// Its figure of a run: requests a second, nanoseconds, a share, microseconds.
+    pub fn of(self, figures: &Figures) -> Option<f64> {
+        let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        match self {
+            Metric::Rate => figures.rate_per_s,
+            Metric::P50 => ns(figures.response.p50_ns),
+            Metric::P90 => ns(figures.response.p90_ns),
+            Metric::P99 => ns(figures.response.p99_ns),
+            Metric::P999 => ns(figures.response.p999_ns),
+            Metric::Errors => figures.failed_share,
+            Metric::Cpu => figures.target_cpu_us,
+        }
+    }
+}
+
+/// What was found of one variant and one metric, against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The variant, by its place in the list.
+    pub variant: u64,
+    /// The metric.
+    pub metric: Metric,
+    /// Whether it is the one that decides.
+    pub primary: bool,
+    /// Rounds in which both figures are known; of saved results, the fewer ones of the two.
+    pub rounds: u64,
+    /// Median of the baseline's figures.
+    pub baseline: Option<f64>,
+    /// Median of the variant's figures.
+    pub value: Option<f64>,
+    /// How much more it is than the baseline's; null with fewer than two rounds.
+    pub change: Option<Change>,
+    /// Cliff's delta, in [−1, 1]: how far the sets of figures lie apart.
+    pub effect: Option<f64>,
+    /// Rounds in which the variant's figure was the higher one; null if they are not interleaved.
+    pub higher_in: Option<u64>,
+    /// The chance of figures at least this far apart if the variants are the same.
+    pub p: Option<f64>,
+    /// The same, adjusted (Holm): the primary metric for the number of variants, all others for
+    /// the number of variants times other metrics.
+    pub p_adjusted: Option<f64>,
+    /// What is concluded.
+    pub conclusion: Conclusion,
+}
+
+/// A change: of a rate or a time (b / a) − 1, of a share b − a.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// The estimate.
+    pub estimate: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What is concluded of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conclusion {
+    /// The variant is better than the baseline.
+    Better,
+    /// The variant is worse.
+    Worse,
+    /// No difference could be told from noise.
+    Noise,
+    /// There are too few rounds to tell.
+    TooFew,
+}
+
+/// An objective: the variants must not be slower by more than this.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// The share by which the primary metric may be worse.
+    pub slower: f64,
+    /// A variant is worse by more, with confidence.
+    pub exceeded: bool,
+}
+
+impl Finding {
+    /// How much slower the variant is as a share of the baseline, with its interval: of times the
+    /// change itself; of a rate, how much longer a request takes, a / b − 1.
+    pub fn slowdown(&self) -> Option<Change> {
+        let change = self.change?;
+        Some(match self.metric.more_is_better() {
+            false => change,
+            true => {
+                let inverse = |share: f64| 1.0 / (1.0 + share) - 1.0;
+                Change {
+                    estimate: inverse(change.estimate),
+                    low: inverse(change.high),
+                    high: inverse(change.low),
+                }
+            }
+        })
+    }
+
+    /// Whether a difference is claimed.
+    pub fn is_claim(&self) -> bool {
+        matches!(self.conclusion, Conclusion::Better | Conclusion::Worse)
+    }
+}
+
+impl Comparison {
+    /// What was found of the variant at this place.
+    pub fn of_variant(&self, variant: usize) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |one| one.variant == variant as u64)
+    }
+
+    /// What was found of the variant's primary metric.
+    pub fn primary_of(&self, variant: usize) -> Option<&Finding> {
+        self.of_variant(variant).find(|one| one.primary)
+    }
+
+    /// Whether the primary metric of any variant differs from the baseline's.
+    pub fn claims_difference(&self) -> bool {
+        self.findings.iter().any(|one| one.primary && one.is_claim())
+    }
+
+    /// Whether the objective is missed, with confidence.
+    pub fn exceeds_limit(&self) -> bool {
+        self.limit.is_some_and(|one| one.exceeded)
+    }
+}

@@ -1,0 +1,243 @@
+//! The figures of one run that experiments compare and tabulate, taken from its document.
+//!
+//! A run's document has everything; an experiment of a hundred runs needs a line of each. Nothing
+//! is computed here that the document does not hold.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::Document;
+use crate::document::latency::Distribution;
+use crate::document::target::Resources;
+use crate::verdicts::Severity;
+
+/// Keys under which a target's own statistics may say how much memory its runtime holds.
+const RUNTIME_MEMORY_KEYS: [&str; 2] = ["beam_memory_bytes", "runtime_memory_bytes"];
+
+/// The figures of one run. What is not known, or not known well enough, is null.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figures {
+    /// Right answers a second over the measured window. Wrong answers are not among them.
+    pub rate_per_s: Option<f64>,
+    /// The rate that was asked for; null in a closed load.
+    pub asked_per_s: Option<f64>,
+    /// Complete answers a second by the asked rate; null in a closed load.
+    pub achieved_share: Option<f64>,
+    /// Length of the measured window, as far as it came.
+    pub window_s: f64,
+    /// Requests that the load asked for.
+    pub scheduled: u64,
+    /// Requests answered as expected.
+    pub ok: u64,
+    /// All others: failed, shed, unsent, unfinished.
+    pub failed: u64,
+    /// The same as a share of what was asked for, in [0, 1]; null if that is nothing.
+    pub failed_share: Option<f64>,
+    /// The most frequent failures by kind, such as `status 12, reset 3`.
+    pub failures: String,
+    /// due → done.
+    pub response: Percentiles,
+    /// sent → done.
+    pub service: Percentiles,
+    /// Connections asked for.
+    pub connections: u64,
+    /// The fewest that were established at the end of an interval.
+    pub connections_least: u64,
+    /// The most requests that can have been in flight: connections by places on each.
+    pub in_flight_most: u64,
+    /// Connections opened.
+    pub opened: u64,
+    /// CPU time by wall time of the busiest thread of the loader, 1 for a whole core.
+    pub loader_cpu_share: Option<f64>,
+    /// CPU time by wall time of the target's processes, 1 for a whole core.
+    pub target_cpu_share: Option<f64>,
+    /// The target's CPU time by right answers, in microseconds.
+    pub target_cpu_us: Option<f64>,
+    /// Answers by the target's CPU seconds.
+    pub requests_per_cpu_s: Option<f64>,
+    /// The target's largest resident memory.
+    pub rss_peak_bytes: Option<u64>,
+    /// The largest memory that the target's runtime said to hold.
+    pub runtime_memory_peak_bytes: Option<u64>,
+    /// Ids of verdicts that are warnings or worse.
+    pub warnings: Vec<String>,
+    /// Whether one of them says that the figures cannot be true, or the run ended early.
+    pub unusable: bool,
+    /// How the target ended, if it did so in mid-run.
+    pub target_ended: Option<String>,
+}
+
+/// Percentiles in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentiles {
+    /// Half are below.
+    pub p50_ns: Option<u64>,
+    /// 75 % are below.
+    pub p75_ns: Option<u64>,
+    /// 90 % are below.
+    pub p90_ns: Option<u64>,
+    /// 99 % are below.
+    pub p99_ns: Option<u64>,
+    /// 99.9 % are below.
+    pub p999_ns: Option<u64>,
+    /// 99.99 % are below.
+    pub p9999_ns: Option<u64>,
+    /// The largest.
+    pub max_ns: Option<u64>,
+}
+
+impl Percentiles {
+    fn of(distribution: &Distribution) -> Self {
+        Percentiles {
+            p50_ns: distribution.percentile_ns("p50"),
+            p75_ns: distribution.percentile_ns("p75"),
+            p90_ns: distribution.percentile_ns("p90"),
+            p99_ns: distribution.percentile_ns("p99"),
+            p999_ns: distribution.percentile_ns("p99.9"),
+            p9999_ns: distribution.percentile_ns("p99.99"),
+            max_ns: distribution.max_ns,
+        }
+    }
+
+    /// In the order of the columns of tables, with their names.
+    pub fn named(&self) -> [(&'static str, Option<u64>); 7] {
+        [
+            ("p50", self.p50_ns),
+            ("p75", self.p75_ns),
+            ("p90", self.p90_ns),
+            ("p99", self.p99_ns),
+            ("p99.9", self.p999_ns),
+            ("p99.99", self.p9999_ns),
+            ("max", self.max_ns),
+        ]
+    }
+}
+
+impl Figures {
+    /// Those of a run.
+    pub fn of(document: &Document) -> Self {
+        let ledger = &document.ledger;
+        let window_s = document.time.window_ns as f64 / 1e9;
+        let failed = ledger.scheduled.saturating_sub(ledger.ok);
+        let rate_per_s = rate_per_s(document, window_s);
+        let target = document.target.as_ref();
+        let plan = &document.plan.connections;
+        let warnings: Vec<_> = document
+            .verdicts
+            .iter()
+            .filter(|one| one.severity >= Severity::Warning)
+            .map(|one| one.id.to_string())
+            .collect();
+        Figures {
+            rate_per_s,
+            asked_per_s: document.rate.asked_per_s,
+            achieved_share: document
+                .rate
+                .achieved_per_s
+                .zip(document.rate.asked_per_s.filter(|asked| *asked > 0.0))
+                .map(|(achieved, asked)| achieved / asked),
+            window_s,
+            scheduled: ledger.scheduled,
+            ok: ledger.ok,
+            failed,
+            failed_share: (ledger.scheduled > 0).then(|| failed as f64 / ledger.scheduled as f64),
+            failures: failures(document),
+            response: Percentiles::of(&document.latencies.response),
+            service: Percentiles::of(&document.latencies.service),
+            connections: document.connections.asked,
+            connections_least: document.connections.least,
+            in_flight_most: document.connections.asked
+                * u64::from(plan.pipeline.max(plan.streams).max(1)),
+            opened: document.connections.opened,
+            loader_cpu_share: document
+                .workers
+                .iter()
+                .filter_map(|one| one.cpu_share)
+                .max_by(f64::total_cmp),
+            target_cpu_share: target.and_then(|one| one.cpu_share_mean),
+            target_cpu_us: target
+                .and_then(|one| one.requests_per_cpu_s)
+                .filter(|per_s| *per_s > 0.0)
+                .map(|per_s| 1e6 / per_s),
+            requests_per_cpu_s: target.and_then(|one| one.requests_per_cpu_s),
+            rss_peak_bytes: target.and_then(|one| one.rss_peak_bytes),
+            runtime_memory_peak_bytes: target.and_then(runtime_memory),
+            warnings,
+            unusable: document.is_invalid() || document.end.partial,
+            target_ended: target.and_then(|one| one.ended.clone()),
+        }
+    }
+}
+
+/// Answers within the window without the wrong ones. Right answers that came in the drain cannot be
+/// told from those before, so the lower one of two bounds is taken.
+fn rate_per_s(document: &Document, window_s: f64) -> Option<f64> {
+    let achieved = document.rate.achieved_per_s?;
+    Some(achieved.min(document.ledger.ok as f64 / window_s))
+}
+
+fn failures(document: &Document) -> String {
+    let ledger = &document.ledger;
+    let others = [("shed", ledger.shed), ("unsent", ledger.unsent), ("unfinished", ledger.unfinished)];
+    let mut kinds: Vec<(&str, u64)> = document
+        .errors
+        .iter()
+        .map(|one| (one.kind.as_str(), one.count))
+        .chain(others)
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    kinds.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let text: Vec<_> = kinds.iter().take(3).map(|(kind, count)| format!("{kind} {count}")).collect();
+    text.join(", ")
+}
+
+fn runtime_memory(target: &Resources) -> Option<u64> {
+    let of = |json: &serde_json::Value| {
+        RUNTIME_MEMORY_KEYS.iter().find_map(|key| json.get(key).and_then(serde_json::Value::as_u64))
+    };
+    target.stats.iter().filter_map(|one| of(&one.json)).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::target::StatsSample;
+    use crate::testing;
+
+    #[test]
+    fn a_healthy_run_has_them_and_wrong_answers_are_not_in_the_rate() {
+        let document = testing::healthy_closed();
+        let figures = Figures::of(&document);
+        assert_eq!(figures.failed, 0);
+        assert_eq!(figures.failures, "");
+        let ok_per_s = document.ledger.ok as f64 / figures.window_s;
+        assert!(figures.rate_per_s.unwrap() <= ok_per_s);
+        assert_eq!(figures.response.p99_ns, document.latencies.response.percentile_ns("p99"));
+        assert!(!figures.unusable && figures.target_cpu_us.is_none());
+
+        let broken = Figures::of(&testing::broken());
+        assert!(broken.unusable && broken.failed > 1000, "{broken:?}");
+        assert!(broken.rate_per_s.unwrap() < testing::broken().rate.achieved_per_s.unwrap() + 1.0);
+        assert!(broken.failures.starts_with("timeout "), "{}", broken.failures);
+        assert_eq!(broken.failures.split(", ").count(), 3);
+    }
+
+    #[test]
+    fn a_targets_resources_are_taken_over() {
+        let mut document = testing::healthy_closed();
+        let stats = |bytes: u64| StatsSample {
+            at_s: 1.0,
+            json: serde_json::json!({ "beam_memory_bytes": bytes }),
+        };
+        document.target = Some(Resources {
+            cpu_share_mean: Some(0.5),
+            rss_peak_bytes: Some(1 << 20),
+            requests_per_cpu_s: Some(20_000.0),
+            stats: vec![stats(7), stats(9), stats(8)],
+            ..Resources::default()
+        });
+        let figures = Figures::of(&document);
+        assert_eq!(figures.target_cpu_us, Some(50.0));
+        assert_eq!(figures.runtime_memory_peak_bytes, Some(9));
+    }
+}

@@ -1,0 +1,288 @@
+//! The document of a suite: servers × scenarios × protocols × loads, each in several rounds.
+//!
+//! Crate `lab` makes it from the result documents of the trials, which stay beside it as files;
+//! here is what tables and pages need of them. A *cell* is one combination, a *trial* one run of a
+//! cell. Of each cell one trial speaks for all: the one with the median rate, as a whole row, with
+//! the spread over trials beside it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::figures::Figures;
+use crate::document::{Host, Tool};
+
+/// The value of [`Suite::format`] that this version writes.
+pub const FORMAT: &str = "candor.suite/1";
+
+/// What a suite found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Suite {
+    /// `candor.suite/1`. Fields may be added under the same number.
+    pub format: String,
+    /// What made the document.
+    pub tool: Tool,
+    /// The command line, secrets redacted.
+    pub arguments: Vec<String>,
+    /// The suite's name.
+    pub name: String,
+    /// What it is about, in the words of its author.
+    pub about: String,
+    /// The file of the suite.
+    pub file: String,
+    /// When the first trial began, RFC 3339, UTC; empty before.
+    pub started_at: String,
+    /// The machine of the loader.
+    pub host: Host,
+    /// Cores of targets and of the loader, in words.
+    pub cores: String,
+    /// Rounds of each cell.
+    pub rounds: u64,
+    /// Seed of the order and of the runs.
+    pub seed: u64,
+    /// Identifies what was asked for; a directory is taken up again only by the same.
+    pub fingerprint: String,
+    /// Servers, in the order of the tables.
+    pub servers: Vec<Server>,
+    /// Scenarios, in the order of the tables.
+    pub scenarios: Vec<Scenario>,
+    /// Loads, in the order of the tables.
+    pub loads: Vec<Load>,
+    /// The combinations that were or will be measured.
+    pub cells: Vec<Cell>,
+    /// Combinations that were left out, and why.
+    pub notes: Vec<Note>,
+    /// Trials that could not be made, the latest of each.
+    pub failures: Vec<Failure>,
+    /// Every trial was made, or failed for good.
+    pub complete: bool,
+}
+
+/// A server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// What it is: `embedded`, a command, or a URL.
+    pub source: String,
+    /// A line of its author, or its version.
+    pub about: String,
+}
+
+/// A scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+}
+
+/// A load of the suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// Its name.
+    pub name: String,
+    /// In words.
+    pub about: String,
+    /// Open load: the shares of the cell's own peak that are asked for; empty: a closed load, or
+    /// rates of its own.
+    pub of_peak: Vec<f64>,
+}
+
+/// One combination.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// Name of the server.
+    pub server: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What is spoken: `h1`, `h2`, `h1-tls`, `h2-tls`.
+    pub protocol: String,
+    /// Name of the load.
+    pub load: String,
+    /// Share of the cell's peak; null if the load has none.
+    pub of_peak: Option<f64>,
+    /// The peak that the share is of, in right answers a second.
+    pub peak_per_s: Option<f64>,
+    /// Its trials, by round.
+    pub trials: Vec<Trial>,
+    /// The one that speaks for all, by its place in the list: the median by rate. Null without
+    /// usable trials.
+    pub representative: Option<u64>,
+    /// Over all usable trials; null without one.
+    pub spread: Option<Spread>,
+}
+
+/// One run of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// Its round, from 1.
+    pub round: u64,
+    /// Its result document, from the suite's directory.
+    pub file: String,
+    /// When it began, RFC 3339, UTC.
+    pub started_at: String,
+    /// Its figures.
+    pub figures: Figures,
+    /// Complete answers a second in each interval of the window.
+    pub per_second: Vec<f64>,
+    /// Requests by kind, if the scenario has several.
+    pub kinds: Vec<Kind>,
+}
+
+/// One request of a scenario that has several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kind {
+    /// Its name.
+    pub name: String,
+    /// How many were answered as expected.
+    pub ok: u64,
+    /// The median of its response times.
+    pub p50_ns: Option<u64>,
+    /// Their 99th percentile.
+    pub p99_ns: Option<u64>,
+}
+
+/// The lowest and the highest of a cell's usable trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// The lowest rate.
+    pub rate_low_per_s: f64,
+    /// The highest rate.
+    pub rate_high_per_s: f64,
+    /// The lowest 99th percentile of the response time; null if no trial has one.
+    pub p99_low_ns: Option<u64>,
+    /// The highest.
+    pub p99_high_ns: Option<u64>,
+}
+
+/// A combination that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// What it is about, such as `nginx, slow_client`.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A trial that could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// Which: server, scenario, protocol, load and round.
+    pub trial: String,
+    /// Why, and the remedy.
+    pub why: String,
+}
+
+/// Below this share of the asked rate a row is marked as saturated.
+pub const SATURATED_BELOW: f64 = 0.99;
+
+impl Cell {
+    /// Name of the combination: `hello h1 nginx closed`, with the share of the peak if it has one.
+    pub fn name(&self) -> String {
+        let share = self.of_peak.map(|share| format!(" {:.0}%", share * 100.0)).unwrap_or_default();
+        format!("{} {} {} {}{share}", self.scenario, self.protocol, self.server, self.load)
+    }
+
+    /// The trial that speaks for all.
+    pub fn speaker(&self) -> Option<&Trial> {
+        self.trials.get(usize::try_from(self.representative?).ok()?)
+    }
+
+    /// Puts the trials in order of rounds, and chooses the representative and the spread.
+    pub fn settle(&mut self) {
+        self.trials.sort_by_key(|one| one.round);
+        let rate = |index: usize| self.trials[index].figures.rate_per_s.unwrap_or(0.0);
+        let mut usable: Vec<usize> = (0..self.trials.len())
+            .filter(|&index| {
+                let figures = &self.trials[index].figures;
+                figures.rate_per_s.is_some() && !figures.unusable
+            })
+            .collect();
+        usable.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)));
+        // Of an even number the lower middle one: a real run, and not the better one.
+        let middle = usable.len().checked_sub(1).map(|last| usable[last / 2]);
+        let p99: Vec<u64> =
+            usable.iter().filter_map(|&i| self.trials[i].figures.response.p99_ns).collect();
+        self.spread = usable.first().zip(usable.last()).map(|(&low, &high)| Spread {
+            rate_low_per_s: rate(low),
+            rate_high_per_s: rate(high),
+            p99_low_ns: p99.iter().min().copied(),
+            p99_high_ns: p99.iter().max().copied(),
+        });
+        self.representative = middle.map(|index| index as u64);
+    }
+}
+
+impl Suite {
+    /// The representative trial of the cell with these names and no share of a peak.
+    pub fn speaker(
+        &self,
+        scenario: &str,
+        protocol: &str,
+        server: &str,
+        load: &str,
+    ) -> Option<&Trial> {
+        self.cells
+            .iter()
+            .find(|one| {
+                one.of_peak.is_none()
+                    && (one.scenario == scenario && one.protocol == protocol)
+                    && (one.server == server && one.load == load)
+            })
+            .and_then(Cell::speaker)
+    }
+
+    /// Trials that are there, and trials that there will be.
+    pub fn progress(&self) -> (u64, u64) {
+        let made = self.cells.iter().map(|one| one.trials.len() as u64).sum();
+        (made, self.cells.len() as u64 * self.rounds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(round: u64, rate_per_s: f64, unusable: bool) -> Trial {
+        let figures = Figures { rate_per_s: Some(rate_per_s), unusable, ..Figures::default() };
+        Trial {
+            round,
+            file: String::new(),
+            started_at: String::new(),
+            figures,
+            per_second: Vec::new(),
+            kinds: Vec::new(),
+        }
+    }
+
+    fn settled(trials: Vec<Trial>) -> Cell {
+        let mut cell = Cell {
+            server: "s".to_owned(),
+            scenario: "hello".to_owned(),
+            protocol: "h1".to_owned(),
+            load: "closed".to_owned(),
+            of_peak: Some(0.95),
+            peak_per_s: None,
+            trials,
+            representative: None,
+            spread: None,
+        };
+        cell.settle();
+        cell
+    }
+
+    #[test]
+    fn the_median_by_rate_speaks_as_a_whole_row() {
+        let cell = settled(vec![trial(3, 30.0, false), trial(1, 10.0, false), trial(2, 50.0, false)]);
+        assert_eq!(cell.speaker().unwrap().round, 3);
+        let spread = cell.spread.unwrap();
+        assert_eq!((spread.rate_low_per_s, spread.rate_high_per_s), (10.0, 50.0));
+        assert_eq!(cell.name(), "hello h1 s closed 95%");
+        // Of two the lower one; one that cannot be true never.
+        let two = settled(vec![trial(1, 10.0, false), trial(2, 20.0, false), trial(3, 1.0, true)]);
+        assert_eq!(two.speaker().unwrap().round, 1);
+        assert_eq!(settled(vec![trial(1, 9.0, true)]).speaker(), None);
+        assert_eq!(settled(Vec::new()).spread, None);
+    }
+}

@@ -1,0 +1,83 @@
+//! The document of a sweep: latency at listed rates, or at fractions of a peak.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ReadError;
+use super::trial::{Subject, Trial};
+use crate::document::plan::PlanSummary;
+use crate::document::{Host, Tool};
+
+/// The value of [`Sweep::format`] that this version writes.
+pub const FORMAT: &str = "candor.sweep/1";
+
+/// Latency against rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sweep {
+    /// `candor.sweep/1`. Fields may be added under the same number; none changes its meaning.
+    pub format: String,
+    /// What made the document.
+    pub tool: Tool,
+    /// The command line, secrets redacted.
+    pub arguments: Vec<String>,
+    /// When it began, RFC 3339, UTC.
+    pub started_at: String,
+    /// The machine of the loader.
+    pub host: Host,
+    /// What was measured.
+    pub subject: Subject,
+    /// The plan of the first run; others differ in rate and seed.
+    pub plan: PlanSummary,
+    /// The peak that rates are fractions of, in requests per second; null: rates were listed.
+    pub peak_per_s: Option<f64>,
+    /// Where the peak comes from, such as a file's name, or that it was measured before.
+    pub peak_from: Option<String>,
+    /// How often each rate was to be measured.
+    pub rounds: u32,
+    /// Seed of the order of runs within rounds.
+    pub seed: u64,
+    /// Each rate, from low to high.
+    pub rows: Vec<Row>,
+    /// Why it ended before it was done; null: it was done.
+    pub partial: Option<String>,
+}
+
+/// One rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Requests per second that were asked for.
+    pub rate_per_s: f64,
+    /// As a share of the peak; null: the rate was listed.
+    pub fraction: Option<f64>,
+    /// Its runs, in the order in which they were made.
+    pub trials: Vec<Trial>,
+    /// The one that stands for them: the middle one by p99 response time. Null without runs.
+    pub representative: Option<u64>,
+    /// Whether most of the runs had less than 99 % of the rate.
+    pub saturated: bool,
+}
+
+impl Row {
+    /// The run that stands for the others.
+    pub fn shown(&self) -> Option<&Trial> {
+        self.trials.get(usize::try_from(self.representative?).ok()?)
+    }
+
+    /// Picks the run that stands for the others, and tells whether the rate was held.
+    pub fn settle(&mut self) {
+        let p99 =
+            |index: &u64| self.trials[*index as usize].figures.response.p99_ns.unwrap_or(u64::MAX);
+        let mut order: Vec<u64> = (0..self.trials.len() as u64).collect();
+        order.sort_by_key(p99);
+        self.representative = order.get((order.len().max(1) - 1) / 2).copied();
+        let held = self.trials.iter().filter(|trial| trial.held).count();
+        self.saturated = held * 2 < self.trials.len();
+    }
+}
+
+impl Sweep {
+    /// Reads a document. Fields that this version does not know are skipped.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        super::read(text, FORMAT)
+    }
+}

@@ -1,0 +1,9 @@
+//! Renderings of experiments.
+
+pub mod comparison;
+pub mod peak;
+mod plot;
+pub mod suite;
+pub mod sweep;
+mod table;
+mod trials;

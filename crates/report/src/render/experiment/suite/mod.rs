@@ -1,0 +1,149 @@
+//! Suites for people and for programs: the README of a suite's directory, a short text for the
+//! terminal, and every trial as CSV.
+//!
+//! The README has the form of the tables that servers publish: throughput by scenario and server,
+//! latency at shares of each server's own peak, resources. Of each cell one run is shown as a whole
+//! row, the one with the median rate, with the spread over runs beside it.
+
+mod csv;
+mod tables;
+
+use std::fmt::Write as _;
+
+use super::table::escaped;
+use crate::experiment::suite::{Cell, Suite};
+
+pub use csv::{COLUMNS, csv};
+
+/// The README.
+pub fn markdown(suite: &Suite) -> String {
+    let mut out = format!("# Benchmark results: {}\n\n", suite.name);
+    if !suite.about.is_empty() {
+        let _ = write!(out, "{}\n\n", escaped(&suite.about));
+    }
+    environment(&mut out, suite);
+    tables::throughput(&mut out, suite);
+    tables::kinds(&mut out, suite);
+    tables::below_the_peak(&mut out, suite);
+    tables::resources(&mut out, suite);
+    left_out(&mut out, suite);
+    reading(&mut out);
+    out
+}
+
+/// The throughput for a terminal, and what went wrong.
+pub fn text(suite: &Suite) -> String {
+    let mut out = tables::text(suite);
+    let (made, all) = suite.progress();
+    let _ = writeln!(out, "\n{made} of {all} trials are there.");
+    for failure in &suite.failures {
+        let _ = writeln!(out, "failed: {}: {}", failure.trial, failure.why);
+    }
+    for note in &suite.notes {
+        let _ = writeln!(out, "left out: {}: {}", note.what, note.why);
+    }
+    out
+}
+
+fn environment(out: &mut String, suite: &Suite) {
+    let started = suite.started_at.split('T').next().unwrap_or_default();
+    let on = if started.is_empty() { String::new() } else { format!(" on {started}") };
+    let _ = writeln!(
+        out,
+        "Captured by `candor bench` {} from `{}`{on}.\n",
+        suite.tool.version, suite.file
+    );
+    if !suite.complete {
+        let (made, all) = suite.progress();
+        let _ = writeln!(
+            out,
+            "> **Not complete.** {made} of {all} trials are there; the command below goes on where \
+             it was interrupted.\n"
+        );
+    }
+    let host = &suite.host;
+    let _ = writeln!(out, "**Hardware / runtime**\n");
+    let cores = host.cores.map(|n| format!(" ({n} cores)")).unwrap_or_default();
+    let cpu = host.cpu.as_deref().unwrap_or("unknown");
+    let _ = writeln!(out, "- CPU: {}{cores}", escaped(cpu));
+    for (name, value) in [
+        ("Kernel", &host.kernel),
+        ("Virtualisation", &host.virtualisation),
+        ("CPU governor", &host.governor),
+    ] {
+        if let Some(value) = value {
+            let _ = writeln!(out, "- {name}: {}", escaped(value));
+        }
+    }
+    if !suite.cores.is_empty() {
+        let _ = writeln!(out, "- Cores: {}", escaped(&suite.cores));
+    }
+    let _ = writeln!(
+        out,
+        "- {} runs a cell, in rounds, the order within a round drawn at random (seed {}); one server \
+         at a time, in a fresh process for each run",
+        suite.rounds, suite.seed
+    );
+    for load in &suite.loads {
+        let _ = writeln!(out, "- Load `{}`: {}", load.name, escaped(&load.about));
+    }
+    for server in &suite.servers {
+        let about = if server.about.is_empty() { String::new() } else { format!(" ({})", server.about) };
+        let _ = writeln!(out, "- Server `{}`: `{}`{}", server.name, code(&server.source), escaped(&about));
+    }
+    let _ = writeln!(
+        out,
+        "\nEach figure is of **one run**: of a cell's runs the one with the median rate, as a whole \
+         row. `±` is how far the rates of the others lie from it at most. `†` marks runs with \
+         warnings, `✗` a share of failed requests; both are explained below the tables. Units and \
+         columns of `results.csv` are in candor's docs/suites.md.\n"
+    );
+    let _ = writeln!(out, "Run it again with:\n\n```\n{}\n```\n", suite.arguments.join(" "));
+}
+
+fn left_out(out: &mut String, suite: &Suite) {
+    let warned: Vec<&Cell> = suite
+        .cells
+        .iter()
+        .filter(|cell| cell.speaker().is_some_and(|trial| !trial.figures.warnings.is_empty()))
+        .collect();
+    if !warned.is_empty() {
+        out.push_str("## Warnings\n\nVerdicts of the runs that are shown; see candor's docs/report.md.\n\n");
+        for cell in warned {
+            let warnings = cell.speaker().map(|trial| trial.figures.warnings.join(", "));
+            let _ = writeln!(out, "- `{}`: {}", cell.name(), escaped(&warnings.unwrap_or_default()));
+        }
+        out.push('\n');
+    }
+    if !suite.failures.is_empty() {
+        out.push_str("## Trials that could not be made\n\n");
+        for failure in &suite.failures {
+            let _ = writeln!(out, "- `{}`: {}", failure.trial, escaped(&failure.why));
+        }
+        out.push('\n');
+    }
+    if !suite.notes.is_empty() {
+        out.push_str("## Left out\n\n");
+        for note in &suite.notes {
+            let _ = writeln!(out, "- `{}`: {}", note.what, escaped(&note.why));
+        }
+        out.push('\n');
+    }
+}
+
+fn reading(out: &mut String) {
+    out.push_str(
+        "## Reading the numbers\n\n\
+         - Rates are of right answers: a wrong status or body is a failure and never a success.\n\
+         - Each request is timed by itself, also in pipelined and multiplexed scenarios.\n\
+         - Rates of a closed load are the servers' peaks; their latencies are those of a server that \
+         is as busy as it can be. Latency is to be read below the peak.\n\
+         - A difference that is not well above the spread is noise; `candor compare` says how sure it \
+         is of one.\n",
+    );
+}
+
+/// Text within backticks.
+fn code(text: &str) -> String {
+    text.replace('`', "'").replace('\n', " ")
+}
