@@ -26,11 +26,16 @@ start(#{ip := Ip} = Options) ->
 %% elli_handler's callbacks.
 -spec handle(term(), term()) -> {integer(), [{binary(), iodata()}], iodata()}.
 handle(Request, _) ->
-    {Path, Query} = candor_target:split(elli_request:raw_path(Request)),
+    {Path, Written} = candor_target:split(elli_request:raw_path(Request)),
+    Query = case Written of <<>> -> joined(elli_request:get_args(Request)); _ -> Written end,
     candor_target:answer(candor_answers:route(Path), fun(What) -> ask(What, Query, Request) end).
 
 -spec handle_event(term(), term(), term()) -> ok.
 handle_event(_, _, _) -> ok.
+
+%% Some versions keep the raw path without its query.
+joined(Arguments) ->
+    iolist_to_binary(lists:join("&", [[Name, "=", case Value of true -> ""; _ -> Value end] || {Name, Value} <- Arguments])).
 
 ask(method, _, Request) ->
     case elli_request:method(Request) of Method when is_atom(Method) -> atom_to_binary(Method); Method -> Method end;
