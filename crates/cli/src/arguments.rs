@@ -130,7 +130,7 @@ pub(crate) struct VerifyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Results written by --json (of runs, peaks and sweeps), or traces written by --trace
+    /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, or traces written by --trace
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to render them on the standard output

@@ -170,25 +170,61 @@ fn every_built_in_scenario_is_there_and_builds_what_it_can() {
 fn mistakes_are_told_with_line_key_and_remedy() {
     let server = "[[server]]\nname = \"a\"\n";
     for (text, words) in [
-        ("[[server]]\nname = \"a\"\nembeded = true\n", &["s.toml:3:1", "embeded", "did you mean \"embedded\""][..]),
+        (
+            "[[server]]\nname = \"a\"\nembeded = true\n",
+            &["s.toml:3:1", "embeded", "did you mean \"embedded\""][..],
+        ),
         ("[run]\nconections = 5\n", &["s.toml:2:1", "did you mean \"connections\""]),
         ("[run]\nduration = \"5x\"\n", &["s.toml:2:12", "run.duration", "not a duration"]),
         ("rounds = 0\n[[server]]\nname = \"a\"\nembedded = true\n", &["s.toml:1:10", "1 to 1000"]),
-        ("scenarios = [\"helo\"]\n", &["s.toml:1:14", "no scenario \"helo\"", "did you mean \"hello\""]),
+        (
+            "scenarios = [\"helo\"]\n",
+            &["s.toml:1:14", "no scenario \"helo\"", "did you mean \"hello\""],
+        ),
         ("name = \"x\"\n", &["there is no server", "[[server]]"]),
         (server, &["s.toml:2:8", "cannot be had", "embedded = true"]),
-        ("[[server]]\nname = \"a\"\ncommand = []\nscenarios = [\"all\"]\n", &["s.toml:3:11", "command is empty"]),
-        ("[[server]]\nname = \"a\"\nurl = \"http://a/\"\n", &["s.toml:2:8", "what the server can do"]),
+        (
+            "[[server]]\nname = \"a\"\ncommand = []\nscenarios = [\"all\"]\n",
+            &["s.toml:3:11", "command is empty"],
+        ),
+        (
+            "[[server]]\nname = \"a\"\nurl = \"http://a/\"\n",
+            &["s.toml:2:8", "what the server can do"],
+        ),
         ("[[server]]\nname = \"../a\"\nembedded = true\n", &["s.toml:2:8", "cannot be the name"]),
-        ("[[server]]\nname = \"a\"\nembedded = true\n[[server]]\nname = \"a\"\nembedded = true\n", &["s.toml:5:8", "two servers"]),
-        ("[[server]]\nname = \"a\"\nembedded = true\nprotocols = [\"h3\"]\n", &["s.toml:4:14", "no protocol \"h3\"", "h1, h2"]),
-        ("[[server]]\nname = \"a\"\ncommand = [\"x\"]\nscenarios = [\"all\"]\nready = \"tpc\"\n", &["s.toml:5:9", "did you mean \"tcp\""]),
-        ("[[server]]\nname = \"a\"\ncommand = [\"x\"]\nurl = \"http://127.0.0.1:{port}\"\nscenarios = [\"all\"]\nfiles = { \"../x\" = \"\" }\n", &["s.toml:6", "outside"]),
-        ("[[scenario]]\nname = \"mine\"\n[[scenario.request]]\npth = \"/\"\n", &["s.toml:4:1", "did you mean \"path\""]),
+        (
+            "[[server]]\nname = \"a\"\nembedded = true\n[[server]]\nname = \"a\"\nembedded = true\n",
+            &["s.toml:5:8", "two servers"],
+        ),
+        (
+            "[[server]]\nname = \"a\"\nembedded = true\nprotocols = [\"h3\"]\n",
+            &["s.toml:4:14", "no protocol \"h3\"", "h1, h2"],
+        ),
+        (
+            "[[server]]\nname = \"a\"\ncommand = [\"x\"]\nscenarios = [\"all\"]\nready = \"tpc\"\n",
+            &["s.toml:5:9", "did you mean \"tcp\""],
+        ),
+        (
+            "[[server]]\nname = \"a\"\ncommand = [\"x\"]\nurl = \"http://127.0.0.1:{port}\"\nscenarios = [\"all\"]\nfiles = { \"../x\" = \"\" }\n",
+            &["s.toml:6", "outside"],
+        ),
+        (
+            "[[scenario]]\nname = \"mine\"\n[[scenario.request]]\npth = \"/\"\n",
+            &["s.toml:4:1", "did you mean \"path\""],
+        ),
         ("[[scenario]]\nname = \"mine\"\n", &["s.toml:2:8", "[[scenario.request]]"]),
-        ("[[scenario]]\nname = \"mine\"\neach = \"9..1\"\nrequest = [{ path = \"/{i}\" }]\n", &["s.toml:3:8", "0..99"]),
-        ("[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"tail\"\nof-peak = [\"90%\"]\n", &["s.toml:5:8", "without of-peak"]),
-        ("[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"t\"\nof-peak = [\"much\"]\n", &["s.toml:6:12", "write such as"]),
+        (
+            "[[scenario]]\nname = \"mine\"\neach = \"9..1\"\nrequest = [{ path = \"/{i}\" }]\n",
+            &["s.toml:3:8", "0..99"],
+        ),
+        (
+            "[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"tail\"\nof-peak = [\"90%\"]\n",
+            &["s.toml:5:8", "without of-peak"],
+        ),
+        (
+            "[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"t\"\nof-peak = [\"much\"]\n",
+            &["s.toml:6:12", "write such as"],
+        ),
         ("rounds = \n", &["s.toml:1:10", "not valid TOML"]),
     ] {
         let message = match file::parse("s.toml", text) {
@@ -208,7 +244,10 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
     // fast has two scenarios and slow one, each closed and at two shares of the peak.
     assert_eq!(all.cells.len(), 9);
     assert_eq!(all.notes.len(), 1);
-    assert_eq!((all.notes[0].what.as_str(), all.notes[0].why.as_str()), ("slow", "does not do json"));
+    assert_eq!(
+        (all.notes[0].what.as_str(), all.notes[0].why.as_str()),
+        ("slow", "does not do json")
+    );
     let keys: Vec<_> = all.cells.iter().map(CellPlan::key).collect();
     assert_eq!(keys[0], "hello.h1.fast.closed");
     assert!(keys[3..].iter().all(|key| key.ends_with("pct")), "{keys:?}");
@@ -338,7 +377,8 @@ fn a_directory_is_of_one_suite() {
 
 #[test]
 fn a_server_that_fails_is_given_up_and_the_others_go_on() {
-    let text = SMALL.replace("name = \"slow\"", "name = \"broken\"").replace("rounds = 3", "rounds = 5");
+    let text =
+        SMALL.replace("name = \"slow\"", "name = \"broken\"").replace("rounds = 3", "rounds = 5");
     let directory = tempfile::tempdir().unwrap();
     let mut bench = Simulated::new(None);
     let suite = measured(&text, directory.path(), &mut bench).unwrap().suite;
@@ -348,7 +388,39 @@ fn a_server_that_fails_is_given_up_and_the_others_go_on() {
     assert_eq!(suite.progress(), (30, 45));
     assert_eq!(suite.failures.len(), 15);
     assert!(suite.failures[0].why.contains("ended at once"));
-    assert!(suite.failures[2].why.contains("given up") || suite.failures[3].why.contains("given up"));
-    assert!(suite.failures.iter().any(|one| one.why.contains("its peak is not known") || one.why.contains("given up")));
+    assert!(
+        suite.failures[2].why.contains("given up") || suite.failures[3].why.contains("given up")
+    );
+    assert!(
+        suite
+            .failures
+            .iter()
+            .any(|one| one.why.contains("its peak is not known") || one.why.contains("given up"))
+    );
     assert!(render::markdown(&suite).contains("## Trials that could not be made"));
+}
+
+/// Every suite of the repository is right, and so is the example of the guide.
+#[test]
+fn the_suites_of_the_repository_are_right() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files: Vec<_> = std::fs::read_dir(root.join("suites"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 5, "{files:?}");
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let suite = file::parse(&path.display().to_string(), &text)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let matrix = matrix(&suite, &Selection::default()).unwrap();
+        check_plans(&matrix, &Contents { files: &NoFiles })
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let page = std::fs::read_to_string(root.join("docs/suites.md")).unwrap();
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let suite = suite(example);
+    assert_eq!((suite.servers.len(), suite.loads.len(), suite.scenarios.len()), (3, 2, 15));
 }

@@ -4,10 +4,7 @@
 
 /// The candidate nearest to `word`, as the half sentence `; did you mean "…"?`, or nothing if
 /// none is near.
-pub fn did_you_mean<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> String {
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(word, candidates) {
         Some(near) => format!("; did you mean \"{near}\"?"),
         None => String::new(),

@@ -265,8 +265,14 @@ fn list_scenarios() -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for one in file::built_in()? {
         let protocols: Vec<_> = one.protocols.iter().map(|protocol| protocol.name()).collect();
-        let sets = if one.sets.is_empty() { String::new() } else { format!(" [{}]", one.sets.join(", ")) };
-        out.push_str(&format!("{:<28} {:<22} {}{sets}\n", one.name, protocols.join(","), one.about));
+        let sets =
+            if one.sets.is_empty() { String::new() } else { format!(" [{}]", one.sets.join(", ")) };
+        out.push_str(&format!(
+            "{:<28} {:<22} {}{sets}\n",
+            one.name,
+            protocols.join(","),
+            one.about
+        ));
         if let Some(why) = &one.unsupported {
             out.push_str(&format!("{:<28} {:<22} not yet: {why}\n", "", ""));
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use candor_report::Document;
-use candor_report::experiment::{self, ReadError, peak, sweep};
+use candor_report::experiment::{self, ReadError, comparison, peak, suite, sweep};
 use candor_report::render::experiment as render;
 use candor_report::render::{csv, hgrm, hlog, json, text};
 
@@ -64,6 +64,26 @@ fn experiment(text: &str, format: Format, path: &Path) -> Result<Option<String>,
                 Format::Markdown => Some(render::sweep::markdown(&sweep)),
                 Format::Csv => Some(render::sweep::csv(&sweep)),
                 Format::Json => Some(json::any(&sweep)),
+                Format::Hgrm | Format::HgrmService | Format::Hlog => None,
+            }
+        }
+        Some(comparison::FORMAT) => {
+            let comparison = comparison::Comparison::from_json(text).map_err(wrong)?;
+            match format {
+                Format::Text => Some(render::comparison::text(&comparison)),
+                Format::Markdown => Some(render::comparison::markdown(&comparison)),
+                Format::Csv => Some(render::comparison::csv(&comparison)),
+                Format::Json => Some(json::any(&comparison)),
+                Format::Hgrm | Format::HgrmService | Format::Hlog => None,
+            }
+        }
+        Some(suite::FORMAT) => {
+            let suite = suite::Suite::from_json(text).map_err(wrong)?;
+            match format {
+                Format::Text => Some(render::suite::text(&suite)),
+                Format::Markdown => Some(render::suite::markdown(&suite)),
+                Format::Csv => Some(render::suite::csv(&suite)),
+                Format::Json => Some(json::any(&suite)),
                 Format::Hgrm | Format::HgrmService | Format::Hlog => None,
             }
         }

@@ -55,9 +55,7 @@ fn about() -> About {
 }
 
 fn entrants(n: usize) -> Vec<Entrant> {
-    (0..n)
-        .map(|i| Entrant { name: format!("S{i}"), source: format!("http://s{i}/") })
-        .collect()
+    (0..n).map(|i| Entrant { name: format!("S{i}"), source: format!("http://s{i}/") }).collect()
 }
 
 fn measured(figures: Figures) -> Measured {
@@ -125,8 +123,7 @@ fn the_same_seed_gives_the_same_comparison() {
 #[test]
 fn a_limit_is_exceeded_only_with_confidence() {
     let with = |ns: f64, slower: f64, primary: Metric| {
-        let settings =
-            Settings { slower_limit: Some(slower), primary, ..settings(10, 2) };
+        let settings = Settings { slower_limit: Some(slower), primary, ..settings(10, 2) };
         compared(&[TWO_MS, Server { mean_ns: ns }], &settings).exceeds_limit()
     };
     assert!(with(2.3e6, 0.05, Metric::P50), "15 % are more than 5 %");

@@ -49,9 +49,7 @@ impl Search<'_> {
             connections = connections.saturating_mul(2).min(most);
         }
         // On both sides of the best, half way to its neighbours as factors go.
-        let highest =
-            |tried: &[(u32, f64)]| tried.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
-        let Some((middle, _)) = highest(&tried) else { return Ok(1) };
+        let middle = fewest_as_high(&tried);
         for factor in [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2] {
             let between = ((f64::from(middle) * factor).round() as u32).clamp(1, most);
             if tried.iter().all(|(known, _)| *known != between) {
@@ -59,9 +57,7 @@ impl Search<'_> {
                 tried.push((between, rate));
             }
         }
-        let top = highest(&tried).map_or(0.0, |(_, rate)| rate);
-        let as_high = tried.iter().filter(|(_, rate)| *rate >= top * AS_HIGH);
-        Ok(as_high.map(|(connections, _)| *connections).min().unwrap_or(1))
+        Ok(fewest_as_high(&tried))
     }
 
     /// Right answers a second with so many connections.
@@ -70,6 +66,13 @@ impl Search<'_> {
         let trial = self.steps[at].trials.last();
         Ok(trial.and_then(|trial| trial.figures.rate_per_s).unwrap_or(0.0))
     }
+}
+
+/// The fewest connections with as high a throughput as any.
+fn fewest_as_high(tried: &[(u32, f64)]) -> u32 {
+    let top = tried.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+    let as_high = tried.iter().filter(|(_, rate)| *rate >= top * AS_HIGH);
+    as_high.map(|(connections, _)| *connections).min().unwrap_or(1)
 }
 
 /// Student's t for 95 %, two-sided, by degrees of freedom from 1.

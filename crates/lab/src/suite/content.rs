@@ -72,7 +72,11 @@ fn form(pairs: u32) -> Vec<u8> {
 }
 
 fn gzip(size: usize) -> io::Result<Vec<u8>> {
-    let text: String = (0u64..).flat_map(|n| format!("item {n}\n").into_bytes()).take(size).map(char::from).collect();
+    let text: String = (0u64..)
+        .flat_map(|n| format!("item {n}\n").into_bytes())
+        .take(size)
+        .map(char::from)
+        .collect();
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text.as_bytes())?;
     encoder.finish()
@@ -95,7 +99,9 @@ mod tests {
         let packed = make("gzip/1Ki").unwrap();
         flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut inflated).unwrap();
         assert_eq!(inflated.len(), 1024);
-        for (bad, word) in [("lettres/5", "letters/SIZE"), ("letters/x", "size"), ("form/0", "1 to 1000")] {
+        for (bad, word) in
+            [("lettres/5", "letters/SIZE"), ("letters/x", "size"), ("form/0", "1 to 1000")]
+        {
             assert!(make(bad).unwrap_err().contains(word), "{bad}");
         }
     }

@@ -56,7 +56,9 @@ fn replaced(text: &str, i: u64) -> Result<String, String> {
         let inner = &rest[at + 2..end];
         let more = match inner.strip_prefix('+') {
             None if inner.is_empty() => 0,
-            Some(number) => number.parse().map_err(|_| format!("{{i{inner}}} is no sum; write such as {{i+456}}"))?,
+            Some(number) => number
+                .parse()
+                .map_err(|_| format!("{{i{inner}}} is no sum; write such as {{i+456}}"))?,
             None => return Err(format!("{{i{inner}}} is not known; write {{i}} or {{i+456}}")),
         };
         out.push_str(&rest[..at]);
@@ -78,7 +80,8 @@ mod tests {
         for wrong in ["{i", "{i-1}", "{i+x}"] {
             assert!(replaced(wrong, 1).is_err(), "{wrong}");
         }
-        let request = RequestOptions { path: Some("/r/{i}".parse().unwrap()), ..Default::default() };
+        let request =
+            RequestOptions { path: Some("/r/{i}".parse().unwrap()), ..Default::default() };
         let all = repeat("8..10", &[request]).unwrap();
         let paths: Vec<_> = all.into_iter().map(|one| one.path.unwrap().into_string()).collect();
         assert_eq!(paths, ["/r/8", "/r/9", "/r/10"]);

@@ -15,7 +15,7 @@ use candor_report::Document;
 
 use super::content::{self, Contents};
 use super::matrix::CellPlan;
-use super::model::{Command, ReadyWhen, Server, ServerKind};
+use super::model::{Command, Protocol, ReadyWhen, Server, ServerKind, Urls};
 use super::{Bench, Store};
 use crate::engine_runner::{EngineRunner, Site};
 use crate::error::LabError;
@@ -66,11 +66,10 @@ struct Brought {
 impl Managed<'_> {
     fn bring_up(&self, cell: &CellPlan) -> Result<Brought, LabError> {
         let server = &cell.server;
-        let is_tls = cell.protocol.is_tls();
+        let protocol = cell.protocol;
         match &server.kind {
-            ServerKind::Url { url, tls_url } => {
-                let url = if is_tls { tls_url } else { url };
-                let url = url.clone().ok_or_else(|| no_url(server, is_tls))?;
+            ServerKind::Url(urls) => {
+                let url = urls.of(protocol).cloned().ok_or_else(|| no_url(server, protocol))?;
                 Ok(Brought { url, site: Site::default(), _directory: None })
             }
             ServerKind::Embedded { arguments } => {
@@ -78,13 +77,13 @@ impl Managed<'_> {
                     vec![self.program.to_string_lossy().into_owned(), "serve".to_owned()];
                 command.extend(["--listen".to_owned(), "127.0.0.1:0".to_owned()]);
                 command.extend(arguments.iter().chain(&cell.scenario.embedded_arguments).cloned());
-                if is_tls {
+                if protocol.is_tls() {
                     command.push("--tls".to_owned());
                 }
                 let spec = TargetSpec::new(server.name.clone(), command);
                 self.start(spec, None, None, Some("embedded".to_owned()))
             }
-            ServerKind::Command(command) => self.bring_up_command(server, command, is_tls),
+            ServerKind::Command(command) => self.bring_up_command(server, command, protocol),
         }
     }
 
@@ -92,23 +91,24 @@ impl Managed<'_> {
         &self,
         server: &Server,
         command: &Command,
-        is_tls: bool,
+        protocol: Protocol,
     ) -> Result<Brought, LabError> {
         let directory = WorkDirectory::make()?;
         let places = Places {
             directory: directory.path.to_string_lossy().into_owned(),
             port: free_port()?,
+            h2_port: free_port()?,
             tls_port: free_port()?,
             program: self.program.to_string_lossy().into_owned(),
         };
         for (name, text) in &command.files {
             write_file(&directory.path.join(name), text, &places)?;
         }
-        let url = match if is_tls { &command.tls_url } else { &command.url } {
+        let url = match command.urls.of(protocol) {
             Some(url) => Some(places.fill(url)),
-            // Without any URL the port file says where; with the other one only, there is none.
-            None if command.url.is_none() && command.tls_url.is_none() => None,
-            None => return Err(no_url(server, is_tls)),
+            // Without any URL the port file says where; with others only, there is none.
+            None if command.urls.all().next().is_none() => None,
+            None => return Err(no_url(server, protocol)),
         };
         let mut spec = TargetSpec::new(
             server.name.clone(),
@@ -141,8 +141,8 @@ impl Managed<'_> {
     }
 }
 
-fn no_url(server: &Server, is_tls: bool) -> LabError {
-    let key = if is_tls { "tls-url" } else { "url" };
+fn no_url(server: &Server, protocol: Protocol) -> LabError {
+    let key = Urls::key(protocol);
     LabError::Usage(format!(
         "the server {} has no `{key}`; write it in the suite, or leave the protocol out of `protocols`",
         server.name
@@ -153,6 +153,7 @@ fn no_url(server: &Server, is_tls: bool) -> LabError {
 struct Places {
     directory: String,
     port: u16,
+    h2_port: u16,
     tls_port: u16,
     program: String,
 }
@@ -161,6 +162,7 @@ impl Places {
     fn fill(&self, text: &str) -> String {
         text.replace("{dir}", &self.directory)
             .replace("{port}", &self.port.to_string())
+            .replace("{h2-port}", &self.h2_port.to_string())
             .replace("{tls-port}", &self.tls_port.to_string())
             .replace("{candor}", &self.program)
     }
@@ -225,7 +227,9 @@ pub fn missing(server: &Server) -> Option<String> {
             std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
         }
     };
-    (!found).then(|| format!("the program {program} is not installed here; install it, or leave the server out"))
+    (!found).then(|| {
+        format!("the program {program} is not installed here; install it, or leave the server out")
+    })
 }
 
 /// A directory that goes when this is dropped.

@@ -253,9 +253,7 @@ fn chosen_protocols(suite: &Suite, selection: &Selection) -> Result<Vec<Protocol
     let Some(names) = &selection.protocols else { return Ok(suite.protocols.clone()) };
     names
         .iter()
-        .map(|name| {
-            Protocol::of_name(name).ok_or_else(|| LabError::Usage(unknown_protocol(name)))
-        })
+        .map(|name| Protocol::of_name(name).ok_or_else(|| LabError::Usage(unknown_protocol(name))))
         .collect()
 }
 

@@ -61,14 +61,45 @@ pub enum ServerKind {
         arguments: Vec<String>,
     },
     /// It runs already.
-    Url {
-        /// Where, in clear text.
-        url: Option<String>,
-        /// Where, with TLS.
-        tls_url: Option<String>,
-    },
+    Url(Urls),
     /// We start it.
     Command(Command),
+}
+
+/// Where a server is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Urls {
+    /// In clear text.
+    pub url: Option<String>,
+    /// For HTTP/2 in clear text, if that is elsewhere.
+    pub h2_url: Option<String>,
+    /// With TLS.
+    pub tls_url: Option<String>,
+}
+
+impl Urls {
+    /// Where this protocol is spoken.
+    pub fn of(&self, protocol: Protocol) -> Option<&String> {
+        match protocol {
+            Protocol::H1 => self.url.as_ref(),
+            Protocol::H2 => self.h2_url.as_ref().or(self.url.as_ref()),
+            Protocol::H1Tls | Protocol::H2Tls => self.tls_url.as_ref(),
+        }
+    }
+
+    /// The key that says so in a suite file.
+    pub fn key(protocol: Protocol) -> &'static str {
+        match protocol {
+            Protocol::H1 => "url",
+            Protocol::H2 => "h2-url",
+            Protocol::H1Tls | Protocol::H2Tls => "tls-url",
+        }
+    }
+
+    /// Every one that there is.
+    pub fn all(&self) -> impl Iterator<Item = &String> {
+        [&self.url, &self.h2_url, &self.tls_url].into_iter().flatten()
+    }
 }
 
 /// How to start a server.
@@ -80,10 +111,8 @@ pub struct Command {
     pub files: Vec<(String, String)>,
     /// Environment.
     pub env: Vec<(String, String)>,
-    /// Where it will be, with placeholders; `None`: its port file says so.
-    pub url: Option<String>,
-    /// The same with TLS.
-    pub tls_url: Option<String>,
+    /// Where it will be, with placeholders; none: its port file says so.
+    pub urls: Urls,
     /// How to know that it is ready.
     pub ready: ReadyWhen,
     /// How long that may take.

@@ -147,7 +147,9 @@ impl Run<'_> {
         let name = format!("{} round {round}", self.document.cells[index].name());
         let given_up = self.failed.get(&plan.server.name).is_some_and(|n| *n >= GIVE_UP_AFTER);
         let options = match self.options(index, round) {
-            Ok(_) if given_up => Err("its server was given up after failing again and again".to_owned()),
+            Ok(_) if given_up => {
+                Err("its server was given up after failing again and again".to_owned())
+            }
             other => other,
         };
         let options = match options {
@@ -178,7 +180,8 @@ impl Run<'_> {
                 self.pace.learn(planned(plan), begun.elapsed());
                 self.enter(index, round, &document);
                 self.save()?;
-                if let Some(trial) = self.document.cells[index].trials.iter().find(|t| t.round == round)
+                if let Some(trial) =
+                    self.document.cells[index].trials.iter().find(|t| t.round == round)
                 {
                     watcher.done(&name, &trial.figures);
                 }
@@ -300,10 +303,7 @@ fn planned(cell: &CellPlan) -> Duration {
 fn rate(per_s: f64) -> Rate {
     match per_s {
         high if high >= 1000.0 => Rate::per_second(high.round() as u64),
-        low => Rate {
-            events: ((low * 1000.0).round() as u64).max(1),
-            per_ns: 1000 * NS_PER_S,
-        },
+        low => Rate { events: ((low * 1000.0).round() as u64).max(1), per_ns: 1000 * NS_PER_S },
     }
 }
 
@@ -344,15 +344,14 @@ fn document(
 ) -> SuiteDocument {
     // In the order of the suite, what is not measured left out.
     let has = |of: &dyn Fn(&CellPlan) -> bool| matrix.cells.iter().any(of);
-    let servers = suite
-        .servers
-        .iter()
-        .filter(|server| has(&|cell| cell.server.name == server.name))
-        .map(|server| Server {
-            name: server.name.clone(),
-            source: source(&server.kind),
-            about: server.about.clone(),
-        });
+    let servers =
+        suite.servers.iter().filter(|server| has(&|cell| cell.server.name == server.name)).map(
+            |server| Server {
+                name: server.name.clone(),
+                source: source(&server.kind),
+                about: server.about.clone(),
+            },
+        );
     let scenarios = suite
         .scenarios
         .iter()
@@ -402,9 +401,8 @@ fn source(kind: &ServerKind) -> String {
     match kind {
         ServerKind::Embedded { arguments } if arguments.is_empty() => "embedded".to_owned(),
         ServerKind::Embedded { arguments } => format!("embedded {}", arguments.join(" ")),
-        ServerKind::Url { url, tls_url } => {
-            let urls = [url, tls_url].into_iter().flatten();
-            urls.map(|url| candor_plan::redact::url(url)).collect::<Vec<_>>().join(", ")
+        ServerKind::Url(urls) => {
+            urls.all().map(|url| candor_plan::redact::url(url)).collect::<Vec<_>>().join(", ")
         }
         ServerKind::Command(command) => candor_plan::redact::arguments(&command.command).join(" "),
     }

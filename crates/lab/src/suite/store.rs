@@ -62,7 +62,9 @@ impl Store {
         let known: Probe = serde_json::from_str(text)
             .map_err(|error| self.refused(&format!("its suite.json is damaged ({error})")))?;
         if known.format != FORMAT {
-            return Err(self.refused(&format!("its suite.json is of another version, {}", known.format)));
+            return Err(
+                self.refused(&format!("its suite.json is of another version, {}", known.format))
+            );
         }
         if known.fingerprint != fingerprint {
             return Err(self.refused(

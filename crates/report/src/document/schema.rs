@@ -10,8 +10,13 @@ pub const SCHEMA: &str = include_str!("../../schema/candor.result-1.json");
 
 /// The schema as the structs have it now.
 pub fn generate() -> String {
-    let mut schema = schemars::schema_for!(Document);
-    schema.insert("title".to_owned(), "candor.result/1".into());
+    of::<Document>(super::FORMAT)
+}
+
+/// The schema of another document of this crate, under the name of its format.
+pub fn of<T: schemars::JsonSchema>(format: &str) -> String {
+    let mut schema = schemars::schema_for!(T);
+    schema.insert("title".to_owned(), format.into());
     let mut text = serde_json::to_string_pretty(&schema)
         .expect("a schema has string keys and finite numbers only");
     text.push('\n');
@@ -26,6 +31,13 @@ mod tests {
     #[test]
     fn the_checked_in_schema_is_fresh() {
         testing::golden("schema/candor.result-1.json", &generate());
+    }
+
+    #[test]
+    fn the_schemas_of_experiments_are_fresh() {
+        use crate::experiment::{peak, sweep};
+        testing::golden("schema/candor.peak-1.json", &of::<peak::Peak>(peak::FORMAT));
+        testing::golden("schema/candor.sweep-1.json", &of::<sweep::Sweep>(sweep::FORMAT));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ReadError;
 use super::figures::Figures;
 use crate::document::{Host, Tool};
 
@@ -249,6 +250,11 @@ impl Finding {
 }
 
 impl Comparison {
+    /// Reads a document. Fields that this version does not know are skipped.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        super::read(text, FORMAT)
+    }
+
     /// What was found of the variant at this place.
     pub fn of_variant(&self, variant: usize) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |one| one.variant == variant as u64)

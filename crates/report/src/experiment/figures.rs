@@ -178,7 +178,8 @@ fn rate_per_s(document: &Document, window_s: f64) -> Option<f64> {
 
 fn failures(document: &Document) -> String {
     let ledger = &document.ledger;
-    let others = [("shed", ledger.shed), ("unsent", ledger.unsent), ("unfinished", ledger.unfinished)];
+    let others =
+        [("shed", ledger.shed), ("unsent", ledger.unsent), ("unfinished", ledger.unfinished)];
     let mut kinds: Vec<(&str, u64)> = document
         .errors
         .iter()
@@ -187,7 +188,8 @@ fn failures(document: &Document) -> String {
         .filter(|(_, count)| *count > 0)
         .collect();
     kinds.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-    let text: Vec<_> = kinds.iter().take(3).map(|(kind, count)| format!("{kind} {count}")).collect();
+    let text: Vec<_> =
+        kinds.iter().take(3).map(|(kind, count)| format!("{kind} {count}")).collect();
     text.join(", ")
 }
 

@@ -8,6 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ReadError;
 use super::figures::Figures;
 use crate::document::{Host, Tool};
 
@@ -215,6 +216,11 @@ impl Cell {
 }
 
 impl Suite {
+    /// Reads a document. Fields that this version does not know are skipped.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        super::read(text, FORMAT)
+    }
+
     /// The representative trial of the cell with these names and no share of a peak.
     pub fn speaker(
         &self,
@@ -274,7 +280,8 @@ mod tests {
 
     #[test]
     fn the_median_by_rate_speaks_as_a_whole_row() {
-        let cell = settled(vec![trial(3, 30.0, false), trial(1, 10.0, false), trial(2, 50.0, false)]);
+        let cell =
+            settled(vec![trial(3, 30.0, false), trial(1, 10.0, false), trial(2, 50.0, false)]);
         assert_eq!(cell.speaker().unwrap().round, 3);
         let spread = cell.spread.unwrap();
         assert_eq!((spread.rate_low_per_s, spread.rate_high_per_s), (10.0, 50.0));

@@ -81,7 +81,8 @@ pub(crate) fn compare(
     typed: &[String],
 ) -> Result<ExitCode, Failure> {
     let first = arguments.options.url.take();
-    let words: Vec<String> = first.into_iter().chain(std::mem::take(&mut arguments.others)).collect();
+    let words: Vec<String> =
+        first.into_iter().chain(std::mem::take(&mut arguments.others)).collect();
     let whats = what::all(&words)?;
     check_options(&arguments.options)?;
     let outputs = Outputs::of(&arguments);

@@ -57,17 +57,14 @@ pub(super) fn measure(
     let quiet = arguments.options.quiet;
     let mut watched = Watched::new(quiet)?;
     let interrupt = watched.interrupt();
-    let mut runner = EngineRunner {
-        sites: Vec::new(),
-        facts: facts(typed),
-        interrupt,
-        observer: &mut watched,
-    };
+    let mut runner =
+        EngineRunner { sites: Vec::new(), facts: facts(typed), interrupt, observer: &mut watched };
     let rounds = settings.rounds;
     let mut trial = |slot: Slot| {
         let variant = &variants[slot.variant];
         let document = variant.measure(&mut runner, &split, slot)?;
-        let measured = Measured::of(&document, keep(arguments.keep.as_deref(), variant, slot, &document)?);
+        let measured =
+            Measured::of(&document, keep(arguments.keep.as_deref(), variant, slot, &document)?);
         if !quiet && !measured.interrupted {
             let figures = &measured.figures;
             console::note(&format!(
@@ -139,8 +136,7 @@ impl Variant {
             options.url = Some(format!("{scheme}://127.0.0.1:9/"));
         }
         let built = options.build(&Disk);
-        let (plan, _) =
-            built.map_err(|error| Failure::usage(format!("{}: {error}", self.name)))?;
+        let (plan, _) = built.map_err(|error| Failure::usage(format!("{}: {error}", self.name)))?;
         Ok(plan)
     }
 
@@ -170,7 +166,8 @@ impl Variant {
             }
         };
         let built = options.build(&Disk);
-        let (plan, _) = built.map_err(|error| LabError::Usage(format!("{}: {error}", self.name)))?;
+        let (plan, _) =
+            built.map_err(|error| LabError::Usage(format!("{}: {error}", self.name)))?;
         runner.sites = vec![site];
         let made = runner.run(0, &plan);
         let stopped = match runner.sites.pop().and_then(|site| site.running) {
@@ -187,7 +184,8 @@ fn load_of(plans: &[Plan]) -> String {
     let mut texts: Vec<String> = plans
         .iter()
         .map(|plan| {
-            let connections = candor_plan::units::fmt_plural(plan.connections.count.into(), "connection");
+            let connections =
+                candor_plan::units::fmt_plural(plan.connections.count.into(), "connection");
             format!("{}, {connections}", candor_plan::describe::load(plan))
         })
         .collect();

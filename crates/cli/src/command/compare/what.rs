@@ -35,11 +35,8 @@ pub(super) enum Kind {
 
 /// The things of a command line, at least two, with names that differ.
 pub(super) fn all(words: &[String]) -> Result<Vec<What>, Failure> {
-    let all: Vec<What> = words
-        .iter()
-        .enumerate()
-        .map(|(index, word)| one(word, index))
-        .collect::<Result<_, _>>()?;
+    let all: Vec<What> =
+        words.iter().enumerate().map(|(index, word)| one(word, index)).collect::<Result<_, _>>()?;
     for (at, what) in all.iter().enumerate() {
         if all[..at].iter().any(|other| other.name == what.name) {
             return Err(Failure::usage(format!(
@@ -118,7 +115,10 @@ fn saved_in(directory: &Path) -> Result<Vec<PathBuf>, String> {
         .collect();
     files.sort();
     match files.is_empty() {
-        true => Err("there is no .json file in this directory; give results that --json wrote".to_owned()),
+        true => {
+            Err("there is no .json file in this directory; give results that --json wrote"
+                .to_owned())
+        }
         false => Ok(files),
     }
 }

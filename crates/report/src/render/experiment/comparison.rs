@@ -88,7 +88,11 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
         told.extend(others.map(|one| claim(one, comparison)));
         parts.push(format!("{} (against {})", told.join(", "), name(0)));
     } else {
-        parts.push(format!("No difference between {} and {} could be told", name(variant), name(0)));
+        parts.push(format!(
+            "No difference between {} and {} could be told",
+            name(variant),
+            name(0)
+        ));
     }
     let noise: Vec<&str> = rest
         .iter()
@@ -99,7 +103,10 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
         [] => {}
         [one] => parts.push(format!("the difference in {one} is within noise")),
         [many @ .., last] => {
-            parts.push(format!("the differences in {} and {last} are within noise", many.join(", ")));
+            parts.push(format!(
+                "the differences in {} and {last} are within noise",
+                many.join(", ")
+            ));
         }
     }
     parts.join("; ") + "."
@@ -344,7 +351,9 @@ mod tests {
              second, 95 % interval 18 … 21 % (against old)."
         );
         let few = Finding { rounds: 4, ..finding(Metric::P99, 1.0, Conclusion::TooFew) };
-        assert!(told(vec![few]).starts_with("Nothing can be concluded of new against old: 6 rounds"));
+        assert!(
+            told(vec![few]).starts_with("Nothing can be concluded of new against old: 6 rounds")
+        );
     }
 
     #[test]
@@ -354,8 +363,15 @@ mod tests {
             finding(Metric::P99, 0.041, Conclusion::Worse),
         ]);
         let text = text(&comparison);
-        for part in ["p99 *", "+4.10 %", "+2.90 … +5.60 %", "9 of 10", "+1.00 large", "NOT MET", "caution: "]
-        {
+        for part in [
+            "p99 *",
+            "+4.10 %",
+            "+2.90 … +5.60 %",
+            "9 of 10",
+            "+1.00 large",
+            "NOT MET",
+            "caution: ",
+        ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(markdown(&comparison).contains("|---|---:|---:|---:|---:|---:|---|---|"));

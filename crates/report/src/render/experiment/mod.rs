@@ -7,3 +7,6 @@ pub mod suite;
 pub mod sweep;
 mod table;
 mod trials;
+
+#[cfg(test)]
+mod tests;

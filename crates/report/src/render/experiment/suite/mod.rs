@@ -88,8 +88,15 @@ fn environment(out: &mut String, suite: &Suite) {
         let _ = writeln!(out, "- Load `{}`: {}", load.name, escaped(&load.about));
     }
     for server in &suite.servers {
-        let about = if server.about.is_empty() { String::new() } else { format!(" ({})", server.about) };
-        let _ = writeln!(out, "- Server `{}`: `{}`{}", server.name, code(&server.source), escaped(&about));
+        let about =
+            if server.about.is_empty() { String::new() } else { format!(" ({})", server.about) };
+        let _ = writeln!(
+            out,
+            "- Server `{}`: `{}`{}",
+            server.name,
+            code(&server.source),
+            escaped(&about)
+        );
     }
     let _ = writeln!(
         out,
@@ -108,10 +115,13 @@ fn left_out(out: &mut String, suite: &Suite) {
         .filter(|cell| cell.speaker().is_some_and(|trial| !trial.figures.warnings.is_empty()))
         .collect();
     if !warned.is_empty() {
-        out.push_str("## Warnings\n\nVerdicts of the runs that are shown; see candor's docs/report.md.\n\n");
+        out.push_str(
+            "## Warnings\n\nVerdicts of the runs that are shown; see candor's docs/report.md.\n\n",
+        );
         for cell in warned {
             let warnings = cell.speaker().map(|trial| trial.figures.warnings.join(", "));
-            let _ = writeln!(out, "- `{}`: {}", cell.name(), escaped(&warnings.unwrap_or_default()));
+            let _ =
+                writeln!(out, "- `{}`: {}", cell.name(), escaped(&warnings.unwrap_or_default()));
         }
         out.push('\n');
     }

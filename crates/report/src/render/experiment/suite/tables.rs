@@ -57,7 +57,9 @@ fn throughput_of(suite: &Suite, protocol: &str, load: &str) -> Table {
         .servers
         .iter()
         .map(|one| one.name.as_str())
-        .filter(|name| suite.cells.iter().any(|cell| cell.server == *name && cell.protocol == protocol))
+        .filter(|name| {
+            suite.cells.iter().any(|cell| cell.server == *name && cell.protocol == protocol)
+        })
         .collect();
     columns.extend(servers.iter().map(|name| (format!("{name} req/s"), Align::Right)));
     columns.extend(servers.iter().map(|name| (format!("{name} p50 / p99"), Align::Right)));
@@ -76,8 +78,11 @@ fn throughput_of(suite: &Suite, protocol: &str, load: &str) -> Table {
         if cells.iter().all(Option::is_none) {
             continue;
         }
-        let in_flight =
-            cells.iter().flatten().filter_map(|cell| cell.speaker()).map(|t| t.figures.in_flight_most);
+        let in_flight = cells
+            .iter()
+            .flatten()
+            .filter_map(|cell| cell.speaker())
+            .map(|t| t.figures.in_flight_most);
         let mut row = vec![
             format!("`{}`", scenario.name),
             in_flight.max().map_or(NOTHING.to_owned(), |n| n.to_string()),
@@ -231,7 +236,9 @@ pub(super) fn resources(out: &mut String, suite: &Suite) {
         ]);
         for scenario in &suite.scenarios {
             for cell in suite.cells.iter().filter(|cell| {
-                cell.of_peak.is_none() && cell.scenario == scenario.name && cell.protocol == protocol
+                cell.of_peak.is_none()
+                    && cell.scenario == scenario.name
+                    && cell.protocol == protocol
             }) {
                 let Some(trial) = cell.speaker() else { continue };
                 let figures = &trial.figures;
@@ -311,6 +318,9 @@ mod tests {
         for (per_s, text) in cases {
             assert_eq!(short_rate(per_s), text);
         }
-        assert_eq!((percent(0.031), percent(0.9), percent(1.5)), ("3.1 %".into(), "90 %".into(), "150 %".into()));
+        assert_eq!(
+            (percent(0.031), percent(0.9), percent(1.5)),
+            ("3.1 %".into(), "90 %".into(), "150 %".into())
+        );
     }
 }

@@ -1,0 +1,325 @@
+//! Managed targets, peaks and sweeps with the real program: `candor serve` as a target that candor
+//! starts, keeps and ends. What leaves nothing behind is looked for in /proc.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use candor_testkit::process::{free_port, wait_until};
+use common::{CANDOR, Candor, candor};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(15);
+const INTERRUPTED: i32 = 130;
+
+/// Processes whose command line has this word.
+fn with_word(word: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| *pid != std::process::id())
+        .filter(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).split('\0').any(|one| one.contains(word))
+        })
+        .collect()
+}
+
+fn kill(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid as i32).expect("a process id");
+    kill_process(pid, signal).expect("a signal to a process of this test");
+}
+
+/// A word that no other process has, for the command line of a target.
+fn mark(name: &str) -> String {
+    format!("mark-{name}-{}", std::process::id())
+}
+
+/// A script in `directory` that is a target.
+fn script(directory: &Path, text: &str) -> PathBuf {
+    let path = directory.join("target.sh");
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("an executable");
+    path
+}
+
+fn serve(flags: &str) -> String {
+    format!("{CANDOR} serve {flags}")
+}
+
+#[test]
+fn a_run_starts_its_target_watches_it_and_ends_it() {
+    let mark = mark("run");
+    let target = serve(&format!("--path /hello?{mark}"));
+    let run = Candor::start_measuring(&["-R", "500", "-d", "1s", "--target", &target]);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert!(document.text("/plan/url").ends_with(&format!("/hello?{mark}")));
+    assert_eq!(document.ledger("ok"), 500);
+    assert_eq!(document.text("/target_note"), "managed");
+    let used = document.at("/target");
+    let samples = used["samples"].as_array().expect("samples");
+    assert!((8..=12).contains(&samples.len()), "{}", samples.len());
+    assert!(samples.iter().all(|one| (0.0..=1.01).contains(&one["at_s"].as_f64().unwrap())));
+    assert!(samples[0]["rss_bytes"].as_u64().unwrap() > 1_000_000, "{}", samples[0]);
+    assert!(samples[0]["open_files"].as_u64().unwrap() > 10, "{}", samples[0]);
+    assert_eq!(samples[0]["processes"], 1);
+    assert!(used["cpu_s"].as_f64().unwrap() < 2.0);
+    let stats = used["stats"].as_array().expect("its own figures");
+    assert!(stats[0]["json"]["requests_accepted"].is_u64(), "{stats:?}");
+    let cores = |name: &str| used[name].as_array().map_or(0, Vec::len);
+    assert!(cores("cores") > 0 && cores("loader_cores") > 0);
+    assert!(outcome.stdout.contains("Target"), "{}", outcome.stdout);
+    assert!(with_word(&mark).is_empty());
+    assert_eq!(outcome.files(), ["result.json"]);
+}
+
+#[test]
+fn a_target_that_dies_in_mid_run_is_told_with_its_status_and_its_log() {
+    let mark = mark("dies");
+    let target = serve(&format!("--path /?{mark}"));
+    let run = Candor::start_measuring(&["-R", "200", "-d", "1h", "--target", &target]);
+    let serving = |pid: &u32| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split('\0').nth(1) == Some("serve")
+    };
+    assert!(wait_until(PATIENCE, || with_word(&mark).iter().any(serving)), "no target");
+    std::thread::sleep(Duration::from_millis(700));
+    let pid = with_word(&mark).into_iter().find(serving).expect("the target");
+    kill(pid, Signal::KILL);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!(document.text("/end/reason"), "target-ended");
+    assert_eq!(document.at("/end/partial"), true);
+    assert!(document.verdicts().contains(&"target-ended"));
+    assert!(document.text("/target/ended").contains("SIGKILL"), "{}", document.at("/target"));
+    assert!(document.ledger("ok") > 20, "{}", document.at("/ledger"));
+    let log = document.at("/target/log_tail").to_string();
+    assert!(log.contains("listening on"), "{log}");
+    assert!(with_word(&mark).is_empty());
+}
+
+#[test]
+fn a_target_that_never_gets_ready_or_is_no_target_is_a_clear_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let mark = mark("never");
+    let never = script(directory.path(), "echo I have begun; sleep 1000 & sleep 1000");
+    let command = format!("{} {mark}", never.display());
+    let outcome = candor(&["run", "-d", "1s", "--target-timeout", "300ms", "--target", &command]);
+    outcome.assert_refused(1, &["not ready within", "no port file", "I have begun"]);
+    assert!(with_word(&mark).is_empty());
+
+    let ends = script(directory.path(), "echo out of luck >&2; exit 7");
+    let outcome = candor(&["run", "-d", "1s", "--target", &ends.display().to_string()]);
+    outcome.assert_refused(1, &["exit status 7", "out of luck"]);
+
+    let outcome = candor(&["run", "-d", "1s", "--target", "/no/such/server"]);
+    outcome.assert_refused(1, &["cannot start /no/such/server", "check the command"]);
+
+    let wrong = script(directory.path(), "echo PORT=pi > $3; sleep 1000");
+    let outcome = candor(&["run", "-d", "1s", "--target", &wrong.display().to_string()]);
+    outcome.assert_refused(1, &["port file is wrong", "PORT=pi"]);
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_before_and_after() {
+    // Somebody else is there already: nothing is started.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let ready = format!("tcp:{address}");
+    let outcome = candor(&["run", "--target", "sleep 1000", "--target-ready", &ready]);
+    outcome.assert_refused(1, &["already listens", &address.to_string()]);
+    // The target itself finds out.
+    let target = serve(&format!("--listen {address}"));
+    let outcome = candor(&["run", "-d", "1s", "--target", &target]);
+    outcome.assert_refused(1, &["before it was ready", &address.port().to_string()]);
+}
+
+#[test]
+fn ready_by_tcp_and_by_a_status() {
+    for way in ["tcp", "http"] {
+        let port = free_port().unwrap();
+        let ready = match way {
+            "tcp" => format!("tcp:127.0.0.1:{port}"),
+            _ => format!("http://127.0.0.1:{port}/no/such/path 404"),
+        };
+        let target = serve(&format!("--listen 127.0.0.1:{port}"));
+        let url = format!("http://127.0.0.1:{port}/");
+        let arguments =
+            ["-R", "200", "-d", "500ms", "--target", &target, "--target-ready", &ready, &url];
+        let document = common::measure(&arguments);
+        assert_eq!(document.ledger("ok"), 100, "{way}");
+    }
+}
+
+/// A server with a child that leaves its group and its session.
+const FAMILY: &str = r#"
+setsid sh -c 'trap "" TERM HUP; sleep 1000; : $0' "$1" &
+exec "$CANDOR" serve --path "/?$1" --standalone --port-file "$4"
+"#;
+
+fn family(directory: &Path, mark: &str) -> String {
+    format!("{} {mark}", script(directory, FAMILY).display())
+}
+
+#[test]
+fn nothing_outlives_us_whoever_ends_us() {
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let directory = tempfile::tempdir().unwrap();
+        let mark = mark(&format!("family-{}", signal.as_raw()));
+        let target = family(directory.path(), &mark);
+        let env = format!("CANDOR={CANDOR}");
+        let arguments = ["-R", "200", "-d", "1h", "--target", &target, "--target-env", &env];
+        let run = Candor::start_measuring(&arguments);
+        // The loader, the keeper, the server and its child, at least.
+        assert!(wait_until(PATIENCE, || with_word(&mark).len() >= 4), "{:?}", with_word(&mark));
+        std::thread::sleep(Duration::from_millis(300));
+        run.signal(signal);
+        let outcome = run.finish();
+        let expected = if signal == Signal::KILL { 137 } else { INTERRUPTED };
+        assert_eq!(outcome.code(), expected, "{}", outcome.stderr);
+        assert!(wait_until(PATIENCE, || with_word(&mark).is_empty()), "{:?}", with_word(&mark));
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn a_peak_of_a_known_server_and_a_sweep_of_it() {
+    let mark = mark("peak");
+    let target = serve("--truth fifo --service-time 5ms");
+    let found = Candor::start(&[
+        "peak",
+        "-d",
+        "300ms",
+        "--warm-up",
+        "50ms",
+        "--most-connections",
+        "2",
+        "--target",
+        &target,
+        "--target-env",
+        &format!("MARK={mark}"),
+        "--json",
+        "peak.json",
+        "--csv",
+        "runs.csv",
+        "--markdown",
+        "peak.md",
+        "--keep",
+        "runs",
+    ])
+    .finish();
+    assert_eq!(found.code(), 0, "{}{}", found.stdout, found.stderr);
+    assert!(found.stdout.contains("highest throughput"), "{}", found.stdout);
+    assert!(found.stderr.contains("closed loop, 2 connections"), "{}", found.stderr);
+    let peak = json(&found.file("peak.json"));
+    assert_eq!(peak["format"], "candor.peak/1");
+    let rate = peak["answer"]["rate_per_s"].as_f64().expect("an answer");
+    // Other work on the machine may make it slower, but nothing makes it faster.
+    assert!((100.0..=206.0).contains(&rate), "{rate}");
+    let steps = peak["steps"].as_array().expect("steps");
+    let runs: usize = steps.iter().map(|step| step["trials"].as_array().unwrap().len()).sum();
+    assert_eq!(found.file("runs.csv").lines().count(), runs + 1);
+    assert_eq!(fs::read_dir(found.path("runs")).unwrap().count(), runs);
+    assert!(found.file("peak.md").starts_with("# Peak"));
+
+    let file = found.path("peak.json").display().to_string();
+    let again = candor(&["report", &file]);
+    assert_eq!(again.stdout, found.stdout, "rendered again");
+    let swept = Candor::start(&[
+        "sweep",
+        "-d",
+        "300ms",
+        "--warm-up",
+        "50ms",
+        "--peak",
+        &file,
+        "--fractions",
+        "50%,200%",
+        "--rounds",
+        "2",
+        "--target",
+        &target,
+        "--drain",
+        "100ms",
+        "--json",
+        "sweep.json",
+    ])
+    .finish();
+    let sweep = json(&swept.file("sweep.json"));
+    assert_eq!(sweep["format"], "candor.sweep/1");
+    let rows = sweep["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row["trials"].as_array().unwrap().len() == 2));
+    assert_eq!(rows[1]["saturated"], true);
+    assert!(swept.stdout.contains("(saturated)"), "{}", swept.stdout);
+    assert!(swept.stdout.contains("Service time"), "{}", swept.stdout);
+}
+
+#[test]
+fn an_interrupted_search_keeps_what_it_has() {
+    let target = serve("--truth fifo --service-time 5ms");
+    let run = Candor::start(&[
+        "peak",
+        "-d",
+        "500ms",
+        "--warm-up",
+        "0",
+        "--target",
+        &target,
+        "--json",
+        "peak.json",
+    ]);
+    let begun = || fs::read_to_string(run.directory().join(".stderr")).unwrap_or_default();
+    assert!(wait_until(PATIENCE, || begun().contains("closed loop, 2 connections")));
+    run.signal(Signal::INT);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), INTERRUPTED, "{}", outcome.stderr);
+    let peak = json(&outcome.file("peak.json"));
+    assert!(peak["partial"].as_str().is_some_and(|why| why.contains("interrupted")), "{peak}");
+    assert!(peak["steps"].as_array().is_some_and(|steps| steps.len() >= 2));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_starts() {
+    let url = "http://127.0.0.1:1/";
+    for (arguments, words) in [
+        (&["peak", "--rate", "5", url][..], &["--rate", "chooses the rates"][..]),
+        (&["peak", "--objective", "p99 < 5", "--", url], &["--objective", "5ms"]),
+        (&["peak", "--precision", "0%", url], &["0.1%"]),
+        (&["peak", "--target-cores", "0", url], &["--target-cores", "--target"]),
+        (&["peak", "--target-cores", "999", "--target", "x"], &["no core 999"]),
+        (&["peak", "--target-log", "x", url], &["--target"]),
+        (&["peak", "--target", "a 'b"], &["not closed"]),
+        (&["sweep", "--rates", "1k", "--peak", "5k", url], &["cannot be used with"]),
+        (&["sweep", "--peak", "/no/such/file", url], &["/no/such/file", "candor peak --json"]),
+        (&["sweep", "--fractions", "0", url], &["share of the peak"]),
+        (&["sweep", "--expect", "p99 < 1s", "--rates", "1k", url], &["--expect"]),
+    ] {
+        candor(arguments).assert_refused(2, words);
+    }
+}
+
+#[test]
+fn help_that_one_learns_from() {
+    for (command, words) in [
+        ("peak", &["--objective", "p99 < 10ms", "Managed target:", "--target-ready", "95 %"][..]),
+        ("sweep", &["--fractions", "--rounds", "(saturated)", "--peak", "random"]),
+        ("run", &["Managed target:", "--target-cores", "--loader-cores"]),
+    ] {
+        let outcome = candor(&[command, "--help"]);
+        assert_eq!(outcome.code(), 0);
+        for word in words {
+            assert!(outcome.stdout.contains(word), "{command}: {word}: {}", outcome.stdout);
+        }
+    }
+    assert!(!candor(&["--help"]).stdout.contains("keep-target"));
+}

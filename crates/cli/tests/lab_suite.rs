@@ -1,0 +1,235 @@
+//! `candor bench` and `candor compare` from the outside: small suites and comparisons against the
+//! embedded target, in seconds.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::{CANDOR, Candor, Outcome};
+use rustix::process::Signal;
+
+const TINY: &str = r#"
+name = "tiny"
+scenarios = ["hello", "json"]
+protocols = ["h1"]
+rounds = 2
+
+[run]
+connections = 2
+threads = 1
+duration = "150ms"
+
+[[load]]
+name = "closed"
+
+[[load]]
+name = "tail"
+of-peak = ["50%"]
+
+[[server]]
+name = "embedded"
+embedded = true
+
+[[server]]
+name = "elsewhere"
+command = ["/no/such/server"]
+url = "http://127.0.0.1:{port}/"
+scenarios = ["hello"]
+"#;
+
+/// `candor` with these arguments, in a directory that has this suite.
+fn start(directory: &Path, suite: &str, arguments: &[&str]) -> Candor {
+    fs::write(directory.join("tiny.toml"), suite).unwrap();
+    Candor::start_as(Command::new(CANDOR), |_, command| {
+        command.args(arguments).current_dir(directory);
+    })
+}
+
+fn ran(directory: &Path, suite: &str, arguments: &[&str]) -> Outcome {
+    start(directory, suite, arguments).finish()
+}
+
+fn trials(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory.join("tiny-results/trials"))
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_suite_becomes_a_directory_that_says_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let outcome = ran(directory.path(), TINY, &["bench", "tiny.toml"]);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    // Two scenarios, closed and at half of the peak, in two rounds.
+    assert_eq!(trials(directory.path()).len(), 8, "{:?}", trials(directory.path()));
+    let read =
+        |name: &str| fs::read_to_string(directory.path().join("tiny-results").join(name)).unwrap();
+    let readme = read("README.md");
+    for part in [
+        "# Benchmark results: tiny",
+        "## HTTP/1.1",
+        "| `hello` | 2 | ",
+        "### `json`, HTTP/1.1",
+        "| embedded | 50 % | ",
+        "## Resources",
+        "`elsewhere`: the program /no/such/server is not installed here",
+        "candor bench tiny.toml",
+    ] {
+        assert!(readme.contains(part), "{part} is not in\n{readme}");
+    }
+    let csv = read("results.csv");
+    let mut lines = csv.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| columns.iter().position(|one| *one == name).unwrap();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 8);
+    for row in &rows {
+        assert_eq!(row[column("failed")], "0", "{row:?}");
+        assert!(row[column("rate_per_s")].parse::<f64>().unwrap() > 0.0);
+        // A server of ours: what it used is known.
+        assert!(row[column("rss_peak_bytes")].parse::<u64>().unwrap() > 1 << 20, "{row:?}");
+    }
+    // Half of the peak of the same scenario.
+    let of = |scenario: &str, load: &str, name: &str| -> f64 {
+        let is_it = |row: &&Vec<&str>| {
+            (row[column("scenario")] == scenario && row[column("load")] == load)
+                && row[column("representative")] == "1"
+        };
+        rows.iter().find(is_it).unwrap()[column(name)].parse().unwrap()
+    };
+    let (peak, asked) = (of("hello", "closed", "rate_per_s"), of("hello", "tail", "asked_per_s"));
+    assert!((asked / peak - 0.5).abs() < 0.01, "{asked} of {peak}");
+    let suite: serde_json::Value = serde_json::from_str(&read("suite.json")).unwrap();
+    assert_eq!(suite["format"], "candor.suite/1");
+    assert_eq!(suite["complete"], true);
+
+    // Again: nothing is left to do.
+    let begun = Instant::now();
+    let again = ran(directory.path(), TINY, &["bench", "tiny.toml"]);
+    assert_eq!(again.code(), 0);
+    assert!(again.stderr.contains("8 of 8 trials are there"), "{}", again.stderr);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    // The same directory for other options.
+    let other = ran(directory.path(), TINY, &["bench", "tiny.toml", "-d", "1s"]);
+    other.assert_refused(2, &["tiny-results", "--out"]);
+}
+
+#[test]
+fn an_interrupted_suite_goes_on_where_it_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "tiny.toml", "--loads", "closed", "--rounds", "3"];
+    let running = start(directory.path(), TINY, &arguments);
+    let begun = Instant::now();
+    while trials(directory.path()).len() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "no trial was made");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(Signal::INT);
+    let outcome = running.finish();
+    assert_eq!(outcome.code(), 130, "{}{}", outcome.stdout, outcome.stderr);
+    let made = trials(directory.path());
+    assert!((2..6).contains(&made.len()), "{made:?}");
+    let readme = directory.path().join("tiny-results/README.md");
+    assert!(fs::read_to_string(&readme).unwrap().contains("**Not complete.**"));
+    let stamp = |name: &str| {
+        let path = directory.path().join("tiny-results/trials").join(name);
+        fs::metadata(path).unwrap().modified().unwrap()
+    };
+    let stamps: Vec<_> = made.iter().map(|name| stamp(name)).collect();
+
+    let outcome = ran(directory.path(), TINY, &arguments);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(trials(directory.path()).len(), 6);
+    assert_eq!(stamps, made.iter().map(|name| stamp(name)).collect::<Vec<_>>());
+    assert!(!fs::read_to_string(&readme).unwrap().contains("Not complete"));
+}
+
+#[test]
+fn mistakes_are_told_before_anything_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = |suite: &str, arguments: &[&str], words: &[&str]| {
+        ran(directory.path(), suite, arguments).assert_refused(2, words);
+        assert!(!directory.path().join("tiny-results").exists());
+    };
+    let typo = TINY.replace("embedded = true", "embeded = true");
+    refused(&typo, &["bench", "tiny.toml"], &["tiny.toml:22:1", "did you mean \"embedded\""]);
+    let wrong = TINY.replace("scenarios = [\"hello\"]", "scenarios = [\"helo\"]");
+    refused(&wrong, &["bench", "tiny.toml"], &["tiny.toml:28:14", "did you mean \"hello\""]);
+    refused(
+        TINY,
+        &["bench", "tiny.toml", "--servers", "elsewhere"],
+        &["elsewhere", "/no/such/server is not installed here"],
+    );
+    refused(
+        TINY,
+        &["bench", "tiny.toml", "--servers", "elsewere"],
+        &["no server \"elsewere\"", "did you mean \"elsewhere\""],
+    );
+    refused(TINY, &["bench", "nothing.toml"], &["cannot read the suite nothing.toml"]);
+    refused(TINY, &["compare", "embedded", "embedded", "--rounds", "3"], &["at least 6"]);
+    refused(TINY, &["compare", "embedded", "no-such-thing"], &["no-such-thing", "no URL, plan"]);
+
+    let listed = ran(directory.path(), TINY, &["bench", "tiny.toml", "--list"]);
+    assert_eq!(listed.code(), 0);
+    assert!(listed.stdout.contains("hello.h1.embedded.tail-50pct"), "{}", listed.stdout);
+    let known = ran(directory.path(), TINY, &["bench", "--list-scenarios"]);
+    assert_eq!(known.stdout.lines().filter(|line| !line.starts_with(' ')).count(), 42);
+}
+
+#[test]
+fn a_server_that_dies_is_a_failure_and_the_suite_goes_on() {
+    let suite = TINY.replace("\"/no/such/server\"", "\"/bin/false\"");
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "tiny.toml", "--loads", "closed", "--scenarios", "hello"];
+    let outcome = ran(directory.path(), &suite, &arguments);
+    assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(
+        outcome.stdout.contains("failed: hello h1 elsewhere closed round 1"),
+        "{}",
+        outcome.stdout
+    );
+    assert_eq!(trials(directory.path()).len(), 2, "the embedded target's");
+}
+
+/// The delay server answers after a time that is computed: twice the time is found, the same is not.
+#[test]
+fn a_comparison_finds_what_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let delay = |time: &str| format!("embedded --truth delay --service-time {time}");
+    let compare = |name: &str, time: &str, more: &[&str]| {
+        let variants = [format!("old={}", delay("2ms")), format!("{name}={}", delay(time))];
+        let mut arguments = vec!["compare", &variants[0], &variants[1]];
+        arguments.extend(["-c", "2", "-d", "150ms", "--warm-up", "0", "--rounds", "6"]);
+        arguments.extend(["--primary", "p50", "--json", "comparison.json", "--keep", "runs"]);
+        arguments.extend(more);
+        ran(directory.path(), TINY, &arguments)
+    };
+    let slower = compare("new", "4ms", &["--fail-if-slower", "20%"]);
+    assert_eq!(slower.code(), 3, "{}{}", slower.stdout, slower.stderr);
+    assert!(slower.stdout.contains("slower at p50"), "{}", slower.stdout);
+    let text = fs::read_to_string(directory.path().join("comparison.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["format"], "candor.comparison/1");
+    assert_eq!(document["limit"]["exceeded"], true);
+    assert_eq!(fs::read_dir(directory.path().join("runs")).unwrap().count(), 12);
+
+    // The same from what was kept: two sets, and what that means is said.
+    let files = |name: &str| {
+        let all: Vec<String> = (1..=6).map(|round| format!("runs/{name}.r{round}.json")).collect();
+        all.join(",")
+    };
+    let (old, new) = (files("old"), files("new"));
+    let arguments = ["compare", &old, &new, "--primary", "p50"];
+    let saved = ran(directory.path(), TINY, &arguments);
+    assert_eq!(saved.code(), 0, "{}{}", saved.stdout, saved.stderr);
+    assert!(saved.stdout.contains("not interleaved"), "{}", saved.stdout);
+    assert!(saved.stdout.contains("slower at p50"), "{}", saved.stdout);
+}

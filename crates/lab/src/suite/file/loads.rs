@@ -1,0 +1,85 @@
+//! Loads of a suite file, and whose peak they are shares of.
+
+use candor_plan::Options;
+use candor_plan::suggest::did_you_mean;
+use candor_plan::units::parse_share;
+
+use super::super::model::Load;
+use super::Reader;
+use super::tables::LoadTable;
+use crate::error::LabError;
+
+impl Reader<'_> {
+    /// The loads; a closed one if there is none. Those that need a peak come last.
+    pub(super) fn loads(&self, tables: Vec<LoadTable>) -> Result<Vec<Load>, LabError> {
+        let names: Vec<String> = tables.iter().map(|one| one.name.get_ref().clone()).collect();
+        let first =
+            tables.iter().find(|one| one.of_peak.is_empty()).map(|one| one.name.get_ref().clone());
+        let mut loads: Vec<Load> = Vec::new();
+        for one in tables {
+            self.check_name(&one.name, "load", loads.iter().map(|known| known.name.as_str()))?;
+            let mut of_peak = Vec::new();
+            for share in &one.of_peak {
+                match parse_share(share.get_ref()) {
+                    Ok(parsed) if parsed > 0.0 && parsed <= 2.0 => of_peak.push(parsed),
+                    _ => {
+                        let message = format!(
+                            "of-peak: \"{}\" is no share; write such as \"90%\"",
+                            share.get_ref()
+                        );
+                        return Err(self.wrong(share, message));
+                    }
+                }
+            }
+            let peak_load = match (&one.peak_load, of_peak.is_empty()) {
+                (Some(name), false) if names.contains(name.get_ref()) => {
+                    Some(name.get_ref().clone())
+                }
+                (Some(name), false) => {
+                    let hint = did_you_mean(name.get_ref(), names.iter().map(String::as_str));
+                    return Err(
+                        self.wrong(name, format!("there is no load \"{}\"{hint}", name.get_ref()))
+                    );
+                }
+                (Some(name), true) => {
+                    return Err(
+                        self.wrong(name, "peak-load is for loads with of-peak; leave it out")
+                    );
+                }
+                (None, true) => None,
+                (None, false) => match &first {
+                    Some(first) => Some(first.clone()),
+                    None => {
+                        return Err(self.wrong(
+                            &one.name,
+                            "shares of a peak need a load that finds it; write a [[load]] without of-peak",
+                        ));
+                    }
+                },
+            };
+            if !of_peak.is_empty() && (one.run.rate.is_some() || one.run.load.is_some()) {
+                return Err(self.wrong(
+                    &one.name,
+                    "of-peak is the rate of this load; leave `rate` and `load` out",
+                ));
+            }
+            loads.push(Load {
+                name: one.name.into_inner(),
+                run: self.found(one.run),
+                of_peak,
+                peak_load,
+            });
+        }
+        if loads.is_empty() {
+            let run = Options::default();
+            loads.push(Load {
+                name: "closed".to_owned(),
+                run,
+                of_peak: Vec::new(),
+                peak_load: None,
+            });
+        }
+        loads.sort_by_key(|one| !one.of_peak.is_empty());
+        Ok(loads)
+    }
+}

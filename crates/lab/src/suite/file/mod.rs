@@ -1,0 +1,195 @@
+//! Suite files: from TOML to a checked [`Suite`], with errors that say what, where and the remedy.
+//!
+//! [`tables`] is what may stand in a file; the reader here and in the modules beside it checks it, a
+//! module for each kind of table, and [`names`] looks names up. Options of runs are those of plans, read by the
+//! same code ([`Options`]), so a flag has one name and one meaning everywhere. The built-in
+//! scenarios are a file of the same form.
+
+mod loads;
+mod names;
+mod server;
+mod tables;
+
+use std::path::Path;
+
+use candor_plan::options::RequestOptions;
+use candor_plan::{PlanError, plan_file};
+use toml::Spanned;
+
+use super::each;
+use super::model::{Protocol, Scenario, Server, Suite};
+use crate::error::LabError;
+use names::ALL;
+pub(crate) use names::{of_name, unknown_protocol, unknown_scenario};
+use tables::{ScenarioTable, SuiteTable, keys};
+
+/// The built-in scenarios.
+const SCENARIOS: &str = include_str!("../scenarios.toml");
+/// Rounds, if nothing is said.
+const DEFAULT_ROUNDS: u64 = 3;
+
+/// The suite in `text`, which stands in the file `name`.
+pub fn parse(name: &str, text: &str) -> Result<Suite, LabError> {
+    let table: SuiteTable = toml::from_str(text).map_err(|error| {
+        LabError::Usage(plan_file::explain(name, text, &error, &keys).to_string())
+    })?;
+    Reader { name, text }.suite(table)
+}
+
+/// The built-in scenarios, in order.
+pub fn built_in() -> Result<Vec<Scenario>, LabError> {
+    let reader = Reader { name: "scenarios.toml", text: SCENARIOS };
+    let table: SuiteTable = toml::from_str(SCENARIOS).map_err(|error| {
+        LabError::Usage(plan_file::explain(reader.name, SCENARIOS, &error, &keys).to_string())
+    })?;
+    table.scenario.into_iter().map(|one| reader.scenario(one)).collect()
+}
+
+/// What errors need: the file and its text.
+struct Reader<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> LabError {
+        let (line, column) = plan_file::position(self.text, at.span().start);
+        LabError::Usage(
+            PlanError::PlanFile {
+                file: self.name.to_owned(),
+                line,
+                column,
+                message: message.into(),
+            }
+            .to_string(),
+        )
+    }
+
+    fn missing(&self, message: impl Into<String>) -> LabError {
+        LabError::Usage(format!("{}: {}", self.name, message.into()))
+    }
+
+    fn suite(&self, table: SuiteTable) -> Result<Suite, LabError> {
+        let scenarios = self.scenarios(table.scenario)?;
+        let chosen = match table.scenarios.as_slice() {
+            [] => scenarios.iter().map(|one| one.name.clone()).collect(),
+            names => self.named(names, &scenarios)?,
+        };
+        let rounds = match &table.rounds {
+            Some(rounds) if !(1..=1000).contains(rounds.get_ref()) => {
+                let message = format!("rounds = {}: write 1 to 1000", rounds.get_ref());
+                return Err(self.wrong(rounds, message));
+            }
+            Some(rounds) => *rounds.get_ref(),
+            None => DEFAULT_ROUNDS,
+        };
+        if table.server.is_empty() {
+            let remedy = "write a [[server]] table with a name and `embedded = true`, a `command` or a `url`";
+            return Err(self.missing(format!("there is no server; {remedy}")));
+        }
+        let mut servers: Vec<Server> = Vec::new();
+        for one in table.server {
+            self.check_name(&one.name, "server", servers.iter().map(|known| known.name.as_str()))?;
+            servers.push(self.server(one, &scenarios)?);
+        }
+        let protocols = match table.protocols.as_slice() {
+            [] => Protocol::ALL
+                .into_iter()
+                .filter(|one| !one.is_tls() || needed(*one, &chosen, &scenarios))
+                .collect(),
+            names => self.protocols(names)?,
+        };
+        let loads = self.loads(table.load)?;
+        let by_file =
+            Path::new(self.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let name = match &table.name {
+            Some(name) => {
+                self.check_name(name, "suite", std::iter::empty())?;
+                name.get_ref().clone()
+            }
+            None => by_file.unwrap_or_else(|| "suite".to_owned()),
+        };
+        Ok(Suite {
+            file: self.name.to_owned(),
+            name,
+            about: table.about,
+            rounds,
+            seed: table.seed.unwrap_or(1),
+            run: self.found(table.run),
+            servers,
+            scenarios: scenarios.into_iter().filter(|one| chosen.contains(&one.name)).collect(),
+            protocols,
+            loads,
+            fingerprint: fnv(fnv(FNV_START, SCENARIOS.as_bytes()), self.text.as_bytes()),
+        })
+    }
+
+    /// The built-in scenarios, with those of the file in their place or behind them.
+    fn scenarios(&self, own: Vec<ScenarioTable>) -> Result<Vec<Scenario>, LabError> {
+        let mut all = built_in()?;
+        let mut seen: Vec<String> = Vec::new();
+        for one in own {
+            self.check_name(&one.name, "scenario", seen.iter().map(String::as_str))?;
+            if one.name.get_ref() == ALL {
+                return Err(self.wrong(
+                    &one.name,
+                    "a scenario cannot be called \"all\": that is the set of every scenario",
+                ));
+            }
+            seen.push(one.name.get_ref().clone());
+            let scenario = self.scenario(one)?;
+            match all.iter_mut().find(|known| known.name == scenario.name) {
+                Some(known) => *known = scenario,
+                None => all.push(scenario),
+            }
+        }
+        Ok(all)
+    }
+
+    fn scenario(&self, table: ScenarioTable) -> Result<Scenario, LabError> {
+        let mut run = self.found(table.run);
+        let requests = table.request.into_iter().map(|mut one| {
+            self.find(&mut one.body_file);
+            self.find(&mut one.expect_body);
+            one
+        });
+        let requests: Vec<RequestOptions> = requests.collect();
+        run.request = match &table.each {
+            None => requests,
+            Some(range) => each::repeat(range.get_ref(), &requests).map_err(|problem| {
+                self.wrong(range, format!("each = \"{}\": {problem}", range.get_ref()))
+            })?,
+        };
+        if run.request.is_empty() && table.unsupported.is_none() {
+            let message = "a scenario needs at least one [[scenario.request]] table";
+            return Err(self.wrong(&table.name, message));
+        }
+        Ok(Scenario {
+            name: table.name.into_inner(),
+            about: table.about,
+            sets: table.sets,
+            protocols: match &table.protocols {
+                None => Protocol::ALL.to_vec(),
+                Some(names) => self.protocols(names)?,
+            },
+            unsupported: table.unsupported,
+            embedded_arguments: table.embedded_arguments,
+            run,
+        })
+    }
+}
+
+/// Whether one of the chosen scenarios can be spoken over TLS only.
+fn needed(protocol: Protocol, chosen: &[String], known: &[Scenario]) -> bool {
+    known
+        .iter()
+        .filter(|one| chosen.contains(&one.name))
+        .any(|one| one.protocols.iter().all(|p| p.is_tls()) && one.protocols.contains(&protocol))
+}
+
+pub(crate) const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a, 64 bits: no secret depends on it, only whether two texts are the same.
+pub(crate) fn fnv(start: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

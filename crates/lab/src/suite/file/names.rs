@@ -1,0 +1,119 @@
+//! Names in suite files: of scenarios and sets, of protocols, of whatever stands in file names, and
+//! of files. A name that does not exist gets the nearest one that does.
+
+use std::path::{Path, PathBuf};
+
+use candor_plan::Options;
+use candor_plan::suggest::did_you_mean;
+use toml::Spanned;
+
+use super::super::content;
+use super::super::model::{Protocol, Scenario};
+use super::Reader;
+use crate::error::LabError;
+
+/// All scenarios, as a set.
+pub(super) const ALL: &str = "all";
+
+/// The scenarios of a name: that one, or all of a set.
+pub(crate) fn of_name(name: &str, known: &[Scenario]) -> Vec<String> {
+    known
+        .iter()
+        .filter(|one| one.name == name || name == ALL || one.sets.iter().any(|set| set == name))
+        .map(|one| one.name.clone())
+        .collect()
+}
+
+pub(crate) fn unknown_scenario(name: &str, known: &[Scenario]) -> String {
+    let mut words: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
+    words.extend(known.iter().flat_map(|one| &one.sets).map(String::as_str));
+    words.push(ALL);
+    let hint = did_you_mean(name, words.iter().copied());
+    let hint = match hint.is_empty() {
+        true => "; `candor bench --list-scenarios` prints them".to_owned(),
+        false => hint,
+    };
+    format!("there is no scenario \"{name}\"{hint}")
+}
+
+pub(crate) fn unknown_protocol(name: &str) -> String {
+    let names = Protocol::ALL.map(Protocol::name);
+    let hint = did_you_mean(name, names);
+    format!("there is no protocol \"{name}\"; write {}{hint}", names.join(", "))
+}
+
+impl Reader<'_> {
+    /// Names of scenarios, with sets replaced by what is in them.
+    pub(super) fn named(
+        &self,
+        names: &[Spanned<String>],
+        known: &[Scenario],
+    ) -> Result<Vec<String>, LabError> {
+        let mut all: Vec<String> = Vec::new();
+        for name in names {
+            let found = of_name(name.get_ref(), known);
+            if found.is_empty() {
+                return Err(self.wrong(name, unknown_scenario(name.get_ref(), known)));
+            }
+            all.extend(found);
+        }
+        Ok(all)
+    }
+
+    pub(super) fn protocols(&self, names: &[Spanned<String>]) -> Result<Vec<Protocol>, LabError> {
+        names
+            .iter()
+            .map(|name| {
+                Protocol::of_name(name.get_ref())
+                    .ok_or_else(|| self.wrong(name, unknown_protocol(name.get_ref())))
+            })
+            .collect()
+    }
+
+    /// Names stand in file names and tables.
+    pub(super) fn check_name<'n>(
+        &self,
+        name: &Spanned<String>,
+        what: &str,
+        mut known: impl Iterator<Item = &'n str>,
+    ) -> Result<(), LabError> {
+        let text = name.get_ref();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
+        if text.is_empty() || text.len() > 64 || text.starts_with('.') || !text.chars().all(plain) {
+            return Err(self.wrong(name, format!(
+                "\"{text}\" cannot be the name of a {what}: it stands in the names of files; write letters, digits and _ - . +"
+            )));
+        }
+        match known.any(|one| one == text) {
+            true => Err(self.wrong(
+                name,
+                format!("there are two {what}s with the name \"{text}\"; rename one"),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Files are found from the suite's own directory, as those of a plan are from the plan's.
+    pub(super) fn find(&self, file: &mut Option<PathBuf>) {
+        let directory = Path::new(self.name).parent().unwrap_or(Path::new(""));
+        if let Some(path) = file
+            && !path.to_string_lossy().starts_with(content::PREFIX)
+            && path.as_os_str() != "-"
+        {
+            *path = directory.join(&*path);
+        }
+    }
+
+    pub(super) fn found(&self, mut run: Options) -> Options {
+        for one in &mut run.request {
+            self.find(&mut one.body_file);
+            self.find(&mut one.expect_body);
+        }
+        for file in
+            [&mut run.body_file, &mut run.expect_body, &mut run.cacert, &mut run.cert, &mut run.key]
+        {
+            self.find(file);
+        }
+        run
+    }
+}
