@@ -13,6 +13,18 @@ impossible_test() ->
     ?assertEqual([[1.0, 0.0], [], []],
                  candor_stats_document:utilization([{1, 0, 0}, {2, 5, 5}], [{1, 9, 3}, {2, 5, 5}], [2, 0])).
 
+%% A scheduler that is not online has nothing to do, and halves no mean.
+offline_test() ->
+    Look = #{at_us => 0, wall => [{1, 0, 0}, {2, 0, 0}, {3, 0, 0}], reductions => 0, gc_count => 0, gc_words => 0,
+             answered => 0, run_queues => [0], memory => [{total, 1}], processes => 1, ports => 1, queue_max => 0,
+             cost_us => 1, samples => 1, total_cost_us => 1},
+    Facts = #{schedulers => 2, online => 1, dirty_cpu => 1, dirty_cpu_online => 1},
+    Document = candor_stats_document:make(Facts, Look, Look#{at_us => 1000, wall => [{1, 4, 5}, {2, 0, 5}, {3, 1, 5}],
+                                                             reductions => 7, answered => 2}),
+    ?assertMatch(#{scheduler_utilization := [0.8], scheduler_utilization_mean := 0.8,
+                   dirty_cpu_scheduler_utilization := [0.2], reductions_per_s := 7000, requests_per_s := 2000.0},
+                 Document).
+
 document_test() ->
     candor_target:prepare(),
     {ok, Port} = candor_stats:start(#{ip => {127, 0, 0, 1}, stats_interval => 20}, #{server => raw}),
@@ -26,7 +38,7 @@ document_test() ->
     #{<<"scheduler_utilization">> := Each, <<"beam_memory_bytes">> := Memory, <<"message_queue_max">> := Longest,
       <<"reductions_per_s">> := Reductions, <<"sampling">> := #{<<"samples">> := Samples}, <<"server">> := <<"raw">>,
       <<"processes">> := Processes, <<"interval_us">> := Interval} = Document,
-    ?assertEqual(erlang:system_info(schedulers), length(Each)),
+    ?assertEqual(erlang:system_info(schedulers_online), length(Each)),
     ?assert(lists:max(Each) > 0.5),
     ?assert(lists:all(fun(Share) -> Share >= 0 andalso Share =< 1 end, Each)),
     ?assert(Memory > 1000000),

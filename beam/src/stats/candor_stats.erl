@@ -1,14 +1,14 @@
 %% Watches the runtime while a server is under load, and tells it over a listener of its own.
 %%
-%% Every interval a process takes a look at the runtime's counters. Whoever asks gets a document of the last two
-%% looks (candor_stats_document) as JSON, from a plain gen_tcp listener: nothing of it goes through the server's listener, its acceptors or its code. Any
-%% path is answered alike. The scan for the longest message queue goes over all processes, so it is made at
-%% most once a second, and over no more than 20,000 processes.
+%% Every interval a process takes a look at the runtime's counters. Whoever asks gets a document of the
+%% last two looks (candor_stats_document) as JSON, from a plain gen_tcp listener: nothing of it goes
+%% through the server's listener, its acceptors or its code. Any path is answered alike. The scan for
+%% the longest message queue goes over all processes, so it is made at most once a second, and over no more than 5,000 processes.
 -module(candor_stats).
 -export([start/2]).
 
 -define(SCAN_US, 1000000).
--define(SCAN_MOST, 20000).
+-define(SCAN_MOST, 5000).
 
 -record(watch, {facts :: candor_stats_document:facts(), interval_ms :: pos_integer(), table :: ets:tid(),
                 before :: candor_stats_document:look() | none, samples = 0 :: non_neg_integer(),
@@ -18,7 +18,9 @@
 -spec start(map(), #{candor_json:json() => candor_json:json()}) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{ip := Ip, stats_interval := Interval}, Told) ->
     Facts = Told#{schedulers => erlang:system_info(schedulers),
-                  dirty_cpu => erlang:system_info(dirty_cpu_schedulers)},
+                  online => erlang:system_info(schedulers_online),
+                  dirty_cpu => erlang:system_info(dirty_cpu_schedulers),
+                  dirty_cpu_online => erlang:system_info(dirty_cpu_schedulers_online)},
     case gen_tcp:listen(0, [binary, {ip, Ip}, {active, false}, {reuseaddr, true}, {backlog, 64}]) of
         {ok, Listener} ->
             Table = ets:new(?MODULE, [public, {read_concurrency, true}]),

@@ -14,18 +14,22 @@
                   processes := non_neg_integer(), ports := non_neg_integer(), queue_max := non_neg_integer(),
                   cost_us := non_neg_integer(), samples := non_neg_integer(), total_cost_us := non_neg_integer()}.
 
-%% What does not change: the number of normal schedulers, of dirty CPU schedulers, and what was started.
--type facts() :: #{schedulers := pos_integer(), dirty_cpu := non_neg_integer(), atom() => candor_json:json()}.
+%% What does not change: how many normal and how many dirty CPU schedulers there are and how many of them are
+%% online (the others have nothing to do), and what was started.
+-type facts() :: #{schedulers := pos_integer(), online := pos_integer(), dirty_cpu := non_neg_integer(),
+                   dirty_cpu_online := non_neg_integer(), atom() => candor_json:json()}.
 
 -spec make(facts(), Before :: look(), Now :: look()) -> candor_json:json().
-make(#{schedulers := Normal, dirty_cpu := DirtyCpu} = Facts, Before, Now) ->
+make(#{schedulers := Normal, online := Online, dirty_cpu := DirtyCpu, dirty_cpu_online := DirtyOnline} = Facts,
+     Before, Now) ->
     Interval_us = max(1, maps:get(at_us, Now) - maps:get(at_us, Before)),
     Rate = fun(Key) -> (maps:get(Key, Now) - maps:get(Key, Before)) * 1.0e6 / Interval_us end,
     Each = utilization(maps:get(wall, Before), maps:get(wall, Now), [Normal, DirtyCpu]),
-    [Schedulers, Cpu, Io] = [[rounded(Share) || Share <- Group] || Group <- Each],
+    [All, AllCpu, Io] = [[rounded(Share) || Share <- Group] || Group <- Each],
+    {Schedulers, Cpu} = {lists:sublist(All, Online), lists:sublist(AllCpu, DirtyOnline)},
     Memory = maps:get(memory, Now),
     maps:merge(
-      maps:without([schedulers, dirty_cpu], Facts),
+      maps:without([schedulers, online, dirty_cpu, dirty_cpu_online], Facts),
       #{format => <<"candor.beam-stats/1">>,
         interval_us => Interval_us,
         scheduler_utilization => Schedulers,

@@ -112,7 +112,7 @@ impl Managed<'_> {
         };
         let mut spec = TargetSpec::new(
             server.name.clone(),
-            command.command.iter().map(|word| places.fill(word)).collect(),
+            from_here(command.command.iter().map(|word| places.fill(word)).collect()),
         );
         spec.dir = Some(directory.path.clone());
         spec.env = command.env.iter().map(|(k, v)| (k.clone(), places.fill(v))).collect();
@@ -211,6 +211,17 @@ fn address_of(server: &Server, url: &str) -> Result<SocketAddr, LabError> {
             server.name
         ))
     })
+}
+
+/// A program with a relative path is found from where candor runs, as it was when it was looked whether it is
+/// there, and not from the work directory that it starts in.
+fn from_here(mut command: Vec<String>) -> Vec<String> {
+    if let Some(program) = command.first_mut().filter(|program| program.contains('/'))
+        && let Ok(absolute) = std::path::absolute(&*program)
+    {
+        *program = absolute.to_string_lossy().into_owned();
+    }
+    command
 }
 
 /// Why a server cannot be started here: its program is not installed. `None`: it can.
