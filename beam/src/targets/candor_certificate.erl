@@ -7,9 +7,11 @@
 -spec make(file:filename()) -> #{certfile := file:filename(), keyfile := file:filename(), authority := file:filename()}.
 make(Folder) ->
     Key = [{digest, sha256}, {key, {namedCurve, secp256r1}}],
+    %% Signed by an RSA key: to an ECDSA signature public_key adds parameters that strict clients refuse.
+    Root = [{digest, sha256}, {key, {rsa, 2048, 65537}}],
     Names = #'Extension'{extnID = ?'id-ce-subjectAltName', critical = false,
                          extnValue = [{dNSName, "localhost"}, {iPAddress, <<127, 0, 0, 1>>}]},
-    Chain = #{root => Key, intermediates => [], peer => Key},
+    Chain = #{root => Root, intermediates => [], peer => Key},
     #{server_config := Server, client_config := Client} =
         public_key:pkix_test_data(#{server_chain => Chain#{peer => [{extensions, [Names]} | Key]},
                                     client_chain => Chain}),
