@@ -104,13 +104,27 @@ answer(sse, _) ->
 answer(websocket, _) -> {400, [?TEXT], <<"this path is for WebSocket\n">>};
 answer(not_found, _) -> {404, [?TEXT], <<"not found\n">>}.
 
-%% The pairs of a query or a urlencoded form, decoded.
+%% The pairs of a query or a urlencoded form, decoded: one pass, byte by byte, because splitting at each sign
+%% takes twenty times as long. What has no escape is not copied.
 -spec pairs(binary()) -> [{binary(), binary()}].
 pairs(Text) ->
-    [case binary:split(Pair, <<"=">>) of
-         [Name, Value] -> {decoded(Name), decoded(Value)};
-         [Name] -> {decoded(Name), <<>>}
-     end || Pair <- binary:split(Text, <<"&">>, [global]), Pair =/= <<>>].
+    Pairs = pairs(Text, Text, 0, 0, none),
+    case binary:match(Text, candor_content:escapes()) of
+        nomatch -> Pairs;
+        _ -> [{decoded(Name), decoded(Value)} || {Name, Value} <- Pairs]
+    end.
+
+%% Of the pair that begins at `From`; `Equal` is where its first = stands.
+pairs(<<$&, Rest/binary>>, Text, From, At, Equal) ->
+    one_pair(Text, From, At, Equal, pairs(Rest, Text, At + 1, At + 1, none));
+pairs(<<$=, Rest/binary>>, Text, From, At, none) -> pairs(Rest, Text, From, At + 1, At);
+pairs(<<_, Rest/binary>>, Text, From, At, Equal) -> pairs(Rest, Text, From, At + 1, Equal);
+pairs(<<>>, Text, From, At, Equal) -> one_pair(Text, From, At, Equal, []).
+
+one_pair(_, From, From, _, More) -> More;
+one_pair(Text, From, To, none, More) -> [{binary:part(Text, From, To - From), <<>>} | More];
+one_pair(Text, From, To, Equal, More) ->
+    [{binary:part(Text, From, Equal - From), binary:part(Text, Equal + 1, To - Equal - 1)} | More].
 
 %% The cookies of a Cookie header, RFC 6265, section 4.2.1.
 -spec cookies(binary() | undefined) -> [{binary(), binary()}].
@@ -202,20 +216,16 @@ number(N) -> integer_to_binary(N).
 none() -> fun(_) -> undefined end.
 
 %% Percent and plus, of a form (URL standard, section 5.1). What is no escape stays as it is.
-decoded(Text) ->
-    case binary:match(Text, [<<"%">>, <<"+">>]) of
-        nomatch -> Text;
-        _ -> << <<Byte>> || Byte <- decoded_bytes(binary_to_list(Text)) >>
-    end.
+decoded(Text) -> decoded(Text, <<>>).
 
-decoded_bytes([$+ | Rest]) -> [$\s | decoded_bytes(Rest)];
-decoded_bytes([$%, High, Low | Rest]) ->
+decoded(<<$+, Rest/binary>>, Done) -> decoded(Rest, <<Done/binary, $\s>>);
+decoded(<<$%, High, Low, Rest/binary>>, Done) ->
     case {digit(High), digit(Low)} of
-        {H, L} when is_integer(H), is_integer(L) -> [H * 16 + L | decoded_bytes(Rest)];
-        _ -> [$% | decoded_bytes([High, Low | Rest])]
+        {H, L} when is_integer(H), is_integer(L) -> decoded(Rest, <<Done/binary, (H * 16 + L)>>);
+        _ -> decoded(<<High, Low, Rest/binary>>, <<Done/binary, $%>>)
     end;
-decoded_bytes([Byte | Rest]) -> [Byte | decoded_bytes(Rest)];
-decoded_bytes([]) -> [].
+decoded(<<Byte, Rest/binary>>, Done) -> decoded(Rest, <<Done/binary, Byte>>);
+decoded(<<>>, Done) -> Done.
 
 digit(Char) when Char >= $0, Char =< $9 -> Char - $0;
 digit(Char) when Char >= $a, Char =< $f -> Char - $a + 10;

@@ -3,7 +3,7 @@
 %% They are those of candor's embedded target, byte for byte, so that a plan that checks bodies can
 %% go from one target to another.
 -module(candor_content).
--export([prepare/0, get/1, item/1]).
+-export([prepare/0, get/1, escapes/0, item/1]).
 
 -define(GZIP_PLAIN_BYTES, 16384).
 
@@ -13,6 +13,7 @@
 -spec prepare() -> ok.
 prepare() ->
     Large = << <<($a + Index rem 26)>> || Index <- lists:seq(0, 65535) >>,
+    persistent_term:put({?MODULE, escapes}, binary:compile_pattern([<<"%">>, <<"+">>])),
     lists:foreach(fun({Name, Bytes}) -> persistent_term:put({?MODULE, Name}, Bytes) end,
                   [{large, Large}, {compressible, compressible()},
                    {streaming_chunk, binary:copy(binary:part(Large, 0, 4096))},
@@ -20,6 +21,10 @@ prepare() ->
 
 -spec get(name()) -> binary().
 get(Name) -> persistent_term:get({?MODULE, Name}).
+
+%% A compiled pattern of what begins an escape in a form: to compile it takes longer than to use it.
+-spec escapes() -> binary:cp().
+escapes() -> persistent_term:get({?MODULE, escapes}).
 
 %% Item N of the HttpArena JSON document, from 1: the same N is always the same item.
 -spec item(pos_integer()) -> {Price :: pos_integer(), Quantity :: pos_integer()}.
