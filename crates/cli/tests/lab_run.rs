@@ -46,6 +46,12 @@ fn script(directory: &Path, text: &str) -> PathBuf {
     path
 }
 
+/// A run that comes to nothing, whose target's output is kept where this test can take it away.
+fn refused(flags: &[&str], words: &[&str]) {
+    let logged = ["run", "-d", "1s", "--target-log", "target.log"];
+    candor(&[&logged, flags].concat()).assert_refused(1, words);
+}
+
 fn serve(flags: &str) -> String {
     format!("{CANDOR} serve {flags}")
 }
@@ -53,12 +59,12 @@ fn serve(flags: &str) -> String {
 #[test]
 fn a_run_starts_its_target_watches_it_and_ends_it() {
     let mark = mark("run");
-    let target = serve(&format!("--path /hello?{mark}"));
+    let target = serve(&format!("--path /?{mark}"));
     let run = Candor::start_measuring(&["-R", "500", "-d", "1s", "--target", &target]);
     let outcome = run.finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let document = outcome.document();
-    assert!(document.text("/plan/url").ends_with(&format!("/hello?{mark}")));
+    assert!(document.text("/plan/url").ends_with(&format!("/?{mark}")));
     assert_eq!(document.ledger("ok"), 500);
     assert_eq!(document.text("/target_note"), "managed");
     let used = document.at("/target");
@@ -82,7 +88,16 @@ fn a_run_starts_its_target_watches_it_and_ends_it() {
 fn a_target_that_dies_in_mid_run_is_told_with_its_status_and_its_log() {
     let mark = mark("dies");
     let target = serve(&format!("--path /?{mark}"));
-    let run = Candor::start_measuring(&["-R", "200", "-d", "1h", "--target", &target]);
+    let run = Candor::start_measuring(&[
+        "-R",
+        "200",
+        "-d",
+        "1h",
+        "--target",
+        &target,
+        "--target-log",
+        "target.log",
+    ]);
     let serving = |pid: &u32| {
         let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.split('\0').nth(1) == Some("serve")
@@ -101,6 +116,7 @@ fn a_target_that_dies_in_mid_run_is_told_with_its_status_and_its_log() {
     assert!(document.ledger("ok") > 20, "{}", document.at("/ledger"));
     let log = document.at("/target/log_tail").to_string();
     assert!(log.contains("listening on"), "{log}");
+    assert!(outcome.file("target.log").contains("listening on"));
     assert!(with_word(&mark).is_empty());
 }
 
@@ -110,20 +126,20 @@ fn a_target_that_never_gets_ready_or_is_no_target_is_a_clear_error() {
     let mark = mark("never");
     let never = script(directory.path(), "echo I have begun; sleep 1000 & sleep 1000");
     let command = format!("{} {mark}", never.display());
-    let outcome = candor(&["run", "-d", "1s", "--target-timeout", "300ms", "--target", &command]);
-    outcome.assert_refused(1, &["not ready within", "no port file", "I have begun"]);
+    refused(
+        &["--target-timeout", "300ms", "--target", &command],
+        &["not ready within", "no port file", "I have begun"],
+    );
     assert!(with_word(&mark).is_empty());
 
     let ends = script(directory.path(), "echo out of luck >&2; exit 7");
-    let outcome = candor(&["run", "-d", "1s", "--target", &ends.display().to_string()]);
-    outcome.assert_refused(1, &["exit status 7", "out of luck"]);
+    refused(&["--target", &ends.display().to_string()], &["exit status 7", "out of luck"]);
 
-    let outcome = candor(&["run", "-d", "1s", "--target", "/no/such/server"]);
-    outcome.assert_refused(1, &["cannot start /no/such/server", "check the command"]);
+    let nothing = "/no/such/server";
+    refused(&["--target", nothing], &["cannot start /no/such/server", "check the command"]);
 
     let wrong = script(directory.path(), "echo PORT=pi > $3; sleep 1000");
-    let outcome = candor(&["run", "-d", "1s", "--target", &wrong.display().to_string()]);
-    outcome.assert_refused(1, &["port file is wrong", "PORT=pi"]);
+    refused(&["--target", &wrong.display().to_string()], &["port file is wrong", "PORT=pi"]);
 }
 
 #[test]
@@ -132,12 +148,13 @@ fn a_port_that_is_taken_is_said_before_and_after() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let ready = format!("tcp:{address}");
-    let outcome = candor(&["run", "--target", "sleep 1000", "--target-ready", &ready]);
-    outcome.assert_refused(1, &["already listens", &address.to_string()]);
+    refused(
+        &["--target", "sleep 1000", "--target-ready", &ready],
+        &["already listens", &address.to_string()],
+    );
     // The target itself finds out.
     let target = serve(&format!("--listen {address}"));
-    let outcome = candor(&["run", "-d", "1s", "--target", &target]);
-    outcome.assert_refused(1, &["before it was ready", &address.port().to_string()]);
+    refused(&["--target", &target], &["before it was ready", &address.port().to_string()]);
 }
 
 #[test]
@@ -174,7 +191,18 @@ fn nothing_outlives_us_whoever_ends_us() {
         let mark = mark(&format!("family-{}", signal.as_raw()));
         let target = family(directory.path(), &mark);
         let env = format!("CANDOR={CANDOR}");
-        let arguments = ["-R", "200", "-d", "1h", "--target", &target, "--target-env", &env];
+        let arguments = [
+            "-R",
+            "200",
+            "-d",
+            "1h",
+            "--target",
+            &target,
+            "--target-env",
+            &env,
+            "--target-log",
+            "target.log",
+        ];
         let run = Candor::start_measuring(&arguments);
         // The loader, the keeper, the server and its child, at least.
         assert!(wait_until(PATIENCE, || with_word(&mark).len() >= 4), "{:?}", with_word(&mark));

@@ -45,6 +45,12 @@ impl Pacer {
         Pacer { mode, margin_ns: FIRST_MARGIN_NS, spun_ns: 0, spinning_since_ns: None }
     }
 
+    /// Whether the core is the worker's own, and it never sleeps while it sends by a schedule.
+    #[inline]
+    pub(crate) fn never_sleeps(&self) -> bool {
+        self.mode == Pacing::Spin
+    }
+
     /// How to wait at `now_ns` for a request that is due at `due_ns`. Times are since the
     /// beginning of the run.
     #[inline]

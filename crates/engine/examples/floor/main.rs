@@ -6,7 +6,10 @@
 //!
 //! ```text
 //! floor epoll|uring HOST:PORT CONNECTIONS SECONDS PIPELINE
+//! floor paced HOST:PORT CONNECTIONS SECONDS RATE
 //! ```
+//!
+//! `paced` is the floor of an open load: so many requests a second, evenly, with sleep in between.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -28,12 +31,14 @@ struct Job {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [reactor, address, connections, seconds, pipeline] = &arguments[..] else {
+    let [reactor, address, connections, seconds, number] = &arguments[..] else {
         println!("usage: floor epoll|uring HOST:PORT CONNECTIONS SECONDS PIPELINE");
+        println!("       floor paced HOST:PORT CONNECTIONS SECONDS RATE");
         std::process::exit(2);
     };
     let connections: usize = connections.parse().unwrap();
-    let pipeline: usize = pipeline.parse().unwrap();
+    let is_paced = reactor == "paced";
+    let pipeline: usize = if is_paced { 1 } else { number.parse().unwrap() };
     let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let answer_bytes = learn_length(address, request.as_bytes());
 
@@ -56,7 +61,8 @@ fn main() {
     let batches = match reactor.as_str() {
         "epoll" => on_epoll::work(job),
         "uring" => on_uring::work(&job),
-        other => panic!("epoll or uring, not {other}"),
+        "paced" => on_epoll::work_paced(job, number.parse().unwrap()),
+        other => panic!("epoll, uring or paced, not {other}"),
     };
     let requests = batches * pipeline;
     let rate = requests as f64 / begun.elapsed().as_secs_f64();

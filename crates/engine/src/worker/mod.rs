@@ -31,6 +31,7 @@ use self::kernel::KernelBooks;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot, State};
+use crate::held_up::HeldUp;
 use crate::pacing::{Pacer, Wait};
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Key, Reactor};
@@ -68,6 +69,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) end: RunEnd,
     /// A sample of due times, each with the one that followed it.
     pub(crate) gaps: Vec<(u64, u64)>,
+    /// When the thread was held up while it did nothing but look.
+    pub(crate) held_up: Vec<(u64, u64)>,
     /// Service time by the kernel's time stamps.
     pub(crate) kernel: Option<KernelTimes>,
     /// How many requests were traced.
@@ -127,6 +130,7 @@ pub(crate) struct Worker<R, S, M> {
     none_since_ns: u64,
     next_turn: u64,
     pacer: Pacer,
+    held_up: HeldUp,
     stage: Stage,
     dispatching: bool,
     /// Whether dispatching was cut short: do not sleep.
@@ -179,6 +183,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             none_since_ns: 0,
             next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
+            held_up: HeldUp::default(),
             stage: Stage::Preparing,
             dispatching: false,
             has_more_to_shed: false,
@@ -188,6 +193,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             script: None,
             own,
         }
+    }
+
+    /// Memory that was taken for connections before there are any.
+    pub(crate) fn connection_table_bytes(&self) -> u64 {
+        (self.connections.len() * size_of::<Connection<S>>()) as u64
     }
 
     /// Makes the connections. Returns when each was established or has failed once.
@@ -255,6 +265,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 if let Source::Open(open) = &mut self.source {
                     end.gaps = open.take_gaps();
                 }
+                end.held_up = self.held_up.take();
                 self.wind_up(end.window_end_ns, sink);
                 end.trace = self.end_trace(sink);
                 end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
@@ -276,6 +287,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.wait_and_handle(0);
             return;
         }
+        if self.pacer.never_sleeps() && self.is_sending_by_schedule() {
+            self.look();
+            return;
+        }
         let until_ns = self.next_event_ns(now_ns);
         let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= until_ns);
         let Some(due_ns) = due_ns else {
@@ -294,6 +309,21 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 }
             }
         }
+    }
+
+    fn is_sending_by_schedule(&self) -> bool {
+        self.stage == Stage::Running && matches!(self.source, Source::Open(_))
+    }
+
+    /// Looks whether anything is ready, and handles it. How long the look took is how long this
+    /// thread was held up.
+    fn look(&mut self) {
+        self.waits += 1;
+        let before_ns = self.reactor.now_ns();
+        self.reactor.wait(0);
+        let after_ns = self.reactor.now_ns();
+        self.held_up.note(before_ns, after_ns);
+        self.handle_ready();
     }
 
     /// When the next request is due that could leave at once.
@@ -370,6 +400,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             window_end_ns,
             end,
             gaps: Vec::new(),
+            held_up: Vec::new(),
             kernel: None,
             trace: TraceCounts::default(),
             health: WorkerHealth::default(),
@@ -470,6 +501,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn wait_and_handle(&mut self, until_ns: u64) -> bool {
         self.waits += 1;
         self.reactor.wait(until_ns);
+        self.handle_ready()
+    }
+
+    fn handle_ready(&mut self) -> bool {
         let mut any = false;
         while let Some(ready) = self.reactor.next_ready() {
             self.handle(ready);

@@ -31,8 +31,8 @@ const MOST_LOOKS: usize = 4096;
 const MOST_SAMPLES: usize = 600;
 /// Who belongs to the tree, its files and its threads: every so many looks if that takes long.
 const SELDOM: u64 = 10;
-/// That long.
-const LONG_NS: u64 = 1_000_000;
+/// That long, in CPU time of ours.
+const LONG_NS: u64 = 2_000_000;
 /// For the target's own figures: it is busy.
 const STATS_PATIENCE: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_millis(20);
@@ -138,8 +138,11 @@ impl Looker {
         let (mut round, mut thorough_ns) = (0u64, 0);
         let mut next_ns = now_ns();
         loop {
-            let begun_ns = now_ns();
-            let is_thorough = thorough_ns <= LONG_NS || round.is_multiple_of(SELDOM);
+            let begun_ns = clock_ns(ClockId::ThreadCPUTime);
+            // The last look, when it is over already, has everything: the end lies before it.
+            let is_last = self.over.load(Ordering::Relaxed);
+            let is_thorough =
+                is_last || thorough_ns <= LONG_NS || round.is_multiple_of(SELDOM);
             if is_thorough {
                 pids = proc::tree(self.root);
             }
@@ -147,7 +150,7 @@ impl Looker {
             let at_ns = now_ns();
             if is_thorough {
                 proc::thorough(&pids, &mut figures);
-                thorough_ns = now_ns() - begun_ns;
+                thorough_ns = clock_ns(ClockId::ThreadCPUTime).saturating_sub(begun_ns);
             } else {
                 figures.open_files = last.open_files;
                 figures.voluntary_switches = last.voluntary_switches;
@@ -165,10 +168,11 @@ impl Looker {
             if self.ended.get().is_some() && !self.control.is_stopping() {
                 self.control.stop();
             }
-            next_ns += series.every_ns;
-            if !nap_until(next_ns, &self.over) {
+            if is_last {
                 return series;
             }
+            next_ns += series.every_ns;
+            nap_until(next_ns, &self.over);
         }
     }
 }
@@ -204,7 +208,11 @@ fn nap_until(at_ns: u64, over: &AtomicBool) -> bool {
 
 /// The clock of the engine.
 fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    clock_ns(ClockId::Monotonic)
+}
+
+fn clock_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

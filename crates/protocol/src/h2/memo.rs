@@ -1,8 +1,10 @@
 //! Header blocks seen before on a connection, and what they said.
 //!
-//! A server answers with the same block again and again. Equal bytes mean an equal [`Head`] for
-//! as long as the dynamic table is the same, so comparing replaces decoding. Blocks that change
-//! the table are never remembered, since each of them has to be carried out.
+//! A server answers with the same block again and again. Equal bytes mean an equal [`Head`] if the
+//! block refers to nothing in the dynamic table, or as long as the table is the same: comparing
+//! replaces decoding. What a block of the first kind adds to the table is left to
+//! [`Decoder::repeat`](super::hpack::Decoder::repeat); one of the second kind that changes the
+//! table is never remembered, since each of them has to be carried out.
 
 use super::head::Head;
 
@@ -13,6 +15,17 @@ const KNOWN: usize = 4;
 /// Longer blocks are not remembered: comparing them is no longer nothing.
 const MOST_BYTES: usize = 512;
 
+/// When a block that is known means what it meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// Always. It adds to the dynamic table, each time that it comes.
+    AlwaysAndAdds,
+    /// Always.
+    Always,
+    /// While the dynamic table is of this generation.
+    At(u64),
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     known: [Known; KNOWN],
@@ -20,34 +33,41 @@ pub(super) struct Memo {
     last: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
     block: Vec<u8>,
-    generation: u64,
+    holds: Holds,
     head: Head,
 }
 
+impl Default for Known {
+    fn default() -> Self {
+        // An empty block means a place that is free.
+        Known { block: Vec::new(), holds: Holds::At(0), head: Head::default() }
+    }
+}
+
 impl Memo {
-    /// What `block` says, if that is known.
+    /// What `block` says, if that is known, and whether it adds to the table.
     #[inline]
-    pub(super) fn recall(&mut self, block: &[u8], generation: u64) -> Option<Head> {
+    pub(super) fn recall(&mut self, block: &[u8], generation: u64) -> Option<(Head, bool)> {
         if block.is_empty() {
             return None;
         }
         for step in 0..KNOWN {
             let at = (self.last + step) % KNOWN;
             let known = &self.known[at];
-            if known.generation == generation && known.block == block {
+            let holds = !matches!(known.holds, Holds::At(then) if then != generation);
+            if holds && known.block == block {
                 self.last = at;
-                return Some(known.head);
+                return Some((known.head, known.holds == Holds::AlwaysAndAdds));
             }
         }
         None
     }
 
-    /// `block` said this, and did not change the table.
-    pub(super) fn learn(&mut self, block: &[u8], generation: u64, head: Head) {
-        // An empty block means a place that is free.
+    /// `block` said this.
+    pub(super) fn learn(&mut self, block: &[u8], holds: Holds, head: Head) {
         if block.is_empty() || block.len() > MOST_BYTES {
             return;
         }
@@ -56,7 +76,7 @@ impl Memo {
         let known = &mut self.known[self.last];
         known.block.clear();
         known.block.extend_from_slice(block);
-        known.generation = generation;
+        known.holds = holds;
         known.head = head;
     }
 }

@@ -7,6 +7,7 @@ use super::error::code;
 use super::frame::{self, Header, MAX_31, flag, kind};
 use super::head::{self, Head};
 use super::input::OpenBlock;
+use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
 use crate::session::{Answer, Event, Failure};
@@ -152,8 +153,13 @@ impl Session {
     fn handle_block(&mut self, id: u32, end_stream: bool, block: &[u8]) -> Step {
         let generation = self.decoder.generation();
         let head = match self.memo.recall(block, generation) {
-            Some(head) => Ok(head),
-            None => self.read_block(block, generation)?,
+            Some((head, adds)) if !self.decoder.expects_resize() => {
+                if adds {
+                    self.decoder.repeat(block);
+                }
+                Ok(head)
+            }
+            _ => self.read_block(block, generation)?,
         };
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
         let head = match head {
@@ -189,10 +195,15 @@ impl Session {
     #[cold]
     fn read_block(&mut self, block: &[u8], generation: u64) -> Result<Result<Head, Error>, Error> {
         let head = head::read(&mut self.decoder, block, self.settings.limits.header_list_bytes)?;
-        if let Ok(head) = head
-            && self.decoder.generation() == generation
-        {
-            self.memo.learn(block, generation, head);
+        let is_unchanged = self.decoder.generation() == generation;
+        let holds = match (self.decoder.stands_alone(), is_unchanged) {
+            (true, true) => Holds::Always,
+            (true, false) => Holds::AlwaysAndAdds,
+            (false, true) => Holds::At(generation),
+            (false, false) => return Ok(head),
+        };
+        if let Ok(head) = head {
+            self.memo.learn(block, holds, head);
         }
         Ok(head)
     }

@@ -2,6 +2,8 @@
 
 use candor_protocol::h2::hpack::{Decoder, Encoder, Error, Fields};
 
+use proptest::prelude::*;
+
 type List = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<List, Error> {
@@ -216,4 +218,34 @@ fn the_encoder_keeps_to_the_peers_limit_and_says_so() {
     encoder.set_limit(40);
     assert_eq!(encode(&mut encoder).0[..2], [0x20, 0x3f]);
     assert_eq!(encode(&mut encoder), (literal.0, true));
+}
+
+proptest! {
+    /// Repeating a block is the same as decoding it again, whatever comes before and after.
+    #[test]
+    fn a_repeated_block_adds_what_it_added(order in prop::collection::vec((0usize..8, 1usize..150), 1..30)) {
+        let huge = [&b"\x40\x01x\x7f\xa1\x1f"[..], &[b'y'; 4128]].concat();
+        let blocks: [&[u8]; 8] = [
+            b"\x88\x40\x02id\x03abc\x5f\x02ok",
+            b"\x88\x0f\x0d\x017",
+            b"\x88\x40\x03foo\x03bar",
+            b"\xbe",
+            b"\xbf\x7e\x01v",
+            b"\x3f\x45\x88",
+            b"\x3f\xe1\x1f\x88\x40\x01a\x01b",
+            &huge,
+        ];
+        let (mut plain, mut lazy) = (Decoder::default(), Decoder::default());
+        for (which, times) in order {
+            for time in 0..times {
+                let expected = decode(&mut plain, blocks[which]);
+                if time > 0 && lazy.stands_alone() && expected.is_ok() {
+                    lazy.repeat(blocks[which]);
+                } else {
+                    prop_assert_eq!(&decode(&mut lazy, blocks[which]), &expected);
+                }
+                prop_assert!(time > 0 || lazy.stands_alone() == plain.stands_alone());
+            }
+        }
+    }
 }

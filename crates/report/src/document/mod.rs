@@ -123,10 +123,31 @@ pub struct Document {
     /// What a managed target used in the measured window; null if it was not ours to watch.
     #[serde(default)]
     pub target: Option<target::Resources>,
+    /// Memory of the loader; null where it was not read.
+    #[serde(default)]
+    pub memory: Option<Memory>,
     /// What is to be known before the numbers are trusted. Empty: nothing was found.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
     pub expectations: Vec<Judgement>,
+}
+
+/// Memory of the loader's process, by the kernel's books.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// What it had in memory when all connections were made and nothing was sent.
+    pub connected_bytes: u64,
+    /// How much of that is a connection's, on average.
+    pub per_connection_bytes: u64,
+    /// The most that it ever had.
+    pub peak_bytes: u64,
+}
+
+impl Memory {
+    fn of(memory: candor_record::Memory) -> Self {
+        let candor_record::Memory { connected_bytes, per_connection_bytes, peak_bytes } = memory;
+        Memory { connected_bytes, per_connection_bytes, peak_bytes }
+    }
 }
 
 /// What made a document.
@@ -311,6 +332,7 @@ impl Document {
             thread_rate: Some(ThreadRate::of(&total.rates)),
             hiccups: record.hiccups.as_ref().map(Hiccups::of),
             target: None,
+            memory: record.memory.map(Memory::of),
             verdicts: Vec::new(),
             expectations: Vec::new(),
         };

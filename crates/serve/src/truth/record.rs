@@ -63,6 +63,9 @@ pub struct Record {
     pub unlogged: u64,
     /// Stalls, each a beginning and an end on the monotonic clock.
     pub stalls_ns: Vec<(u64, u64)>,
+    /// When it was held up by the machine while it only looked for requests, in the same form;
+    /// known only if it spins.
+    pub held_up_ns: Vec<(u64, u64)>,
 }
 
 /// A record in the making, with room for so many requests and no more.
@@ -112,6 +115,9 @@ impl Record {
         for (from_ns, to_ns) in &self.stalls_ns {
             let _ = writeln!(text, "# stall from_ns={from_ns} to_ns={to_ns}");
         }
+        for (from_ns, to_ns) in &self.held_up_ns {
+            let _ = writeln!(text, "# held-up from_ns={from_ns} to_ns={to_ns}");
+        }
         let _ = writeln!(text, "# unlogged={}\n{COLUMNS}", self.unlogged);
         for entry in &self.entries {
             let Entry { arrival_ns, computed_ns, departed_ns, connection, fate } = entry;
@@ -145,9 +151,15 @@ impl Record {
     fn read_comment(&mut self, comment: &str) -> Option<()> {
         if let Some(count) = comment.strip_prefix("unlogged=") {
             self.unlogged = count.parse().ok()?;
-        } else {
-            let (from, to) = comment.strip_prefix("stall from_ns=")?.split_once(" to_ns=")?;
-            self.stalls_ns.push((from.parse().ok()?, to.parse().ok()?));
+            return Some(());
+        }
+        let (what, times) = comment.split_once(" from_ns=")?;
+        let (from, to) = times.split_once(" to_ns=")?;
+        let times_ns = (from.parse().ok()?, to.parse().ok()?);
+        match what {
+            "stall" => self.stalls_ns.push(times_ns),
+            "held-up" => self.held_up_ns.push(times_ns),
+            _ => return None,
         }
         Some(())
     }
@@ -186,12 +198,13 @@ mod tests {
             ],
             unlogged: 4,
             stalls_ns: vec![(10, 20), (30, 40)],
+            held_up_ns: vec![(50, 60)],
         };
         let mut csv = vec![];
         record.write_csv(&mut csv).unwrap();
         let csv = String::from_utf8(csv).unwrap();
         assert_eq!(Record::from_csv(&csv), Ok(record));
-        assert!(Record::from_csv(&csv.replace("refused", "lost")).unwrap_err().contains("line 6"));
+        assert!(Record::from_csv(&csv.replace("refused", "lost")).unwrap_err().contains("line 7"));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Config {
     pub discipline: Discipline,
     /// Stalls, counted from when it begins to serve.
     pub stalls: Vec<PlannedStall>,
+    /// Whether it looks for requests all the time instead of sleeping.
+    pub spin: bool,
     /// A file that says where it is, written once it is ready.
     pub port_file: Option<PathBuf>,
     /// A file for its record, written when it ends.

@@ -2,7 +2,7 @@
 //!
 //! It sleeps until shortly before the next departure, by a wait that takes nanoseconds, and then
 //! looks again and again: a thread that sleeps to the very time wakes some tens of microseconds
-//! after it. What arrives is stamped right after the read that completed it, what leaves right
+//! after it. Told to spin, it does not sleep for arrivals either. What arrives is stamped right after the read that completed it, what leaves right
 //! before the call that sends it.
 
 use std::io;
@@ -25,6 +25,9 @@ use super::server::Config;
 const WAKE_EARLY_NS: u64 = 150_000;
 /// After a failed `accept`, so that a lack of files does not spin.
 const ACCEPT_AGAIN_NS: u64 = 10_000_000;
+/// A look for events that takes so long was held up by the machine; so many are written down.
+const HELD_UP_NS: u64 = 100_000;
+const MOST_HELD_UP: usize = 1 << 16;
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
 const NS_PER_S: u64 = 1_000_000_000;
@@ -58,6 +61,7 @@ pub(super) struct Serving {
     epoll: OwnedFd,
     listener: TcpListener,
     queue: Queue<Ticket>,
+    spin: bool,
     pub(super) log: Log,
     /// Stalls to come, the next one last.
     planned_ns: Vec<(u64, u64)>,
@@ -91,6 +95,7 @@ impl Serving {
             epoll,
             listener,
             queue: Queue::new(config.discipline),
+            spin: config.spin,
             log: Log::new(config.log_capacity),
             planned_ns,
             places: Vec::new(),
@@ -116,8 +121,12 @@ impl Serving {
             });
             events.clear();
             let room = rustix::buffer::spare_capacity(&mut events);
+            let before_ns = if self.spin { now_ns() } else { 0 };
             // EINTR is an empty answer.
             let _ = epoll::wait(&self.epoll, room, wait.as_ref());
+            if self.spin {
+                self.note_look(before_ns, now_ns());
+            }
             for event in events.drain(..) {
                 match event.data.u64() {
                     STOP => return self.end(),
@@ -135,11 +144,22 @@ impl Serving {
 
     /// How long to wait for events; `None` for as long as it takes.
     fn wait_ns(&self) -> Option<u64> {
+        if self.spin {
+            return Some(0);
+        }
         let departure_ns =
             self.queue.next_departure_ns().map(|at| at.saturating_sub(WAKE_EARLY_NS));
         let stall_ns = self.planned_ns.last().map(|&(from_ns, _)| from_ns);
         let next_ns = [departure_ns, stall_ns, self.accept_again_ns].into_iter().flatten().min()?;
         Some(next_ns.saturating_sub(now_ns()))
+    }
+
+    /// A look takes a microsecond. One that takes longer is the machine's.
+    fn note_look(&mut self, begun_ns: u64, ended_ns: u64) {
+        let held_up_ns = &mut self.log.record.held_up_ns;
+        if ended_ns - begun_ns >= HELD_UP_NS && held_up_ns.len() < MOST_HELD_UP {
+            held_up_ns.push((begun_ns, ended_ns));
+        }
     }
 
     fn begin_planned_stalls(&mut self) {

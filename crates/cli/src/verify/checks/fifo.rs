@@ -2,8 +2,8 @@
 //! itself: Lindley's recursion over the schedule says what each has to be. There are no statistics
 //! in it.
 //!
-//! Two connections: the server always has the next request before it is done with one, so the
-//! queue is the same as with any number of them, and most of it is in the loader.
+//! A handful of connections: the server always has the next request before it is done with one, so
+//! the queue is the same as with any number of them, though a part of it is in the loader.
 
 use candor_stats::closed_form::FifoPath;
 
@@ -23,7 +23,7 @@ pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, Failure> 
     let run_s = settings.length.pick("4", "1.5");
     let experiment = Experiment {
         server: "--truth fifo --service-time 10ms".to_owned(),
-        load: format!("-R 50 -c 2 -t 1 -d {run_s}s"),
+        load: format!("-R 50 -c 8 -t 1 -d {run_s}s"),
     };
     Ok(judge(&experiment.make(|_| ())?, 10_000_000, "ρ = 0.5"))
 }
@@ -42,7 +42,7 @@ pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, Failure> {
         let per_ms = rho * 10_000_000_000 / service_ns;
         let experiment = Experiment {
             server: format!("--truth fifo --service-time {service_ns}ns"),
-            load: format!("-R {per_ms}/1000s --arrivals poisson -c 2 -t 1 {end}"),
+            load: format!("-R {per_ms}/1000s --arrivals poisson -c 8 -t 1 {end}"),
         };
         let name = format!("ρ = 0.{}", rho / 10);
         lines.extend(judge(&experiment.make(|_| ())?, service_ns, &name));

@@ -11,8 +11,9 @@ use crate::exit::Failure;
 
 pub(super) const SERVICE_NS: u64 = 10_000_000;
 pub(super) const RATE_PER_S: u64 = 200;
-/// Two, so that the server has the next request before it is done with one.
-pub(super) const CONNECTIONS: u64 = 2;
+/// So many that the server has the next request before it is done with one, also when the loader
+/// is held up for some of its service times.
+pub(super) const CONNECTIONS: u64 = 8;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
     let run_s = settings.length.pick(5, 2);

@@ -55,7 +55,7 @@ fn simulated(
     let reactor = SimReactor::new(server, Link::default());
     let record = drive_observed(&plan, reactor, &Control::default(), &mut kept);
     let entries = entries.borrow().clone();
-    let log = Record { entries, unlogged: 0, stalls_ns: stalls_ns.to_vec() };
+    let log = Record { entries, unlogged: 0, stalls_ns: stalls_ns.to_vec(), ..Record::default() };
     Evidence::new(plan, record, kept.0, log)
 }
 
@@ -105,7 +105,7 @@ fn a_stall_is_judged() {
 
 #[test]
 fn an_overload_is_judged() {
-    let load = "-R 200 -c 2 -t 1 -d 5s --drain 1s";
+    let load = "-R 200 -c 8 -t 1 -d 5s --drain 1s";
     let evidence = fifo_run(load, overload::SERVICE_NS, &[]);
     assert_all_yes(&overload::judge(&evidence));
     let wrong = overload::judge(&counted_from_the_sending(evidence));

@@ -1,10 +1,10 @@
 //! From header blocks to fields (RFC 7541 3 and 6).
 
-use super::DEFAULT_TABLE_BYTES;
 use super::huffman;
 use super::integer;
 use super::static_table;
 use super::table::Table;
+use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD};
 
 /// Why a block cannot be decoded. The connection cannot go on: both sides may think differently
 /// of the dynamic table now.
@@ -32,9 +32,21 @@ pub enum Error {
 }
 
 /// The receiving side of one connection.
+///
+/// A server that sends the same block again and again may add the same fields to the dynamic table
+/// each time (nginx does). What such a block says is known, and what it adds matters only when a
+/// later block refers to it: [`Decoder::repeat`] counts it, and the count is carried out before
+/// the table is used again. More repetitions than fill the table change nothing, so that costs no
+/// more than decoding a few blocks, however many there were.
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
+    /// The block that was decoded last refers to no entry of the dynamic table, and does not
+    /// resize it.
+    stands_alone: bool,
+    /// A block that came again, and how often what it adds was not added yet.
+    repeated: Vec<u8>,
+    repetitions: usize,
     /// The largest size the peer may choose for the table.
     limit: usize,
     /// Strings that are not in the block as they are.
@@ -53,6 +65,9 @@ impl Decoder {
     pub fn new(limit: u32) -> Self {
         Decoder {
             table: Table::default(),
+            stands_alone: false,
+            repeated: Vec::new(),
+            repetitions: 0,
             limit: limit as usize,
             name: Vec::new(),
             value: Vec::new(),
@@ -72,29 +87,80 @@ impl Decoder {
         self.table.generation()
     }
 
+    /// Whether the block that was decoded last means the same whatever is in the dynamic table,
+    /// so that it may be given to [`Decoder::repeat`].
+    #[inline]
+    pub fn stands_alone(&self) -> bool {
+        self.stands_alone
+    }
+
+    /// Whether a block has to begin with a new size of the table: then none is like one before.
+    #[inline]
+    pub fn expects_resize(&self) -> bool {
+        self.table.max() > self.limit
+    }
+
+    /// The same as decoding `block`, which was decoded before without an error and stands alone.
+    #[inline]
+    pub fn repeat(&mut self, block: &[u8]) {
+        if self.repetitions == 0 || self.repeated != block {
+            self.carry_out();
+            self.repeated.clear();
+            self.repeated.extend_from_slice(block);
+        }
+        self.repetitions += 1;
+        self.table.touch();
+    }
+
+    /// Adds to the table what repeated blocks add.
+    fn carry_out(&mut self) {
+        // Each repetition that adds something adds an entry, and so many entries are all there is
+        // room for.
+        let enough = self.table.max() / FIELD_OVERHEAD + 1;
+        let block = std::mem::take(&mut self.repeated);
+        for _ in 0..std::mem::take(&mut self.repetitions).min(enough) {
+            // It was decoded before, without an error.
+            let _ = self.read(&mut &block[..], &mut |_, _| {});
+        }
+        self.repeated = block;
+    }
+
     /// Reads one whole block and hands each field, name and value, to `take`.
     pub fn decode(
         &mut self,
         mut block: &[u8],
         mut take: impl FnMut(&[u8], &[u8]),
     ) -> Result<(), Error> {
+        self.carry_out();
+        self.stands_alone = true;
         let block = &mut block;
         while let [first, ..] = *block
             && first & 0xe0 == 0x20
         {
+            self.stands_alone = false;
             let size = integer::read(block, 5).ok_or(Error::Integer)? as usize;
             if size > self.limit {
                 return Err(Error::TableSize);
             }
             self.table.resize(size);
         }
-        if self.table.max() > self.limit {
+        if self.expects_resize() {
             return Err(Error::TableSizeMissing);
         }
+        self.read(block, &mut take)
+    }
+
+    /// Reads the fields of a block.
+    fn read(
+        &mut self,
+        block: &mut &[u8],
+        take: &mut impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), Error> {
         while let [first, ..] = *block {
             match first {
                 0x80.. => {
                     let index = integer::read(block, 7).ok_or(Error::Integer)?;
+                    self.stands_alone &= is_static(index);
                     let (name, value) = self.entry(index)?;
                     take(name, value);
                 }
@@ -116,6 +182,7 @@ impl Decoder {
     /// Reads a literal field (RFC 7541 6.2) to `self.name` and `self.value`.
     fn literal(&mut self, block: &mut &[u8], prefix: u32) -> Result<(), Error> {
         let index = integer::read(block, prefix).ok_or(Error::Integer)?;
+        self.stands_alone &= is_static(index);
         self.name.clear();
         if index == 0 {
             string(block, &mut self.name)?;
@@ -138,6 +205,11 @@ impl Decoder {
             None => self.table.get(index - static_table::ENTRIES.len()).ok_or(Error::Index),
         }
     }
+}
+
+/// Whether an index, or none (0), is not of the dynamic table.
+fn is_static(index: u32) -> bool {
+    index as usize <= static_table::ENTRIES.len()
 }
 
 /// Reads a string (RFC 7541 5.2) and appends it to `out`.

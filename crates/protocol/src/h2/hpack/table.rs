@@ -85,6 +85,11 @@ impl Table {
         self.generation
     }
 
+    /// It will be changed before it is used again.
+    pub(super) fn touch(&mut self) {
+        self.generation += 1;
+    }
+
     /// Evicts the oldest entries until no more than `size` is left.
     fn evict(&mut self, size: usize) {
         while self.size > size

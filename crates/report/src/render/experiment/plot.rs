@@ -26,7 +26,9 @@ pub(super) fn log_y(
         (low, all().max_by(f64::total_cmp).unwrap_or(0.0))
     };
     let (low, high) = ends(&|(_, y)| y.ln());
-    let right = ends(&|(x, _)| *x).1.max(f64::MIN_POSITIVE);
+    // All marks are on the plot, also those beyond the last point.
+    let marked = marks.iter().map(|(x, _)| *x).filter(|x| x.is_finite());
+    let right = marked.fold(ends(&|(x, _)| *x).1, f64::max).max(f64::MIN_POSITIVE);
     let column =
         |x: f64| ((x / right * (COLUMNS - 1) as f64).round().max(0.0) as usize).min(COLUMNS - 1);
     let row = |y: f64| match high > low {
@@ -34,7 +36,7 @@ pub(super) fn log_y(
         false => 0,
     };
     let mut grid = vec![vec![' '; COLUMNS]; ROWS];
-    for &(x, sign) in marks.iter().filter(|(x, _)| *x <= right) {
+    for &(x, sign) in marks.iter().filter(|(x, _)| x.is_finite()) {
         grid.iter_mut().for_each(|line| line[column(x)] = sign);
     }
     for &(x, y) in &points {

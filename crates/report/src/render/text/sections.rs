@@ -252,6 +252,10 @@ pub(super) fn traffic(page: &mut Page, document: &Document) {
         &[one("sent", all.sent), one("received", all.received), one("bodies", all.bodies)]
             .join(", "),
     );
+    if let Some(memory) = &document.memory {
+        let (peak, each) = (fmt_bytes(memory.peak_bytes), fmt_bytes(memory.per_connection_bytes));
+        page.entry("Memory", &format!("loader {peak} at most, {each} for each connection"));
+    }
     page.blank();
 }
 
