@@ -270,3 +270,18 @@ impl Drop for WorkDirectory {
         let _ = fs::remove_dir_all(&self.path);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::from_here;
+
+    #[test]
+    fn a_relative_program_is_found_from_here() {
+        let program = |word: &str| from_here(vec![word.to_owned(), "a/b".to_owned()]);
+        let here = std::env::current_dir().unwrap().join("bin/server");
+        assert_eq!(program("bin/server"), [here.to_str().unwrap(), "a/b"]);
+        assert_eq!(program("/bin/true"), ["/bin/true", "a/b"]);
+        // That one is looked for in PATH.
+        assert_eq!(program("nginx"), ["nginx", "a/b"]);
+    }
+}
