@@ -33,7 +33,7 @@ fn step(phase: Phase, rate_per_s: Option<f64>, p99_ns: u64, outcome: StepOutcome
     Step { phase, connections: 16, rate_per_s, trials, judged: Vec::new(), outcome }
 }
 
-fn sample_peak() -> Peak {
+pub(in crate::render) fn sample_peak() -> Peak {
     let document = run(None, 1000.0, 1_000_000);
     Peak {
         format: FORMAT.to_owned(),
@@ -71,7 +71,7 @@ fn sample_peak() -> Peak {
     }
 }
 
-fn sample_sweep() -> Sweep {
+pub(in crate::render) fn sample_sweep() -> Sweep {
     let peak = sample_peak();
     let row = |fraction: f64, achieved_per_s: f64, p99s: [u64; 3]| {
         let trial = |(at, p99_ns): (usize, u64)| {
