@@ -202,7 +202,8 @@ fn a_server_that_dies_is_a_failure_and_the_suite_goes_on() {
     assert_eq!(trials(directory.path()).len(), 2, "the embedded target's");
 }
 
-/// The delay server answers after a time that is computed: twice the time is found, the same is not.
+/// The delay server answers after a time that is computed. The difference is so large that other work
+/// on the machine does not hide it: how small ones are found is tested without a clock.
 #[test]
 fn a_comparison_finds_what_is_there() {
     let directory = tempfile::tempdir().unwrap();
@@ -210,12 +211,12 @@ fn a_comparison_finds_what_is_there() {
     let compare = |name: &str, time: &str, more: &[&str]| {
         let variants = [format!("old={}", delay("2ms")), format!("{name}={}", delay(time))];
         let mut arguments = vec!["compare", &variants[0], &variants[1]];
-        arguments.extend(["-c", "2", "-d", "150ms", "--warm-up", "0", "--rounds", "6"]);
+        arguments.extend(["-c", "2", "-d", "250ms", "--warm-up", "0", "--rounds", "6"]);
         arguments.extend(["--primary", "p50", "--json", "comparison.json", "--keep", "runs"]);
         arguments.extend(more);
         ran(directory.path(), TINY, &arguments)
     };
-    let slower = compare("new", "4ms", &["--fail-if-slower", "20%"]);
+    let slower = compare("new", "30ms", &["--fail-if-slower", "20%"]);
     assert_eq!(slower.code(), 3, "{}{}", slower.stdout, slower.stderr);
     assert!(slower.stdout.contains("slower at p50"), "{}", slower.stdout);
     let text = fs::read_to_string(directory.path().join("comparison.json")).unwrap();
