@@ -83,7 +83,10 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// The command lines and the output of wrk and wrk2
     #[command(override_help = crate::command::wrk::HELP, disable_help_flag = true)]
-    Wrk(WrkArguments),
+    Wrk(ToolArguments),
+    /// The command line and the output of h2load
+    #[command(override_help = crate::command::h2load::HELP, disable_help_flag = true)]
+    H2load(ToolArguments),
 }
 
 #[derive(Debug, Args)]
@@ -134,15 +137,15 @@ pub(crate) struct ReportArguments {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to render them on the standard output
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    #[arg(long, visible_alias = "to", value_name = "FORM", default_value = "text")]
     pub(crate) format: Format,
 }
 
-/// wrk's own command line, which is read as wrk reads it.
+/// Another tool's command line, which is read as that tool reads it.
 #[derive(Debug, Args)]
-pub(crate) struct WrkArguments {
-    /// Options of wrk and a URL
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WRK ARGUMENTS")]
+pub(crate) struct ToolArguments {
+    /// Options of the tool and a URL
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub(crate) words: Vec<String>,
 }
 
@@ -155,6 +158,8 @@ pub(crate) enum Format {
     Json,
     /// The intervals, every request of a trace, or every run of an experiment
     Csv,
+    /// A page for a browser
+    Html,
     /// The report of an experiment, as Markdown
     Markdown,
     /// Response-time percentiles, as HdrHistogram's plotter takes them

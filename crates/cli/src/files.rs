@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use candor_plan::Outputs;
 use candor_plan::options::ReadFile;
-use candor_report::render::{csv, hgrm, hlog, json};
+use candor_report::render::{csv, hgrm, hlog, html, json};
 use candor_report::{Document, write_atomically};
 
 use crate::console;
@@ -28,9 +28,8 @@ impl ReadFile for Disk {
 
 /// Every file that a run is asked to write.
 fn wanted(outputs: &Outputs) -> impl Iterator<Item = &PathBuf> {
-    [&outputs.json, &outputs.csv, &outputs.hgrm, &outputs.hlog, &outputs.trace]
-        .into_iter()
-        .flatten()
+    let Outputs { json, csv, html, hgrm, hlog, trace, .. } = outputs;
+    [json, csv, html, hgrm, hlog, trace].into_iter().flatten()
 }
 
 /// Refuses a path that cannot be written before a run is made for it.
@@ -72,6 +71,7 @@ pub(crate) fn write(document: &Document, outputs: &Outputs) -> Result<(), Failur
     let no_histogram = |error| Failure::could_not_run(format!("a histogram is damaged: {error}"));
     keep(&outputs.json, &|| Ok(json::render(document)));
     keep(&outputs.csv, &|| Ok(csv::render(document)));
+    keep(&outputs.html, &|| Ok(html::run(document)));
     keep(&outputs.hgrm, &|| hgrm::response(document).map_err(no_histogram));
     keep(&outputs.hlog, &|| Ok(hlog::render(document)));
     failed.into_iter().next().map_or(Ok(()), Err)

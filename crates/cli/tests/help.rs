@@ -44,7 +44,7 @@ fn run_explains_every_group_of_flags() {
 fn serve_and_report_explain_themselves() {
     for flag in ["-h", "--help"] {
         assert_says(&help(&["serve", flag]), &["--listen", "--port-file", "--stall", "Faults"]);
-        assert_says(&help(&["report", flag]), &["FILE", "--format", "hgrm", "csv", "hlog"]);
+        assert_says(&help(&["report", flag]), &["FILE", "--format", "hgrm", "csv", "hlog", "html"]);
     }
     assert_says(&help(&["serve", "--help"]), &["/fault/", "/__stall"]);
 }

@@ -187,7 +187,7 @@ fn plans_with_a_slip() {
 fn outputs_that_cannot_be_written_are_refused_before_the_run() {
     let target = Target::start(&[]);
     let url = target.url("/");
-    for flag in ["--json", "--csv", "--hgrm", "--hlog"] {
+    for flag in ["--json", "--csv", "--html", "--hgrm", "--hlog"] {
         let outcome = candor(&["-n", "10", flag, "missing/result", &url]);
         let words = ["cannot write missing/result", "No such file", "nothing was run"];
         outcome.assert_refused(USAGE, &words);

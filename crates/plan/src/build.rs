@@ -41,6 +41,8 @@ pub struct Outputs {
     pub json: Option<PathBuf>,
     /// File for the intervals.
     pub csv: Option<PathBuf>,
+    /// File for the page.
+    pub html: Option<PathBuf>,
     /// File for the percentiles.
     pub hgrm: Option<PathBuf>,
     /// File for the HdrHistogram log.
@@ -140,8 +142,11 @@ impl Options {
             pipeline,
             streams: tls::streams(self),
             windows: tls::windows(self),
+            frames: tls::frames(self)?,
             requests_per_connection: per_connection,
+            lifetime_ns: self.connection_lifetime.map(|one| one.get()),
             connect_rate: self.connect_rate,
+            connect_during_run: self.connect_during_run,
             nodelay: !self.no_nodelay,
             sources: self.source.clone().map_or(Vec::new(), |sources| sources.into_vec()),
         })
@@ -194,6 +199,7 @@ impl Options {
         Outputs {
             json: self.json,
             csv: self.csv,
+            html: self.html,
             hgrm: self.hgrm,
             hlog: self.hlog,
             trace: self.trace,

@@ -18,6 +18,7 @@ use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::document::Tool;
 use candor_report::experiment::figures::Figures;
 use candor_report::render::experiment::suite as render;
+use candor_report::render::html;
 use clap::Args;
 
 use crate::command::run::facts;
@@ -184,6 +185,7 @@ fn finish(
     let suite = &outcome.suite;
     store.write("results.csv", &render::csv(suite))?;
     store.write("README.md", &render::markdown(suite))?;
+    store.write("index.html", &html::suite(suite))?;
     if !arguments.quiet {
         console::print(&render::text(suite))?;
         console::note(&format!("candor: the results are in {}", store.directory().display()));

@@ -9,8 +9,7 @@ use candor_plan::units::parse_share;
 use candor_plan::values::SmallCount;
 use candor_report::Expectation;
 use candor_report::experiment::peak::{Confidence, Peak, Who};
-use candor_report::render::experiment;
-use candor_report::render::json;
+use candor_report::render::{experiment, html, json};
 use clap::Args;
 
 use crate::console;
@@ -87,6 +86,7 @@ pub(crate) fn peak(arguments: PeakArguments, typed: &[String]) -> Result<ExitCod
         (&outputs.json, &|| json::any(&peak)),
         (&outputs.csv, &|| experiment::peak::csv(&peak)),
         (&markdown, &|| experiment::peak::markdown(&peak)),
+        (&outputs.html, &|| html::peak(&peak)),
     ])?;
     printed?;
     Ok(exit(&peak, outputs.strict).into())

@@ -11,8 +11,7 @@ use candor_plan::values::SmallCount;
 use candor_plan::{Plan, Rate};
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::sweep::Sweep;
-use candor_report::render::experiment;
-use candor_report::render::json;
+use candor_report::render::{experiment, html, json};
 use clap::Args;
 
 use crate::console;
@@ -124,6 +123,7 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitC
         (&outputs.json, &|| json::any(&sweep)),
         (&outputs.csv, &|| experiment::sweep::csv(&sweep)),
         (&markdown, &|| experiment::sweep::markdown(&sweep)),
+        (&outputs.html, &|| html::sweep(&sweep)),
     ])?;
     printed?;
     Ok(exit(&sweep, outputs.strict).into())

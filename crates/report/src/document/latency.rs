@@ -57,6 +57,9 @@ pub struct Latencies {
     /// Time of TLS handshakes, warm-up included; null without TLS.
     #[serde(default)]
     pub handshake: Option<Distribution>,
+    /// Both together: time until TLS connections were secured; null without TLS.
+    #[serde(default)]
+    pub secured: Option<Distribution>,
     /// Ages of requests that were never answered: unsent, unfinished or timed out. Lower bounds
     /// of response times.
     pub censored: Distribution,
@@ -78,6 +81,7 @@ impl Latencies {
             first_byte: timed(&latencies.first_byte, |batch| &batch.first_byte),
             connect: Distribution::of(&total.connect),
             handshake: (total.handshake.count() > 0).then(|| Distribution::of(&total.handshake)),
+            secured: (total.secured.count() > 0).then(|| Distribution::of(&total.secured)),
             censored: Distribution::of(&total.censored),
         }
     }
@@ -150,6 +154,12 @@ pub struct Distribution {
 #[derive(Debug, thiserror::Error)]
 #[error("a histogram in the document is damaged ({0}); save the result again")]
 pub struct DecodeError(String);
+
+impl DecodeError {
+    pub(crate) fn of(error: &dyn std::fmt::Display) -> Self {
+        DecodeError(error.to_string())
+    }
+}
 
 impl Distribution {
     /// Of a histogram of samples that do not depend on each other.
@@ -233,10 +243,8 @@ pub(crate) fn encode(v2: &[u8]) -> String {
 
 /// The histogram of such a text.
 pub(crate) fn decode(text: &str) -> Result<Hdr<u64>, DecodeError> {
-    let bytes = BASE64.decode(text).map_err(|error| DecodeError(error.to_string()))?;
-    Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| DecodeError(error.to_string()))
+    let bytes = BASE64.decode(text).map_err(|error| DecodeError::of(&error))?;
+    Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| DecodeError::of(&error))
 }
 
 #[cfg(test)]

@@ -3,14 +3,17 @@
 
 pub mod csv;
 pub mod experiment;
+pub mod h2load;
 pub mod hgrm;
 pub mod hlog;
+pub mod html;
 pub mod json;
 pub mod progress;
 mod style;
 pub mod text;
 pub mod trace;
 pub mod v1;
+mod words;
 pub mod wrk;
 
 pub use style::Style;

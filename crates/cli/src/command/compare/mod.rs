@@ -183,6 +183,7 @@ struct Outputs {
     quiet: bool,
     json: Option<PathBuf>,
     csv: Option<PathBuf>,
+    html: Option<PathBuf>,
     markdown: Option<PathBuf>,
 }
 
@@ -192,6 +193,7 @@ impl Outputs {
             quiet: arguments.options.quiet,
             json: arguments.options.json.clone(),
             csv: arguments.options.csv.clone(),
+            html: arguments.options.html.clone(),
             markdown: arguments.markdown.clone(),
         }
     }
@@ -199,9 +201,10 @@ impl Outputs {
     /// Files first: they are what was asked for by name.
     fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
         let json = || candor_report::render::json::any(comparison);
-        let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
+        let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 4] = [
             (&self.json, &json),
             (&self.csv, &|| render::csv(comparison)),
+            (&self.html, &|| candor_report::render::html::comparison(comparison)),
             (&self.markdown, &|| render::markdown(comparison)),
         ];
         let mut failed = None;

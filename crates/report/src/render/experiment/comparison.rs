@@ -140,7 +140,7 @@ fn claim(finding: &Finding, comparison: &Comparison) -> String {
     )
 }
 
-fn table(comparison: &Comparison, variant: usize) -> Table {
+pub(in crate::render) fn table(comparison: &Comparison, variant: usize) -> Table {
     let name = |index: usize| comparison.variants[index].name.clone();
     let interval = format!("{} interval", whole_percent(comparison.confidence));
     let mut table = Table::new(vec![
@@ -205,7 +205,7 @@ fn figure(metric: Metric, figure: Option<f64>) -> String {
     }
 }
 
-fn headline(comparison: &Comparison) -> String {
+pub(in crate::render) fn headline(comparison: &Comparison) -> String {
     let how = match comparison.interleaved {
         true => "interleaved in random order",
         false => "saved before, not interleaved",
@@ -219,7 +219,7 @@ fn rounds_noun(comparison: &Comparison) -> &'static str {
     if comparison.interleaved { "round" } else { "result" }
 }
 
-fn footer(comparison: &Comparison) -> Vec<String> {
+pub(in crate::render) fn footer(comparison: &Comparison) -> Vec<String> {
     let share = whole_percent(1.0 - comparison.confidence);
     let mut lines = vec![format!(
         "* {} decides: variants that are the same are called different in it with a chance of at \
@@ -239,7 +239,7 @@ fn footer(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-fn named(name: &str, source: &str) -> String {
+pub(in crate::render) fn named(name: &str, source: &str) -> String {
     if name == source { name.to_owned() } else { format!("{name} = {source}") }
 }
 

@@ -5,8 +5,8 @@ pub mod peak;
 mod plot;
 pub mod suite;
 pub mod sweep;
-mod table;
+pub(super) mod table;
 mod trials;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

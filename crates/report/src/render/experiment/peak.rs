@@ -52,7 +52,7 @@ pub fn csv(peak: &Peak) -> String {
     out
 }
 
-fn headline(peak: &Peak) -> String {
+pub(in crate::render) fn headline(peak: &Peak) -> String {
     let mut out = format!("Peak of {}", trials::subject(&peak.subject));
     match peak.objectives.as_slice() {
         [] => out += ": the highest throughput\n",
@@ -68,7 +68,7 @@ fn headline(peak: &Peak) -> String {
     out
 }
 
-fn said(peak: &Peak) -> Vec<String> {
+pub(in crate::render) fn said(peak: &Peak) -> Vec<String> {
     let mut said = peak.sentences.clone();
     let sureness = peak.answer.map(|answer| match answer.confidence {
         Confidence::Good => "How sure: good.",
@@ -115,7 +115,7 @@ fn latency_against_rate(peak: &Peak) -> Option<String> {
     Some(plot)
 }
 
-fn table(peak: &Peak) -> Table {
+pub(in crate::render) fn table(peak: &Peak) -> Table {
     let has_target = peak
         .steps
         .iter()
@@ -153,6 +153,10 @@ fn judged(step: &Step) -> String {
     findings.sort_unstable();
     findings.dedup();
     words.extend(findings.into_iter().map(str::to_owned));
+    match step.trials.iter().filter(|trial| trial.disturbed).count() {
+        0 => {}
+        disturbed => words.push(format!("{disturbed} disturbed")),
+    }
     words.retain(|word| !word.is_empty());
     words.join(", ")
 }

@@ -59,7 +59,7 @@ pub fn csv(sweep: &Sweep) -> String {
     out
 }
 
-fn headline(sweep: &Sweep) -> String {
+pub(in crate::render) fn headline(sweep: &Sweep) -> String {
     let mut out = format!("Sweep of {}\n", trials::subject(&sweep.subject));
     let rounds = fmt_plural(sweep.rounds.into(), "round");
     let peak = match (sweep.peak_per_s, &sweep.peak_from) {
@@ -82,7 +82,7 @@ fn headline(sweep: &Sweep) -> String {
     out
 }
 
-fn tables(sweep: &Sweep) -> [(&'static str, Table); 2] {
+pub(in crate::render) fn tables(sweep: &Sweep) -> [(&'static str, Table); 2] {
     let of = |pick: fn(&crate::experiment::figures::Figures) -> &Percentiles| {
         let has_target = sweep
             .rows
@@ -148,7 +148,7 @@ fn latency_against_rate(sweep: &Sweep) -> Option<String> {
     )
 }
 
-fn notes(sweep: &Sweep) -> Vec<String> {
+pub(in crate::render) fn notes(sweep: &Sweep) -> Vec<String> {
     let mut notes = vec![
         "Each row is one run, the middle one of its rate by p99; all runs are in the document and \
          in the CSV."

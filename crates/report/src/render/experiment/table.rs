@@ -25,6 +25,14 @@ impl Table {
         self.rows.push(cells);
     }
 
+    pub(crate) fn columns(&self) -> &[(String, Align)] {
+        &self.columns
+    }
+
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -16,6 +16,7 @@ fn run(rate_per_s: Option<f64>, achieved_per_s: f64, p99_ns: u64) -> Document {
     document.rate.asked_per_s = rate_per_s;
     document.rate.achieved_per_s = Some(achieved_per_s);
     document.ledger.ok = (achieved_per_s * 3.0).ceil() as u64;
+    (document.ledger.scheduled, document.ledger.sent) = (document.ledger.ok, document.ledger.ok);
     document.set_target(testing::watched(), false);
     if rate_per_s.is_none() {
         document.plan.load.kind = LoadKind::Closed;
@@ -32,7 +33,7 @@ fn step(phase: Phase, rate_per_s: Option<f64>, p99_ns: u64, outcome: StepOutcome
     Step { phase, connections: 16, rate_per_s, trials, judged: Vec::new(), outcome }
 }
 
-fn sample_peak() -> Peak {
+pub(in crate::render) fn sample_peak() -> Peak {
     let document = run(None, 1000.0, 1_000_000);
     Peak {
         format: FORMAT.to_owned(),
@@ -70,7 +71,7 @@ fn sample_peak() -> Peak {
     }
 }
 
-fn sample_sweep() -> Sweep {
+pub(in crate::render) fn sample_sweep() -> Sweep {
     let peak = sample_peak();
     let row = |fraction: f64, achieved_per_s: f64, p99s: [u64; 3]| {
         let trial = |(at, p99_ns): (usize, u64)| {

@@ -1,9 +1,7 @@
 //! Service time in its parts, and what a trace has.
 
-use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
-
 use super::super::style::Tone;
-use super::latency::{NOTHING, cell};
+use super::super::words::{self, NOTHING, cell};
 use super::page::Page;
 use crate::document::Document;
 
@@ -11,17 +9,11 @@ use crate::document::Document;
 pub(super) fn parts(page: &mut Page, document: &Document) {
     let Some(kernel) = &document.kernel else { return };
     if kernel.service.count == 0 {
-        let reason = kernel.reason.as_deref().unwrap_or("no request has both of its stamps");
-        page.entry("Kernel", &format!("No time stamps: {reason}."));
+        page.entry("Kernel", &words::kernel_note(kernel));
         page.blank();
         return;
     }
-    let columns = [
-        ("service", "sent→done", &kernel.service),
-        ("send delay", "sent→device", &kernel.send_delay),
-        ("outside", "device→back", &kernel.outside),
-        ("read delay", "back→done", &kernel.receive_delay),
-    ];
+    let columns = words::kernel_columns(kernel);
     let line =
         |cells: Vec<String>| cells.iter().map(|cell| format!("{cell:>14}")).collect::<String>();
     let heading = columns.iter().map(|column| column.0.to_owned()).collect();
@@ -34,51 +26,15 @@ pub(super) fn parts(page: &mut Page, document: &Document) {
             page.row(&format!("  {row}"), None, &line(cells));
         }
     }
-    let mut note = format!(
-        "Kernel time stamps of {} on {}, within {}.",
-        fmt_plural(kernel.service.count, "request"),
-        fmt_plural(kernel.connections, "connection"),
-        fmt_duration_ns(kernel.conversion_error_ns)
-    );
-    let left_out = [
-        (kernel.without_send_stamp, "without a send stamp"),
-        (kernel.without_receive_stamp, "without a receive stamp"),
-        (kernel.out_of_order, "out of order"),
-    ];
-    let left_out: Vec<_> = left_out
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", fmt_count(*count)))
-        .collect();
-    if !left_out.is_empty() {
-        note += &format!(" Left out: {}.", left_out.join(", "));
-    }
-    if kernel.clock_steps > 0 {
-        note += &format!(" The clock was set {}.", fmt_plural(kernel.clock_steps, "time"));
-    }
-    if kernel.refused > 0 {
-        let reason = kernel.reason.as_deref().unwrap_or("no reason given");
-        note += &format!(" {} refused: {reason}.", fmt_plural(kernel.refused, "connection"));
-    }
-    page.toned_entry("", Some(Tone::Faint), &note);
+    page.toned_entry("", Some(Tone::Faint), &words::kernel_note(kernel));
     page.blank();
 }
 
 /// What the trace has, in a line.
 pub(super) fn trace(page: &mut Page, document: &Document) {
-    let Some(trace) = &document.trace else { return };
-    let mut line = format!(
-        "{} traced, {} not",
-        fmt_plural(trace.traced, "request"),
-        fmt_count(trace.not_traced)
-    );
-    if trace.dropped > 0 {
-        line += &format!(
-            "; {} of these dropped because the writer did not keep up",
-            fmt_count(trace.dropped)
-        );
+    if let Some(trace) = &document.trace {
+        page.entry("Trace", &words::trace(trace));
     }
-    page.entry("Trace", &line);
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! row, the one with the median rate, with the spread over runs beside it.
 
 mod csv;
-mod tables;
+pub(in crate::render) mod tables;
 
 use std::fmt::Write as _;
 

@@ -34,7 +34,8 @@ pub(super) fn text(suite: &Suite) -> String {
     out
 }
 
-fn for_each_table(suite: &Suite, show: &mut dyn FnMut(&str, &Table)) {
+/// A heading and a table for each protocol and load.
+pub(in crate::render) fn for_each_table(suite: &Suite, show: &mut dyn FnMut(&str, &Table)) {
     let loads: Vec<_> = suite.loads.iter().filter(|load| load.of_peak.is_empty()).collect();
     for (protocol, heading) in PROTOCOLS {
         for load in &loads {
@@ -126,6 +127,14 @@ fn marks(trial: &Trial) -> String {
 
 /// Requests by kind, for scenarios that have several.
 pub(super) fn kinds(out: &mut String, suite: &Suite) {
+    let table = kinds_of(suite);
+    if !table.is_empty() {
+        let _ = writeln!(out, "## Requests by kind\n\n{}", table.markdown());
+    }
+}
+
+/// The same as a table.
+pub(in crate::render) fn kinds_of(suite: &Suite) -> Table {
     let mut table = Table::new(vec![
         ("scenario".to_owned(), Align::Left),
         ("server".to_owned(), Align::Left),
@@ -146,9 +155,7 @@ pub(super) fn kinds(out: &mut String, suite: &Suite) {
             ]);
         }
     }
-    if !table.is_empty() {
-        let _ = writeln!(out, "## Requests by kind\n\n{}", table.markdown());
-    }
+    table
 }
 
 /// Both latencies at shares of each cell's own peak.
@@ -192,7 +199,8 @@ pub(super) fn below_the_peak(out: &mut String, suite: &Suite) {
     }
 }
 
-fn latencies(cells: &[&Cell], of: impl Fn(&Trial) -> Percentiles) -> Table {
+/// Percentiles of these cells.
+pub(in crate::render) fn latencies(cells: &[&Cell], of: impl Fn(&Trial) -> Percentiles) -> Table {
     let mut columns = vec![
         ("server".to_owned(), Align::Left),
         ("of peak".to_owned(), Align::Right),
@@ -223,7 +231,23 @@ fn latencies(cells: &[&Cell], of: impl Fn(&Trial) -> Percentiles) -> Table {
 
 /// What servers used while they were measured at their peak.
 pub(super) fn resources(out: &mut String, suite: &Suite) {
-    let mut begun = false;
+    let tables = resources_of(suite);
+    if !tables.is_empty() {
+        out.push_str(
+            "## Resources\n\nOf all processes of a server, sampled every 100 ms in the measured \
+             window only: the largest resident memory, the largest memory that the runtime says \
+             to hold, the mean CPU time by wall time (100 % is one core), and answers by CPU \
+             second, which is what to compare servers by that are not equally busy.\n\n",
+        );
+    }
+    for (heading, table) in tables {
+        let _ = writeln!(out, "### {heading}\n\n{}", table.markdown());
+    }
+}
+
+/// The same as a table for each protocol.
+pub(in crate::render) fn resources_of(suite: &Suite) -> Vec<(&'static str, Table)> {
+    let mut tables = Vec::new();
     for (protocol, heading) in PROTOCOLS {
         let mut table = Table::new(vec![
             ("scenario".to_owned(), Align::Left),
@@ -257,20 +281,11 @@ pub(super) fn resources(out: &mut String, suite: &Suite) {
                 ]);
             }
         }
-        if table.is_empty() {
-            continue;
+        if !table.is_empty() {
+            tables.push((heading, table));
         }
-        if !begun {
-            begun = true;
-            out.push_str(
-                "## Resources\n\nOf all processes of a server, sampled every 100 ms in the measured \
-                 window only: the largest resident memory, the largest memory that the runtime says \
-                 to hold, the mean CPU time by wall time (100 % is one core), and answers by CPU \
-                 second, which is what to compare servers by that are not equally busy.\n\n",
-            );
-        }
-        let _ = writeln!(out, "### {heading}\n\n{}", table.markdown());
     }
+    tables
 }
 
 /// Three digits that matter: `307 k`, `20.4 k`, `6.91 k`, `980`, `24.7`.
