@@ -198,7 +198,9 @@ pub(crate) fn parse(typed: &[String]) -> Command {
 fn command() -> clap::Command {
     Candor::command().mut_subcommand("compare", |compare| {
         compare.mut_arg("url", |url| {
-            url.value_name("[NAME=]A")
+            // What is changed goes to the end, and its place with it, unless it is said.
+            url.index(1)
+                .value_name("[NAME=]A")
                 .help("The baseline: a URL, a command, a plan or saved results")
                 .long_help("The baseline: a URL, a command, a plan or saved results; see below")
         })

@@ -51,7 +51,7 @@ pub(crate) struct CompareArguments {
     #[command(flatten)]
     options: Options,
     /// What is compared with it; may be several
-    #[arg(value_name = "[NAME=]B")]
+    #[arg(value_name = "[NAME=]B", index = 2)]
     others: Vec<String>,
     /// Rounds; each has one run of every variant [default: 10]
     #[arg(long, value_name = "N", help_heading = "Comparison")]
