@@ -94,6 +94,7 @@ pub(super) fn plan(section: &mut Section, document: &Document) {
         HttpSummary::H1 => "HTTP/1.1",
         HttpSummary::H2 => "HTTP/2",
         HttpSummary::Negotiated => "what the server chose by ALPN",
+        HttpSummary::Upgrade => "HTTP/2, if the server takes the upgrade",
     };
     let mut facts = vec![
         ("URL", plan.url.clone()),
