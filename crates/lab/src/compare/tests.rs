@@ -111,7 +111,9 @@ fn five_per_cent_are_found_and_are_within_the_interval() {
         assert!(change.high - change.low < 0.05, "{change:?}");
     }
     assert_eq!(found, 20);
-    assert!(held >= 17, "{held} of 20");
+    // 19 are promised; fewer than 16 come by chance in 3 of 1000 such tests. How often intervals hold
+    // is tested with thousands of them in crate stats.
+    assert!(held >= 16, "{held} of 20");
 }
 
 #[test]
