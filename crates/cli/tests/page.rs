@@ -272,8 +272,17 @@ fn figures_under_the_cursor_are_the_reports() {
 fn pages_of_experiments_are_pages() {
     let target = Target::start(&[]);
     let flags = ["-c", "4", "-d", "1s", "--warm-up", "0s"];
-    let sweep =
-        ["sweep", "--rates", "500,1000", "--rounds", "2", "--html", "page.html", "--json", "s.json"];
+    let sweep = [
+        "sweep",
+        "--rates",
+        "500,1000",
+        "--rounds",
+        "2",
+        "--html",
+        "page.html",
+        "--json",
+        "s.json",
+    ];
     let outcome = candor(&[&sweep[..], &flags, &[&target.url("/")]].concat());
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let again = candor(&["report", outcome.path("s.json").to_str().unwrap(), "--format", "html"]);

@@ -140,7 +140,11 @@ impl Axis {
     }
 
     /// Logarithmic, around these values.
-    pub(crate) fn around(name: &'static str, unit: Unit, values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn around(
+        name: &'static str,
+        unit: Unit,
+        values: impl Iterator<Item = f64>,
+    ) -> Self {
         let positive = values.filter(|&value| value > 0.0);
         let (low, high) = positive
             .fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));

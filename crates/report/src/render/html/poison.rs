@@ -131,7 +131,9 @@ fn places<T: DeserializeOwned>(whole: &Value) -> Vec<String> {
     fn strings(value: &Value, here: String, found: &mut Vec<String>) {
         let children: Vec<(String, &Value)> = match value {
             Value::String(_) if !here.ends_with("hdr") => return found.push(here),
-            Value::Array(list) => list.iter().enumerate().map(|(n, v)| (n.to_string(), v)).collect(),
+            Value::Array(list) => {
+                list.iter().enumerate().map(|(n, v)| (n.to_string(), v)).collect()
+            }
             Value::Object(map) => map.iter().map(|(key, v)| (key.clone(), v)).collect(),
             _ => Vec::new(),
         };

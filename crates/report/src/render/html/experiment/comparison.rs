@@ -47,7 +47,10 @@ pub fn render(comparison: &Comparison) -> String {
         again(section, &comparison.host, &comparison.arguments, facts.collect());
     });
     let tool = &comparison.tool;
-    page.footer(&format!("Made by {} {} from a {} document.", tool.name, tool.version, comparison.format));
+    page.footer(&format!(
+        "Made by {} {} from a {} document.",
+        tool.name, tool.version, comparison.format
+    ));
     page.finish()
 }
 
@@ -103,7 +106,11 @@ fn rounds(section: &mut Section, comparison: &Comparison) {
             .map(|(n, variant)| {
                 let trials = variant.trials.iter();
                 let figure = trials.map(|one| (one.round as f64, metric.of(&one.figures)));
-                Series::line(variant.name.clone(), n, figure.map(|(at, one)| (at, one.map(|value| in_unit(metric, value)))))
+                Series::line(
+                    variant.name.clone(),
+                    n,
+                    figure.map(|(at, one)| (at, one.map(|value| in_unit(metric, value)))),
+                )
             })
             .collect();
         let rounds = series.iter().flat_map(|one| &one.at).map(|at| at.0).fold(1.0, f64::max);

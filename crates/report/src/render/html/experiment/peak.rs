@@ -5,8 +5,8 @@ use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 use super::super::axis::{Axis, Unit};
 use super::super::chart::{Across, Chart, Mark, Series};
 use super::super::page::{Page, Tone};
-use super::curve::{self, Point};
 use super::again;
+use super::curve::{self, Point};
 use crate::experiment::peak::{Confidence, Peak, Who};
 use crate::render::experiment::peak as plain;
 use crate::render::words::NOTHING;
@@ -43,7 +43,10 @@ pub fn render(peak: &Peak) -> String {
         facts.push(("Limit", peak.limit.why.clone()));
         again(section, &peak.host, &peak.arguments, facts);
     });
-    page.footer(&format!("Made by {} {} from a {} document.", peak.tool.name, peak.tool.version, peak.format));
+    page.footer(&format!(
+        "Made by {} {} from a {} document.",
+        peak.tool.name, peak.tool.version, peak.format
+    ));
     page.finish()
 }
 
@@ -100,7 +103,9 @@ fn against_rate(peak: &Peak) -> Chart {
 fn ceiling(peak: &Peak) -> Chart {
     let closed = peak.steps.iter().filter(|step| step.rate_per_s.is_none());
     let mut runs: Vec<(f64, Option<f64>)> = closed
-        .flat_map(|step| step.trials.iter().map(|run| (step.connections.into(), run.figures.rate_per_s)))
+        .flat_map(|step| {
+            step.trials.iter().map(|run| (step.connections.into(), run.figures.rate_per_s))
+        })
         .collect();
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let most = runs.iter().map(|(at, _)| *at).fold(1.0, f64::max);

@@ -13,6 +13,11 @@ use crate::render::experiment::suite::tables;
 /// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
 const MOST_CHARTS: usize = 12;
 
+/// What stands beside figures of the tables.
+const MARKS: &str = "Of each cell one run is shown, the one with the median rate. ± is how far the \
+                     rates of the others lie from it at most, † marks a run with warnings (below), ✗ \
+                     the share of requests that failed.";
+
 /// The page of a suite.
 pub fn render(suite: &Suite) -> String {
     let mut page = Page::new(&format!("Benchmark results: {}", suite.name));
@@ -33,6 +38,9 @@ pub fn render(suite: &Suite) -> String {
             section.heading(heading);
             section.table(&table.into());
         });
+        if !suite.cells.is_empty() {
+            section.remark(MARKS);
+        }
         seconds(section, suite);
     });
     page.section("below", "Latency below the peak", |section| below_the_peak(section, suite));
@@ -48,19 +56,26 @@ pub fn render(suite: &Suite) -> String {
             section.table(&(&table).into());
         }
     });
-    page.section("doubts", "Warnings, failures, what was left out", |section| doubts(section, suite));
+    page.section("doubts", "Warnings, failures, what was left out", |section| {
+        doubts(section, suite)
+    });
     page.section("again", "How it was done", |section| {
         let mut facts = vec![("Suite", suite.file.clone()), ("Cores", suite.cores.clone())];
-        facts.extend(suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about))));
+        facts
+            .extend(suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about))));
         facts.extend(suite.servers.iter().map(|one| {
-            let about = if one.about.is_empty() { String::new() } else { format!(" ({})", one.about) };
+            let about =
+                if one.about.is_empty() { String::new() } else { format!(" ({})", one.about) };
             ("Server", format!("{}: {}{about}", one.name, one.source))
         }));
         facts.retain(|(_, fact)| !fact.is_empty());
         again(section, &suite.host, &suite.arguments, facts);
     });
     let tool = &suite.tool;
-    page.footer(&format!("Made by {} {} from a {} document.", tool.name, tool.version, suite.format));
+    page.footer(&format!(
+        "Made by {} {} from a {} document.",
+        tool.name, tool.version, suite.format
+    ));
     page.finish()
 }
 
@@ -83,7 +98,8 @@ fn seconds(section: &mut Section, suite: &Suite) {
     for (n, (name, cells)) in groups.iter().enumerate().take(MOST_CHARTS) {
         let series = cells.iter().take(COLOURS).enumerate().filter_map(|(colour, cell)| {
             let per_second = &cell.speaker()?.per_second;
-            let points = per_second.iter().enumerate().map(|(n, rate)| (n as f64 + 0.5, Some(*rate)));
+            let points =
+                per_second.iter().enumerate().map(|(n, rate)| (n as f64 + 0.5, Some(*rate)));
             Some(Series::line(cell.server.clone(), colour, points))
         });
         let series: Vec<Series> = series.collect();
@@ -139,7 +155,9 @@ fn shares(id: &'static str, name: &str, cells: &[&Cell]) -> Chart {
     let highest = cells.iter().filter_map(|cell| cell.of_peak).fold(0.0, f64::max);
     let x = Axis::linear("share of the server's own peak", Unit::Share, highest);
     let chart = Chart::new(id, &format!("p99 below the peak: {name}"), x, of_values(&series))
-        .about("The 99th percentile of response time, at shares of what each server reached itself.");
+        .about(
+            "The 99th percentile of response time, at shares of what each server reached itself.",
+        );
     series.into_iter().fold(chart, Chart::series)
 }
 

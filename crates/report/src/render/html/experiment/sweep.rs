@@ -46,6 +46,9 @@ pub fn render(sweep: &Sweep) -> String {
         again(section, &sweep.host, &sweep.arguments, facts);
     });
     let tool = &sweep.tool;
-    page.footer(&format!("Made by {} {} from a {} document.", tool.name, tool.version, sweep.format));
+    page.footer(&format!(
+        "Made by {} {} from a {} document.",
+        tool.name, tool.version, sweep.format
+    ));
     page.finish()
 }

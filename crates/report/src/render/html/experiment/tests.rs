@@ -4,7 +4,9 @@ use super::super::poison::{self, PAYLOADS, parsed, readable};
 use super::{comparison, peak, suite, sweep};
 use crate::document::{Host, Tool};
 use crate::experiment::comparison as compared;
-use crate::experiment::comparison::{Change, Comparison, Conclusion, Finding, Limit, Metric, Variant};
+use crate::experiment::comparison::{
+    Change, Comparison, Conclusion, Finding, Limit, Metric, Variant,
+};
 use crate::experiment::figures::{Figures, Percentiles};
 use crate::experiment::suite::{Cell, Failure, Kind, Load, Note, Scenario, Server, Suite, Trial};
 use crate::render::experiment::tests::{sample_peak, sample_sweep};
@@ -177,7 +179,8 @@ fn the_pages() {
         ("suite", suite::render(&sample_suite(1))),
     ] {
         testing::golden(&format!("golden/{name}.html"), &readable(&page));
-        let ids: Vec<&str> = page.split(" id=\"").skip(1).map(|rest| &rest[..rest.find('"').unwrap()]).collect();
+        let ids: Vec<&str> =
+            page.split(" id=\"").skip(1).map(|rest| &rest[..rest.find('"').unwrap()]).collect();
         let once: std::collections::BTreeSet<_> = ids.iter().collect();
         assert_eq!(once.len(), ids.len(), "{name}: {ids:?}");
         assert!(parsed(&page).data.len() > 1, "{name}: no charts");
@@ -208,7 +211,8 @@ fn nothing_was_found_and_there_is_a_page() {
         ..sample_sweep()
     };
     assert!(sweep::render(&sweep).contains("NOT DONE"));
-    let comparison = Comparison { findings: Vec::new(), variants: Vec::new(), ..sample_comparison() };
+    let comparison =
+        Comparison { findings: Vec::new(), variants: Vec::new(), ..sample_comparison() };
     assert!(!comparison::render(&comparison).is_empty());
     let suite = Suite { cells: Vec::new(), ..sample_suite(1) };
     assert!(suite::render(&suite).contains("NOT COMPLETE"));

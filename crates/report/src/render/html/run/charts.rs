@@ -139,7 +139,8 @@ fn service(course: &Course, time: Axis) -> Chart {
         instead_of(&lag_p99, longest_lag),
         lag_p99,
     ];
-    let about = "What the server took from when a request was sent, and how late the loader itself was.";
+    let about =
+        "What the server took from when a request was sent, and how late the loader itself was.";
     let title = "Service time and our own lag over time";
     let chart = Chart::new("service", title, time, of_values(&series)).about(about);
     series.into_iter().fold(chart, Chart::series)
