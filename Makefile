@@ -1,9 +1,9 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test lint gate format deny bench mutants soak clean
+.PHONY: help build demo test beam beam-test lint gate format deny bench mutants soak clean
 
 help: ## What can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 build: ## The release binary, target/release/candor
 	@scripts/need-cc
@@ -20,6 +20,15 @@ demo: build ## Closed and open load against the embedded target
 test: ## Every test; installs the peers that tests need (nginx)
 	@scripts/need-peers
 	@scripts/test
+
+beam: ## The Erlang kit: target servers and client drivers (installs Erlang and rebar3)
+	@scripts/need-erlang
+	cd beam && rebar3 compile
+
+beam-test: ## Tests of the Erlang kit against real servers and clients (installs them)
+	@scripts/need-erlang libraries
+	cd beam && rebar3 compile
+	@scripts/beam-test
 
 lint: ## Formatting and clippy, warnings denied
 	cargo fmt --all --check

@@ -83,7 +83,10 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// The command lines and the output of wrk and wrk2
     #[command(override_help = crate::command::wrk::HELP, disable_help_flag = true)]
-    Wrk(WrkArguments),
+    Wrk(ToolArguments),
+    /// The command line and the output of h2load
+    #[command(override_help = crate::command::h2load::HELP, disable_help_flag = true)]
+    H2load(ToolArguments),
 }
 
 #[derive(Debug, Args)]
@@ -138,11 +141,11 @@ pub(crate) struct ReportArguments {
     pub(crate) format: Format,
 }
 
-/// wrk's own command line, which is read as wrk reads it.
+/// Another tool's command line, which is read as that tool reads it.
 #[derive(Debug, Args)]
-pub(crate) struct WrkArguments {
-    /// Options of wrk and a URL
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WRK ARGUMENTS")]
+pub(crate) struct ToolArguments {
+    /// Options of the tool and a URL
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub(crate) words: Vec<String>,
 }
 
@@ -184,17 +187,28 @@ pub(crate) fn from_environment() -> Result<Vec<String>, Failure> {
 
 /// The command that was typed. Ends the process on `--help`, `--version` and usage errors.
 pub(crate) fn parse(typed: &[String]) -> Command {
-    let matches = Candor::command().get_matches_from(with_command(typed));
+    let matches = command().get_matches_from(with_command(typed));
     match Candor::from_arg_matches(&matches) {
         Ok(candor) => candor.command,
         Err(error) => error.exit(),
     }
 }
 
+/// The whole command line. What is a URL to other commands is the first of several things here.
+fn command() -> clap::Command {
+    Candor::command().mut_subcommand("compare", |compare| {
+        compare.mut_arg("url", |url| {
+            url.value_name("[NAME=]A")
+                .help("The baseline: a URL, a command, a plan or saved results")
+                .long_help("The baseline: a URL, a command, a plan or saved results; see below")
+        })
+    })
+}
+
 /// Puts `run` where no command was typed.
 fn with_command(typed: &[String]) -> Vec<String> {
     let mut all = typed.to_vec();
-    let command = Candor::command();
+    let command = command();
     let is_known = |word: &str| {
         matches!(word, "help" | "-h" | "--help" | "-V" | "--version")
             || command.get_subcommands().any(|one| one.get_name() == word)
@@ -225,6 +239,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Candor::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -39,6 +39,10 @@ fn main() -> ExitCode {
     if let Some((name, words)) = command::wrk::invocation(&typed) {
         return command::wrk::wrk(name, words, &typed).unwrap_or_else(|failure| failure.report());
     }
+    if let Some((name, words)) = command::h2load::invocation(&typed) {
+        return command::h2load::h2load(name, words, &typed)
+            .unwrap_or_else(|failure| failure.report());
+    }
     let outcome = match arguments::parse(&typed) {
         Command::Run(run) => command::run::run(*run, &typed),
         Command::Peak(arguments) => command::peak::peak(*arguments, &typed),
@@ -48,8 +52,11 @@ fn main() -> ExitCode {
         Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(arguments) => command::verify::verify(&arguments),
         Command::Report(report) => command::report::report(&report),
-        // Taken above: wrk's command line is no matter of clap's.
+        // Taken above: other tools' command lines are no matter of clap's.
         Command::Wrk(wrk) => command::wrk::wrk(command::wrk::Name::CandorWrk, &wrk.words, &typed),
+        Command::H2load(h2load) => {
+            command::h2load::h2load(command::h2load::Name::CandorH2load, &h2load.words, &typed)
+        }
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

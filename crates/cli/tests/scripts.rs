@@ -276,3 +276,70 @@ fn a_sandbox_has_no_way_out() {
     let (seen, outcome) = run(script, &[&TEN[..], &["--sandbox"]].concat());
     assert_eq!((seen.len(), outcome.code()), (10, 0), "{}", outcome.stderr);
 }
+
+/// Runs a script against the embedded target; `flags` say what is spoken.
+fn run_at_target(tls: bool, script: &str, flags: &[&str]) -> Outcome {
+    let target = common::Target::start(if tls { &["--tls"] } else { &[] });
+    let url = target.url("/echo");
+    let url = if tls { url.replace("http://", "https://") } else { url };
+    let trust: &[&str] = if tls { &["-k"] } else { &[] };
+    let outcome =
+        Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+            std::fs::write(directory.join("load.lua"), script).unwrap();
+            command.args(["--script", "load.lua", "--json", "result.json", "-q"]);
+            command.args(flags).args(trust).arg(url).current_dir(directory);
+        })
+        .finish();
+    assert_eq!(outcome.code(), 0, "{flags:?}: {}{}", outcome.stdout, outcome.stderr);
+    if !tls {
+        // It counts for those who ask in clear text.
+        target.assert_requests(outcome.document().ledger("sent"));
+    }
+    outcome
+}
+
+#[test]
+fn scripts_make_requests_and_read_answers_over_http_2_and_tls() {
+    // Every answer must be that of the request whose body it repeats, however they interleave.
+    let script = "local n, seen = 0, 0\n\
+        local threads = {}\n\
+        function setup(thread) table.insert(threads, thread) end\n\
+        function request()\n n = n + 1\n\
+          return wrk.format('POST', '/echo?' .. n, {['Content-Type'] = 'x/' .. n}, 'body' .. n)\nend\n\
+        function response(status, headers, body)\n\
+          if status ~= 200 or 'body' .. headers['content-type']:sub(3) ~= body then error(body) end\n\
+          seen = seen + 1\n wrk.thread:set('seen', seen)\nend\n\
+        function done() local all = 0\n\
+          for _, thread in ipairs(threads) do all = all + thread:get('seen') end\n\
+          print('seen ' .. all)\nend";
+    for (tls, spoken, load) in [
+        (false, &["--h2c", "-m5"][..], &["-n300"][..]),
+        (false, &["--h2c", "-m5"], &["-n300", "-R1k"]),
+        (true, &["--h2", "-m5"], &["-n300"]),
+        (true, &["--h1"], &["-n300"]),
+    ] {
+        let flags = [spoken, load, &["-c4", "-t2"]].concat();
+        let outcome = run_at_target(tls, script, &flags);
+        let document = outcome.document();
+        assert_eq!(document.ledger("ok"), 300, "{flags:?}");
+        assert!(outcome.stdout.contains("seen 300\n"), "{flags:?}: {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn several_requests_in_one_text_are_streams_of_their_own() {
+    let script = "function request()\n\
+        return wrk.format('POST', '/echo', nil, 'one') .. wrk.format('POST', '/echo', nil, 'three')\nend";
+    let outcome = run_at_target(false, script, &["--h2c", "-m3", "-n20", "-c1", "-t1"]);
+    let document = outcome.document();
+    assert_eq!(document.ledger("ok"), 20);
+    assert_eq!(document.count("/bytes/bodies"), 10 * (3 + 5));
+}
+
+#[test]
+fn an_upgrade_and_a_script_that_makes_requests_do_not_go_together() {
+    let server = Server::start();
+    let script = "function request() return wrk.format() end";
+    let outcome = run_at(&server, script, &["--h2c-upgrade", "-n10", "-c1", "-t1", "-q"]);
+    outcome.assert_refused(1, &["do not work with --h2c-upgrade; use --h2c"]);
+}

@@ -148,7 +148,7 @@ fn h2_made(repetitions: u64) {
             path: &path,
             headers: &[("User-Agent", "candor"), ("Accept", "*/*")],
         });
-        session.handle_made(0, 0, &made);
+        session.handle_prepared(0, 0, &made);
         write(&mut session);
     }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Protocol {
     H1,
     /// HTTP/2 in clear text, by prior knowledge.
     H2,
+    /// HTTP/2 in clear text, by an upgrade from HTTP/1.1.
+    Upgrade,
     /// TLS, and within it what the server chose.
     Tls(Box<Connector>),
 }
@@ -36,8 +38,11 @@ impl Protocol {
     /// Of a plan. Reads the system's certificate authorities where they are needed.
     pub(crate) fn of(plan: &Plan) -> Result<Self, EngineError> {
         match &plan.target.tls {
-            None if plan.target.http == HttpVersion::H2 => Ok(Protocol::H2),
-            None => Ok(Protocol::H1),
+            None => Ok(match plan.target.http {
+                HttpVersion::H2 => Protocol::H2,
+                HttpVersion::Upgrade => Protocol::Upgrade,
+                HttpVersion::H1 | HttpVersion::Negotiated => Protocol::H1,
+            }),
             Some(tls) => Ok(Protocol::Tls(Box::new(Connector::new(tls, roots::system)?))),
         }
     }
@@ -47,6 +52,7 @@ impl Protocol {
         match self {
             Protocol::H1 => what.with(h1_sessions(plan)),
             Protocol::H2 => what.with(h2_sessions(plan)),
+            Protocol::Upgrade => what.with(upgrade_sessions(plan)),
             Protocol::Tls(connector) => {
                 let (h1, h2) = (h1_sessions(plan), h2_sessions(plan));
                 what.with(connector.sessions(Rc::new(move |is_h2| match is_h2 {
@@ -71,16 +77,34 @@ fn h1_sessions(plan: &Plan) -> impl Fn() -> h1::Session + use<> {
 }
 
 fn h2_sessions(plan: &Plan) -> impl Fn() -> h2::Session + use<> {
+    let (table, settings) = (h2_table(plan), h2_settings(plan));
+    move || h2::Session::new(Arc::clone(&table), settings)
+}
+
+fn upgrade_sessions(plan: &Plan) -> impl Fn() -> h2::Upgrade + use<> {
+    let (table, settings) = (h2_table(plan), h2_settings(plan));
+    let authority = &plan.target.authority;
+    let list = plan.requests.list.iter();
+    let asking: Arc<[h2::Asking]> =
+        list.map(|request| h2::Asking::new(request, authority, &settings)).collect();
+    move || h2::Upgrade::new(Arc::clone(&table), Arc::clone(&asking), settings)
+}
+
+fn h2_table(plan: &Plan) -> Arc<[h2::Prepared]> {
     let (scheme, authority) = (plan.target.scheme(), &plan.target.authority);
     let list = plan.requests.list.iter();
-    let table: Arc<[h2::Prepared]> =
-        list.map(|request| h2::prepare(request, scheme, authority)).collect();
+    list.map(|request| h2::prepare(request, scheme, authority)).collect()
+}
+
+fn h2_settings(plan: &Plan) -> h2::Settings {
     let connections = &plan.connections;
-    let settings = h2::Settings {
+    h2::Settings {
         streams: connections.streams,
         stream_window_bits: connections.windows.stream_bits,
         connection_window_bits: connections.windows.connection_bits,
+        max_frame_bytes: connections.frames.max_bytes,
+        header_table_bytes: connections.frames.header_table_bytes,
+        encoder_table_bytes: connections.frames.encoder_table_bytes,
         ..h2::Settings::default()
-    };
-    move || h2::Session::new(Arc::clone(&table), settings)
+    }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Connection<S> {
     pub(crate) generation: u32,
     /// Requests handed to the session, ever.
     pub(crate) taken: u64,
+    /// Answers in the measured window, over all connections under this key.
+    pub(crate) answered: u64,
     /// Its requests in flight.
     pub(crate) flights: Chain,
     /// How many those are.
@@ -49,6 +51,7 @@ impl<S> Default for Connection<S> {
             session: None,
             generation: 0,
             taken: 0,
+            answered: 0,
             flights: Chain::default(),
             outstanding: 0,
             blocked: false,

@@ -73,10 +73,11 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
         worker.follow(script);
         worker.prepare(control);
         let origin_ns = worker.now_ns();
+        sink.observer.begins(origin_ns);
         let end = worker.run(origin_ns, control, &mut sink);
         let Alone { mut collector, intake, observer, .. } = sink;
         collector.worker_ended(0, end.health);
-        collector.finish(RunFacts {
+        let record = collector.finish(RunFacts {
             origin_monotonic_ns: origin_ns,
             warm_up_ns: plan.recording.warm_up_ns,
             window_end_ns: end.window_end_ns,
@@ -84,7 +85,8 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
             end: end.end,
             trace: intake.finish(end.trace, observer),
             kernel: end.kernel,
-        })
+        });
+        RunRecord { connection_answers: end.answers, ..record }
     }
 }
 
@@ -119,7 +121,7 @@ pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a,
     match script.and_then(Scripted::request) {
         None => Cow::Borrowed(plan),
         Some(request) => {
-            let requests = Requests { list: vec![request.clone()], order: plan.requests.order };
+            let requests = Requests { list: vec![request.clone()], ..plan.requests.clone() };
             Cow::Owned(Plan { requests, ..plan.clone() })
         }
     }

@@ -12,6 +12,12 @@ use crate::worker;
 
 /// Sees a run while it goes on.
 pub trait Observer {
+    /// The run has begun; all times of requests count from here, which is `origin_monotonic_ns` of
+    /// the system's monotonic clock. Comes before everything else.
+    fn begins(&mut self, origin_monotonic_ns: u64) {
+        let _ = origin_monotonic_ns;
+    }
+
     /// An interval of the measured window or the drain is over.
     fn interval(&mut self, summary: &IntervalSummary) {
         let _ = summary;

@@ -17,6 +17,9 @@ pub(crate) struct WorkerPlan {
     /// Opened at most, while requests wait.
     pub(crate) max_connections: u32,
     pub(crate) requests_per_connection: u64,
+    pub(crate) lifetime_ns: Option<u64>,
+    /// How many connections are made before the run.
+    pub(crate) connections_before: u32,
     /// From one attempt to connect to the next, of this worker.
     pub(crate) connect_gap_ns: u64,
     pub(crate) timeouts: Timeouts,
@@ -50,6 +53,11 @@ impl WorkerPlan {
             connections: of(plan.connections.count),
             max_connections: of(max.max(plan.connections.count)),
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
+            lifetime_ns: plan.connections.lifetime_ns,
+            connections_before: match plan.connections.connect_during_run {
+                true => of(plan.connections.count).min(1),
+                false => of(plan.connections.count),
+            },
             connect_gap_ns: plan.connections.connect_rate.map_or(0, |rate| {
                 // Exact for any rate that a user can tell apart: a gap has whole nanoseconds.
                 let gap_ns =

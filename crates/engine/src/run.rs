@@ -212,7 +212,8 @@ fn run_on<U: Start>(
             });
         }
         drop(out);
-        let ends = collect(&messages, &mut collector, &backs, &mut intake, observer);
+        let origin_ns = &meeting.origin_ns;
+        let ends = collect(&messages, origin_ns, &mut collector, &backs, &mut intake, observer);
         over.store(true, Ordering::Relaxed);
         (ends, watch.join().ok())
     });
@@ -230,6 +231,7 @@ fn run_on<U: Start>(
     record.held_up = ends.iter_mut().flat_map(|end| std::mem::take(&mut end.held_up)).collect();
     record.held_up.sort_unstable();
     record.gaps = ends.iter_mut().map(|end| std::mem::take(&mut end.gaps)).collect();
+    record.connection_answers = ends.into_iter().flat_map(|end| end.answers).collect();
     Ok(record)
 }
 
@@ -304,13 +306,20 @@ impl<U: Start> Use for Thread<'_, U> {
 /// Sums what the workers deliver until all have ended; `None` if they never began.
 fn collect(
     messages: &Receiver<Message>,
+    origin_ns: &AtomicU64,
     collector: &mut Collector,
     backs: &[Back],
     intake: &mut TraceIntake,
     observer: &mut (impl Observer + ?Sized),
 ) -> Option<Vec<WorkerEnd>> {
     let mut ends = Vec::new();
+    let mut has_begun = false;
     for message in messages {
+        // Workers agree on the origin before any of them delivers anything of a run.
+        let origin_ns = origin_ns.load(Ordering::Relaxed);
+        if origin_ns > 0 && !std::mem::replace(&mut has_begun, true) {
+            observer.begins(origin_ns);
+        }
         match message {
             Message::Interval(worker, interval) => {
                 if let Some(empty) = collector.deliver(worker, interval) {

@@ -9,7 +9,7 @@ pub enum LabError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A signal came before there was anything to measure.
-    #[error("interrupted before anything was measured")]
+    #[error("interrupted")]
     Interrupted,
     /// A target could not be started, did not get ready, or is in the way of another.
     #[error("target {name}: {problem}{}", shown(log_tail))]

@@ -6,18 +6,20 @@ mod common;
 use candor_lab::peak::{Settings, find};
 use candor_lab::{LabError, Progress, Runner};
 use candor_plan::{Arrivals, Plan};
-use candor_report::experiment::peak::{Confidence, Peak, Phase, StepOutcome, Who};
+use candor_report::document::hiccups::{Hiccup, Hiccups};
+use candor_report::document::latency::Distribution;
+use candor_report::experiment::peak::{Confidence, Peak, Phase, Step, StepOutcome, Who};
 use candor_report::{Document, Expectation, Facts};
 use candor_testkit::sim::{Fifo, Reaction, ok_bytes};
 use common::{MS, S, Simulated, open, plan};
 
 fn settings(objectives: &[&str]) -> Settings {
-    let parse = |text: &&str| Expectation::parse(text).unwrap();
+    let parse = |text: &&str| Expectation::parse(text).expect("an objective");
     Settings { objectives: objectives.iter().map(parse).collect(), ..Settings::default() }
 }
 
 fn search(plan: &Plan, settings: &Settings, runner: &mut dyn Runner) -> Peak {
-    find(plan, settings, &Facts::default(), runner, &mut ()).unwrap()
+    find(plan, settings, &Facts::default(), runner, &mut ()).expect("a peak")
 }
 
 fn assert_within(value: f64, expected: f64, share: f64) {
@@ -193,6 +195,34 @@ fn a_loader_at_its_limit_is_named() {
     let peak = search(&plan(2 * S), &settings(&[]), &mut busy);
     assert_eq!(peak.limit.who, Who::Loader);
     assert!(peak.limit.why.contains("loader-cpu"), "{}", peak.limit.why);
+}
+
+#[test]
+fn a_run_that_our_own_machine_disturbed_is_made_again_and_does_not_count() {
+    let mut runs = 0;
+    let mut paused = Changed(Simulated::new(|| Fifo::new(MS)), |_, document: &mut Document| {
+        runs += 1;
+        if runs % 3 == 2 {
+            let mut late = candor_record::Histogram::new(3);
+            late.record(900 * MS);
+            document.hiccups = Some(Hiccups {
+                late: Distribution::of(&late),
+                worst: vec![Hiccup { at_ns: S, late_ns: 900 * MS, waited_ns: 0, stolen_ns: 0 }],
+                cpu_share: None,
+                wall_clock_moved_ns: 0,
+                suspended_ns: 0,
+            });
+            document.rate.achieved_per_s = Some(100.0);
+        }
+        Ok(())
+    });
+    let peak = search(&plan(2 * S), &settings(&["p99 < 1h"]), &mut paused);
+    assert_within(peak.answer.unwrap().rate_per_s, 1000.0, 0.03);
+    let disturbed = |step: &&Step| step.trials.iter().any(|trial| trial.disturbed);
+    let (disturbed, calm): (Vec<&Step>, Vec<&Step>) = peak.steps.iter().partition(disturbed);
+    assert!(!disturbed.is_empty() && !calm.is_empty());
+    assert!(disturbed.iter().all(|step| step.trials.len() >= 2), "made again");
+    assert!(peak.steps.iter().all(|step| !step.representative().unwrap().disturbed));
 }
 
 #[test]

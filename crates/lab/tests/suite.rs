@@ -410,7 +410,7 @@ fn the_suites_of_the_repository_are_right() {
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
         .collect();
     files.sort();
-    assert_eq!(files.len(), 5, "{files:?}");
+    assert_eq!(files.len(), 8, "{files:?}");
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         let suite = file::parse(&path.display().to_string(), &text)

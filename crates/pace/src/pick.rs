@@ -4,6 +4,8 @@
 //! no state. In rotation the *index* decides: even arrivals take the list in due order; Poisson
 //! arrivals, whose indices are not in order, take each request equally often but not in turn.
 
+use std::sync::Arc;
+
 use candor_plan::{Order, Requests};
 
 use crate::random::split_mix;
@@ -18,6 +20,8 @@ pub struct Picker {
     requests: u64,
     /// Under weights: for each request the sum of the weights up to and including it.
     sums: Vec<u64>,
+    /// Which request each index has; empty: none is said.
+    sequence: Arc<[u32]>,
 }
 
 impl Picker {
@@ -32,6 +36,7 @@ impl Picker {
             seed: split_mix(seed, STREAM),
             requests: requests.list.len() as u64,
             sums: if weighted { sums.collect() } else { Vec::new() },
+            sequence: Arc::clone(&requests.sequence),
         }
     }
 
@@ -39,12 +44,20 @@ impl Picker {
     #[inline]
     pub fn pick(&self, index: u64) -> usize {
         let Some(&total) = self.sums.last() else {
-            return if self.requests <= 1 { 0 } else { (index % self.requests) as usize };
+            return if self.requests <= 1 { 0 } else { self.in_turn(index) };
         };
         // Uniform in 0..total: the high half of the product. Its bias is below total/2⁶⁴.
         let random = u128::from(split_mix(self.seed, index));
         let ticket = ((random * u128::from(total)) >> 64) as u64;
         self.sums.partition_point(|&sum| sum <= ticket)
+    }
+
+    #[inline]
+    fn in_turn(&self, index: u64) -> usize {
+        match self.sequence.len() as u64 {
+            0 => (index % self.requests) as usize,
+            length => self.sequence[(index % length) as usize] as usize,
+        }
     }
 }
 
@@ -63,7 +76,15 @@ mod tests {
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight,
         };
-        Requests { list: weights.iter().map(request).collect(), order }
+        Requests { list: weights.iter().map(request).collect(), order, sequence: [].into() }
+    }
+
+    #[test]
+    fn a_sequence_says_which_and_begins_again() {
+        let sequence = [1, 1, 0, 2].into();
+        let picker = Picker::new(&Requests { sequence, ..requests(Order::Rotation, &[1; 3]) }, 1);
+        let picked: Vec<usize> = (0..6).map(|index| picker.pick(index)).collect();
+        assert_eq!(picked, [1, 1, 0, 2, 1, 1]);
     }
 
     #[test]

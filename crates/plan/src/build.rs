@@ -142,8 +142,11 @@ impl Options {
             pipeline,
             streams: tls::streams(self),
             windows: tls::windows(self),
+            frames: tls::frames(self)?,
             requests_per_connection: per_connection,
+            lifetime_ns: self.connection_lifetime.map(|one| one.get()),
             connect_rate: self.connect_rate,
+            connect_during_run: self.connect_during_run,
             nodelay: !self.no_nodelay,
             sources: self.source.clone().map_or(Vec::new(), |sources| sources.into_vec()),
         })

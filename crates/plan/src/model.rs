@@ -69,6 +69,8 @@ pub enum HttpVersion {
     H1,
     /// HTTP/2: in clear text by prior knowledge, over TLS by ALPN and nothing else.
     H2,
+    /// HTTP/2 in clear text, asked for by the first request of each connection.
+    Upgrade,
     /// What the server chooses by ALPN; HTTP/1.1 if it chooses nothing.
     Negotiated,
 }
@@ -97,6 +99,8 @@ pub struct Requests {
     pub list: Vec<Request>,
     /// How the next one is chosen.
     pub order: Order,
+    /// Which request each index has, again from the beginning after the last; empty: by `order`.
+    pub sequence: Arc<[u32]>,
 }
 
 /// How the next request is chosen from the list.
@@ -338,10 +342,16 @@ pub struct Connections {
     pub streams: u32,
     /// HTTP/2: bytes that the server may send us before we grant more.
     pub windows: Windows,
+    /// HTTP/2: sizes of frames and of tables for header fields.
+    pub frames: Frames,
     /// A connection is closed by us after so many requests, at least 1.
     pub requests_per_connection: Option<u64>,
+    /// A connection is closed by us after so long, whatever is on it, above zero.
+    pub lifetime_ns: Option<u64>,
     /// Attempts to connect are no more frequent than this; `None`: as fast as they go.
     pub connect_rate: Option<Rate>,
+    /// The run begins with the first connection, and the others come while it goes on.
+    pub connect_during_run: bool,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
     /// Local addresses to connect from, in turn; empty: the system chooses.
@@ -362,6 +372,24 @@ pub struct Windows {
     pub stream_bits: u8,
     /// Of the connection.
     pub connection_bits: u8,
+}
+
+/// HTTP/2's sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frames {
+    /// The largest frame that is taken, from 2^14 to 2^24 − 1 bytes.
+    pub max_bytes: u32,
+    /// The table that the server may use for header fields.
+    pub header_table_bytes: u32,
+    /// The table that we use for ours, if the server allows as much.
+    pub encoder_table_bytes: u32,
+}
+
+impl Default for Frames {
+    /// What both sides take for granted until they are told otherwise (RFC 9113 6.5.2).
+    fn default() -> Self {
+        Frames { max_bytes: 16_384, header_table_bytes: 4096, encoder_table_bytes: 4096 }
+    }
 }
 
 /// How long to wait before giving up. All above zero.

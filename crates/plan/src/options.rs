@@ -155,6 +155,12 @@ pub struct Options {
     #[arg(long, value_name = "RATE", help_heading = "Load", allow_negative_numbers = true)]
     pub connect_rate: Option<Rate>,
 
+    /// Begin with one connection a thread; the others come while the run goes on
+    ///
+    /// At --connect-rate, or as fast as the server accepts.
+    #[arg(long, help_heading = "Load")]
+    pub connect_during_run: bool,
+
     /// Send for so long before measuring; counted apart [default: 0]
     ///
     /// In an open load, at the rate with which the load begins.
@@ -205,6 +211,12 @@ pub struct Options {
     #[arg(long, value_name = "N", help_heading = "Requests")]
     pub requests_per_connection: Option<Count>,
 
+    /// Close a connection after so long, whatever is on it
+    ///
+    /// Requests in flight on it are counted as time-outs, and another connection takes its place.
+    #[arg(long, value_name = "TIME", help_heading = "Requests")]
+    pub connection_lifetime: Option<PositiveNanos>,
+
     /// A new connection for each request, with `Connection: close`
     #[arg(long, help_heading = "Requests")]
     pub no_keepalive: bool,
@@ -218,6 +230,12 @@ pub struct Options {
     /// The `[[request]]` tables of a plan.
     #[arg(skip)]
     pub request: Vec<RequestOptions>,
+
+    /// Which of these tables each request is, by its index in the load; after the last, from the
+    /// beginning. For programs that make options; a flag for it there is not.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub sequence: Vec<u32>,
 
     // ---- Script ----
     /// Lua script that makes requests and reads answers, as wrk's do
@@ -304,6 +322,10 @@ pub struct Options {
     #[arg(long, help_heading = "HTTP/2")]
     pub h2c: bool,
 
+    /// Speak HTTP/2 in clear text, asked for by an upgrade from HTTP/1.1 (RFC 7540)
+    #[arg(long, help_heading = "HTTP/2")]
+    pub h2c_upgrade: bool,
+
     /// Streams open on one connection at the same time [default: 1]
     #[arg(short = 'm', long, value_name = "N", help_heading = "HTTP/2")]
     pub streams: Option<SmallCount>,
@@ -315,6 +337,18 @@ pub struct Options {
     /// Window of the connection: 2^N − 1 bytes [default: 30]
     #[arg(short = 'W', long, value_name = "N", help_heading = "HTTP/2")]
     pub connection_window_bits: Option<WindowBits>,
+
+    /// The largest frame to take, 16 KiB to 16 MiB [default: 16KiB]
+    #[arg(long, value_name = "SIZE", help_heading = "HTTP/2")]
+    pub max_frame_size: Option<Size>,
+
+    /// The table that the server may use for its header fields [default: 4KiB]
+    #[arg(long, value_name = "SIZE", help_heading = "HTTP/2")]
+    pub header_table_size: Option<Size>,
+
+    /// The table that we use for ours, if the server allows as much; 4 KiB at most [default: 4KiB]
+    #[arg(long, value_name = "SIZE", help_heading = "HTTP/2")]
+    pub encoder_header_table_size: Option<Size>,
 
     // ---- TLS ----
     /// Without a URL: speak TLS with the embedded target
@@ -528,8 +562,8 @@ impl Options {
         if self.expect_body.is_some() || self.expect_body_bytes.is_some() {
             (plan.expect_body, plan.expect_body_bytes) = (None, None);
         }
-        if self.h1 || self.h2 || self.h2c {
-            (plan.h1, plan.h2, plan.h2c) = (false, false, false);
+        if self.h1 || self.h2 || self.h2c || self.h2c_upgrade {
+            (plan.h1, plan.h2, plan.h2c, plan.h2c_upgrade) = (false, false, false, false);
         }
         if self.insecure || self.cacert.is_some() {
             (plan.insecure, plan.cacert) = (false, None);
@@ -553,6 +587,7 @@ impl Options {
             shed_after: self.shed_after.or(plan.shed_after),
             max_connections: self.max_connections.or(plan.max_connections),
             connect_rate: self.connect_rate.or(plan.connect_rate),
+            connect_during_run: self.connect_during_run || plan.connect_during_run,
             warm_up: self.warm_up.or(plan.warm_up),
             drain: self.drain.or(plan.drain),
             give_up: self.give_up.or(plan.give_up),
@@ -562,9 +597,11 @@ impl Options {
             body_file: self.body_file.or(plan.body_file),
             pipeline: self.pipeline.or(plan.pipeline),
             requests_per_connection: self.requests_per_connection.or(plan.requests_per_connection),
+            connection_lifetime: self.connection_lifetime.or(plan.connection_lifetime),
             no_keepalive: self.no_keepalive || plan.no_keepalive,
             order: self.order.or(plan.order),
             request: non_empty(self.request, plan.request),
+            sequence: non_empty(self.sequence, plan.sequence),
             script: self.script.or(plan.script),
             script_arg: non_empty(self.script_arg, plan.script_arg),
             script_timeout: self.script_timeout.or(plan.script_timeout),
@@ -581,9 +618,15 @@ impl Options {
             h1: self.h1 || plan.h1,
             h2: self.h2 || plan.h2,
             h2c: self.h2c || plan.h2c,
+            h2c_upgrade: self.h2c_upgrade || plan.h2c_upgrade,
             streams: self.streams.or(plan.streams),
             window_bits: self.window_bits.or(plan.window_bits),
             connection_window_bits: self.connection_window_bits.or(plan.connection_window_bits),
+            max_frame_size: self.max_frame_size.or(plan.max_frame_size),
+            header_table_size: self.header_table_size.or(plan.header_table_size),
+            encoder_header_table_size: self
+                .encoder_header_table_size
+                .or(plan.encoder_header_table_size),
             tls: self.tls || plan.tls,
             insecure: self.insecure || plan.insecure,
             cacert: self.cacert.or(plan.cacert),

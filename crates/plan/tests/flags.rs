@@ -33,7 +33,13 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "url" => "\"http://h/\"",
             "streams" | "connections" | "threads" | "max-connections" | "pipeline" => "7",
             "requests" | "requests-per-connection" => "\"7k\"",
-            "duration" | "think-time" | "shed-after" | "warm-up" | "drain" | "give-up" => "\"7s\"",
+            "duration"
+            | "think-time"
+            | "shed-after"
+            | "warm-up"
+            | "drain"
+            | "give-up"
+            | "connection-lifetime" => "\"7s\"",
             "timeout" | "connect-timeout" | "idle-timeout" | "interval" | "script-timeout" => {
                 "\"7ms\""
             }
@@ -49,7 +55,8 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "connect-to" => "\"h:7\"",
             "resolve" => "\"h:7:::1\"",
             "source" => "\"::1\"",
-            "expect-body-bytes" | "seed" => "7",
+            "expect-body-bytes" | "seed" | "max-frame-size" => "7",
+            "header-table-size" | "encoder-header-table-size" => "7",
             "digits" => "4",
             "window-bits" | "connection-window-bits" => "17",
             "tls-min" | "tls-max" => "1.3",

@@ -39,6 +39,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
                 weight: 1,
             }],
             order: Order::Rotation,
+            sequence: [].into(),
         },
         load: Load::Closed { think_time_ns: 0 },
         stop: Stop { duration_ns: Some(10 * S), count: None, drain_ns: 5 * S, give_up_ns: 10 * S },
@@ -48,8 +49,11 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             pipeline: 1,
             streams: 1,
             windows: Windows { stream_bits: 30, connection_bits: 30 },
+            frames: Default::default(),
             requests_per_connection: None,
+            lifetime_ns: None,
             connect_rate: None,
+            connect_during_run: false,
             nodelay: true,
             sources: vec![],
         },
@@ -191,6 +195,7 @@ fn the_plan_with_every_key_has_every_key() {
         "pipeline",
         "h1",
         "h2c",
+        "h2c-upgrade",
         "insecure",
         "tls",
         "script",
@@ -320,11 +325,12 @@ fn the_scheme_and_the_flags_say_what_is_spoken() {
         let target = plan(arguments).target;
         (target.http, target.tls.map(|tls| tls.alpn.join(",")))
     };
-    use HttpVersion::{H1, H2, Negotiated};
+    use HttpVersion::{H1, H2, Negotiated, Upgrade};
     let offers = |names: &str| Some(names.to_owned());
     assert_eq!(spoken(&["http://h/"]), (H1, None));
     assert_eq!(spoken(&["--h2", "http://h/"]), (H2, None));
     assert_eq!(spoken(&["--h2c", "-m", "10", "http://h/"]), (H2, None));
+    assert_eq!(spoken(&["--h2c-upgrade", "-m", "10", "http://h/"]), (Upgrade, None));
     assert_eq!(spoken(&["https://h/"]), (Negotiated, offers("h2,http/1.1")));
     assert_eq!(spoken(&["--h1", "https://h/"]), (H1, offers("http/1.1")));
     assert_eq!(spoken(&["--h2", "https://h/"]), (H2, offers("h2")));

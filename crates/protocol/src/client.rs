@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use crate::made::Made;
-use crate::session::{Captured, Event, RequestId, Session};
+use crate::session::{Captured, Event, HeaderBytes, RequestId, Session};
 use crate::{h1, h2};
 
 /// A connection that speaks HTTP/1.1 or HTTP/2, which is known when it is made.
@@ -54,10 +54,7 @@ impl Session for Client {
     }
 
     fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
-        match self {
-            Client::H1(session) => session.handle_made(id, made),
-            Client::H2(session) => Session::handle_made(&mut **session, id, made),
-        }
+        either!(self, session => session.handle_made(id, made));
     }
 
     fn capture(&mut self) {
@@ -89,6 +86,14 @@ impl Session for Client {
 
     fn cancel(&mut self, id: RequestId) -> bool {
         either!(self, session => session.cancel(id))
+    }
+
+    fn is_over(&self) -> bool {
+        either!(self, session => session.is_over())
+    }
+
+    fn header_bytes(&self) -> HeaderBytes {
+        either!(self, session => session.header_bytes())
     }
 
     fn handle_close(&mut self) {

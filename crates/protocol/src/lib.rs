@@ -15,4 +15,6 @@ pub mod tls;
 
 pub use client::Client;
 pub use made::Made;
-pub use session::{Answer, Captured, Event, Failure, Malformed, RequestId, Session};
+pub use session::{
+    Answer, Captured, Event, Failure, GoAway, HeaderBytes, Malformed, RequestId, Session,
+};

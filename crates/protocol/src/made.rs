@@ -47,7 +47,7 @@ impl<'a> Made<'a> {
     }
 
     /// Names and values of the header fields, in order, without white space around the values.
-    pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+    pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
         self.raw[self.shape.fields.clone()].split(|&byte| byte == b'\n').filter_map(field)
     }
 

@@ -107,6 +107,18 @@ pub trait Session {
         false
     }
 
+    /// Whether the peer takes no more requests on this connection and none is outstanding, so that
+    /// the engine closes it, in order. [`Event::Over`] says so when input came; this is for asking
+    /// after [`Session::cancel`].
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// What came in header blocks so far, where the protocol compresses them.
+    fn header_bytes(&self) -> HeaderBytes {
+        HeaderBytes::default()
+    }
+
     /// The engine is about to close the connection: a protocol with a goodbye (HTTP/2's GOAWAY,
     /// TLS's close_notify) has it to transmit now.
     fn handle_close(&mut self) {}
@@ -150,6 +162,27 @@ pub enum Event {
     /// The peer announced that it takes no more requests on this connection, and nothing is
     /// outstanding any more: the engine closes it, in order.
     Over,
+    /// The peer announced the end of the connection, and why (RFC 9113 6.8). What that means for
+    /// requests comes as events of its own.
+    GoAway(GoAway),
+}
+
+/// A peer's word about the end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GoAway {
+    /// Its error code (RFC 9113 7); 0: nothing is wrong.
+    pub code: u32,
+    /// The last stream that it processes.
+    pub last_stream: u32,
+}
+
+/// What came in header blocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HeaderBytes {
+    /// As it came, compressed.
+    pub received: u64,
+    /// The names and values that it stood for.
+    pub decoded: u64,
 }
 
 /// A complete answer.
@@ -188,9 +221,11 @@ pub enum Failure {
     Malformed(Malformed),
     /// The server gave up this request: RST_STREAM with this error code (RFC 9113 7).
     StreamReset(u32),
-    /// The server says that it did not begin to process this request: a stream above the last
-    /// one of its GOAWAY, or REFUSED_STREAM (RFC 9113 6.8, 8.7).
+    /// The server says that it did not begin to process this request: REFUSED_STREAM (RFC 9113
+    /// 8.7).
     NotProcessed,
+    /// The same by its GOAWAY, whose last stream is below this request's (RFC 9113 6.8).
+    GoneAway(GoAway),
 }
 
 /// What was not valid, in the terms of the protocol that found it.

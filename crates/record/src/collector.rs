@@ -255,6 +255,7 @@ impl Collector {
             gaps: Vec::new(),
             held_up: Vec::new(),
             hiccups: None,
+            connection_answers: Vec::new(),
             memory: None,
             total: self.total,
         }

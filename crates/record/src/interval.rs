@@ -26,6 +26,19 @@ pub struct ConnectionCounts {
     pub failed: Tally<{ ConnectErrorKind::ALL.len() }>,
     /// TLS handshakes by what they came to.
     pub handshakes: Vec<(Handshake, u64)>,
+    /// GOAWAYs of servers by error code.
+    pub goaways: Vec<GoAways>,
+}
+
+/// GOAWAYs with one error code (RFC 9113 6.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GoAways {
+    /// The error code.
+    pub code: u32,
+    /// How many came.
+    pub count: u64,
+    /// The last stream that the first of them named.
+    pub last_stream: u32,
 }
 
 /// What a TLS handshake came to, in the names of the registries.
@@ -52,6 +65,22 @@ impl ConnectionCounts {
         }
     }
 
+    /// Counts GOAWAYs of one code. A server that makes up codes gets no memory for them: beyond
+    /// so many, the code that came last stands for all others.
+    pub fn add_goaways(&mut self, more: GoAways) {
+        const MOST_CODES: usize = 16;
+        let is_full = self.goaways.len() == MOST_CODES;
+        match self.goaways.iter_mut().find(|known| known.code == more.code) {
+            Some(known) => known.count += more.count,
+            None if !is_full => self.goaways.push(more),
+            None => {
+                if let Some(last) = self.goaways.last_mut() {
+                    *last = GoAways { count: last.count + more.count, ..more };
+                }
+            }
+        }
+    }
+
     fn merge_flows(&mut self, other: &ConnectionCounts) {
         self.opened += other.opened;
         self.closed_by_server += other.closed_by_server;
@@ -60,6 +89,9 @@ impl ConnectionCounts {
         self.failed.merge(&other.failed);
         for &(handshake, count) in &other.handshakes {
             self.add_handshakes(handshake, count);
+        }
+        for &goaways in &other.goaways {
+            self.add_goaways(goaways);
         }
     }
 }
@@ -99,6 +131,8 @@ pub struct Interval {
     pub connect: Histogram,
     /// Time of TLS handshakes, after the connection itself was made.
     pub handshake: Histogram,
+    /// Time until TLS connections were secured: both of them together.
+    pub secured: Histogram,
     /// Complete answers of measured requests by status.
     pub statuses: Vec<(u16, u64)>,
     /// Bytes written to sockets.
@@ -107,6 +141,11 @@ pub struct Interval {
     pub bytes_received: u64,
     /// Bytes of bodies of complete answers, framing removed.
     pub body_bytes: u64,
+    /// Header blocks as they came, where the protocol compresses them; counted when their
+    /// connection ends.
+    pub header_bytes: u64,
+    /// The names and values that they stood for.
+    pub header_decoded_bytes: u64,
     /// Connections.
     pub connections: ConnectionCounts,
     /// Requests due and not sent at the end of the stretch (a gauge).
@@ -139,10 +178,13 @@ impl Interval {
             censored: Histogram::new(digits),
             connect: Histogram::new(digits),
             handshake: Histogram::new(digits),
+            secured: Histogram::new(digits),
             statuses: Vec::with_capacity(16),
             bytes_sent: 0,
             bytes_received: 0,
             body_bytes: 0,
+            header_bytes: 0,
+            header_decoded_bytes: 0,
             connections: ConnectionCounts::default(),
             backlog: 0,
             in_flight: 0,
@@ -192,12 +234,15 @@ impl Interval {
         self.censored.merge(&other.censored);
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);
+        self.secured.merge(&other.secured);
         for &(status, count) in &other.statuses {
             self.add_status(status, count);
         }
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.body_bytes += other.body_bytes;
+        self.header_bytes += other.header_bytes;
+        self.header_decoded_bytes += other.header_decoded_bytes;
         self.connections.merge_flows(&other.connections);
         self.rates.merge(&other.rates);
         for (mine, theirs) in self.requests.iter_mut().zip(&other.requests) {
@@ -221,10 +266,13 @@ impl Interval {
         self.censored.clear();
         self.connect.clear();
         self.handshake.clear();
+        self.secured.clear();
         self.statuses.clear();
         self.bytes_sent = 0;
         self.bytes_received = 0;
         self.body_bytes = 0;
+        self.header_bytes = 0;
+        self.header_decoded_bytes = 0;
         self.connections = ConnectionCounts::default();
         self.backlog = 0;
         self.in_flight = 0;

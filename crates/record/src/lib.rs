@@ -27,7 +27,7 @@ pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
 pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{HIGHEST_NS, Histogram, Latencies};
-pub use interval::{ConnectionCounts, Handshake, Interval, RequestCounts};
+pub use interval::{ConnectionCounts, GoAways, Handshake, Interval, RequestCounts};
 pub use ledger::Ledger;
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};

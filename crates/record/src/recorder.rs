@@ -6,7 +6,7 @@
 //! [`Recorder::recycle`], so that nothing is allocated once a run is going.
 
 use crate::errors::{ConnectErrorKind, ErrorKind, LossKind};
-use crate::interval::{Handshake, Interval};
+use crate::interval::{GoAways, Handshake, Interval};
 use crate::rates::Slots;
 
 /// Whether a request counts.
@@ -318,6 +318,18 @@ impl Recorder {
         self.current.bytes_received += bytes;
     }
 
+    /// The server announced the end of a connection.
+    pub fn goaway(&mut self, now_ns: u64, code: u32, last_stream: u32) {
+        self.advance(now_ns);
+        self.current.connections.add_goaways(GoAways { code, count: 1, last_stream });
+    }
+
+    /// What a connection that ends has read in header blocks.
+    pub fn header_bytes(&mut self, received: u64, decoded: u64) {
+        self.current.header_bytes += received;
+        self.current.header_decoded_bytes += decoded;
+    }
+
     /// A connection was established, `took_ns` after the attempt began.
     pub fn connected(&mut self, now_ns: u64, took_ns: u64) {
         self.advance(now_ns);
@@ -326,10 +338,12 @@ impl Recorder {
         self.established += 1;
     }
 
-    /// A TLS handshake ended well, `took_ns` after the connection itself was made.
-    pub fn handshake(&mut self, now_ns: u64, took_ns: u64, handshake: Handshake) {
+    /// A TLS handshake ended well, `took_ns` after the connection itself was made, which took
+    /// `connect_ns`.
+    pub fn handshake(&mut self, now_ns: u64, connect_ns: u64, took_ns: u64, handshake: Handshake) {
         self.advance(now_ns);
         self.current.handshake.record(took_ns);
+        self.current.secured.record(connect_ns.saturating_add(took_ns));
         self.current.connections.add_handshakes(handshake, 1);
     }
 

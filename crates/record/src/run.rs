@@ -119,6 +119,8 @@ pub struct RunRecord {
     pub held_up: Vec<(u64, u64)>,
     /// What the hiccup watch saw, if there was one.
     pub hiccups: Option<Hiccups>,
+    /// Answers that each connection had in the measured window, those that replaced it included.
+    pub connection_answers: Vec<u64>,
     /// The loader's memory, in a real run.
     pub memory: Option<Memory>,
 }
@@ -153,6 +155,7 @@ impl RunRecord {
             gaps: Vec::new(),
             held_up: Vec::new(),
             hiccups: None,
+            connection_answers: Vec::new(),
             memory: None,
             batches: Vec::new(),
             intervals,

@@ -116,6 +116,11 @@ impl Run {
             end: self.end,
         });
         record.hiccups = Some(self.hiccups());
+        let connections = u64::from(plan.connections.count).max(1);
+        let answered = record.answered_in_window;
+        record.connection_answers = (0..connections)
+            .map(|one| answered / connections + u64::from(one < answered % connections))
+            .collect();
         record.memory = Some(Memory {
             connected_bytes: 11_000_000,
             per_connection_bytes: 1_400,
@@ -282,7 +287,11 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             tls: None,
             http: candor_plan::HttpVersion::H1,
         },
-        requests: Requests { list: vec![request("GET /hello", "/hello")], order: Order::Rotation },
+        requests: Requests {
+            list: vec![request("GET /hello", "/hello")],
+            order: Order::Rotation,
+            sequence: [].into(),
+        },
         load,
         stop: Stop {
             duration_ns: Some(3000 * MS),
@@ -296,8 +305,11 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             pipeline: 1,
             streams: 1,
             windows: candor_plan::Windows { stream_bits: 30, connection_bits: 30 },
+            frames: Default::default(),
             requests_per_connection: None,
+            lifetime_ns: None,
             connect_rate: None,
+            connect_during_run: false,
             nodelay: true,
             sources: Vec::new(),
         },

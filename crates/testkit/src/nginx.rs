@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -84,15 +84,26 @@ impl Nginx {
         }
         std::fs::write(&config, configuration(address.port(), access_log, &servers)?)?;
         std::fs::write(directory.path().join("large"), vec![b'x'; 65536])?;
-        let mut command = Command::new(program());
-        command.arg("-p").arg(directory.path()).arg("-c").arg(&config);
-        command.arg("-e").arg(directory.path().join("error.log"));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let nginx = Nginx { process: Managed::spawn(&mut command)?, address, others, directory };
-        if wait_for_port(address, START) {
-            return Ok(nginx);
+        let nginx = Nginx { process: spawn(directory.path())?, address, others, directory };
+        nginx.wait_until_it_listens()?;
+        Ok(nginx)
+    }
+
+    /// Ends it and starts it again, on the same ports and with the same log. How long nobody
+    /// listened, at most.
+    pub fn restart(&mut self) -> io::Result<Duration> {
+        let begun = Instant::now();
+        self.process.stop()?;
+        self.process = spawn(self.directory.path())?;
+        self.wait_until_it_listens()?;
+        Ok(begun.elapsed())
+    }
+
+    fn wait_until_it_listens(&self) -> io::Result<()> {
+        if wait_for_port(self.address, START) {
+            return Ok(());
         }
-        let log = std::fs::read_to_string(nginx.directory.path().join("error.log"));
+        let log = std::fs::read_to_string(self.directory.path().join("error.log"));
         Err(io::Error::other(format!("nginx did not start: {}", log.unwrap_or_default())))
     }
 
@@ -137,6 +148,15 @@ impl Nginx {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Starts it with the configuration in `directory`.
+fn spawn(directory: &Path) -> io::Result<Managed> {
+    let mut command = Command::new(program());
+    command.arg("-p").arg(directory).arg("-c").arg(directory.join("nginx.conf"));
+    command.arg("-e").arg(directory.join("error.log"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Managed::spawn(&mut command)
 }
 
 /// Debian puts nginx where a user's PATH does not look.

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, RequestId, Session, tls};
+use candor_protocol::{Event, Failure, GoAway, HeaderBytes, RequestId, Session, tls};
 use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, Handshake, LossKind};
 
 use super::{Stage, Worker};
@@ -30,6 +30,8 @@ pub(super) enum Loss {
     Announced,
     /// Its share of requests is used up.
     Retired,
+    /// It is as old as connections may become.
+    Old,
 }
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
@@ -99,7 +101,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.books.recorder.connected(at_ns, connect_ns);
         self.established += 1;
         self.ever_established += 1;
-        self.connections[key as usize].state = State::Open;
+        let connection = &mut self.connections[key as usize];
+        connection.state = State::Open;
+        if self.own.lifetime_ns.is_some() {
+            self.aging.push_back((now_ns, key, connection.generation));
+        }
         self.attach_script(key);
         self.offer_slots(key, self.free_places(key), now_ns);
     }
@@ -118,7 +124,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
         let at_ns = self.record_ns(now_ns);
         let handshake = Handshake { version, cipher, group, alpn, resumed };
-        self.books.recorder.handshake(at_ns, took_ns, handshake);
+        self.books.recorder.handshake(at_ns, connect_ns, took_ns, handshake);
     }
 
     /// The connection ended before its handshake did.
@@ -155,9 +161,17 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// No place and no event of the present session counts any more.
     fn forget_session(&mut self, key: Key) {
+        self.count_headers(key);
         let connection = &mut self.connections[key as usize];
         connection.session = None;
         connection.generation = connection.generation.wrapping_add(1);
+    }
+
+    /// Enters what the session of a connection that ends has read in header blocks.
+    pub(super) fn count_headers(&mut self, key: Key) {
+        let session = self.connections[key as usize].session.as_ref();
+        let HeaderBytes { received, decoded } = session.map(S::header_bytes).unwrap_or_default();
+        self.books.recorder.header_bytes(received, decoded);
     }
 
     fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
@@ -254,6 +268,20 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         freed
     }
 
+    /// Closes connections that are as old as they may become.
+    pub(super) fn expire_connections(&mut self, now_ns: u64) {
+        let Some(lifetime_ns) = self.own.lifetime_ns else { return };
+        while let Some(&(since_ns, key, generation)) = self.aging.front()
+            && since_ns.saturating_add(lifetime_ns) <= now_ns
+        {
+            self.aging.pop_front();
+            let connection = &self.connections[key as usize];
+            if connection.generation == generation && connection.state == State::Open {
+                self.lose(key, Loss::Old, now_ns);
+            }
+        }
+    }
+
     /// Gives up one request and keeps its connection, if the protocol can.
     fn cancel(&mut self, key: Key, id: RequestId, now_ns: u64) -> bool {
         let connection = &mut self.connections[key as usize];
@@ -263,8 +291,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let reason = timeout_words(self.own.timeouts.request_ns);
         self.books.fail(id, &mut connection.flights, ErrorKind::Timeout, now_ns, &reason);
         connection.outstanding -= 1;
-        self.answered(key, now_ns);
-        self.flush(key);
+        if connection.session.as_ref().is_some_and(S::is_over) {
+            // It was the last request that the server would answer on this connection.
+            self.lose(key, Loss::Announced, now_ns);
+        } else {
+            self.answered(key, now_ns);
+            self.flush(key);
+        }
         true
     }
 
@@ -304,7 +337,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let at_ns = self.record_ns(now_ns);
         let in_order = self.settle_flights(key, &loss, at_ns);
         let why = match &loss {
-            Loss::Retired => Disconnect::Retired,
+            Loss::Retired | Loss::Old => Disconnect::Retired,
             Loss::Announced => Disconnect::ByServer,
             Loss::End if in_order => Disconnect::ByServer,
             Loss::End => Disconnect::Lost(LossKind::Closed),
@@ -356,6 +389,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                                 self.own.stop_ns = Some(0);
                             }
                             connection.fruitless = 0;
+                            connection.answered += u64::from(at_ns >= self.own.warm_up_ns);
                         }
                         Event::FirstByte(id) => books.first_byte(id, at_ns),
                         Event::Failed { id: Some(id), failure } => {
@@ -371,6 +405,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                         | Event::Ready
                         | Event::End
                         | Event::Places
+                        | Event::GoAway(_)
                         | Event::Over => {}
                     }
                 }
@@ -384,6 +419,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 let reason = format!("no byte for {limit_ms} ms");
                 if let Some(id) = chain.first() {
                     fail(books, chain, id, ErrorKind::IdleTimeout, &reason);
+                }
+            }
+            Loss::Old => {
+                let age_ms = self.own.lifetime_ns.unwrap_or(0) / 1_000_000;
+                let reason = format!("the connection was closed at its age of {age_ms} ms");
+                while let Some(id) = chain.first() {
+                    fail(books, chain, id, ErrorKind::Timeout, &reason);
                 }
             }
             Loss::Malformed { id: Some(id), reason } => {
@@ -430,6 +472,12 @@ pub(super) fn words(failure: &Failure) -> (ErrorKind, String) {
         Failure::NotProcessed => {
             (ErrorKind::NotProcessed, "the server did not process the request".to_owned())
         }
+        Failure::GoneAway(GoAway { code, last_stream }) => (
+            ErrorKind::NotProcessed,
+            format!(
+                "the server did not process the request: GOAWAY, error code {code:#x}, last stream {last_stream}"
+            ),
+        ),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Receiving: from bytes to outcomes, and the next request straight after.
 
-use candor_protocol::{Event, Failure, Session};
+use candor_protocol::{Event, Failure, GoAway, Session};
 
 use super::Worker;
 use super::connect::{Loss, words};
@@ -143,6 +143,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                         self.own.stop_ns = Some(0);
                     }
                     connection.outstanding -= 1;
+                    connection.answered += u64::from(at_ns >= self.own.warm_up_ns);
                     intake.freed += 1;
                     intake.answered = true;
                     if answer.last {
@@ -159,6 +160,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 Event::Secured => intake.secured = true,
                 Event::Ready => intake.ready = true,
                 Event::Places => intake.places = true,
+                Event::GoAway(GoAway { code, last_stream }) => {
+                    books.recorder.goaway(at_ns, code, last_stream);
+                }
                 Event::End => {
                     intake.broken = Some(Loss::End);
                     break;

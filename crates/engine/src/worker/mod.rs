@@ -69,6 +69,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) end: RunEnd,
     /// A sample of due times, each with the one that followed it.
     pub(crate) gaps: Vec<(u64, u64)>,
+    /// Answers that each connection had in the measured window.
+    pub(crate) answers: Vec<u64>,
     /// When the thread was held up while it did nothing but look.
     pub(crate) held_up: Vec<(u64, u64)>,
     /// Service time by the kernel's time stamps.
@@ -121,6 +123,8 @@ pub(crate) struct Worker<R, S, M> {
     connecting_links: Links,
     connecting_count: usize,
     connect_pace: ConnectPace,
+    /// Established connections by their age, if that is bounded; those that are gone too.
+    aging: VecDeque<(u64, Key, u32)>,
     /// When to try which connection again.
     retries: BinaryHeap<Reverse<(u64, Key)>>,
     /// Keys above the number of connections kept open, that are not in use.
@@ -177,6 +181,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             connecting_links: links(),
             connecting_count: 0,
             connect_pace: ConnectPace::new(own.connect_gap_ns),
+            aging: VecDeque::new(),
             retries: BinaryHeap::new(),
             spare_keys: (own.connections..own.max_connections).rev().collect(),
             established: 0,
@@ -206,19 +211,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         loop {
             let now_ns = self.reactor.now_ns();
             while self.connecting_count < CONNECTING_AT_ONCE
-                && next < self.own.connections
+                && next < self.own.connections_before
                 && self.connect_pace.take(now_ns)
             {
                 self.open(next);
                 next += 1;
             }
-            let is_done = self.connecting_count == 0 && next == self.own.connections;
+            let is_done = self.connecting_count == 0 && next == self.own.connections_before;
             if is_done || control.is_stopping() {
                 break;
             }
             self.expire_connects(now_ns);
             let mut until_ns = now_ns + LONGEST_WAIT_NS;
-            if next < self.own.connections && self.connecting_count < CONNECTING_AT_ONCE {
+            if next < self.own.connections_before && self.connecting_count < CONNECTING_AT_ONCE {
                 until_ns = until_ns.min(self.connect_pace.next_ns());
             }
             self.wait_and_handle(until_ns);
@@ -248,7 +253,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         // What became free or failed before the beginning did so at the beginning.
         self.spread_slots();
         let failed: Vec<_> = self.retries.drain().map(|Reverse((_, key))| key).collect();
-        self.retries.extend(failed.into_iter().map(|key| Reverse((0, key))));
+        let later = self.own.connections_before..self.own.connections;
+        self.retries.extend(failed.into_iter().chain(later).map(|key| Reverse((0, key))));
+        self.aging.iter_mut().for_each(|(since_ns, ..)| *since_ns = 0);
         let mut window_end = None;
         loop {
             let now_ns = self.reactor.now_ns();
@@ -400,6 +407,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             window_end_ns,
             end,
             gaps: Vec::new(),
+            // Of connections that were opened for a backlog, those that were of use.
+            answers: (0..)
+                .zip(&self.connections)
+                .filter(|(key, one)| *key < self.own.connections || one.answered > 0)
+                .map(|(_, one)| one.answered)
+                .collect(),
             held_up: Vec::new(),
             kernel: None,
             trace: TraceCounts::default(),
@@ -422,6 +435,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Everything whose time has come. Returns whether places became free by it.
     fn expire(&mut self, now_ns: u64) -> bool {
         self.expire_connects(now_ns);
+        self.expire_connections(now_ns);
         let mut freed = self.expire_requests(now_ns);
         if self.stage == Stage::Running {
             self.retry_connects(now_ns);
@@ -467,6 +481,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.connecting.first().map(|key| self.connections[key as usize].state)
         {
             until_ns = until_ns.min(since_ns.saturating_add(timeouts.connect_ns));
+        }
+        if let (Some(lifetime_ns), Some((since_ns, ..))) =
+            (self.own.lifetime_ns, self.aging.front())
+        {
+            until_ns = until_ns.min(since_ns.saturating_add(lifetime_ns));
         }
         match self.stage {
             Stage::Preparing => {}
@@ -527,6 +546,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             connection.state = State::Absent;
             self.say_goodbye(key);
             self.reactor.close(key);
+            self.count_headers(key);
         }
         let mut unsent = 0;
         if let Source::Open(open) = &mut self.source {

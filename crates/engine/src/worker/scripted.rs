@@ -29,7 +29,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         if (script.calls.make || script.calls.answer) && !session.takes_made() {
             script.refuse(
-                "scripts that make requests or read answers do not work with this protocol",
+                "scripts that make requests or read answers do not work with --h2c-upgrade; use --h2c",
             );
         }
     }
@@ -42,8 +42,21 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Hands over what the script makes next: one request, or several that share a connection and
     /// the time at which the first of them is due. False: there is nothing.
+    ///
+    /// Where requests are streams, each of several has a place and a due time of its own: what is
+    /// left of them is for the places that come next.
     pub(super) fn hand_over_made(&mut self, first: Departure) -> bool {
         let Some(mut script) = self.script.take() else { return false };
+        let session = &self.connections[first.connection as usize].session;
+        if session.as_ref().is_some_and(S::multiplexes) {
+            let made_any = script.batch.left() > 0 || script.make();
+            if let Some(made) = script.batch.take().filter(|_| made_any) {
+                self.hand_over_one(first, &made);
+                self.connections[first.connection as usize].offered -= 1;
+            }
+            self.script = Some(script);
+            return made_any;
+        }
         let made_any = script.make();
         let mut departure = first;
         let mut is_first = true;

@@ -63,7 +63,7 @@ impl Search<'_> {
     /// Right answers a second with so many connections.
     fn throughput(&mut self, phase: Phase, connections: u32) -> Result<f64, Stop> {
         let at = self.step(phase, connections, None, 1)?;
-        let trial = self.steps[at].trials.last();
+        let trial = self.steps[at].representative();
         Ok(trial.and_then(|trial| trial.figures.rate_per_s).unwrap_or(0.0))
     }
 }

@@ -12,6 +12,8 @@ use crate::trial::{in_words, why_no_more};
 
 /// A single run that had less of its rate than this did not hold it, whatever chance may do.
 const FAR_FROM_HELD: f64 = 0.9;
+/// So many runs of a load may be made again because the loader's own machine paused.
+const MOST_DISTURBED: usize = 2;
 
 impl Search<'_> {
     /// Tries a load, with `most_runs` runs at most. Returns where the step is.
@@ -32,33 +34,33 @@ impl Search<'_> {
             outcome: StepOutcome::Measured,
         });
         let is_judged = rate_per_s.is_some() && !self.settings.objectives.is_empty();
-        let mut documents = Vec::new();
+        let objectives = if is_judged { self.settings.objectives.clone() } else { Vec::new() };
+        let (mut calm, mut disturbed) = (Vec::new(), Vec::new());
         loop {
-            let made = self.run(at, connections, rate_per_s);
-            let (document, stopped) = match made {
+            let (document, stopped) = match self.run(at, connections, rate_per_s) {
                 Ok(made) => made,
                 Err(stop) => {
-                    if documents.is_empty() {
+                    if self.steps[at].trials.is_empty() {
                         self.steps.pop();
                     }
                     return Err(stop);
                 }
             };
-            documents.push(document);
-            let objectives = match is_judged {
-                true => self.settings.objectives.as_slice(),
-                false => &[],
-            };
-            let judgement = Judgement::of(objectives, &documents, &self.steps[at].trials);
-            let is_last = documents.len() as u32 >= most_runs;
             let step = &mut self.steps[at];
+            let was_disturbed = step.trials.last().is_some_and(|trial| trial.disturbed);
+            let kind = if was_disturbed { &mut disturbed } else { &mut calm };
+            kind.push(document);
+            let counted = if calm.is_empty() { &disturbed } else { &calm };
+            let judgement = Judgement::of(&objectives, counted, &step.counted());
             step.outcome = judgement.outcome(rate_per_s.is_some(), is_judged);
-            let is_decided = judgement.is_decided();
+            let is_decided = judgement.is_decided() || !is_judged;
             step.judged = judgement.judged;
             if let Some(why) = stopped {
                 return Err(Stop::Ended(why));
             }
-            if is_last || is_decided || !is_judged {
+            let may_go_again = was_disturbed && disturbed.len() <= MOST_DISTURBED;
+            let has_enough = is_decided || counted.len() as u32 >= most_runs;
+            if has_enough && !(calm.is_empty() && may_go_again) {
                 return Ok(at);
             }
         }
@@ -116,7 +118,7 @@ enum Held {
 }
 
 impl Judgement {
-    fn of(objectives: &[Expectation], documents: &[Document], trials: &[Trial]) -> Self {
+    fn of(objectives: &[Expectation], documents: &[Document], trials: &[&Trial]) -> Self {
         let all: Vec<&Document> = documents.iter().collect();
         let weighed: Vec<(Weighed, bool)> = objectives
             .iter()
@@ -166,13 +168,13 @@ impl Judgement {
 }
 
 impl Held {
-    fn of(trials: &[Trial]) -> Held {
+    fn of(trials: &[&Trial]) -> Held {
         let held = trials.iter().filter(|trial| trial.held).count();
         let far =
             |trial: &Trial| trial.figures.achieved_share.is_none_or(|share| share < FAR_FROM_HELD);
         match (held, trials.len()) {
             (held, all) if held == all => Held::Yes,
-            (0, 1) if !trials.iter().any(far) => Held::Unsure(false),
+            (0, 1) if !trials.iter().any(|trial| far(trial)) => Held::Unsure(false),
             (0, _) => Held::No,
             (held, all) => Held::Unsure(2 * held > all),
         }

@@ -71,8 +71,8 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
         .min_by(|a, b| a.rate_per_s.unwrap_or(0.0).total_cmp(&b.rate_per_s.unwrap_or(0.0)));
     let confirming = || steps.iter().filter(|step| step.phase == Phase::Confirm);
     let trials: Vec<&Trial> = match too_high {
-        Some(step) => step.trials.iter().collect(),
-        None => confirming().flat_map(|step| &step.trials).collect(),
+        Some(step) => step.counted(),
+        None => confirming().flat_map(Step::counted).collect(),
     };
     if trials.is_empty() {
         let why = "The search ended before it came to a limit.".to_owned();

@@ -112,7 +112,7 @@ impl Managed<'_> {
         };
         let mut spec = TargetSpec::new(
             server.name.clone(),
-            command.command.iter().map(|word| places.fill(word)).collect(),
+            from_here(command.command.iter().map(|word| places.fill(word)).collect()),
         );
         spec.dir = Some(directory.path.clone());
         spec.env = command.env.iter().map(|(k, v)| (k.clone(), places.fill(v))).collect();
@@ -213,6 +213,17 @@ fn address_of(server: &Server, url: &str) -> Result<SocketAddr, LabError> {
     })
 }
 
+/// A program with a relative path is found from where candor runs, as it was when it was looked whether it is
+/// there, and not from the work directory that it starts in.
+fn from_here(mut command: Vec<String>) -> Vec<String> {
+    if let Some(program) = command.first_mut().filter(|program| program.contains('/'))
+        && let Ok(absolute) = std::path::absolute(&*program)
+    {
+        *program = absolute.to_string_lossy().into_owned();
+    }
+    command
+}
+
 /// Why a server cannot be started here: its program is not installed. `None`: it can.
 pub fn missing(server: &Server) -> Option<String> {
     let ServerKind::Command(command) = &server.kind else { return None };
@@ -257,5 +268,20 @@ impl WorkDirectory {
 impl Drop for WorkDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_here;
+
+    #[test]
+    fn a_relative_program_is_found_from_here() {
+        let program = |word: &str| from_here(vec![word.to_owned(), "a/b".to_owned()]);
+        let here = std::env::current_dir().unwrap().join("bin/server");
+        assert_eq!(program("bin/server"), [here.to_str().unwrap(), "a/b"]);
+        assert_eq!(program("/bin/true"), ["/bin/true", "a/b"]);
+        // That one is looked for in PATH.
+        assert_eq!(program("nginx"), ["nginx", "a/b"]);
     }
 }

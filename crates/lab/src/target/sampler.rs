@@ -141,8 +141,7 @@ impl Looker {
             let begun_ns = clock_ns(ClockId::ThreadCPUTime);
             // The last look, when it is over already, has everything: the end lies before it.
             let is_last = self.over.load(Ordering::Relaxed);
-            let is_thorough =
-                is_last || thorough_ns <= LONG_NS || round.is_multiple_of(SELDOM);
+            let is_thorough = is_last || thorough_ns <= LONG_NS || round.is_multiple_of(SELDOM);
             if is_thorough {
                 pids = proc::tree(self.root);
             }

@@ -20,7 +20,14 @@ pub(super) fn requests(
     let tables = if options.request.is_empty() { &only[..] } else { &options.request[..] };
     let list: Result<Vec<Request>, PlanError> =
         tables.iter().map(|table| request(options, table, url, files)).collect();
-    Ok(Requests { list: list?, order })
+    let list = list?;
+    if options.sequence.iter().any(|&one| one as usize >= list.len()) {
+        return Err(PlanError::Value {
+            option: "sequence",
+            problem: "it names a request that there is not; name those that there are".to_owned(),
+        });
+    }
+    Ok(Requests { list, order, sequence: options.sequence.as_slice().into() })
 }
 
 fn order(options: &Options) -> Result<Order, PlanError> {

@@ -2,18 +2,23 @@
 
 use super::{Files, conflict};
 use crate::error::PlanError;
-use crate::model::{HttpVersion, Windows};
+use crate::model::{Frames, HttpVersion, Windows};
 use crate::options::Options;
 use crate::tls::{Identity, Pem, Tls, TlsVersion, Trust};
 use crate::url::HttpUrl;
-use crate::values::{Names, OnOff, SmallCount, WindowBits};
+use crate::values::{Names, OnOff, Size, SmallCount, WindowBits};
 
 /// HTTP/2's windows if nothing is said: as h2load's, so large that the peer never waits for us.
 const DEFAULT_WINDOW_BITS: u8 = 30;
 
 /// Which HTTP is spoken.
 pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, PlanError> {
-    let asked = [("--h1", options.h1), ("--h2", options.h2), ("--h2c", options.h2c)];
+    let asked = [
+        ("--h1", options.h1),
+        ("--h2", options.h2),
+        ("--h2c", options.h2c),
+        ("--h2c-upgrade", options.h2c_upgrade),
+    ];
     let mut asked = asked.into_iter().filter(|(_, given)| *given).map(|(option, _)| option);
     if let (Some(one), Some(other)) = (asked.next(), asked.next()) {
         return Err(conflict(one, other, "each names what is spoken; leave one of them out"));
@@ -21,12 +26,19 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
     if options.h2c && url.is_https {
         return Err(conflict("--h2c", "https", "h2c is HTTP/2 in clear text; write --h2"));
     }
+    if options.h2c_upgrade && url.is_https {
+        let why = "over TLS there is no upgrade, ALPN decides; write --h2";
+        return Err(conflict("--h2c-upgrade", "https", why));
+    }
     let h2_only = [
+        ("--max-frame-size", options.max_frame_size.is_some()),
+        ("--header-table-size", options.header_table_size.is_some()),
+        ("--encoder-header-table-size", options.encoder_header_table_size.is_some()),
         ("--streams", options.streams.is_some()),
         ("--window-bits", options.window_bits.is_some()),
         ("--connection-window-bits", options.connection_window_bits.is_some()),
     ];
-    let is_h2 = options.h2 || options.h2c;
+    let is_h2 = options.h2 || options.h2c || options.h2c_upgrade;
     // A script's text is HTTP/1.1, so that is what is spoken unless something else was asked for.
     let is_h1 = options.h1 || !is_h2 && (!url.is_https || options.script.is_some());
     if let Some((option, _)) = h2_only.into_iter().find(|(_, given)| *given && is_h1) {
@@ -44,6 +56,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         ));
     }
     Ok(match (is_h2, is_h1) {
+        (true, _) if options.h2c_upgrade => HttpVersion::Upgrade,
         (true, _) => HttpVersion::H2,
         (false, true) => HttpVersion::H1,
         (false, false) => HttpVersion::Negotiated,
@@ -58,6 +71,47 @@ pub(super) fn windows(options: &Options) -> Windows {
         connection_bits: bits(options.connection_window_bits),
     }
 }
+
+/// Sizes of HTTP/2's frames and of its tables for header fields.
+pub(super) fn frames(options: &Options) -> Result<Frames, PlanError> {
+    const LARGEST_FRAME: u64 = (1 << 24) - 1;
+    let default = Frames::default();
+    let wrong = |option: &'static str, problem: &str| PlanError::Value {
+        option,
+        problem: problem.to_owned(),
+    };
+    let max_bytes = match options.max_frame_size {
+        None => default.max_bytes,
+        Some(Size(bytes @ 16_384..=LARGEST_FRAME)) => bytes as u32,
+        Some(_) => {
+            let problem = "a frame has 16384 to 16777215 bytes; write such as 64KiB";
+            return Err(wrong("--max-frame-size", problem));
+        }
+    };
+    let table = |option, asked: Option<Size>, default, most: u64| match asked {
+        None => Ok(default),
+        Some(Size(bytes)) if bytes <= most => Ok(bytes as u32),
+        Some(_) => Err(wrong(option, &format!("too large; write at most {most} bytes"))),
+    };
+    Ok(Frames {
+        max_bytes,
+        header_table_bytes: table(
+            "--header-table-size",
+            options.header_table_size,
+            default.header_table_bytes,
+            LARGEST_TABLE,
+        )?,
+        encoder_table_bytes: table(
+            "--encoder-header-table-size",
+            options.encoder_header_table_size,
+            default.encoder_table_bytes,
+            u64::from(default.encoder_table_bytes),
+        )?,
+    })
+}
+
+/// Of a server's fields: what it fills, each connection keeps.
+const LARGEST_TABLE: u64 = 1 << 20;
 
 /// Streams of one connection.
 pub(super) fn streams(options: &Options) -> u32 {
@@ -160,7 +214,7 @@ fn alpn(options: &Options, http: HttpVersion) -> Result<Vec<String>, PlanError> 
     let Some(asked) = &options.alpn else {
         let names: &[&str] = match http {
             HttpVersion::H1 => &["http/1.1"],
-            HttpVersion::H2 => &["h2"],
+            HttpVersion::H2 | HttpVersion::Upgrade => &["h2"],
             HttpVersion::Negotiated => &["h2", "http/1.1"],
         };
         return Ok(names.iter().map(|&name| name.to_owned()).collect());

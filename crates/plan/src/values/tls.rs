@@ -68,6 +68,12 @@ impl FromStr for TlsVersion {
 pub struct WindowBits(u8);
 
 impl WindowBits {
+    /// Also smaller windows, for tools that have always had them; `None` above 30 and for 0, which
+    /// would let nothing through.
+    pub fn of_any_size(bits: u8) -> Option<Self> {
+        (1..=30).contains(&bits).then_some(WindowBits(bits))
+    }
+
     /// The exponent.
     pub fn get(self) -> u8 {
         self.0

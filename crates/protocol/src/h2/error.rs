@@ -12,6 +12,14 @@ pub enum Error {
     /// The first bytes are a TLS record.
     #[error("the server answers in TLS, not HTTP/2 in clear text; try https://")]
     AnswersInTls,
+    /// The request for an upgrade was answered in HTTP/1.1 (RFC 7540 3.2).
+    #[error(
+        "the server does not upgrade to HTTP/2, but answers {0} in HTTP/1.1; try --h2c, which asks for no upgrade, or --h1"
+    )]
+    NotUpgraded(u16),
+    /// What came after a request for an upgrade is no answer to it.
+    #[error("the server's answer to the request for an upgrade is not HTTP/1.1, or came too early")]
+    Upgrade,
     /// The first frame is not SETTINGS (RFC 9113 3.4).
     #[error("the server does not speak HTTP/2: it does not begin with a SETTINGS frame")]
     NoSettings,

@@ -17,16 +17,30 @@ pub(super) struct Head {
     /// 0 for trailers.
     pub(super) status: u16,
     pub(super) content_length: Option<u64>,
+    /// Names and values together.
+    pub(super) decoded_bytes: u32,
 }
 
-/// Reads a block. The outer error is the connection's, the inner one the answer's.
+/// Reads a block. The outer error is the connection's, the inner one the answer's. Fields other
+/// than `:status` are appended to `keep` as lines, if somebody wants them.
 pub(super) fn read(
     decoder: &mut Decoder,
     block: &[u8],
     list_bytes: usize,
+    mut keep: Option<&mut Vec<u8>>,
 ) -> Result<Result<Head, Error>, hpack::Error> {
     let mut reading = Reading::default();
-    decoder.decode(block, |name, value| reading.take(name, value, list_bytes))?;
+    decoder.decode(block, |name, value| {
+        reading.take(name, value, list_bytes);
+        if let Some(lines) = &mut keep
+            && reading.error.is_none()
+            && !name.starts_with(b":")
+        {
+            for part in [name, b": ", value, b"\r\n"] {
+                lines.extend_from_slice(part);
+            }
+        }
+    })?;
     Ok(match reading.error {
         Some(error) => Err(error),
         None => Ok(reading.head),
@@ -50,6 +64,9 @@ impl Reading {
             return;
         }
         self.list_bytes += name.len() + value.len() + FIELD_OVERHEAD;
+        // Below the limit it fits; above it there is no head.
+        self.head.decoded_bytes =
+            self.head.decoded_bytes.saturating_add((name.len() + value.len()) as u32);
         let checked = if self.list_bytes > list_bytes {
             Err(Error::HeaderListTooLarge)
         } else {

@@ -5,7 +5,7 @@
 //! any size. What it says depends on the bytes alone, never on how they were cut. It must not
 //! read a clock, open a socket or keep a body: bodies are compared with the expected one and
 //! counted as they pass. TLS is somebody else's: this begins with the connection preface, by
-//! prior knowledge, after ALPN, or after an upgrade that somebody else asked for.
+//! prior knowledge, after ALPN, or after an upgrade ([`Upgrade`]).
 //!
 //! Where the RFC leaves a choice:
 //!
@@ -23,6 +23,7 @@
 //! - Frames that carry nothing are counted: too many of them between two that carry something
 //!   end the connection with ENHANCE_YOUR_CALM.
 
+mod captures;
 mod error;
 mod frame;
 mod head;
@@ -35,9 +36,11 @@ mod request;
 mod session;
 mod settings;
 mod streams;
+mod upgrade;
 mod upload;
 
 pub use error::Error;
 pub use request::{Parts, Prepared, prepare};
 pub use session::Session;
 pub use settings::{Limits, Settings};
+pub use upgrade::{Asking, Upgrade};

@@ -10,7 +10,7 @@ use super::input::OpenBlock;
 use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
-use crate::session::{Answer, Event, Failure};
+use crate::session::{Answer, Event, Failure, GoAway};
 
 /// What a server that does not read may make us keep for it.
 const MOST_PENDING: usize = 1 << 20;
@@ -152,15 +152,22 @@ impl Session {
     #[inline]
     fn handle_block(&mut self, id: u32, end_stream: bool, block: &[u8]) -> Step {
         let generation = self.decoder.generation();
-        let head = match self.memo.recall(block, generation) {
+        // A script wants the fields themselves, so that each block is decoded for it.
+        let recalled = match self.captures {
+            None => self.memo.recall(block, generation),
+            Some(_) => None,
+        };
+        let head = match recalled {
             Some((head, adds)) if !self.decoder.expects_resize() => {
                 if adds {
                     self.decoder.repeat(block);
                 }
                 Ok(head)
             }
-            _ => self.read_block(block, generation)?,
+            _ => self.read_block(id, block, generation)?,
         };
+        self.header_bytes.received += block.len() as u64;
+        self.header_bytes.decoded += head.map_or(0, |head| u64::from(head.decoded_bytes));
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
         let head = match head {
             Ok(head) => head,
@@ -193,8 +200,19 @@ impl Session {
     }
 
     #[cold]
-    fn read_block(&mut self, block: &[u8], generation: u64) -> Result<Result<Head, Error>, Error> {
-        let head = head::read(&mut self.decoder, block, self.settings.limits.header_list_bytes)?;
+    fn read_block(
+        &mut self,
+        id: u32,
+        block: &[u8],
+        generation: u64,
+    ) -> Result<Result<Head, Error>, Error> {
+        // What comes after the body, trailers, is not kept, as over HTTP/1.1.
+        let begins = self.streams.get(id).is_some_and(|stream| stream.status == 0);
+        let place = self.streams.place(id);
+        let lines = self.captures.as_mut().filter(|_| begins);
+        let lines = lines.map(|captures| &mut captures.begin(place).lines);
+        let most = self.settings.limits.header_list_bytes;
+        let head = head::read(&mut self.decoder, block, most, lines)?;
         let is_unchanged = self.decoder.generation() == generation;
         let holds = match (self.decoder.stands_alone(), is_unchanged) {
             (true, true) => Holds::Always,
@@ -281,6 +299,9 @@ impl Session {
             return Ok(Some(self.refuse(id, error)));
         }
         stream.check.handle(&self.table[stream.request as usize].expect.body, content);
+        if let Some(captures) = &mut self.captures {
+            captures.at(self.streams.place(id)).body.extend_from_slice(content);
+        }
         Ok(if end_stream { Some(self.finish(id)) } else { None })
     }
 
@@ -304,7 +325,11 @@ impl Session {
                 .finish(&self.table[stream.request as usize].expect, stream.status),
             last: false,
         });
-        if stream.body.is_some() || stream.sends_on {
+        let goes_on = stream.body.is_some() || stream.sends_on;
+        if let Some(captures) = &mut self.captures {
+            captures.end(self.streams.place(id));
+        }
+        if goes_on {
             // The server has answered without the rest of the body, so nobody needs it (8.1).
             self.abandon(id, code::CANCEL);
         } else {
@@ -377,12 +402,14 @@ impl Session {
     /// RFC 9113 6.8.
     fn handle_goaway(&mut self, payload: &[u8]) -> Step {
         self.count_idle()?;
-        let last = frame::u32_at(payload, 0).unwrap_or(0) & MAX_31;
-        self.last_processed = self.last_processed.min(last);
+        let last_stream = frame::u32_at(payload, 0).unwrap_or(0) & MAX_31;
+        let code = frame::u32_at(payload, 4).unwrap_or(0);
+        self.last_processed = self.last_processed.min(last_stream);
+        self.goaway_code = code;
         self.closing = true;
         self.news.any = true;
         self.news.refused = true;
-        Ok(None)
+        Ok(Some(Event::GoAway(GoAway { code, last_stream })))
     }
 
     fn handle_settings(&mut self, header: &Header, payload: &[u8]) -> Step {

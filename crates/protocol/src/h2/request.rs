@@ -9,6 +9,7 @@ use std::sync::Arc;
 use candor_plan::{Expect, Request};
 
 use super::hpack::Fields;
+use crate::made::Made;
 
 /// One request, ready to be written as often as needed, and what its answer must be.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,8 @@ pub struct Prepared {
     pub is_head: bool,
     /// The method is CONNECT: a 2xx answer turns the stream into a tunnel.
     pub is_connect: bool,
+    scheme: Box<str>,
+    authority: Box<str>,
 }
 
 /// A request that is made as it is sent, by a script for instance.
@@ -52,6 +55,8 @@ pub fn prepare(request: &Request, scheme: &str, authority: &str) -> Prepared {
         expect: request.expect.clone(),
         is_head: false,
         is_connect: false,
+        scheme: scheme.into(),
+        authority: authority.into(),
     };
     prepared.set_parts(&parts);
     prepared
@@ -61,42 +66,65 @@ impl Prepared {
     /// Makes this the request of `parts` with the body it has. Only what differs from before is
     /// encoded anew.
     pub fn set_parts(&mut self, parts: &Parts<'_>) {
-        self.is_head = parts.method == "HEAD";
-        self.is_connect = parts.method == "CONNECT";
-        let fields = &mut self.fields;
-        fields.clear();
-        let has =
-            |name: &str| parts.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-        let host = parts.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        let authority = host.map_or(parts.authority, |(_, value)| value);
-        fields.push(b":method", parts.method.as_bytes());
-        // RFC 9113 8.5.
-        if !self.is_connect {
-            fields.push(b":scheme", parts.scheme.as_bytes());
-            fields.push(b":path", parts.path.as_bytes());
+        let Parts { method, scheme, authority, path, headers } = *parts;
+        let headers = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let line = [method, scheme, authority, path].map(str::as_bytes);
+        set(&mut self.fields, line, headers, self.body.len());
+        self.is_head = method == "HEAD";
+        self.is_connect = method == "CONNECT";
+    }
+
+    /// Makes this the request of a script, for the target that this was prepared for.
+    pub(super) fn set_made(&mut self, made: &Made<'_>) {
+        if *self.body != *made.body() {
+            self.body = made.body().into();
         }
-        fields.push(b":authority", authority.as_bytes());
-        let mut lower = [0; LONGEST_NAME];
-        for (name, value) in parts.headers {
-            let value = value.trim_ascii();
-            if is_left_out(name, value) {
-                continue;
+        let (scheme, authority) = (self.scheme.as_bytes(), self.authority.as_bytes());
+        let line = [made.method(), scheme, authority, made.path()];
+        set(&mut self.fields, line, made.fields(), self.body.len());
+        self.is_head = made.method() == b"HEAD";
+        self.is_connect = made.method() == b"CONNECT";
+    }
+}
+
+/// Writes the fields of a request whose method, scheme, authority and path are these.
+fn set<'a>(
+    fields: &mut Fields,
+    [method, scheme, authority, path]: [&[u8]; 4],
+    headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+    body_bytes: usize,
+) {
+    fields.clear();
+    let find = |name: &[u8]| headers.clone().find(|(other, _)| other.eq_ignore_ascii_case(name));
+    let authority = find(b"host").map_or(authority, |(_, value)| value);
+    fields.push(b":method", method);
+    // RFC 9113 8.5.
+    if method != b"CONNECT" {
+        fields.push(b":scheme", scheme);
+        fields.push(b":path", path);
+    }
+    fields.push(b":authority", authority);
+    // RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.
+    let wants_length = matches!(method, b"POST" | b"PUT" | b"PATCH") || body_bytes > 0;
+    let adds_length = wants_length && find(b"content-length").is_none();
+    let mut lower = [0; LONGEST_NAME];
+    for (name, value) in headers {
+        let value = value.trim_ascii();
+        if is_left_out(name, value) {
+            continue;
+        }
+        match lower.get_mut(..name.len()) {
+            Some(lower) => {
+                lower.copy_from_slice(name);
+                lower.make_ascii_lowercase();
+                fields.push(lower, value);
             }
-            match lower.get_mut(..name.len()) {
-                Some(lower) => {
-                    lower.copy_from_slice(name.as_bytes());
-                    lower.make_ascii_lowercase();
-                    fields.push(lower, value.as_bytes());
-                }
-                None => fields.push(name.to_ascii_lowercase().as_bytes(), value.as_bytes()),
-            }
+            None => fields.push(&name.to_ascii_lowercase(), value),
         }
-        // RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.
-        let wants_length = matches!(parts.method, "POST" | "PUT" | "PATCH");
-        if (wants_length || !self.body.is_empty()) && !has("content-length") {
-            let mut digits = [0; 20];
-            fields.push(b"content-length", decimal(self.body.len(), &mut digits));
-        }
+    }
+    if adds_length {
+        let mut digits = [0; 20];
+        fields.push(b"content-length", decimal(body_bytes, &mut digits));
     }
 }
 
@@ -105,18 +133,18 @@ const LONGEST_NAME: usize = 128;
 
 /// Fields that speak of HTTP/1 connections (RFC 9113 8.2.2), and Host, which has become
 /// `:authority`.
-fn is_left_out(name: &str, value: &str) -> bool {
-    const NAMES: [&str; 7] = [
-        "connection",
-        "host",
-        "http2-settings",
-        "keep-alive",
-        "proxy-connection",
-        "transfer-encoding",
-        "upgrade",
+fn is_left_out(name: &[u8], value: &[u8]) -> bool {
+    const NAMES: [&[u8]; 7] = [
+        b"connection",
+        b"host",
+        b"http2-settings",
+        b"keep-alive",
+        b"proxy-connection",
+        b"transfer-encoding",
+        b"upgrade",
     ];
     NAMES.iter().any(|left_out| name.eq_ignore_ascii_case(left_out))
-        || (name.eq_ignore_ascii_case("te") && !value.eq_ignore_ascii_case("trailers"))
+        || (name.eq_ignore_ascii_case(b"te") && !value.eq_ignore_ascii_case(b"trailers"))
 }
 
 /// `number` in digits.

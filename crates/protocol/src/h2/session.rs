@@ -7,6 +7,7 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
+use super::captures::Captures;
 use super::error::code;
 use super::frame;
 use super::hpack::{Decoder, Encoder};
@@ -17,7 +18,8 @@ use super::settings::{DEFAULT_WINDOW, Peer};
 use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
-use crate::session::{Event, Failure, RequestId};
+use crate::made::Made;
+use crate::session::{Captured, Event, Failure, GoAway, HeaderBytes, RequestId};
 
 /// One HTTP/2 connection.
 ///
@@ -46,6 +48,13 @@ pub struct Session {
     pub(super) closing: bool,
     /// By the server's GOAWAY; streams above it were not processed.
     pub(super) last_processed: u32,
+    /// The error code of that.
+    pub(super) goaway_code: u32,
+    pub(super) header_bytes: HeaderBytes,
+    /// Answers as a script reads them; plain runs have none.
+    pub(super) captures: Option<Box<Captures>>,
+    /// What a made request is written from; plain runs have none.
+    scratch: Option<Box<Prepared>>,
     /// What the server sent since the connection's window was opened last.
     pub(super) received: u32,
     /// Frames that carried nothing since the last that did.
@@ -94,12 +103,16 @@ impl Session {
                 settings.header_table_bytes.max(super::hpack::DEFAULT_TABLE_BYTES),
             ),
             memo: Memo::default(),
-            encoder: Encoder::default(),
+            encoder: Encoder::new(settings.encoder_table_bytes),
             repeated: Repeated::default(),
             ready: false,
             acknowledged: false,
             closing: false,
             last_processed: frame::MAX_31,
+            goaway_code: 0,
+            header_bytes: HeaderBytes::default(),
+            captures: None,
+            scratch: None,
             received: 0,
             idle_frames: 0,
             news: News::default(),
@@ -125,7 +138,7 @@ impl Session {
 
     /// Takes a request that was made for this one time, instead of one of the table. `request`
     /// is the one whose answer is expected.
-    pub fn handle_made(&mut self, id: RequestId, request: u32, made: &Prepared) {
+    pub fn handle_prepared(&mut self, id: RequestId, request: u32, made: &Prepared) {
         debug_assert!(!self.closing && self.ready, "no request may be handed in now");
         let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, made);
         self.closing |= self.streams.are_exhausted();
@@ -165,7 +178,8 @@ impl Session {
             if let Some((stream, id)) = refused.map(|stream| (stream.id, stream.request_id)) {
                 self.output.forget(stream);
                 self.streams.abandon(stream);
-                return Some(Event::RequestFailed { id, failure: Failure::NotProcessed });
+                let goaway = GoAway { code: self.goaway_code, last_stream: last };
+                return Some(Event::RequestFailed { id, failure: Failure::GoneAway(goaway) });
             }
             self.news.refused = false;
         }
@@ -307,6 +321,28 @@ impl crate::session::Session for Session {
         }
     }
 
+    fn takes_made(&self) -> bool {
+        true
+    }
+
+    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
+        let mut scratch = self
+            .scratch
+            .take()
+            .unwrap_or_else(|| Box::new(self.table[made.request as usize].clone()));
+        scratch.set_made(made);
+        self.handle_prepared(id, made.request, &scratch);
+        self.scratch = Some(scratch);
+    }
+
+    fn capture(&mut self) {
+        self.captures = Some(Box::new(Captures::new(self.streams.places())));
+    }
+
+    fn captured(&self) -> Option<Captured<'_>> {
+        self.captures.as_ref().map(|captures| captures.last())
+    }
+
     fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         self.write_bodies();
         match (self.output.pending(), slices) {
@@ -363,6 +399,14 @@ impl crate::session::Session for Session {
             self.abandon(stream, code::CANCEL);
         }
         true
+    }
+
+    fn is_over(&self) -> bool {
+        self.closing && self.streams.live() == 0 && !self.is_dead()
+    }
+
+    fn header_bytes(&self) -> HeaderBytes {
+        self.header_bytes
     }
 
     fn handle_close(&mut self) {

@@ -27,6 +27,8 @@ pub struct Settings {
     pub max_frame_bytes: u32,
     /// The table that the server may use for its header fields.
     pub header_table_bytes: u32,
+    /// The table that we use for ours, if the server allows as much; no more than the default.
+    pub encoder_table_bytes: u32,
     /// The highest stream that is opened; then the connection is over and a new one is needed.
     pub last_stream: u32,
     /// Bounds on what a server may send.
@@ -41,6 +43,7 @@ impl Default for Settings {
             connection_window_bits: 30,
             max_frame_bytes: DEFAULT_FRAME_BYTES,
             header_table_bytes: DEFAULT_TABLE_BYTES,
+            encoder_table_bytes: DEFAULT_TABLE_BYTES,
             last_stream: MAX_31,
             limits: Limits::default(),
         }

@@ -97,8 +97,14 @@ impl Streams {
         self.next_id > self.last_id
     }
 
+    /// How many places there are.
+    pub(super) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The place of a stream: no other that is alive has it.
     #[inline]
-    fn place(&self, id: u32) -> usize {
+    pub(super) fn place(&self, id: u32) -> usize {
         (id >> 1) as usize & (self.slots.len() - 1)
     }
 

@@ -12,7 +12,7 @@ use super::handshake::{Established, Kernel, Ongoing, Progress};
 use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
 use super::{Error, Handshake};
 use crate::made::Made;
-use crate::session::{Captured, Event, Failure, RequestId, Session};
+use crate::session::{Captured, Event, Failure, HeaderBytes, RequestId, Session};
 
 /// Pieces taken from the inner session for one record.
 const PARTS: usize = 16;
@@ -41,6 +41,8 @@ pub struct Tls<S> {
     early: Vec<u8>,
     /// What the inner session has not taken yet of the scratch.
     plain: Range<usize>,
+    /// The inner session spoke last, and may have more to say without any more input.
+    more: bool,
     scratch: Rc<Scratch>,
     make: Rc<dyn Fn(bool) -> S>,
     facts: Option<Handshake>,
@@ -95,6 +97,7 @@ impl<S: Session> Tls<S> {
             starting: Vec::new(),
             early: Vec::new(),
             plain: 0..0,
+            more: false,
             scratch,
             make,
             facts: None,
@@ -161,6 +164,7 @@ impl<S: Session> Tls<S> {
         *input = &[];
         self.stage = Stage::Dead;
         self.plain = 0..0;
+        self.more = false;
         self.early = Vec::new();
         Event::Failed { id: None, failure: Failure::Malformed(error.into()) }
     }
@@ -172,14 +176,16 @@ impl<S: Session> Tls<S> {
         if !self.early.is_empty() {
             let mut bytes = &self.early[..];
             let event = inner.handle_input(&mut bytes);
-            let left = if event.is_some() { bytes.len() } else { 0 };
+            self.more = event.is_some();
+            let left = if self.more { bytes.len() } else { 0 };
             self.early.drain(..self.early.len() - left);
             return event;
         }
         let scratch = self.scratch.0.borrow();
         let mut bytes = &scratch[self.plain.clone()];
         let event = inner.handle_input(&mut bytes);
-        let left = if event.is_some() { bytes.len() } else { 0 };
+        self.more = event.is_some();
+        let left = if self.more { bytes.len() } else { 0 };
         self.plain.start = self.plain.end - left;
         event
     }
@@ -418,7 +424,7 @@ impl<S: Session> Session for Tls<S> {
             return Some(Event::Ready);
         }
         loop {
-            while !self.plain.is_empty() || !self.early.is_empty() {
+            while self.more || !self.plain.is_empty() || !self.early.is_empty() {
                 if let Some(event) = self.hand_on() {
                     if !self.starting.is_empty() {
                         return Some(self.settle_early(input, event));
@@ -474,6 +480,14 @@ impl<S: Session> Session for Tls<S> {
             self.starting.retain(|&one| one != id);
         }
         goes_on
+    }
+
+    fn is_over(&self) -> bool {
+        self.inner.as_ref().is_some_and(S::is_over)
+    }
+
+    fn header_bytes(&self) -> HeaderBytes {
+        self.inner.as_ref().map(S::header_bytes).unwrap_or_default()
     }
 
     fn handle_close(&mut self) {

@@ -1,7 +1,7 @@
 //! The session, clause by clause (RFC 9113).
 
 use candor_protocol::h2::{Error, Session, Settings, hpack};
-use candor_protocol::{Event, Failure, Session as _};
+use candor_protocol::{Event, Failure, GoAway, Session as _};
 
 use crate::support::*;
 
@@ -373,8 +373,10 @@ fn when_stream_ids_run_out_the_connection_is_over_5_1_1() {
 #[test]
 fn goaway_fails_what_was_not_processed_and_lets_the_rest_finish_6_8() {
     let mut session = started(4);
-    let refused = |id| request_failed(id, Failure::NotProcessed);
-    assert_eq!(feed(&mut session, &goaway(3, 0)), [refused(2), refused(3)]);
+    let word = GoAway { code: 0, last_stream: 3 };
+    let refused = |id| request_failed(id, Failure::GoneAway(word));
+    let events = [Event::GoAway(word), refused(2), refused(3)];
+    assert_eq!(feed(&mut session, &goaway(3, 0)), events);
     assert_eq!((session.free_slots(), session.outstanding()), (0, 2));
     assert_eq!(feed(&mut session, &empty_answer(1, OK)), answered(0, 200, 0));
     let mut expected = answered(1, 200, 0).to_vec();
@@ -384,19 +386,32 @@ fn goaway_fails_what_was_not_processed_and_lets_the_rest_finish_6_8() {
 
 #[test]
 fn goaway_on_an_idle_connection_ends_it() {
-    assert_eq!(feed(&mut ready(1), &goaway(0x7fff_ffff, 0)), [Event::Over]);
-    assert_eq!(feed(&mut ready(1), &goaway(0, 0)), [Event::Over]);
+    for last_stream in [0, 0x7fff_ffff] {
+        let word = Event::GoAway(GoAway { code: 11, last_stream });
+        assert_eq!(feed(&mut ready(1), &goaway(last_stream, 11)), [word, Event::Over]);
+    }
 }
 
 #[test]
 fn a_graceful_shutdown_in_two_steps_6_8() {
     let mut session = started(2);
-    assert_eq!(feed(&mut session, &goaway(0x7fff_ffff, 0)), []);
+    let [soon, now] = [0x7fff_ffff, 1].map(|last_stream| GoAway { code: 0, last_stream });
+    assert_eq!(feed(&mut session, &goaway(0x7fff_ffff, 0)), [Event::GoAway(soon)]);
     assert_eq!(session.free_slots(), 0);
-    assert_eq!(feed(&mut session, &goaway(1, 0)), [request_failed(1, Failure::NotProcessed)]);
+    let events = [Event::GoAway(now), request_failed(1, Failure::GoneAway(now))];
+    assert_eq!(feed(&mut session, &goaway(1, 0)), events);
     let mut expected = answered(0, 200, 0).to_vec();
     expected.push(Event::Over);
     assert_eq!(feed(&mut session, &empty_answer(1, OK)), expected);
+}
+
+#[test]
+fn the_last_request_cancelled_after_a_goaway_ends_the_connection_at_once() {
+    let mut session = started(2);
+    feed(&mut session, &goaway(3, 0));
+    assert!(session.cancel(0) && !session.is_over());
+    assert!(session.cancel(1) && session.is_over(), "without any more input");
+    assert!(!ready(1).is_over());
 }
 
 // ---- the end of the connection ---------------------------------------------------------------
@@ -709,7 +724,7 @@ fn a_request_made_as_it_is_sent_is_what_was_asked_for() {
             headers: &headers,
         };
         made.set_parts(&parts);
-        session.handle_made(n as u32, 0, &made);
+        session.handle_prepared(n as u32, 0, &made);
         let frames = frames(&transmit(&mut session));
         let mut expected = vec![
             (":method".to_owned(), method.to_owned()),

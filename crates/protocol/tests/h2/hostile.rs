@@ -12,7 +12,8 @@ const MOST_PENDING: usize = 256 << 10;
 /// Feeds `piece` until the session gives up; how often that took, and what was left to write.
 fn flood(session: &mut Session, piece: &[u8], most: usize) -> (Event, usize, usize) {
     for times in 1..=most {
-        if let Some(event) = feed(session, piece).pop() {
+        let said = feed(session, piece).pop();
+        if let Some(event) = said.filter(|event| !matches!(event, Event::GoAway(_))) {
             return (event, times, transmit(session).len());
         }
     }

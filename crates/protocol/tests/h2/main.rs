@@ -4,6 +4,8 @@
 mod clauses;
 mod hostile;
 mod hpack;
+mod made;
 mod peer;
 mod properties;
 mod support;
+mod upgrade;

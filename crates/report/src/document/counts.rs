@@ -2,7 +2,7 @@
 
 use candor_plan::Plan;
 use candor_record::{
-    ConnectErrorKind, ErrorKind, Handshake, Interval, Ledger, LossKind, RunRecord, Tally,
+    ConnectErrorKind, ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind, RunRecord, Tally,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,7 @@ pub struct Connections {
     pub opened: u64,
     /// Closed by the server in order.
     pub closed_by_server: u64,
-    /// Closed by us: the limit of requests on a connection was reached.
+    /// Closed by us: its share of requests or its time was used up.
     pub retired: u64,
     /// Lost by a reset, a time-out, a broken answer or an early close.
     pub lost: u64,
@@ -157,6 +157,55 @@ pub struct Connections {
     /// TLS handshakes, by what they came to.
     #[serde(default)]
     pub handshakes: Vec<HandshakeCount>,
+    /// GOAWAYs of the server (RFC 9113 6.8), by error code.
+    #[serde(default)]
+    pub goaways: Vec<GoAwayCount>,
+}
+
+/// GOAWAYs with one error code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GoAwayCount {
+    /// The error code.
+    pub code: u32,
+    /// Its name in RFC 9113 7, or `unknown`.
+    pub name: String,
+    /// How many came.
+    pub count: u64,
+    /// The last stream that the first of them named.
+    pub last_stream: u32,
+}
+
+impl GoAwayCount {
+    fn all(goaways: &[GoAways]) -> Vec<Self> {
+        let one = |&GoAways { code, count, last_stream }: &GoAways| GoAwayCount {
+            code,
+            name: h2_error_name(code).to_owned(),
+            count,
+            last_stream,
+        };
+        goaways.iter().map(one).collect()
+    }
+}
+
+/// HTTP/2's error codes (RFC 9113 7).
+fn h2_error_name(code: u32) -> &'static str {
+    const NAMES: [&str; 14] = [
+        "NO_ERROR",
+        "PROTOCOL_ERROR",
+        "INTERNAL_ERROR",
+        "FLOW_CONTROL_ERROR",
+        "SETTINGS_TIMEOUT",
+        "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM",
+        "CANCEL",
+        "COMPRESSION_ERROR",
+        "CONNECT_ERROR",
+        "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
+    ];
+    NAMES.get(code as usize).copied().unwrap_or("unknown")
 }
 
 /// TLS handshakes that came to the same, in the names of the registries.
@@ -221,6 +270,7 @@ impl Connections {
             lost: counts.lost.total(),
             losses: losses(&counts.lost),
             handshakes: HandshakeCount::all(&counts.handshakes),
+            goaways: GoAwayCount::all(&counts.goaways),
         }
     }
 }
@@ -234,6 +284,12 @@ pub struct Bytes {
     pub received: u64,
     /// Bodies of complete answers, framing removed.
     pub bodies: u64,
+    /// Header blocks of HTTP/2, as they came; 0 over HTTP/1.1.
+    #[serde(default)]
+    pub headers: u64,
+    /// The names and values that those stood for.
+    #[serde(default)]
+    pub headers_decoded: u64,
 }
 
 /// One request of a plan that has several.

@@ -57,6 +57,9 @@ pub struct Latencies {
     /// Time of TLS handshakes, warm-up included; null without TLS.
     #[serde(default)]
     pub handshake: Option<Distribution>,
+    /// Both together: time until TLS connections were secured; null without TLS.
+    #[serde(default)]
+    pub secured: Option<Distribution>,
     /// Ages of requests that were never answered: unsent, unfinished or timed out. Lower bounds
     /// of response times.
     pub censored: Distribution,
@@ -78,6 +81,7 @@ impl Latencies {
             first_byte: timed(&latencies.first_byte, |batch| &batch.first_byte),
             connect: Distribution::of(&total.connect),
             handshake: (total.handshake.count() > 0).then(|| Distribution::of(&total.handshake)),
+            secured: (total.secured.count() > 0).then(|| Distribution::of(&total.secured)),
             censored: Distribution::of(&total.censored),
         }
     }

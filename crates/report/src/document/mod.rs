@@ -117,6 +117,9 @@ pub struct Document {
     /// How evenly single threads were answered. Null in results of versions before it was kept.
     #[serde(default)]
     pub thread_rate: Option<ThreadRate>,
+    /// How evenly connections were answered. Null in results of versions before it was kept.
+    #[serde(default)]
+    pub connection_rate: Option<ConnectionRate>,
     /// What the hiccup watch saw on the loader's machine; null if there was none.
     #[serde(default)]
     pub hiccups: Option<Hiccups>,
@@ -285,6 +288,51 @@ impl ThreadRate {
     }
 }
 
+/// Answers of single connections per second of the measured window; a connection stands for those
+/// that replaced it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionRate {
+    /// Connections.
+    pub connections: u64,
+    /// The lowest.
+    pub min_per_s: f64,
+    /// The highest.
+    pub max_per_s: f64,
+    /// Mean.
+    pub mean_per_s: f64,
+    /// Standard deviation, of the sample; 0 with one connection.
+    pub stdev_per_s: f64,
+    /// Share within one standard deviation of the mean, in [0, 1].
+    pub within_stdev: f64,
+}
+
+impl ConnectionRate {
+    /// `None` without connections, or without a window.
+    fn of(record: &RunRecord) -> Option<Self> {
+        let window_s = record.window_ns as f64 / 1e9;
+        let answers = &record.connection_answers;
+        if answers.is_empty() || window_s <= 0.0 {
+            return None;
+        }
+        let n = answers.len() as f64;
+        let rates = || answers.iter().map(|&count| count as f64 / window_s);
+        let mean = rates().sum::<f64>() / n;
+        let squares: f64 = rates().map(|rate| (rate - mean).powi(2)).sum();
+        let stdev = if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+        // Rates that are all the same must not fall out by a rounding.
+        let reach = stdev + mean * 1e-9;
+        let within = rates().filter(|rate| (rate - mean).abs() <= reach).count();
+        Some(ConnectionRate {
+            connections: answers.len() as u64,
+            min_per_s: rates().fold(f64::INFINITY, f64::min),
+            max_per_s: rates().fold(0.0, f64::max),
+            mean_per_s: mean,
+            stdev_per_s: stdev,
+            within_stdev: within as f64 / n,
+        })
+    }
+}
+
 impl Document {
     /// The document of a finished run, with its verdicts.
     pub fn new(facts: &Facts, plan: &Plan, record: &RunRecord) -> Self {
@@ -321,6 +369,8 @@ impl Document {
                 sent: total.bytes_sent,
                 received: total.bytes_received,
                 bodies: total.body_bytes,
+                headers: total.header_bytes,
+                headers_decoded: total.header_decoded_bytes,
             },
             requests: RequestRow::all(plan, total),
             intervals: record
@@ -330,6 +380,7 @@ impl Document {
                 .collect(),
             workers: WorkerRow::all(record),
             thread_rate: Some(ThreadRate::of(&total.rates)),
+            connection_rate: ConnectionRate::of(record),
             hiccups: record.hiccups.as_ref().map(Hiccups::of),
             target: None,
             memory: record.memory.map(Memory::of),

@@ -192,6 +192,12 @@ pub struct ConnectionsSummary {
     pub streams: u32,
     /// Requests on one connection before we close it.
     pub requests_per_connection: Option<u64>,
+    /// How long a connection lives before we close it, if that is bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime_ns: Option<u64>,
+    /// Whether the run begins with one connection a worker and the others come during it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub during_run: bool,
     /// Attempts to connect in a second, if they are paced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_rate_per_s: Option<f64>,
@@ -227,6 +233,9 @@ pub enum HttpSummary {
     /// HTTP/2.
     #[serde(rename = "h2")]
     H2,
+    /// HTTP/2 after an upgrade from HTTP/1.1.
+    #[serde(rename = "h2c-upgrade")]
+    Upgrade,
     /// What the server chooses by ALPN.
     #[serde(rename = "negotiated")]
     Negotiated,
@@ -237,6 +246,7 @@ impl HttpSummary {
         match http {
             HttpVersion::H1 => HttpSummary::H1,
             HttpVersion::H2 => HttpSummary::H2,
+            HttpVersion::Upgrade => HttpSummary::Upgrade,
             HttpVersion::Negotiated => HttpSummary::Negotiated,
         }
     }
@@ -314,6 +324,8 @@ impl PlanSummary {
                 pipeline: connections.pipeline,
                 streams: connections.streams,
                 requests_per_connection: connections.requests_per_connection,
+                lifetime_ns: connections.lifetime_ns,
+                during_run: connections.connect_during_run,
                 connect_rate_per_s: connections.connect_rate.map(|rate| rate.per_s_f64()),
                 nodelay: connections.nodelay,
                 sources: connections.sources.iter().map(ToString::to_string).collect(),

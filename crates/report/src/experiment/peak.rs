@@ -227,9 +227,15 @@ impl Peak {
 }
 
 impl Step {
-    /// The run that stands for it: the one in the middle by rate.
+    /// The runs that count: those that were not disturbed, or all if there are no others.
+    pub fn counted(&self) -> Vec<&Trial> {
+        let calm: Vec<&Trial> = self.trials.iter().filter(|trial| !trial.disturbed).collect();
+        if calm.is_empty() { self.trials.iter().collect() } else { calm }
+    }
+
+    /// The run that stands for it: of those that count, the one in the middle by rate.
     pub fn representative(&self) -> Option<&Trial> {
-        let mut by_rate: Vec<&Trial> = self.trials.iter().collect();
+        let mut by_rate = self.counted();
         let rate = |trial: &&Trial| trial.figures.rate_per_s.unwrap_or(0.0);
         by_rate.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         by_rate.get((by_rate.len().max(1) - 1) / 2).copied()

@@ -51,7 +51,8 @@ pub struct Row {
     pub fraction: Option<f64>,
     /// Its runs, in the order in which they were made.
     pub trials: Vec<Trial>,
-    /// The one that stands for them: the middle one by p99 response time. Null without runs.
+    /// The one that stands for them: the middle one by p99 response time, of those that were not
+    /// disturbed if there are such. Null without runs.
     pub representative: Option<u64>,
     /// Whether most of the runs had less than 99 % of the rate.
     pub saturated: bool,
@@ -67,7 +68,11 @@ impl Row {
     pub fn settle(&mut self) {
         let p99 =
             |index: &u64| self.trials[*index as usize].figures.response.p99_ns.unwrap_or(u64::MAX);
+        let is_calm = |index: &u64| !self.trials[*index as usize].disturbed;
         let mut order: Vec<u64> = (0..self.trials.len() as u64).collect();
+        if order.iter().any(is_calm) {
+            order.retain(is_calm);
+        }
         order.sort_by_key(p99);
         self.representative = order.get((order.len().max(1) - 1) / 2).copied();
         let held = self.trials.iter().filter(|trial| trial.held).count();

@@ -7,6 +7,7 @@ use super::figures::Figures;
 use crate::document::Document;
 use crate::document::plan::LoadKind;
 use crate::document::target::Resources;
+use crate::verdicts::Severity;
 
 /// What an experiment measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +46,14 @@ pub struct Trial {
     pub held: bool,
     /// Whether something was found that speaks for the loader as the limit, and what.
     pub loader_findings: Vec<String>,
+    /// The loader's own machine paused while it was made (`host-hiccup`, `clock-jump`): it says
+    /// little of the target.
+    #[serde(default)]
+    pub disturbed: bool,
 }
+
+/// Verdicts that say that the loader's machine paused.
+const PAUSES: [&str; 2] = ["host-hiccup", "clock-jump"];
 
 /// Verdicts that say that the loader may have made the numbers.
 const LOADER_FINDINGS: [&str; 3] = ["loader-cpu", "send-lag", "shared-core"];
@@ -63,6 +71,10 @@ impl Trial {
                 .filter(|id| LOADER_FINDINGS.contains(id))
                 .map(str::to_owned)
                 .collect(),
+            disturbed: document
+                .verdicts
+                .iter()
+                .any(|one| PAUSES.contains(&one.id.as_str()) && one.severity >= Severity::Warning),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod csv;
 pub mod experiment;
+pub mod h2load;
 pub mod hgrm;
 pub mod hlog;
 pub mod html;

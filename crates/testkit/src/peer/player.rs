@@ -40,6 +40,7 @@ impl Player {
         while let Some(step) = steps.next() {
             match step {
                 Step::ReadRequest => self.read_request()?,
+                Step::ReadH2Request => self.read_h2_request()?,
                 Step::Write(bytes) => self.write(bytes)?,
                 Step::Drip(bytes, gap) => {
                     for byte in bytes.chunks(1) {
@@ -81,6 +82,33 @@ impl Player {
                 let request: Vec<u8> = self.unread.drain(..length).collect();
                 self.shared.count_request(&request);
                 return Ok(());
+            }
+            self.read_some()?;
+        }
+    }
+
+    /// Reads frames up to the next HEADERS; the preface of a connection is no frame.
+    fn read_h2_request(&mut self) -> Result<(), Over> {
+        const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        const HEADER_BYTES: usize = 9;
+        const HEADERS: u8 = 1;
+        loop {
+            if self.unread.starts_with(PREFACE) {
+                self.unread.drain(..PREFACE.len());
+            }
+            let is_preface = PREFACE.starts_with(&self.unread);
+            if let [a, b, c, kind, ..] = self.unread[..]
+                && !is_preface
+            {
+                let length = HEADER_BYTES + u32::from_be_bytes([0, a, b, c]) as usize;
+                if self.unread.len() >= length {
+                    let frame: Vec<u8> = self.unread.drain(..length).collect();
+                    if kind == HEADERS {
+                        self.shared.count_request(&frame);
+                        return Ok(());
+                    }
+                    continue;
+                }
             }
             self.read_some()?;
         }

@@ -11,6 +11,8 @@ pub const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 pub enum Step {
     /// Waits for a request, reads it in full, counts it.
     ReadRequest,
+    /// HTTP/2: waits for a request's HEADERS, reads everything up to it, counts it.
+    ReadH2Request,
     /// Writes these bytes at once, whole.
     Write(Cow<'static, [u8]>),
     /// Writes these bytes one by one, with a pause after each.

@@ -50,8 +50,8 @@ twenty comparisons (--confidence). docs/compare.md says how that is kept.";
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     options: Options,
-    /// What the first is compared with; may be several
-    #[arg(value_name = "B", required = true)]
+    /// What is compared with it; may be several
+    #[arg(value_name = "[NAME=]B")]
     others: Vec<String>,
     /// Rounds; each has one run of every variant [default: 10]
     #[arg(long, value_name = "N", help_heading = "Comparison")]

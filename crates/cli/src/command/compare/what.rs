@@ -35,6 +35,11 @@ pub(super) enum Kind {
 
 /// The things of a command line, at least two, with names that differ.
 pub(super) fn all(words: &[String]) -> Result<Vec<What>, Failure> {
+    if words.len() < 2 {
+        return Err(Failure::usage(
+            "a comparison needs at least two things to compare; `candor compare --help` has examples",
+        ));
+    }
     let all: Vec<What> =
         words.iter().enumerate().map(|(index, word)| one(word, index)).collect::<Result<_, _>>()?;
     for (at, what) in all.iter().enumerate() {
@@ -168,8 +173,9 @@ mod tests {
         let refused = |words: &[&str]| {
             all(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()).is_err()
         };
-        assert!(refused(&["no-such-program-here"]));
+        assert!(refused(&["http://h/"]));
+        assert!(refused(&["http://h/", "no-such-program-here"]));
         assert!(refused(&["a=http://h/", "a=http://i/"]));
-        assert!(refused(&["'unclosed"]));
+        assert!(refused(&["http://h/", "'unclosed"]));
     }
 }

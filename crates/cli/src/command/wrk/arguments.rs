@@ -1,7 +1,6 @@
-//! wrk's command line: `getopt_long` as the C library has it, and one struct of what was asked.
+//! wrk's command line, and one struct of what was asked.
 //!
-//! Options may stand behind the URL; short ones may be joined (`-t2 -Ld30s`). `--` ends the
-//! options. What stands behind the URL is for the script.
+//! What stands behind the URL is for the script.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -14,6 +13,7 @@ use candor_report::render::wrk::text::Percentiles;
 use super::Name;
 use super::flags::{self, Flag, Id};
 use super::output::Form;
+use crate::command::getopt::{self, Taker};
 
 /// wrk's defaults.
 const THREADS: u32 = 2;
@@ -84,7 +84,7 @@ pub(super) struct Parsed {
 /// Reads the words behind the program's name.
 pub(super) fn parse(name: Name, words: &[String]) -> Parsed {
     let mut reader = Reader::new(name);
-    let read = reader.read(words);
+    let read = getopt::read(&mut reader, words);
     let request = read.and_then(|()| reader.request());
     Parsed { version: reader.version, request }
 }
@@ -130,100 +130,6 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, words: &[String]) -> Result<(), Refusal> {
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            if word == "--" {
-                self.places.extend(words.cloned());
-                break;
-            } else if let Some(long) = word.strip_prefix("--") {
-                let (typed, value) = match long.split_once('=') {
-                    Some((typed, value)) => (typed, Some(value.to_owned())),
-                    None => (long, None),
-                };
-                let flag = flags::long(typed).map_err(|error| self.wrong(error))?;
-                let value = match (flag.takes_value, value) {
-                    (true, None) => Some(words.next().cloned().ok_or_else(|| {
-                        self.wrong(format!("option '--{}' requires an argument", flag.long))
-                    })?),
-                    (false, Some(_)) => {
-                        return Err(self
-                            .wrong(format!("option '--{}' doesn't allow an argument", flag.long)));
-                    }
-                    (_, value) => value,
-                };
-                self.set(flag, &format!("--{}", flag.long), value)?;
-            } else if let Some(cluster) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
-                self.cluster(cluster, &mut words)?;
-            } else {
-                self.places.push(word.clone());
-            }
-        }
-        Ok(())
-    }
-
-    /// `-Ld30s`: letters, of which the first that takes a value takes the rest, or the next word.
-    fn cluster<'a>(
-        &mut self,
-        cluster: &str,
-        words: &mut impl Iterator<Item = &'a String>,
-    ) -> Result<(), Refusal> {
-        for (at, letter) in cluster.char_indices() {
-            let Some(flag) = flags::short(letter) else {
-                return Err(self.wrong(format!("invalid option -- '{letter}'")));
-            };
-            let shown = format!("-{letter}");
-            if !flag.takes_value {
-                self.set(flag, &shown, None)?;
-                continue;
-            }
-            let rest = &cluster[at + letter.len_utf8()..];
-            let value = match rest {
-                "" => words.next().cloned(),
-                rest => Some(rest.to_owned()),
-            };
-            let value = value
-                .ok_or_else(|| self.wrong(format!("option requires an argument -- '{letter}'")))?;
-            return self.set(flag, &shown, Some(value));
-        }
-        Ok(())
-    }
-
-    fn set(&mut self, flag: &Flag, shown: &str, value: Option<String>) -> Result<(), Refusal> {
-        let text = value.unwrap_or_default();
-        let text = text.trim();
-        match flag.id {
-            Id::Connections => self.connections = self.count(shown, text)?,
-            Id::Threads => self.threads = self.count(shown, text)?,
-            Id::Duration => self.duration = Some(self.value(shown, text)?),
-            Id::Timeout => self.timeout = Some(self.value(shown, text)?),
-            Id::ReportInterval => self.report_interval = Some(self.value(shown, text)?),
-            Id::Script => self.script = Some(text.into()),
-            Id::Header => self.headers.push(self.value(shown, text)?),
-            Id::Latency => {
-                if self.percentiles == Percentiles::None {
-                    self.percentiles = Percentiles::Recorded;
-                }
-            }
-            Id::ULatency => self.percentiles = Percentiles::Both,
-            // Each request of a batch has a latency of its own, which is what -B is for.
-            Id::BatchLatency => {}
-            Id::Rate if is_zero(text) => return Err(Refusal::new(NO_RATE)),
-            Id::Rate => self.rate = Some(self.value(shown, text)?),
-            Id::Digits => {
-                let digits = text.parse::<u8>().ok().filter(|digits| (1..=3).contains(digits));
-                let digits = digits.and_then(Digits::new);
-                self.digits = Some(digits.ok_or_else(|| Refusal::new(BAD_DIGITS))?);
-            }
-            Id::Encoded => self.encoded = true,
-            Id::Result => self.result = Some(text.into()),
-            Id::Version => self.version = true,
-            Id::Help if self.name == Name::CandorWrk => self.help = true,
-            Id::Help => return Err(Refusal::default()),
-        }
-        Ok(())
-    }
-
     fn value<T: FromStr<Err: Display>>(&self, shown: &str, text: &str) -> Result<T, Refusal> {
         // The value of a header may be a secret; its own messages do not repeat it.
         let named = if shown == "-H" || shown == "--header" { "" } else { text };
@@ -239,10 +145,6 @@ impl Reader {
             });
         }
         self.value(shown, text).map(Some)
-    }
-
-    fn wrong(&self, what: String) -> Refusal {
-        Refusal::new(format!("{}: {what}", self.name.as_str()))
     }
 
     fn request(&mut self) -> Result<Request, Refusal> {
@@ -283,6 +185,62 @@ impl Reader {
             encoded: self.encoded,
             result: self.result.take(),
         })))
+    }
+}
+
+impl Taker for Reader {
+    type Flag = Flag;
+    type Refusal = Refusal;
+
+    fn short(&self, letter: char) -> Option<&'static Flag> {
+        flags::short(letter)
+    }
+
+    fn long(&self, typed: &str) -> Result<&'static Flag, String> {
+        flags::long(typed)
+    }
+
+    fn set(&mut self, flag: &Flag, shown: &str, value: Option<String>) -> Result<(), Refusal> {
+        let text = value.unwrap_or_default();
+        let text = text.trim();
+        match flag.id {
+            Id::Connections => self.connections = self.count(shown, text)?,
+            Id::Threads => self.threads = self.count(shown, text)?,
+            Id::Duration => self.duration = Some(self.value(shown, text)?),
+            Id::Timeout => self.timeout = Some(self.value(shown, text)?),
+            Id::ReportInterval => self.report_interval = Some(self.value(shown, text)?),
+            Id::Script => self.script = Some(text.into()),
+            Id::Header => self.headers.push(self.value(shown, text)?),
+            Id::Latency => {
+                if self.percentiles == Percentiles::None {
+                    self.percentiles = Percentiles::Recorded;
+                }
+            }
+            Id::ULatency => self.percentiles = Percentiles::Both,
+            // Each request of a batch has a latency of its own, which is what -B is for.
+            Id::BatchLatency => {}
+            Id::Rate if is_zero(text) => return Err(Refusal::new(NO_RATE)),
+            Id::Rate => self.rate = Some(self.value(shown, text)?),
+            Id::Digits => {
+                let digits = text.parse::<u8>().ok().filter(|digits| (1..=3).contains(digits));
+                let digits = digits.and_then(Digits::new);
+                self.digits = Some(digits.ok_or_else(|| Refusal::new(BAD_DIGITS))?);
+            }
+            Id::Encoded => self.encoded = true,
+            Id::Result => self.result = Some(text.into()),
+            Id::Version => self.version = true,
+            Id::Help if self.name == Name::CandorWrk => self.help = true,
+            Id::Help => return Err(Refusal::default()),
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, word: String) {
+        self.places.push(word);
+    }
+
+    fn wrong(&self, what: String) -> Refusal {
+        Refusal::new(format!("{}: {what}", self.name.as_str()))
     }
 }
 

@@ -3,6 +3,8 @@
 //! A long name may be shortened to what is unique among wrk's options, or failing that among
 //! wrk2's, or the fork's: so each tool's own abbreviations keep their meaning.
 
+use crate::command::getopt;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
     Connections,
@@ -37,9 +39,19 @@ enum Tool {
 pub(super) struct Flag {
     pub(super) id: Id,
     short: Option<char>,
-    pub(super) long: &'static str,
-    pub(super) takes_value: bool,
+    long: &'static str,
+    takes_value: bool,
     tool: Tool,
+}
+
+impl getopt::Flag for Flag {
+    fn long(&self) -> &'static str {
+        self.long
+    }
+
+    fn takes_value(&self) -> bool {
+        self.takes_value
+    }
 }
 
 const fn flag(id: Id, short: char, long: &'static str, takes_value: bool, tool: Tool) -> Flag {

@@ -6,7 +6,6 @@
 //! not print; what candor knows beyond that goes to the standard error.
 
 mod arguments;
-mod facts;
 mod flags;
 mod output;
 mod plan;
@@ -20,6 +19,7 @@ use candor_report::Document;
 
 use self::arguments::{Refusal, Request};
 use self::output::Output;
+use crate::command::facts;
 use crate::command::run::{self, NotMade};
 use crate::console;
 use crate::exit::{Exit, Failure};
@@ -96,7 +96,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
     let document = Document::new(output.facts(), &plan, &record);
     let printed = output.finish(&document);
     // The result is written and doubts are told even if nothing could be printed.
-    eprint!("{}", facts::render(&document));
+    eprint!("{}", facts::render(&document, "wrk"));
     let done = failed.and_then(|()| scripting.done(&plan, &record));
     files::write(&document, &outputs).and(printed).and(done)?;
     // As with wrk, a run that was interrupted or met errors is a run. Only figures that

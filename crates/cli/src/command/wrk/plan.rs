@@ -14,6 +14,8 @@ const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 pub(super) fn options(asked: &Asked) -> Options {
     let options = Options {
         url: Some(asked.url.clone()),
+        // wrk speaks nothing else.
+        h1: true,
         threads: Some(asked.threads),
         connections: Some(asked.connections),
         duration: Some(asked.duration),

@@ -164,7 +164,9 @@ pub struct Encoder {
     /// Their size by RFC 7541 4.1.
     size: u32,
     max: u32,
-    /// The peer changed its limit: the next block begins with the new size.
+    /// No larger table is used, whatever the peer allows.
+    most: u32,
+    /// The table's size changed: the next block begins with the new one.
     resized: bool,
     /// Fields that were sent once, at the place their tag gives.
     seen: [u64; REMEMBERED],
@@ -173,21 +175,29 @@ pub struct Encoder {
 
 impl Default for Encoder {
     fn default() -> Self {
-        Encoder {
-            indexed: Vec::new(),
-            size: 0,
-            max: DEFAULT_TABLE_BYTES,
-            resized: false,
-            seen: [0; REMEMBERED],
-            generation: 0,
-        }
+        Encoder::new(DEFAULT_TABLE_BYTES)
     }
 }
 
 impl Encoder {
-    /// The peer's decoder has a table of `limit` bytes. No more than the default is used.
+    /// An encoder that uses a table of `most` bytes, but no more than the default.
+    pub fn new(most: u32) -> Self {
+        let max = most.min(DEFAULT_TABLE_BYTES);
+        Encoder {
+            indexed: Vec::new(),
+            size: 0,
+            max,
+            most: max,
+            // Until it is told, the peer takes the default for granted.
+            resized: max < DEFAULT_TABLE_BYTES,
+            seen: [0; REMEMBERED],
+            generation: 0,
+        }
+    }
+
+    /// The peer's decoder has a table of `limit` bytes.
     pub fn set_limit(&mut self, limit: u32) {
-        let max = limit.min(DEFAULT_TABLE_BYTES);
+        let max = limit.min(self.most);
         if max != self.max {
             self.max = max;
             self.resized = true;

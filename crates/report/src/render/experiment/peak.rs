@@ -153,6 +153,10 @@ fn judged(step: &Step) -> String {
     findings.sort_unstable();
     findings.dedup();
     words.extend(findings.into_iter().map(str::to_owned));
+    match step.trials.iter().filter(|trial| trial.disturbed).count() {
+        0 => {}
+        disturbed => words.push(format!("{disturbed} disturbed")),
+    }
     words.retain(|word| !word.is_empty());
     words.join(", ")
 }

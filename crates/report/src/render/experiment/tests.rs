@@ -16,6 +16,7 @@ fn run(rate_per_s: Option<f64>, achieved_per_s: f64, p99_ns: u64) -> Document {
     document.rate.asked_per_s = rate_per_s;
     document.rate.achieved_per_s = Some(achieved_per_s);
     document.ledger.ok = (achieved_per_s * 3.0).ceil() as u64;
+    (document.ledger.scheduled, document.ledger.sent) = (document.ledger.ok, document.ledger.ok);
     document.set_target(testing::watched(), false);
     if rate_per_s.is_none() {
         document.plan.load.kind = LoadKind::Closed;

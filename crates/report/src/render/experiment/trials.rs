@@ -74,8 +74,8 @@ fn nothing() -> String {
 pub(super) const CSV_COLUMNS: &str = "name,connections,asked_per_s,achieved_per_s,held,\
     response_p50_ns,response_p75_ns,response_p90_ns,response_p99_ns,response_p999_ns,\
     response_p9999_ns,response_max_ns,service_p50_ns,service_p75_ns,service_p90_ns,service_p99_ns,\
-    service_p999_ns,service_p9999_ns,service_max_ns,failed,failed_share,loader_cpu_share,\
-    target_cpu_share,requests_per_target_cpu_s,target_rss_peak_bytes";
+    service_p999_ns,service_p9999_ns,service_max_ns,failed,failed_share,disturbed,\
+    loader_cpu_share,target_cpu_share,requests_per_target_cpu_s,target_rss_peak_bytes";
 
 /// A run as a row of CSV (RFC 4180; no field has a comma or a quote).
 pub(super) fn csv_row(trial: &Trial) -> String {
@@ -95,6 +95,7 @@ pub(super) fn csv_row(trial: &Trial) -> String {
     }
     put(Some(figures.failed.to_string()));
     put(number(figures.failed_share));
+    put(Some(u8::from(trial.disturbed).to_string()));
     put(number(figures.loader_cpu_share));
     put(number(figures.target_cpu_share));
     put(number(figures.requests_per_cpu_s));

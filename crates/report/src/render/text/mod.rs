@@ -4,6 +4,7 @@
 //! errors with examples; how much to trust it; how to do it again. At most [`WIDTH`] characters
 //! wide, unless an argument of the command line is longer.
 
+mod intervals;
 mod kernel;
 mod latency;
 pub(in crate::render) mod page;
@@ -29,6 +30,7 @@ pub fn render(document: &Document, style: Style) -> String {
     sections::errors(&mut page, document);
     sections::requests(&mut page, document);
     kernel::trace(&mut page, document);
+    intervals::course(&mut page, document);
     sections::traffic(&mut page, document);
     target::resources(&mut page, document);
     sections::trust(&mut page, document);

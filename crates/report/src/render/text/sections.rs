@@ -144,6 +144,11 @@ pub(super) fn traffic(page: &mut Page, document: &Document) {
         let example = one.example.as_ref().map_or(String::new(), |text| format!(": {text}"));
         page.entry("", &format!("{} {}{example}", fmt_count(one.count), one.sentence));
     }
+    for one in &connections.goaways {
+        let what = fmt_plural(one.count, "GOAWAY");
+        let (name, code, last) = (&one.name, one.code, fmt_count(one.last_stream.into()));
+        page.entry("", &format!("{what} {name} ({code:#x}), the first with last stream {last}"));
+    }
     tls(page, document);
     page.entry("Bytes", &words::bytes(document));
     if let Some(memory) = words::memory(document) {

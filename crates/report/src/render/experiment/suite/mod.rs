@@ -10,6 +10,8 @@ pub(in crate::render) mod tables;
 
 use std::fmt::Write as _;
 
+use candor_plan::units::fmt_plural;
+
 use super::table::escaped;
 use crate::experiment::suite::{Cell, Suite};
 
@@ -80,9 +82,10 @@ fn environment(out: &mut String, suite: &Suite) {
     }
     let _ = writeln!(
         out,
-        "- {} runs a cell, in rounds, the order within a round drawn at random (seed {}); one server \
+        "- {} a cell, in rounds, the order within a round drawn at random (seed {}); one server \
          at a time, in a fresh process for each run",
-        suite.rounds, suite.seed
+        fmt_plural(suite.rounds, "run"),
+        suite.seed
     );
     for load in &suite.loads {
         let _ = writeln!(out, "- Load `{}`: {}", load.name, escaped(&load.about));

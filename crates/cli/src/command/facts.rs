@@ -1,12 +1,13 @@
-//! What candor knows beyond wrk's output: the ledger, and every verdict. For the standard error.
+//! What candor knows beyond another tool's output: the ledger, and every verdict. For the
+//! standard error.
 
 use std::fmt::Write;
 
 use candor_plan::units::{fmt_count, fmt_plural};
 use candor_report::{Document, Severity};
 
-/// A line for the ledger, one for answers that wrk counts apart, one for each verdict.
-pub(super) fn render(document: &Document) -> String {
+/// A line for the ledger, one for answers that `tool` counts apart, one for each verdict.
+pub(super) fn render(document: &Document, tool: &str) -> String {
     let ledger = &document.ledger;
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
@@ -27,7 +28,7 @@ pub(super) fn render(document: &Document) -> String {
     if above_399 > 0 {
         let _ = writeln!(
             text,
-            "candor: {} had a status of 400 or above; as in wrk they are in the latencies",
+            "candor: {} had a status of 400 or above; as in {tool} they are in the latencies",
             fmt_plural(above_399, "answer")
         );
     }

@@ -1,0 +1,211 @@
+%% bin/target: one server, one scenario, until SIGTERM.
+%%
+%% It starts the server, the watch over the runtime, and then writes the port file by which candor (or
+%% anybody) finds it. Exit codes: 0 after SIGTERM, 1 if the server died, 2 for usage and for a library
+%% that is not installed.
+-module(candor_target_main).
+-export([main/0]).
+
+-spec main() -> no_return().
+main() ->
+    process_flag(trap_exit, true),
+    candor_signals:forward_to(self()),
+    Arguments = init:get_plain_arguments(),
+    case [Word || Word <- Arguments, Word =:= "--help" orelse Word =:= "--list"] of
+        ["--help" | _] -> io:put_chars(usage()), candor_console:stop(0);
+        ["--list" | _] -> list(), candor_console:stop(0);
+        [] -> run(options(Arguments))
+    end.
+
+run(#{server := Server} = Options0) ->
+    Module = candor_target:module(Server),
+    Placed = with_folder(Options0),
+    need(Module, Placed),
+    Options = certified(Placed),
+    candor_target:prepare(),
+    Port = started(Module:start(Options), Options),
+    Stats = stats(Options),
+    Profile = candor_profile:start(Options),
+    write_port_file(Options, lines(Port, Stats, Options)),
+    candor_console:say(io_lib:format("candor target: ~s, ~s on ~s://~s:~b~s", [
+        Server, maps:get(scenario, Options), scheme(Options), inet:ntoa(maps:get(ip, Options)), Port, path(Options)])),
+    maps:get(stop_with_stdin, Options) andalso candor_console:watch_stdin(self()),
+    wait(Options),
+    candor_profile:finish(Profile),
+    candor_console:say(io_lib:format("candor target: ~b answers", [candor_target:answered()])),
+    end_with(0, Options).
+
+wait(Options) ->
+    receive
+        {signal, _} -> ok;
+        eof -> ok;
+        {'EXIT', _, normal} -> wait(Options);
+        {'EXIT', _, Reason} ->
+            candor_console:say(io_lib:format("candor target: the server died: ~0tP", [Reason, 30])),
+            end_with(1, Options);
+        _ -> wait(Options)
+    end.
+
+%% From flags to what servers take.
+
+options(Arguments) ->
+    case candor_options:parse(Arguments, specs()) of
+        {ok, Options} ->
+            #{server := Server, protocol := Protocol} = Options,
+            Module = candor_target:module(Server),
+            Checked = meant(Options),
+            lists:member(Protocol, Module:protocols())
+                orelse wrong(io_lib:format("~s does not speak ~s here, only ~s",
+                                           [Server, Protocol, words(Module:protocols())])),
+            Names = candor_scenarios:names(Protocol, Module:abilities(Checked)),
+            lists:member(maps:get(scenario, Options), Names)
+                orelse wrong(io_lib:format("~s cannot do ~s over ~s; it can do~n  ~s",
+                                           [Server, maps:get(scenario, Options), Protocol, words(Names)])),
+            Checked;
+        {error, Sentence} -> wrong(Sentence)
+    end.
+
+meant(#{ip := Ip, writes := Writes, scenario := Scenario} = Options) ->
+    Address = case inet:parse_strict_address(Ip) of
+        {ok, Parsed} -> Parsed;
+        {error, _} -> wrong(["--ip takes an address, not \"", Ip, "\""])
+    end,
+    Limit = fun(Name, Default) -> case maps:get(Name, Options) of 0 -> Default; Most -> Most end end,
+    Options#{ip := Address, writes := Writes,
+             %% What these scenarios are about, unless somebody says otherwise.
+             max_connections := Limit(max_connections, case Scenario of backpressure_sustained -> 50; _ -> infinity end),
+             max_requests := Limit(max_requests, case Scenario of large_keepalive_session -> 1000; _ -> infinity end)}.
+
+specs() ->
+    Servers = [Server || {Server, _} <- candor_target:servers()],
+    Scenarios = [Name || #{name := Name} <- candor_scenarios:all()],
+    [{server, {one_of, Servers}, required, "which server"},
+     {scenario, {one_of_many, Scenarios}, hello, "what it will be asked; all paths are answered in any case"},
+     {protocol, {one_of, [h1, h2c, h2]}, h1, "h2 is over TLS, with a certificate made for the run"},
+     {port_file, text, undefined, "write PORT=, PATH= and so on here once it is ready"},
+     {standalone, switch, false, "accepted, and the only way it runs"},
+     {ip, text, "127.0.0.1", "address to listen on"},
+     {port, {integer, 0, 65535}, 0, "0: one that is free"},
+     {nodelay, on_off, true, "TCP_NODELAY on the server's side"},
+     {backlog, {integer, 1, 65535}, 1024, "connections that wait to be accepted"},
+     {writes, {integer, 1, 2}, 1, "raw: a header and its body in one send or in two"},
+     {handler, {one_of, [handler, stream]}, handler, "cowboy: a handler, or a stream handler that answers from init/3"},
+     {max_connections, {integer, 0, 10000000}, 0, "0: no limit"},
+     {max_requests, {integer, 0, 1000000000}, 0, "on one connection; 0: no limit"},
+     {schedulers, {integer, 1, 1024}, undefined, "normal schedulers [default: as many as cores]"},
+     {pin, switch, false, "bind schedulers to cores"},
+     {cores, text, undefined, "run on these cores only, such as 0-3 or 0,2"},
+     {busy_wait, {one_of, [none, very_short, short, medium, long, very_long]}, undefined,
+      "how long idle schedulers spin [default: the runtime's]"},
+     {library_path, text, "", "folders of libraries, joined by colons; they go before what is installed"},
+     {stats, on_off, true, "watch the runtime, and tell it where STATS= says"},
+     {stats_interval, milliseconds, 100, "how often it looks"},
+     {profile, {one_of, [none, eprof, fprof]}, none, "profile the measured window; its figures are not comparable"},
+     {profile_after, milliseconds, 1000, "the window begins so long after the first answer"},
+     {profile_for, milliseconds, 5000, "and lasts so long, or until SIGTERM"},
+     {profile_output, text, "candor-profile.txt", "file of the profile"},
+     {stop_with_stdin, switch, false, "stop when the standard input ends, too"}].
+
+usage() ->
+    ["bin/target --server SERVER [--scenario NAME] [--protocol h1|h2c|h2] [--port-file FILE] ...\n",
+     "bin/target --list      servers that are installed, and what each can do\n\n", candor_options:usage(specs())].
+
+-spec wrong(iodata()) -> no_return().
+wrong(Sentence) -> candor_console:stop(2, ["candor target: ", Sentence, "\n(bin/target --help)"]).
+
+%% A line for each server and protocol: SERVER PROTOCOL SCENARIO...; or SERVER - why not.
+list() ->
+    [case found(Module) of
+         ok -> [io:format("~s ~s ~s~n", [Server, Protocol, words(candor_scenarios:names(Protocol, Module:abilities(#{handler => handler})))])
+                || Protocol <- Module:protocols()];
+         error -> io:format("~s - not installed~n", [Server])
+     end || {Server, Module} <- candor_target:servers()].
+
+found(Module) ->
+    Libraries = Module:libraries(),
+    candor_libraries:add_paths([]),
+    candor_libraries:add_profiles(Libraries),
+    case [Needed || Library <- Libraries, Needed <- [element(1, Library)], code:which(Needed) =:= non_existing] of [] -> ok; _ -> error end.
+
+need(Module, #{library_path := Text, protocol := Protocol} = Options) ->
+    candor_libraries:add_paths([Folder || Folder <- string:split(Text, ":", all), Folder =/= ""]),
+    Tls = [{ssl, ssl, ""} || Protocol =:= h2],
+    Tools = [{Needed, tools, ""} || #{profile := Needed} <- [Options], Needed =/= none],
+    case candor_libraries:need(Tls ++ Tools ++ Module:libraries()) of
+        ok -> ok;
+        {error, Why} ->
+            candor_console:say(["candor target: ", Why]),
+            end_with(2, Options)
+    end.
+
+started({ok, Port}, _) -> Port;
+started({error, Why}, Options) ->
+    candor_console:say(["candor target: cannot listen: ", Why]),
+    end_with(1, Options).
+
+stats(#{stats := false}) -> none;
+stats(#{server := Server, scenario := Scenario, protocol := Protocol, profile := Profile, handler := Handler} = Options) ->
+    Told = #{server => Server, scenario => Scenario, protocol => Protocol, handler => Handler, profile => Profile,
+             version => version(Server), otp => list_to_binary(erlang:system_info(otp_release))},
+    started(candor_stats:start(Options, Told), Options).
+
+version(Server) ->
+    case (candor_target:module(Server)):libraries() of
+        [] -> candor_libraries:version(candor_beam);
+        Libraries -> candor_libraries:version(element(2, lists:last(Libraries)))
+    end.
+
+lines(Port, Stats, #{scenario := Name, ip := Ip, protocol := Protocol, server := Server} = Options) ->
+    {ok, #{method := Method}} = candor_scenarios:find(Name),
+    Host = inet:ntoa(reachable(Ip)),
+    ["PORT=", integer_to_list(Port), "\nPATH=", path(Options), "\nMETHOD=", Method, "\nHOST=", Host,
+     "\nPROTOCOL=", atom_to_list(Protocol), "\nPID=", os:getpid(), "\n",
+     [["STATS=http://", Host, $:, integer_to_list(Stats), "/\n"] || Stats =/= none],
+     [["CERT=", Authority, $\n] || #{certificate := #{authority := Authority}} <- [Options]],
+     "SERVER=", atom_to_list(Server), "\nVERSION=", version(Server), "\n"].
+
+path(#{scenario := Name}) ->
+    {ok, #{path := Path}} = candor_scenarios:find(Name),
+    Path.
+
+%% Written under another name and renamed, so that nobody reads half of it.
+write_port_file(#{port_file := undefined}, _) -> ok;
+write_port_file(#{port_file := File} = Options, Lines) ->
+    Temporary = File ++ "." ++ os:getpid() ++ ".tmp",
+    case {file:write_file(Temporary, Lines), file:rename(Temporary, File)} of
+        {ok, ok} -> ok;
+        {Written, Renamed} ->
+            {error, Reason} = case Written of ok -> Renamed; _ -> Written end,
+            _ = file:delete(Temporary),
+            candor_console:say(["candor target: cannot write ", File, ": ", file:format_error(Reason)]),
+            end_with(1, Options)
+    end.
+
+%% A folder of its own for what some servers want on a disk; gone when it stops.
+with_folder(#{server := Server, protocol := Protocol} = Options)
+  when Server =:= inets; Server =:= yaws; Protocol =:= h2 ->
+    Parent = case os:getenv("TMPDIR") of false -> "/tmp"; Named -> Named end,
+    Folder = filename:join(Parent, "candor-target-" ++ os:getpid()),
+    case file:make_dir(Folder) of
+        ok -> Options#{folder => Folder};
+        {error, Reason} ->
+            candor_console:stop(1, ["candor target: cannot make ", Folder, ": ", file:format_error(Reason)])
+    end;
+with_folder(Options) -> Options#{folder => "."}.
+
+certified(#{protocol := h2, folder := Folder} = Options) -> Options#{certificate => candor_certificate:make(Folder)};
+certified(Options) -> Options#{certificate => none}.
+
+-spec end_with(0..255, map()) -> no_return().
+end_with(Status, #{folder := Folder}) ->
+    _ = Folder =/= "." andalso file:del_dir_r(Folder),
+    candor_console:stop(Status).
+
+reachable({0, 0, 0, 0}) -> {127, 0, 0, 1};
+reachable({0, 0, 0, 0, 0, 0, 0, 0}) -> {0, 0, 0, 0, 0, 0, 0, 1};
+reachable(Ip) -> Ip.
+
+scheme(#{protocol := h2}) -> "https";
+scheme(_) -> "http".
+
+words(Names) -> lists:join(" ", [atom_to_list(Name) || Name <- Names]).

@@ -1,0 +1,85 @@
+"""Every installed target server against every scenario that it says it can do, from outside; then the ways
+in which a target can fail. `python3 beam/test/black_box [SERVER...]` tests only these servers.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+from failures import WAYS_TO_FAIL
+from scenarios import CHECKS, OWN_TARGET
+from target import TARGET, Target, equal, nothing_left
+
+failures = []
+
+
+def attempt(what, check, *arguments):
+    try:
+        check(*arguments)
+        return True
+    except Exception as error:  # Whatever it was: this one is wrong, and the next one may be right.
+        failures.append(what)
+        print(f"  {what}: {type(error).__name__}: {error}", flush=True)
+        return False
+
+
+def scenarios(server, protocol, names, *flags):
+    name = " ".join([server, protocol, *flags])
+    right = 0
+    try:
+        with Target("--server", server, "--protocol", protocol, *flags) as target:
+            for scenario in names:
+                check = CHECKS[scenario]
+                arguments = (server, protocol) if scenario in OWN_TARGET else (target,)
+                right += attempt(f"{name} {scenario}", check, *arguments)
+            right += attempt(f"{name} stats", stats, target)
+            right += attempt(f"{name} SIGTERM", terminated, target)
+    except AssertionError as error:
+        failures.append(name)
+        print(f"  {name}: {error}")
+    print(f"{name}: {right} of {len(names) + 2} right ({target.lines['VERSION'] if right else 'none'})", flush=True)
+
+
+def stats(target):
+    time.sleep(0.3)
+    before = target.stats()["requests_answered"]
+    for _ in range(10):
+        target.curl("/")
+    time.sleep(0.3)
+    document = target.stats()
+    equal((document["format"], document["requests_answered"] - before), ("candor.beam-stats/1", 10))
+    shares = document["scheduler_utilization"] + document["dirty_cpu_scheduler_utilization"]
+    assert shares and all(0 <= share <= 1 for share in shares), shares
+    assert document["beam_memory_bytes"] > 1_000_000 and document["sampling"]["samples"] > 1
+
+
+def terminated(target):
+    equal(int(target.lines["PID"]), target.process.pid)
+    target.process.terminate()
+    equal(target.process.wait(10), 0)
+    assert nothing_left(target.process.pid), "processes of its group are left"
+    leftovers = f"/tmp/candor-target-{target.process.pid}"
+    assert not os.path.exists(leftovers), f"{leftovers} is left"
+
+
+def main(wanted):
+    listed = subprocess.run([TARGET, "--list"], capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        server, protocol, *names = line.split()
+        if protocol == "-":
+            print(f"{server}: not installed")
+        elif not wanted or server in wanted:
+            scenarios(server, protocol, names)
+            if server == "cowboy":
+                scenarios(server, protocol, [name for name in names if name != "websocket_msg_throughput"],
+                          "--handler", "stream")
+    if not wanted:
+        right = sum(attempt(way.__name__, way) for way in WAYS_TO_FAIL)
+        print(f"ways to fail: {right} of {len(WAYS_TO_FAIL)} right")
+    print(f"{len(failures)} wrong" + "".join(f"\n  {what}" for what in failures))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+"""The ways in which a target can fail or be ended, and options that are no server's business."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+from target import TARGET, Target, equal, nothing_left
+
+
+def fails(code, pattern, *flags):
+    done = subprocess.run([TARGET, *flags], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    equal(done.returncode, code)
+    assert re.search(pattern, done.stderr), f"said {done.stderr!r}, nothing like {pattern!r}"
+
+
+def usage():
+    fails(2, "--server is needed")
+    fails(2, 'one of raw, inets.*not "nginx"', "--server", "nginx")
+    fails(2, "did you mean --scenario", "--server", "raw", "--scenaro", "hello")
+    fails(2, "did you mean large_response", "--server", "raw", "--scenario", "large_respons")
+    fails(2, "raw does not speak h2 here, only h1", "--server", "raw", "--protocol", "h2")
+    fails(2, "elli cannot do websocket_msg_throughput over h1; it can do", "--server", "elli", "--scenario",
+          "websocket_msg_throughput")
+    fails(2, "--cores takes a list", "--server", "raw", "--cores", "all")
+
+
+def missing_library():
+    fails(2, r"elli is not installed.*\n.*rebar3 as elli compile", "--server", "elli")
+    fails(2, r"roadrunner is not installed.*\n.*rebar3 as roadrunner compile", "--server", "roadrunner")
+
+
+def port_taken():
+    with Target("--server", "raw") as target:
+        fails(1, "cannot listen: address already in use", "--server", "raw", "--port", str(target.port))
+
+
+def port_file_impossible():
+    fails(1, "cannot write /no/such/folder/port: no such file", "--server", "raw", "--port-file", "/no/such/folder/port")
+
+
+def stdin_ends():
+    target = subprocess.Popen([TARGET, "--server", "raw", "--stop-with-stdin"], stdin=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, start_new_session=True)
+    time.sleep(1.5)
+    equal(target.poll(), None)
+    target.stdin.close()
+    equal(target.wait(10), 0)
+    assert nothing_left(target.pid), "processes of its group are left"
+
+
+def killed():
+    with Target("--server", "raw") as target:
+        os.killpg(target.process.pid, signal.SIGKILL)
+        target.process.wait()
+        assert nothing_left(target.process.pid), "processes of its group are left"
+
+
+def schedulers():
+    with Target("--server", "raw", "--schedulers", "1", "--pin", "--busy-wait", "none") as target:
+        time.sleep(0.3)
+        equal(len(target.stats()["scheduler_utilization"]), 1)
+
+
+def profiled():
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "profile")
+        with Target("--server", "raw", "--profile", "eprof", "--profile-after", "10ms", "--profile-for", "500ms",
+                    "--profile-output", file) as target:
+            time.sleep(0.3)
+            equal(target.stats()["profile"], "eprof")
+            until = time.monotonic() + 1.5
+            while time.monotonic() < until:
+                target.curl("/")
+            target.process.terminate()
+            equal(target.process.wait(60), 0)
+        with open(file) as text:
+            assert "candor_http1:head/1" in text.read(), "the profile has no line of the server's"
+
+
+WAYS_TO_FAIL = [usage, missing_library, port_taken, port_file_impossible, stdin_ends, killed, schedulers, profiled]

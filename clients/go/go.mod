@@ -1,0 +1,3 @@
+module candor/driver
+
+go 1.19

@@ -1,0 +1,127 @@
+//! `candor h2load`: h2load's command line, its output and its exit codes. Also what this program
+//! does when it is started under the name `h2load`.
+//!
+//! What was typed becomes [`arguments::Asked`], that becomes options of a run ([`plan`]), and the
+//! run's document becomes the output. On the standard output there is nothing that h2load would
+//! not print; what candor knows beyond that goes to the standard error.
+
+mod arguments;
+mod flags;
+mod log_file;
+mod output;
+mod plan;
+mod script;
+mod tls_names;
+mod usage;
+mod values;
+
+use std::process::ExitCode;
+
+use candor_engine::script::Scripts;
+use candor_report::Document;
+
+use self::arguments::{Refusal, Request};
+use self::log_file::LogFile;
+use self::output::Output;
+use crate::command::facts;
+use crate::command::run;
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::files::{self, Disk};
+
+pub(crate) use usage::HELP;
+
+/// Under which name the program was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Name {
+    /// `candor h2load`.
+    #[default]
+    CandorH2load,
+    /// `h2load`, by a link.
+    H2load,
+}
+
+impl Name {
+    fn as_str(self) -> &'static str {
+        match self {
+            Name::CandorH2load => "candor h2load",
+            Name::H2load => "h2load",
+        }
+    }
+}
+
+/// The name and the arguments behind it, if what was typed is for this module.
+pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
+    let (program, rest) = typed.split_first()?;
+    if program.rsplit('/').next() == Some("h2load") {
+        return Some((Name::H2load, rest));
+    }
+    match rest.split_first() {
+        Some((first, rest)) if first == "h2load" => Some((Name::CandorH2load, rest)),
+        _ => None,
+    }
+}
+
+pub(crate) fn h2load(name: Name, words: &[String], typed: &[String]) -> Result<ExitCode, Failure> {
+    let asked = match arguments::parse(name, words) {
+        Ok(Request::Run(asked)) => asked,
+        Ok(Request::Help) => {
+            console::print(HELP)?;
+            return Ok(Exit::Fine.into());
+        }
+        Ok(Request::Version) => {
+            console::print(&usage::version())?;
+            return Ok(Exit::Fine.into());
+        }
+        Err(refusal) => return Ok(refuse(&refusal)),
+    };
+    let (plan, outputs) = match plan::build(&asked, &Disk) {
+        Ok(built) => built,
+        Err(refusal) => return Ok(refuse(&refusal)),
+    };
+    files::check_writable(&outputs)?;
+    let log = match asked.log_file.as_deref().map(LogFile::create).transpose() {
+        Ok(log) => log,
+        Err(refusal) => return Ok(refuse(&refusal)),
+    };
+    for note in &asked.notes {
+        eprintln!("candor: {note}");
+    }
+
+    let facts = run::facts(typed);
+    let mut output = Output::new(facts.clone(), &plan, log);
+    output.open();
+    let record = run::measure(&plan, &Scripts::default(), &mut output)?;
+    let document = Document::new(&facts, &plan, &record);
+    let printed = output.finish(&document, record.trace.dropped);
+    // The result is written and doubts are told even if nothing could be printed.
+    eprint!("{}", facts::render(&document, "h2load"));
+    files::write(&document, &outputs).and(printed)?;
+    // As with h2load, a run that was interrupted or met errors is a run. Only figures that
+    // contradict each other are no result.
+    Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
+}
+
+/// h2load's way to refuse: a line on the standard error, and 1.
+fn refuse(refusal: &Refusal) -> ExitCode {
+    eprintln!("{}", refusal.0);
+    Exit::CouldNotRun.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_under_which_it_is_started_counts() {
+        let told = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            invocation(&words).map(|(name, rest)| (name, rest.to_vec()))
+        };
+        let rest = vec!["-c1".to_owned()];
+        assert_eq!(told(&["/usr/bin/h2load", "-c1"]), Some((Name::H2load, rest.clone())));
+        assert_eq!(told(&["./candor", "h2load", "-c1"]), Some((Name::CandorH2load, rest)));
+        assert_eq!(told(&["candor", "run", "h2load"]), None);
+        assert_eq!(told(&["h2load2"]), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! What is printed, and when: the opening at once, what was spoken and the progress while the run
+//! goes on, the summary at the end.
+
+use candor_engine::Observer;
+use candor_plan::Plan;
+use candor_record::{Interval, IntervalSummary, RunRecord, Stretch, Traced};
+use candor_report::render::h2load::text;
+use candor_report::{Document, Facts};
+
+use super::log_file::LogFile;
+use crate::console;
+use crate::exit::Failure;
+
+pub(super) struct Output<'a> {
+    facts: Facts,
+    plan: &'a Plan,
+    log: Option<LogFile>,
+    has_connected: bool,
+    /// Requests that are done, as far as progress was told.
+    done: u64,
+    /// The first thing that went wrong while printing; later ones would be the same.
+    failure: Option<Failure>,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn new(facts: Facts, plan: &'a Plan, log: Option<LogFile>) -> Self {
+        Output { facts, plan, log, has_connected: false, done: 0, failure: None }
+    }
+
+    /// The lines before anything has happened.
+    pub(super) fn open(&mut self) {
+        let nothing = Interval::new(self.plan.recording.digits, self.plan.requests.list.len());
+        let document = self.document(Vec::new(), nothing);
+        self.print(&text::opening(&document));
+    }
+
+    /// The run is over.
+    pub(super) fn finish(mut self, document: &Document, dropped: u64) -> Result<(), Failure> {
+        self.connected(document);
+        self.progress(document, text::done(document));
+        self.print(&text::closing(document));
+        match text::summary(document) {
+            Ok(summary) => self.print(&summary),
+            Err(error) => self.fail(Failure::could_not_run(error)),
+        }
+        let logged = self.log.take().map_or(Ok(()), |log| log.finish(dropped));
+        self.failure.map_or(logged, Err)
+    }
+
+    fn document(&self, summaries: Vec<IntervalSummary>, total: Interval) -> Document {
+        let asked = u64::from(self.plan.connections.count);
+        let record = RunRecord::of_part(summaries, total, u64::MAX, asked, Vec::new());
+        Document::new(&self.facts, self.plan, &record)
+    }
+
+    /// What was spoken, once it is known.
+    fn connected(&mut self, document: &Document) {
+        if !self.has_connected {
+            self.has_connected = true;
+            self.print(&text::connected(document));
+        }
+    }
+
+    fn progress(&mut self, document: &Document, done: u64) {
+        let text = text::progress(document, self.done, done);
+        self.done = done;
+        self.print(&text);
+    }
+
+    fn print(&mut self, text: &str) {
+        if let Err(failure) = console::print(text) {
+            self.fail(failure);
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+}
+
+impl Observer for Output<'_> {
+    fn begins(&mut self, origin_monotonic_ns: u64) {
+        if let Some(log) = &mut self.log {
+            log.begins(origin_monotonic_ns);
+        }
+    }
+
+    fn stretch(&mut self, stretch: &Stretch<'_>) {
+        let document = self.document(vec![stretch.summary.clone()], stretch.interval.clone());
+        // Where TLS decides, it is known from the handshakes, which may be those of the warm-up.
+        if text::knows_what_is_spoken(&document) {
+            self.connected(&document);
+            self.progress(&document, self.done + text::done(&document));
+        }
+    }
+
+    fn traced(&mut self, requests: &[Traced]) {
+        if let Some(log) = &mut self.log {
+            log.write(requests);
+        }
+    }
+}

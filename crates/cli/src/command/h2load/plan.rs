@@ -1,0 +1,333 @@
+//! What was asked of h2load, as options of a candor run: the one place of this translation.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use candor_plan::load::{Part, Shape};
+use candor_plan::options::{Options, ReadFile, RequestOptions};
+use candor_plan::url::HttpUrl;
+use candor_plan::values::{Method, Names, Nanos, PositiveNanos, RequestPath, SmallCount};
+use candor_plan::{Outputs, Plan, PlanError, Rate, StatusSet, Trace};
+
+use super::arguments::{Asked, Refusal, Timing};
+use super::script::{self, Script};
+use super::values::connect_to;
+
+/// h2load waits for ever; a request that is not answered within this time is a time-out here,
+/// unless `-N` or `-T` allow more.
+const PATIENCE_NS: u64 = 30_000_000_000;
+/// Answers that are awaited after the end keep a script that calls h2load waiting.
+const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
+
+/// The plan of a run, and where its results go.
+pub(super) fn build(asked: &Asked, files: &dyn ReadFile) -> Result<(Plan, Outputs), Refusal> {
+    let script = match &asked.timing {
+        Timing::Script { file, most } => {
+            Some(script::parse(&read(files, file, "--timing-script-file")?, most.as_ref())?)
+        }
+        _ => None,
+    };
+    let uris = uris(asked, script.as_ref(), files)?;
+    let files = WithSchedule { files, schedule: script.as_ref().map(|one| one.schedule(asked)) };
+    let options = options(asked, &uris, script.as_ref())?;
+    let (mut plan, outputs) = options.build(&files).map_err(|error| match error {
+        PlanError::Url { url, .. } => Refusal(format!("invalid URI: {url}")),
+        other => Refusal::new(other),
+    })?;
+    plan.recording.trace = asked.log_file.is_some().then_some(Trace::All);
+    Ok((plan, outputs))
+}
+
+/// All URIs, in order: of the script, of the input file, or of the command line.
+fn uris(
+    asked: &Asked,
+    script: Option<&Script>,
+    files: &dyn ReadFile,
+) -> Result<Vec<String>, Refusal> {
+    if let Some(script) = script {
+        return Ok(script.uris.clone());
+    }
+    let Some(file) = &asked.input_file else { return Ok(asked.uris.clone()) };
+    let text = read(files, file, "-i")?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let uris: Vec<String> = lines.map(str::to_owned).collect();
+    if uris.is_empty() { Err(Refusal::new("No URI given")) } else { Ok(uris) }
+}
+
+fn read(files: &dyn ReadFile, path: &Path, option: &str) -> Result<String, Refusal> {
+    let bytes = files
+        .read(path)
+        .map_err(|error| Refusal(format!("{option}: cannot read {}: {error}", path.display())))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Refusal(format!("{option}: {} is not UTF-8 text", path.display())))
+}
+
+/// The options of the run.
+fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Options, Refusal> {
+    let no_uri = || Refusal::new("no URI available");
+    let (base, unix_socket) =
+        match asked.base.as_deref().map(|base| (base, base.strip_prefix("unix:"))) {
+            None => (None, None),
+            Some((_, Some(path))) => (None, Some(PathBuf::from(path))),
+            Some((base, None)) => (Some(base), None),
+        };
+    let first = base.map_or_else(|| uris.first().map(String::as_str).ok_or_else(no_uri), Ok)?;
+    let invalid = |uri: &str| Refusal(format!("invalid URI: {uri}"));
+    if !first.contains("://") {
+        return Err(invalid(first));
+    }
+    let origin = HttpUrl::parse(first).map_err(|_| invalid(first))?;
+    let paths: Result<Vec<RequestPath>, Refusal> =
+        uris.iter().map(|uri| path(uri).ok_or_else(|| invalid(uri))).collect();
+    let paths = paths?;
+    let first_path = paths.first().cloned().ok_or_else(no_uri)?.into_string();
+    let scheme = if origin.is_https { "https" } else { "http" };
+    let is_get = asked.data.is_none();
+    let mut options = Options {
+        url: Some(format!("{scheme}://{}{first_path}", origin.authority)),
+        connections: Some(asked.clients),
+        threads: Some(asked.threads),
+        header: asked.headers.clone(),
+        method: method(asked, is_get)?,
+        body_file: asked.data.clone(),
+        // As in h2load an answer of any status has a time; its line counts them apart.
+        expect_status: Some(StatusSet { ranges: vec![(100, 999)] }),
+        unix_socket,
+        connect_to: asked.connect_to.as_ref().map(|to| connect_to(to, origin.port)).transpose()?,
+        connection_lifetime: asked.active_timeout,
+        idle_timeout: asked.inactivity_timeout,
+        timeout: PositiveNanos::new(patience_ns(asked)),
+        drain: Some(Nanos(LONGEST_DRAIN_NS)),
+        json: asked.result.clone(),
+        ..Options::default()
+    };
+    if !options.header.iter().any(|one| one.name().eq_ignore_ascii_case("user-agent")) {
+        let agent = format!("User-Agent: h2load candor/{}", env!("CARGO_PKG_VERSION"));
+        options.header.push(agent.parse().map_err(Refusal::new)?);
+    }
+    if paths.len() > 1 {
+        let table = |path| RequestOptions { path: Some(path), ..RequestOptions::default() };
+        options.request = paths.into_iter().map(table).collect();
+    }
+    let options = spoken(options, asked, origin.is_https)?;
+    let options = timed(options, asked, script)?;
+    Ok(connecting(options, asked))
+}
+
+/// The path of a URI, of which the rest does not count; or of a path.
+fn path(uri: &str) -> Option<RequestPath> {
+    match uri.contains("://") {
+        true => HttpUrl::parse(uri).ok()?.path.parse().ok(),
+        false => uri.parse().ok(),
+    }
+}
+
+fn method(asked: &Asked, is_get: bool) -> Result<Option<Method>, Refusal> {
+    match &asked.method {
+        Some(method) => Ok(Some(method.parse().map_err(Refusal::new)?)),
+        None if is_get => Ok(None),
+        None => Ok(Some("POST".parse().map_err(Refusal::new)?)),
+    }
+}
+
+fn patience_ns(asked: &Asked) -> u64 {
+    let more = [asked.inactivity_timeout, asked.active_timeout];
+    more.into_iter().flatten().map(PositiveNanos::get).fold(PATIENCE_NS, u64::max)
+}
+
+/// What is spoken, and by what measures.
+fn spoken(mut options: Options, asked: &Asked, is_https: bool) -> Result<Options, Refusal> {
+    let offered: Vec<&str> = asked.spoken.alpn.iter().map(String::as_str).collect();
+    let is_h1 = match (is_https, &offered[..]) {
+        (false, _) => asked.spoken.h1_in_clear,
+        (true, ["http/1.1"]) => true,
+        (true, _) => false,
+    };
+    options.h1 = is_h1;
+    options.h2c = !is_h1 && !is_https;
+    options.h2 = is_https && offered == ["h2"];
+    if is_https {
+        if offered.len() > 1 {
+            options.alpn = Some(names(&asked.spoken.alpn)?);
+        }
+        // h2load believes anybody.
+        options.insecure = true;
+        if !asked.ciphers.names.is_empty() {
+            options.tls_ciphers = Some(names(&asked.ciphers.names)?);
+        }
+        if !asked.groups.names.is_empty() {
+            options.tls_groups = Some(names(&asked.groups.names)?);
+        }
+    }
+    if is_h1 {
+        // As in h2load, bodies are not pipelined.
+        options.pipeline = if asked.data.is_some() { None } else { Some(asked.streams) };
+        return Ok(options);
+    }
+    options.streams = Some(asked.streams);
+    options.window_bits = asked.window_bits;
+    options.connection_window_bits = asked.connection_window_bits;
+    options.max_frame_size = asked.frame_size;
+    options.header_table_size = asked.table_size;
+    options.encoder_header_table_size = asked.encoder_table_size;
+    Ok(options)
+}
+
+fn names(list: &[String]) -> Result<Names, Refusal> {
+    list.join(",").parse().map_err(Refusal::new)
+}
+
+/// How requests are timed, and when the run ends.
+fn timed(mut options: Options, asked: &Asked, script: Option<&Script>) -> Result<Options, Refusal> {
+    match &asked.timing {
+        Timing::Requests(count) => options.requests = Some(*count),
+        Timing::Duration { main, warm_up } => {
+            options.duration = Some(*main);
+            options.warm_up = Some(*warm_up);
+        }
+        Timing::Script { .. } => {
+            options.load = Some(Shape { parts: vec![Part::Replay(SCHEDULE.into())] });
+            options.sequence = script.map_or(Vec::new(), |script| script.sequence(asked));
+        }
+    }
+    if let Some(Rate { events, per_ns }) = asked.rps {
+        // Of each client; all of them share one schedule, which is kept exactly.
+        let events = events.checked_mul(u64::from(asked.clients.get()));
+        let rate = events.map(|events| Rate { events, per_ns });
+        options.rate = Some(rate.ok_or_else(|| Refusal::new("--rps: Invalid value: too large"))?);
+    }
+    Ok(options)
+}
+
+/// New connections at a rate: each has its share of the requests, and is over then.
+fn connecting(mut options: Options, asked: &Asked) -> Options {
+    if asked.connect_rate.is_some() {
+        options.connect_rate = asked.connect_rate;
+        options.connect_during_run = true;
+        if let Timing::Requests(count) = asked.timing {
+            let share = count.get().div_ceil(u64::from(SmallCount::get(asked.clients)));
+            options.requests_per_connection = candor_plan::values::Count::new(share);
+        }
+    }
+    options
+}
+
+/// Where the schedule of a timing script is found, among files.
+const SCHEDULE: &str = "the timing script";
+
+/// Files, and the schedule of a timing script as one of them.
+struct WithSchedule<'a> {
+    files: &'a dyn ReadFile,
+    schedule: Option<String>,
+}
+
+impl ReadFile for WithSchedule<'_> {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match &self.schedule {
+            Some(schedule) if path == Path::new(SCHEDULE) => Ok(schedule.clone().into_bytes()),
+            _ => self.files.read(path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_plan::{HttpVersion, Load, Segment};
+
+    use super::super::Name;
+    use super::super::arguments::{Request, parse};
+    use super::*;
+
+    /// Files of the tests.
+    struct Memory;
+
+    impl ReadFile for Memory {
+        fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+            match path.to_str() {
+                Some("uris") => Ok(b"http://h:1/a\nhttps://elsewhere/b?c\n\n/d\n".to_vec()),
+                Some("script") => Ok(b"0\thttp://h:1/a\n1.5\thttp://h:1/b\n4\t/a\n".to_vec()),
+                Some("body") => Ok(b"xyz".to_vec()),
+                _ => Err(io::ErrorKind::NotFound.into()),
+            }
+        }
+    }
+
+    fn built(words: &str) -> Result<Plan, String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        match parse(Name::H2load, &words) {
+            Ok(Request::Run(asked)) => {
+                build(&asked, &Memory).map(|(plan, _)| plan).map_err(|refusal| refusal.0)
+            }
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    fn plan(words: &str) -> Plan {
+        built(words).unwrap()
+    }
+
+    fn paths(plan: &Plan) -> Vec<&str> {
+        plan.requests.list.iter().map(|one| one.path.as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_spoken_follows_the_scheme_and_the_lists() {
+        let http = |words: &str| plan(words).target.http;
+        assert_eq!(http("http://h/"), HttpVersion::H2);
+        assert_eq!(http("--h1 http://h/"), HttpVersion::H1);
+        assert_eq!(http("-p http/1.1 http://h/"), HttpVersion::H1);
+        assert_eq!(http("https://h/"), HttpVersion::Negotiated);
+        assert_eq!(http("--npn-list=h2 https://h/"), HttpVersion::H2);
+        assert_eq!(http("--h1 https://h/"), HttpVersion::H1);
+        let alpn = plan("--npn-list=http/1.1,h2 https://h/").target.tls.unwrap().alpn;
+        assert_eq!(alpn, ["http/1.1", "h2"]);
+    }
+
+    #[test]
+    fn streams_are_a_pipeline_over_http_1_and_windows_are_what_was_asked() {
+        let one = plan("-n20 -c2 -m8 -w10 -W16 -f 32K --header-table-size=0 http://h/").connections;
+        assert_eq!((one.streams, one.pipeline, one.windows.stream_bits), (8, 1, 10));
+        assert_eq!((one.frames.max_bytes, one.frames.header_table_bytes), (32768, 0));
+        assert_eq!(plan("--h1 -n20 -c2 -m8 http://h/").connections.pipeline, 8);
+        assert_eq!(plan("--h1 -n20 -c2 -m8 -d body http://h/").connections.pipeline, 1);
+        assert_eq!(plan("-d body http://h/").requests.list[0].method, "POST");
+    }
+
+    #[test]
+    fn uris_are_taken_in_turn_and_the_first_says_where() {
+        let plan = plan("-i uris -n9 -c3");
+        assert_eq!(paths(&plan), ["/a", "/b?c", "/d"]);
+        assert_eq!(plan.target.authority, "h:1");
+        let based = self::plan("-B http://other:7 -i uris");
+        assert_eq!((based.target.authority.as_str(), paths(&based)[0]), ("other:7", "/a"));
+        let unix = self::plan("-B unix:/tmp/s http://h/x");
+        assert_eq!(unix.target.endpoint, candor_plan::Endpoint::Unix { path: "/tmp/s".into() });
+        assert_eq!(built("nowhere/"), Err("invalid URI: nowhere/".to_owned()));
+    }
+
+    #[test]
+    fn the_rate_of_each_client_is_one_exact_rate_of_all() {
+        let Load::Open(load) = plan("--rps 3 -c 7 -n 70 http://h/").load else { panic!("open") };
+        let rate = Rate::per_second(21);
+        assert_eq!(load.segments, [Segment::Hold { rate, duration_ns: None }]);
+    }
+
+    #[test]
+    fn connections_at_a_rate_have_their_share_of_the_requests() {
+        let one = plan("-r 2 --rate-period 500ms -c 8 -n 80 http://h/").connections;
+        assert_eq!(one.connect_rate, Some(Rate { events: 2, per_ns: 500_000_000 }));
+        assert_eq!((one.requests_per_connection, one.connect_during_run), (Some(10), true));
+    }
+
+    #[test]
+    fn every_client_follows_the_script() {
+        let plan = plan("--timing-script-file script -c 2");
+        let Load::Open(load) = &plan.load else { panic!("open") };
+        let offsets_ns = [0, 0, 1_500_000, 1_500_000, 4_000_000, 4_000_000].into();
+        assert_eq!(load.segments, [Segment::Replay { offsets_ns }]);
+        assert_eq!(paths(&plan), ["/a", "/b"]);
+        assert_eq!(&plan.requests.sequence[..], [0, 0, 1, 1, 0, 0]);
+        let short = self::plan("--timing-script-file script -n 1 -c 1");
+        assert_eq!(paths(&short), ["/a"]);
+    }
+}

@@ -1,0 +1,305 @@
+//! HTTP/2 servers that mean harm, through the binary: each costs bounded memory and time, the
+//! outcome is the one that the RFC asks for, and the ledger balances. The table of docs/http2.md.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+#![allow(clippy::print_stdout, reason = "what each case cost")]
+
+mod common;
+
+use std::borrow::Cow;
+use std::fs;
+use std::time::Duration;
+
+use candor_testkit::peer::{Peer, Script, Step};
+use common::{Candor, Outcome};
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const PRIORITY: u8 = 2;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PUSH_PROMISE: u8 = 5;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// `:status: 200`.
+const OK: &[u8] = &[0x88];
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+fn number(kind: u8, stream: u32, value: u32) -> Vec<u8> {
+    frame(kind, 0, stream, &value.to_be_bytes())
+}
+
+fn goaway(last: u32, code: u32) -> Vec<u8> {
+    frame(GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
+}
+
+/// What a server does after its SETTINGS and the first request, which is on stream 1.
+enum After {
+    /// These bytes, once; then it reads on.
+    Once(Vec<u8>),
+    /// These bytes, and then others for ever.
+    Flood(Vec<u8>, Vec<u8>),
+}
+
+fn script(after: After) -> Script {
+    let begin = [Step::write(frame(SETTINGS, 0, 0, b"")), Step::ReadH2Request];
+    let steps = match after {
+        After::Once(bytes) => vec![Step::write(bytes), Step::Sleep(Duration::from_secs(60))],
+        After::Flood(first, piece) => {
+            // Large writes, so that the flood is one.
+            let times = (64 << 10) / piece.len() + 1;
+            let piece = Cow::Owned(piece.repeat(times));
+            vec![Step::write(first), Step::WriteForever(piece, Duration::ZERO)]
+        }
+    };
+    Script::new(begin.into_iter().chain(steps))
+}
+
+/// How a run ended, and what it needed.
+struct Ended {
+    outcome: Outcome,
+    peak_kib: u64,
+}
+
+/// The most memory that the process had.
+fn peak_kib(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
+
+/// One second of load, four connections with two streams each.
+fn run(url: &str, flags: &[&str]) -> Ended {
+    let fixed = ["--h2c", "-c", "4", "-m", "2", "-d", "1s", "--drain", "500ms", "-t", "1"];
+    let limits = ["--timeout", "600ms", "--connect-timeout", "1s"];
+    let child = Candor::start_measuring(&[&fixed[..], &limits, flags, &[url]].concat());
+    let pid = child.pid();
+    let watch = std::thread::spawn(move || {
+        let mut most = 0;
+        while let Some(kib) = peak_kib(pid) {
+            most = kib.max(most);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        most
+    });
+    let outcome = child.finish();
+    Ended { outcome, peak_kib: watch.join().unwrap() }
+}
+
+/// What an honest server needs, as a measure.
+fn honest_kib() -> u64 {
+    let target = common::Target::start(&[]);
+    let ended = run(&target.url("/"), &[]);
+    assert_eq!(ended.outcome.code(), 0);
+    ended.outcome.document().assert_all_ok();
+    ended.peak_kib
+}
+
+/// A case: its name, what the server does, the kind of the requests' outcome, and the words of the
+/// example.
+type Case = (&'static str, After, &'static str, &'static str);
+
+fn cases() -> Vec<Case> {
+    let open = |stream| frame(HEADERS, END_HEADERS, stream, OK);
+    let fields = |count: usize| {
+        // Literals without indexing: `x: ` and 100 bytes.
+        [&[0, 1, b'x', 100][..], &[b'v'; 100]].concat().repeat(count)
+    };
+    // A value of 3,900 bytes enters the table; then it is named 16,000 times.
+    let mut bomb = vec![0x88, 0x40, 1, b'x', 0x7f, 0xbd, 0x1d];
+    bomb.extend_from_slice(&[b'y'; 127 + 0x3d + 29 * 128]);
+    bomb.extend_from_slice(&[0xbe; 12_000]);
+    vec![
+        (
+            "CONTINUATION without an end",
+            After::Flood(frame(HEADERS, 0, 1, OK), frame(CONTINUATION, 0, 1, &fields(9))),
+            "malformed",
+            "a header block is longer, or in more CONTINUATION frames, than the limit allows",
+        ),
+        (
+            "CONTINUATION frames without content",
+            After::Flood(frame(HEADERS, 0, 1, OK), frame(CONTINUATION, 0, 1, b"")),
+            "malformed",
+            "in more CONTINUATION frames, than the limit allows",
+        ),
+        (
+            "a header list above the limit",
+            After::Once(
+                [frame(HEADERS, 0, 1, &[OK, &fields(150)].concat())]
+                    .into_iter()
+                    .chain((0..2).map(|_| frame(CONTINUATION, 0, 1, &fields(150))))
+                    .chain([frame(CONTINUATION, END_HEADERS, 1, &fields(50))])
+                    .collect::<Vec<_>>()
+                    .concat(),
+            ),
+            "malformed",
+            "the answer's header fields are larger than the limit allows",
+        ),
+        (
+            "an HPACK bomb",
+            After::Once(frame(HEADERS, END_HEADERS, 1, &bomb)),
+            "malformed",
+            "the answer's header fields are larger than the limit allows",
+        ),
+        (
+            "an HPACK index that is nobody's",
+            After::Once(frame(HEADERS, END_HEADERS, 1, &[0xfe])),
+            "malformed",
+            "refers to an entry that its tables do not have",
+        ),
+        (
+            "SETTINGS",
+            After::Flood(vec![], frame(SETTINGS, 0, 0, b"")),
+            "malformed",
+            "floods the connection with frames that carry nothing",
+        ),
+        (
+            "PING",
+            After::Flood(vec![], frame(PING, 0, 0, &[0; 8])),
+            "malformed",
+            "floods the connection",
+        ),
+        (
+            "empty DATA",
+            After::Flood(open(1), frame(DATA, 0, 1, b"")),
+            "malformed",
+            "floods the connection",
+        ),
+        (
+            "PRIORITY",
+            After::Flood(vec![], frame(PRIORITY, 0, 1, &[0; 5])),
+            "malformed",
+            "floods the connection",
+        ),
+        (
+            "WINDOW_UPDATE beyond 2^31 - 1",
+            After::Once(number(WINDOW_UPDATE, 0, 0x7fff_ffff)),
+            "malformed",
+            "opened the connection's flow-control window beyond 2^31 - 1",
+        ),
+        (
+            "WINDOW_UPDATE of a stream beyond 2^31 - 1",
+            After::Once(number(WINDOW_UPDATE, 1, 0x7fff_ffff)),
+            "malformed",
+            "opened a stream's flow-control window beyond 2^31 - 1",
+        ),
+        (
+            "DATA on a stream that was never opened",
+            After::Once(frame(DATA, END_STREAM, 99, b"x")),
+            "malformed",
+            "a frame on a stream that was never opened",
+        ),
+        (
+            "HEADERS on a stream of the server's",
+            After::Once(open(2)),
+            "malformed",
+            "a frame on a stream that was never opened",
+        ),
+        (
+            "DATA on a stream that has ended",
+            After::Once(
+                [frame(HEADERS, END_HEADERS | END_STREAM, 1, OK), frame(DATA, 0, 1, b"x")].concat(),
+            ),
+            "malformed",
+            "a frame on a stream that had ended",
+        ),
+        (
+            "a frame over the size limit",
+            After::Once([open(1), frame(DATA, 0, 1, &[0; 16_385])].concat()),
+            "malformed",
+            "a frame is longer than the limit allows",
+        ),
+        (
+            "PUSH_PROMISE",
+            After::Once(frame(PUSH_PROMISE, END_HEADERS, 1, &[0, 0, 0, 2, 0x82])),
+            "malformed",
+            "pushes an answer although that was refused",
+        ),
+        (
+            "GOAWAY for every connection",
+            After::Once(goaway(0, 11)),
+            "not-processed",
+            "GOAWAY, error code 0xb, last stream 0",
+        ),
+        (
+            "GOAWAY again and again",
+            After::Flood(vec![], goaway(0x7fff_ffff, 0)),
+            "malformed",
+            "floods the connection",
+        ),
+        (
+            "RST_STREAM for every request",
+            After::Once(number(RST_STREAM, 1, 2)),
+            "stream-reset",
+            "the server reset the stream, error code 0x2",
+        ),
+        (
+            "RST_STREAM again and again",
+            After::Flood(vec![], number(RST_STREAM, 1, 8)),
+            "malformed",
+            "floods the connection",
+        ),
+    ]
+}
+
+#[test]
+fn each_costs_bounded_memory_and_time_and_has_its_outcome() {
+    let honest_kib = honest_kib();
+    for (name, after, kind, words) in cases() {
+        let peer = Peer::start(script(after));
+        let Ended { outcome, peak_kib } = run(&format!("http://{}/", peer.addr()), &[]);
+        assert_eq!(outcome.code(), 0, "{name}: {}{}", outcome.stdout, outcome.stderr);
+        // A second of load, half a second of drain, and a busy machine.
+        assert!(outcome.wall < Duration::from_secs(15), "{name}: {:?}", outcome.wall);
+        let document = outcome.document();
+        let errors = document.errors();
+        assert!(errors.contains_key(kind), "{name}: {errors:?}");
+        let printed = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(printed.contains(words), "{name}: {words:?} is not in {printed}");
+        assert!(peak_kib < honest_kib + (4 << 10), "{name}: {peak_kib} KiB, honest {honest_kib}");
+        // The run goes on: connections that were given up are replaced.
+        let opened = document.count("/connections/opened");
+        let goes_on = opened > 4 || document.count("/connections/lost") == 0;
+        assert!(goes_on, "{name}: {opened} opened");
+        println!(
+            "{name}: {kind}, {opened} connections, {peak_kib} KiB (honest {honest_kib}), {:?}",
+            outcome.wall
+        );
+    }
+}
+
+#[test]
+fn more_data_than_the_windows_allow_is_refused() {
+    // One frame of 100,000 bytes, where a window has 65,535.
+    let answer = || [frame(HEADERS, END_HEADERS, 1, OK), frame(DATA, 0, 1, &[0; 100_000])].concat();
+    for (window, words) in [
+        ("-w", "the server sent more than the stream's flow-control window allows"),
+        ("-W", "the server sent more than the connection's flow-control window allows"),
+    ] {
+        let peer = Peer::start(script(After::Once(answer())));
+        let url = format!("http://{}/", peer.addr());
+        let Ended { outcome, .. } = run(&url, &[window, "16", "--max-frame-size", "1M"]);
+        assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+        assert!(outcome.document().errors().contains_key("malformed"));
+        let printed = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(printed.contains(words), "{printed}");
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_holds_nobody_up() {
+    // Connected, and no SETTINGS: the handshake of HTTP/2 never ends.
+    let peer = Peer::start(Script::new([Step::Sleep(Duration::from_secs(60))]));
+    let Ended { outcome, .. } = run(&format!("http://{}/", peer.addr()), &[]);
+    outcome.assert_refused(1, &["the handshake did not end within 1000 ms"]);
+    assert!(outcome.wall < Duration::from_secs(15));
+}

@@ -1,0 +1,166 @@
+//! What h2load's words count: how requests ended, how long the run was, what came over the wire.
+
+use crate::document::Document;
+use crate::document::counts::count_of;
+use crate::document::plan::{LoadKind, SegmentSummary};
+
+const NS_PER_S: f64 = 1e9;
+
+/// What ends a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// A number of requests.
+    Count,
+    /// A duration.
+    Timed,
+    /// A timing script.
+    Script,
+}
+
+impl Mode {
+    pub(super) fn of(document: &Document) -> Self {
+        let segments = &document.plan.load.segments;
+        let is_replay = |one: &SegmentSummary| matches!(one, SegmentSummary::Replay { .. });
+        match (&document.plan.stop.duration_ns, segments.iter().any(is_replay)) {
+            (_, true) => Mode::Script,
+            (Some(_), false) => Mode::Timed,
+            (None, false) => Mode::Count,
+        }
+    }
+}
+
+/// The line `requests:`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Requests {
+    /// To be made; in a run for a duration, those that were.
+    pub(super) total: u64,
+    /// Sent.
+    pub(super) started: u64,
+    /// With an outcome.
+    pub(super) done: u64,
+    /// Answered with 2xx or 3xx.
+    pub(super) succeeded: u64,
+    /// All others that are done.
+    pub(super) failed: u64,
+    /// Of the failed, those without a complete answer for another reason than a time-out.
+    pub(super) errored: u64,
+    /// Of the failed, those that took too long.
+    pub(super) timeout: u64,
+}
+
+impl Requests {
+    pub(super) fn of(document: &Document) -> Self {
+        let ledger = &document.ledger;
+        let done = ledger.ok + ledger.errors;
+        let [_, _, success, redirect, ..] = status_classes(document);
+        let succeeded = success + redirect;
+        let answered: u64 = document.statuses.iter().map(|one| one.count).sum();
+        let timeout = ["timeout", "idle-timeout"]
+            .iter()
+            .map(|kind| count_of(&document.errors, kind))
+            .sum::<u64>();
+        Requests {
+            total: match Mode::of(document) {
+                Mode::Timed => ledger.scheduled,
+                Mode::Count | Mode::Script => total(document),
+            },
+            started: ledger.sent,
+            done,
+            succeeded,
+            failed: done.saturating_sub(succeeded),
+            errored: done.saturating_sub(answered).saturating_sub(timeout),
+            timeout,
+        }
+    }
+}
+
+/// How many requests the run is to make; those that it made if only a duration ends it.
+pub(super) fn total(document: &Document) -> u64 {
+    let of_script = document.plan.load.segments.iter().find_map(|segment| match segment {
+        SegmentSummary::Replay { count, .. } => Some(*count),
+        _ => None,
+    });
+    of_script.or(document.plan.stop.count).unwrap_or(document.ledger.scheduled)
+}
+
+/// Complete answers by the first digit of their status.
+pub(super) fn status_classes(document: &Document) -> [u64; 10] {
+    let mut classes = [0; 10];
+    for one in &document.statuses {
+        classes[usize::from(one.status / 100).min(9)] += one.count;
+    }
+    classes
+}
+
+/// How long it took, and what came in that time.
+pub(super) struct Pace {
+    /// The whole run, in seconds.
+    pub(super) run_s: f64,
+    pub(super) answers_per_s: f64,
+    pub(super) bytes_per_s: f64,
+}
+
+impl Pace {
+    pub(super) fn of(document: &Document) -> Self {
+        let seconds = |ns: u64| ns as f64 / NS_PER_S;
+        let window_s = seconds(document.time.window_ns);
+        // The last answers of a script come after its last request, and are what it was for.
+        let (run_s, measured_s, intervals, answers): (f64, f64, Vec<_>, u64) =
+            match Mode::of(document) {
+                Mode::Script => {
+                    let all: Vec<_> = document.intervals.iter().collect();
+                    let answers = all.iter().map(|one| one.answered).sum();
+                    let elapsed_s = seconds(document.time.elapsed_ns);
+                    (elapsed_s, elapsed_s, all, answers)
+                }
+                Mode::Timed | Mode::Count => (
+                    seconds(document.time.warm_up_ns) + window_s,
+                    window_s,
+                    document.window_intervals().collect(),
+                    document.rate.answered_in_window,
+                ),
+            };
+        let bytes: u64 = intervals.iter().map(|one| one.bytes_received).sum();
+        let per_s = |count: u64| if measured_s > 0.0 { count as f64 / measured_s } else { 0.0 };
+        Pace { run_s, answers_per_s: per_s(answers), bytes_per_s: per_s(bytes) }
+    }
+}
+
+/// What came over the wire in the whole run.
+pub(super) struct Traffic {
+    pub(super) total: u64,
+    pub(super) headers: u64,
+    /// By compression, in [0, 1].
+    pub(super) savings: f64,
+    pub(super) data: u64,
+}
+
+impl Traffic {
+    pub(super) fn of(document: &Document) -> Self {
+        let bytes = &document.bytes;
+        let is_compressed = bytes.headers > 0;
+        Traffic {
+            total: bytes.received,
+            // Over HTTP/1.1 it is all that is no body.
+            headers: match is_compressed {
+                true => bytes.headers,
+                false => bytes.received.saturating_sub(bytes.bodies),
+            },
+            savings: match is_compressed && bytes.headers_decoded > 0 {
+                true => 1.0 - bytes.headers as f64 / bytes.headers_decoded as f64,
+                false => 0.0,
+            },
+            data: bytes.bodies,
+        }
+    }
+}
+
+/// Whether connections come at a rate while the run goes on.
+pub(super) fn is_rate_mode(document: &Document) -> bool {
+    document.plan.connections.during_run
+}
+
+/// Whether the load is open: then latency counts from the due time.
+pub(super) fn is_open(document: &Document) -> bool {
+    document.plan.load.kind == LoadKind::Open
+}

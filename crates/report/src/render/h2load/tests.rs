@@ -1,0 +1,146 @@
+//! Form against real outputs, figures against the document.
+
+use candor_testkit::h2load_form::{form, transcript};
+
+use super::text;
+use crate::document::Document;
+use crate::document::counts::{HandshakeCount, StatusCount};
+use crate::document::plan::{HttpSummary, SegmentSummary};
+use crate::testing;
+
+fn whole(document: &Document) -> String {
+    text::opening(document)
+        + &text::connected(document)
+        + &text::progress(document, 0, text::done(document))
+        + &text::closing(document)
+        + &text::summary(document).unwrap()
+}
+
+/// A run of a number of requests over HTTP/1.1, on one thread.
+fn counted() -> Document {
+    let mut document = testing::healthy_closed();
+    document.plan.threads = Some(1);
+    document.plan.stop.count = Some(document.ledger.scheduled);
+    document.plan.stop.duration_ns = None;
+    document
+}
+
+/// A run for a duration, over HTTP/2 in clear text.
+fn timed() -> Document {
+    let mut document = testing::healthy_closed();
+    document.plan.threads = Some(1);
+    document.plan.http = HttpSummary::H2;
+    document.bytes.headers = 1_000_000;
+    document.bytes.headers_decoded = 3_000_000;
+    document
+}
+
+#[test]
+fn the_form_of_a_number_of_requests() {
+    assert_eq!(form(&whole(&counted())), form(transcript("h2load-h1")));
+}
+
+#[test]
+fn the_form_of_a_duration() {
+    assert_eq!(form(&whole(&timed())), form(transcript("h2load-h2")));
+}
+
+#[test]
+fn the_figures_are_those_of_the_document() {
+    let document = timed();
+    let text = whole(&document);
+    let ledger = document.ledger;
+    assert!(text.contains(&format!(
+        "requests: {0} total, {0} started, {0} done, {0} succeeded, 0 failed, 0 errored, 0 timeout\n",
+        ledger.ok
+    )));
+    assert!(text.contains(&format!("status codes: {} 2xx, 0 3xx, 0 4xx, 0 5xx\n", ledger.ok)));
+    let achieved = document.rate.achieved_per_s.unwrap();
+    assert!(text.contains(&format!("finished in 3.00s, {achieved:.2} req/s, ")), "{text}");
+    let (total, bodies) = (document.bytes.received, document.bytes.bodies);
+    assert!(text.contains(&format!(
+        "({total}) total, 976.56KB (1000000) headers (space savings 66.67%), "
+    )));
+    assert!(text.contains(&format!("({bodies}) data\n")), "{text}");
+    let service = &document.latencies.service;
+    let mean_us = (service.mean_ns.unwrap() / 1e3) as u64;
+    let row = text.lines().find(|line| line.starts_with("time for request:")).unwrap();
+    assert!(row.contains(&format!(" {mean_us}us ")), "{row}");
+    let max_ms = service.max_ns.unwrap() as f64 / 1e6;
+    assert!(row.contains(&format!(" {max_ms:.2}ms ")), "{row}");
+    let rate = document.connection_rate.unwrap();
+    let row = text.lines().find(|line| line.starts_with("req/s ")).unwrap();
+    assert!(row.contains(&format!(" {:.2} ", rate.mean_per_s)), "{row}");
+}
+
+#[test]
+fn every_request_that_is_done_is_in_one_word() {
+    let mut document = testing::broken();
+    document.plan.threads = Some(2);
+    document.statuses.push(StatusCount { status: 301, count: 3 });
+    document.ledger.ok += 3;
+    let requests = super::figures::Requests::of(&document);
+    assert_eq!(requests.done, requests.succeeded + requests.failed);
+    let unsuccessful: u64 =
+        document.statuses.iter().filter(|one| one.status >= 400).map(|one| one.count).sum();
+    assert_eq!(requests.failed, unsuccessful + requests.errored + requests.timeout);
+    assert!(requests.timeout > 0 && requests.errored > 0, "{requests:?}");
+}
+
+#[test]
+fn progress_is_told_once_for_each_tenth() {
+    let mut document = counted();
+    document.plan.stop.count = Some(25);
+    let all = text::progress(&document, 0, 25);
+    assert_eq!(all.lines().count(), 12, "{all}");
+    assert!(all.starts_with("progress: 8% done\nprogress: 16% done\n"), "{all}");
+    let parts = text::progress(&document, 0, 7) + &text::progress(&document, 7, 25);
+    assert_eq!(parts, all);
+    document.plan.stop.count = Some(3);
+    assert_eq!(text::progress(&document, 0, 3).lines().count(), 3);
+}
+
+#[test]
+fn threads_share_clients_and_requests_and_scripts_have_their_lines() {
+    let mut document = counted();
+    document.plan.threads = Some(3);
+    document.plan.stop.count = Some(100);
+    let text = text::opening(&document);
+    assert!(text.contains("spawning thread #0: 6 total client(s). 34 total requests\n"), "{text}");
+    assert!(text.contains("spawning thread #2: 5 total client(s). 33 total requests\n"), "{text}");
+    document.plan.connections.during_run = true;
+    document.plan.connections.connect_rate_per_s = Some(3.0);
+    let text = text::opening(&document);
+    let rate = "Up to 1 client(s) will be created every 1s 34 total requests\n";
+    assert!(text.contains(rate), "{text}");
+    document.plan.load.segments = vec![SegmentSummary::Replay { count: 60, duration_ns: 1 }];
+    assert!(text::opening(&document).contains("20 total requests\n"));
+}
+
+#[test]
+fn what_tls_came_to_stands_before_the_protocol() {
+    let mut document = counted();
+    document.connections.handshakes = vec![HandshakeCount {
+        version: "TLSv1.3".to_owned(),
+        cipher: "TLS13_AES_128_GCM_SHA256".to_owned(),
+        group: Some("X25519".to_owned()),
+        alpn: Some("h2".to_owned()),
+        full: 1,
+        resumed: 0,
+    }];
+    assert_eq!(
+        text::connected(&document),
+        "TLS Protocol: TLSv1.3\nCipher: TLS_AES_128_GCM_SHA256\nServer Temp Key: X25519 253 bits\nApplication protocol: h2\n"
+    );
+}
+
+#[test]
+fn a_run_without_answers_has_the_form_too() {
+    let text = text::summary(&testing::empty_run().document()).unwrap();
+    assert!(
+        text.contains(
+            "time for request:        0us         0us         0us         0us     0.00%\n"
+        ),
+        "{text}"
+    );
+}

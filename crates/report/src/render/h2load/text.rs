@@ -1,0 +1,254 @@
+//! The lines of h2load's output, in the order in which they are printed.
+
+use std::fmt::Write;
+
+use hdrhistogram::Histogram as Hdr;
+
+use super::figures::{self, Mode, Pace, Requests, Traffic};
+use super::units;
+use crate::document::Document;
+use crate::document::latency::{DecodeError, Distribution};
+use crate::document::plan::HttpSummary;
+
+// Writing to a string cannot fail, here and below.
+
+/// What stands before everything else.
+pub fn opening(document: &Document) -> String {
+    let plan = &document.plan;
+    let threads = threads(document);
+    let mut text = "starting benchmark...\n".to_owned();
+    for thread in 0..threads {
+        let clients = share(u64::from(plan.connections.count), thread, threads);
+        let _ = write!(text, "spawning thread #{thread}: {clients} total client(s). ");
+        if Mode::of(document) == Mode::Timed {
+            let seconds = |ns: u64| ns as f64 / 1e9;
+            let _ = writeln!(
+                text,
+                "Timing-based test with {}s of warm-up time and {}s of main duration for measurements.",
+                seconds(plan.warm_up_ns),
+                seconds(plan.stop.duration_ns.unwrap_or(0)),
+            );
+            continue;
+        }
+        if let Some(rate_per_s) =
+            plan.connections.connect_rate_per_s.filter(|_| figures::is_rate_mode(document))
+        {
+            let per_thread = rate_per_s / threads as f64;
+            let (each, period_s) = match per_thread {
+                rate if rate >= 1.0 => (rate, 1.0),
+                rate => (1.0, 1.0 / rate),
+            };
+            if clients as f64 > each {
+                let _ = write!(
+                    text,
+                    "Up to {each:.0} client(s) will be created every {} ",
+                    units::period_s(period_s)
+                );
+            }
+        }
+        let requests = share(figures::total(document), thread, threads);
+        let _ = writeln!(text, "{requests} total requests");
+    }
+    if Mode::of(document) == Mode::Timed {
+        for thread in 0..threads {
+            let _ = writeln!(text, "Warm-up started for thread #{thread}.");
+        }
+    }
+    text
+}
+
+/// Whether [`connected`] can be written of this document already.
+pub fn knows_what_is_spoken(document: &Document) -> bool {
+    document.plan.tls.is_none() || !document.connections.handshakes.is_empty()
+}
+
+/// What is spoken; and in a run for a duration that the measuring has begun.
+pub fn connected(document: &Document) -> String {
+    let mut text = String::new();
+    if Mode::of(document) == Mode::Timed || figures::is_rate_mode(document) {
+        let clients = share(u64::from(document.plan.connections.count), 0, threads(document));
+        text += &steps("% of clients started", 0, clients, clients);
+    }
+    match document.connections.handshakes.first() {
+        Some(handshake) => {
+            let cipher = handshake.cipher.replace("TLS13_", "TLS_");
+            let _ = writeln!(text, "TLS Protocol: {}", version(&handshake.version));
+            let _ = writeln!(text, "Cipher: {cipher}");
+            if let Some(group) = &handshake.group {
+                let _ = writeln!(text, "Server Temp Key: {}", temporary_key(group));
+            }
+            let spoken = handshake.alpn.as_deref().unwrap_or("http/1.1");
+            let _ = writeln!(text, "Application protocol: {spoken}");
+        }
+        None => {
+            let spoken = match document.plan.http {
+                HttpSummary::H1 => "http/1.1",
+                _ => "h2c",
+            };
+            let _ = writeln!(text, "Application protocol: {spoken}");
+        }
+    }
+    if Mode::of(document) == Mode::Timed {
+        for thread in 0..threads(document) {
+            let _ = writeln!(text, "Warm-up phase is over for thread #{thread}.");
+            let _ = writeln!(text, "Main benchmark duration is started for thread #{thread}.");
+        }
+    }
+    text
+}
+
+/// How many requests are done.
+pub fn done(document: &Document) -> u64 {
+    document.ledger.ok + document.ledger.errors
+}
+
+/// Progress of a run that makes a number of requests, from `before` to `now` of them.
+pub fn progress(document: &Document, before: u64, now: u64) -> String {
+    match Mode::of(document) {
+        Mode::Count | Mode::Script if !figures::is_rate_mode(document) => {
+            steps("% done", before, now, figures::total(document))
+        }
+        _ => String::new(),
+    }
+}
+
+/// A line for each tenth of `total` between two counts.
+fn steps(what: &str, before: u64, now: u64, total: u64) -> String {
+    let step = (total / 10).max(1);
+    let mut text = String::new();
+    for count in (before / step + 1)..=(now.min(total) / step) {
+        let percent = u128::from(count * step) * 100 / u128::from(total);
+        let _ = writeln!(text, "progress: {percent}{what}");
+    }
+    text
+}
+
+/// The end of a run for a duration.
+pub fn closing(document: &Document) -> String {
+    let mut text = String::new();
+    if Mode::of(document) == Mode::Timed {
+        for thread in 0..threads(document) {
+            let _ = writeln!(
+                text,
+                "Main benchmark duration is over for thread #{thread}. Stopping all clients."
+            );
+            let _ = writeln!(text, "Stopped all clients for thread #{thread}");
+        }
+    }
+    text
+}
+
+/// The summary.
+pub fn summary(document: &Document) -> Result<String, DecodeError> {
+    let pace = Pace::of(document);
+    let mut text = format!(
+        "\nfinished in {}, {:.2} req/s, {}B/s\n",
+        units::duration_ns(pace.run_s * 1e9),
+        pace.answers_per_s,
+        units::size(pace.bytes_per_s as u64)
+    );
+    let Requests { total, started, done, succeeded, failed, errored, timeout } =
+        Requests::of(document);
+    let _ = writeln!(
+        text,
+        "requests: {total} total, {started} started, {done} done, {succeeded} succeeded, {failed} failed, {errored} errored, {timeout} timeout"
+    );
+    let [_, _, c2, c3, c4, c5, ..] = figures::status_classes(document);
+    let _ = writeln!(text, "status codes: {c2} 2xx, {c3} 3xx, {c4} 4xx, {c5} 5xx");
+    let Traffic { total, headers, savings, data } = Traffic::of(document);
+    let _ = writeln!(
+        text,
+        "traffic: {}B ({total}) total, {}B ({headers}) headers (space savings {:.2}%), {}B ({data}) data",
+        units::size(total),
+        units::size(headers),
+        savings * 100.0,
+        units::size(data)
+    );
+    text += "                     min         max         mean         sd        +/- sd\n";
+    let latencies = &document.latencies;
+    let request = if figures::is_open(document) { &latencies.response } else { &latencies.service };
+    times(&mut text, "time for request:", request)?;
+    times(
+        &mut text,
+        "time for connect:",
+        latencies.secured.as_ref().unwrap_or(&latencies.connect),
+    )?;
+    times(&mut text, "time to 1st byte:", &latencies.first_byte)?;
+    rates(&mut text, document);
+    Ok(text)
+}
+
+fn times(text: &mut String, label: &str, of: &Distribution) -> Result<(), DecodeError> {
+    let hdr = of.decode()?;
+    let figure = |ns: f64| units::duration_ns(ns);
+    let [min, max] = [of.min_ns, of.max_ns].map(|ns| figure(ns.unwrap_or(0) as f64));
+    let (mean_ns, stdev_ns) = (of.mean_ns.unwrap_or(0.0), of.stdev_ns.unwrap_or(0.0));
+    let within = within(&hdr, mean_ns, stdev_ns) * 100.0;
+    row(text, label, [min, max, figure(mean_ns), figure(stdev_ns)], within);
+    Ok(())
+}
+
+fn rates(text: &mut String, document: &Document) {
+    let rate = document.connection_rate;
+    let figure = |pick: fn(&crate::document::ConnectionRate) -> f64| {
+        format!("{:.2}", rate.as_ref().map_or(0.0, pick))
+    };
+    let figures = [
+        figure(|rate| rate.min_per_s),
+        figure(|rate| rate.max_per_s),
+        figure(|rate| rate.mean_per_s),
+        figure(|rate| rate.stdev_per_s),
+    ];
+    let within = rate.map_or(0.0, |rate| rate.within_stdev * 100.0);
+    row(text, "req/s           :", figures, within);
+}
+
+fn row(text: &mut String, label: &str, [min, max, mean, sd]: [String; 4], within: f64) {
+    let _ = writeln!(text, "{label} {min:>10}  {max:>10}  {mean:>10}  {sd:>10}{within:>9.2}%");
+}
+
+/// Share of samples within one standard deviation of the mean, in [0, 1]; 0 without samples.
+fn within(hdr: &Hdr<u64>, mean_ns: f64, stdev_ns: f64) -> f64 {
+    if hdr.is_empty() {
+        return 0.0;
+    }
+    let (low, high) = (mean_ns - stdev_ns, mean_ns + stdev_ns);
+    let inside: u64 = hdr
+        .iter_recorded()
+        // A step stands for a range of values: it counts if any of them is inside.
+        .filter(|step| {
+            let highest = step.value_iterated_to();
+            low <= highest as f64 && hdr.lowest_equivalent(highest) as f64 <= high
+        })
+        .map(|step| step.count_at_value())
+        .sum();
+    inside as f64 / hdr.len() as f64
+}
+
+fn threads(document: &Document) -> u64 {
+    let asked = document.plan.threads.map(u64::from);
+    asked.unwrap_or(document.workers.len() as u64).max(1)
+}
+
+/// What thread `thread` has of a total that is shared as evenly as it can be.
+fn share(total: u64, thread: u64, threads: u64) -> u64 {
+    total / threads + u64::from(thread < total % threads)
+}
+
+/// OpenSSL's name of a version.
+fn version(version: &str) -> String {
+    match version.strip_prefix("TLSv1_") {
+        Some(minor) => format!("TLSv1.{minor}"),
+        None => version.to_owned(),
+    }
+}
+
+/// OpenSSL's words for a group of the key exchange.
+fn temporary_key(group: &str) -> String {
+    match group {
+        "X25519" => "X25519 253 bits".to_owned(),
+        "secp256r1" => "ECDH P-256 256 bits".to_owned(),
+        "secp384r1" => "ECDH P-384 384 bits".to_owned(),
+        other => other.to_owned(),
+    }
+}
