@@ -13,6 +13,11 @@ use crate::render::experiment::suite::tables;
 /// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
 const MOST_CHARTS: usize = 12;
 
+/// What stands beside figures of the tables.
+const MARKS: &str = "Of each cell one run is shown, the one with the median rate. ± is how far the \
+                     rates of the others lie from it at most, † marks a run with warnings (below), ✗ \
+                     the share of requests that failed.";
+
 /// The page of a suite.
 pub fn render(suite: &Suite) -> String {
     let mut page = Page::new(&format!("Benchmark results: {}", suite.name));
@@ -33,6 +38,9 @@ pub fn render(suite: &Suite) -> String {
             section.heading(heading);
             section.table(&table.into());
         });
+        if !suite.cells.is_empty() {
+            section.remark(MARKS);
+        }
         seconds(section, suite);
     });
     page.section("below", "Latency below the peak", |section| below_the_peak(section, suite));
