@@ -93,6 +93,7 @@ pub(super) fn plan(section: &mut Section, document: &Document) {
     let http = match plan.http {
         HttpSummary::H1 => "HTTP/1.1",
         HttpSummary::H2 => "HTTP/2",
+        HttpSummary::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
         HttpSummary::Negotiated => "what the server chose by ALPN",
     };
     let mut facts = vec![
