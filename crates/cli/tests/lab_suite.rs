@@ -1,5 +1,6 @@
 //! `candor bench` and `candor compare` from the outside: small suites and comparisons against the
 //! embedded target, in seconds.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Pages in a real browser: what is to be seen, what can be done, and that nothing runs or is asked
 //! for that is not the page's own.
+#![allow(clippy::unwrap_used, reason = "a test may panic, and its helpers are part of it")]
 
 mod common;
 

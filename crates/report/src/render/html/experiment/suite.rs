@@ -80,7 +80,7 @@ pub fn render(suite: &Suite) -> String {
 }
 
 /// Groups of cells that differ in their server (and in the share of the peak), in order.
-fn groups<'a>(suite: &'a Suite, wanted: impl Fn(&Cell) -> bool) -> Vec<(String, Vec<&'a Cell>)> {
+fn groups(suite: &Suite, wanted: impl Fn(&Cell) -> bool) -> Vec<(String, Vec<&Cell>)> {
     let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
     for cell in suite.cells.iter().filter(|cell| wanted(cell) && cell.speaker().is_some()) {
         let name = format!("{}, {}, {}", cell.scenario, cell.protocol, cell.load);

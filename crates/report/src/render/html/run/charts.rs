@@ -193,8 +193,10 @@ fn failures(course: &Course, time: Axis) -> Chart {
     .about(
         "Requests that failed, and requests that were dropped unsent because they were too old.",
     );
-    let kinds: [(&str, usize, fn(&Slice) -> u64); 2] =
-        [("errors", 1, |slice| slice.sum.errors), ("shed", 3, |slice| slice.sum.shed)];
+    type Count = fn(&Slice) -> u64;
+    let errors: Count = |slice| slice.sum.errors;
+    let shed: Count = |slice| slice.sum.shed;
+    let kinds = [("errors", 1, errors), ("shed", 3, shed)];
     for (name, colour, count) in kinds {
         if any(count) {
             let points = course.points(|slice| slice.per_s(count(slice)));

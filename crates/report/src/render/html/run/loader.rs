@@ -95,7 +95,6 @@ pub(super) fn plan(section: &mut Section, document: &Document) {
         HttpSummary::H2 => "HTTP/2",
         HttpSummary::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
         HttpSummary::Negotiated => "what the server chose by ALPN",
-        HttpSummary::Upgrade => "HTTP/2, if the server takes the upgrade",
     };
     let mut facts = vec![
         ("URL", plan.url.clone()),
