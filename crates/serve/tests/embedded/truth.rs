@@ -16,6 +16,7 @@ fn config(discipline: Discipline) -> Config {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         discipline,
         stalls: vec![],
+        spin: false,
         port_file: None,
         log: None,
         log_capacity: 1000,
