@@ -139,7 +139,8 @@ fn an_upgrade_is_asked_for_by_the_first_request_of_each_connection() {
     document.assert_all_ok();
     assert_eq!(document.text("/plan/http"), "h2c-upgrade");
     assert_eq!(peer.requests(), 12);
-    assert_eq!(document.count("/connections/retired"), 4);
+    // The one that had the run's last answer is retired, or ends with the run.
+    assert!((3..=4).contains(&document.count("/connections/retired")));
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::{Running, http};
 /// From one look to the next.
 const EVERY_NS: u64 = 100_000_000;
 /// The same for the target's own figures.
-const STATS_EVERY_NS: u64 = 1_000_000_000;
+const STATS_EVERY_NS: u64 = 250_000_000;
 /// Looks that are kept while the run goes on.
 const MOST_LOOKS: usize = 4096;
 /// Samples that a document has.

@@ -161,9 +161,9 @@ mod tests {
             [("A".to_owned(), plan("a.toml")), ("x".to_owned(), plan("dir/b.toml"))]
         );
         let saved = Kind::Saved(vec!["1.json".into(), "2.json".into()]);
-        assert_eq!(told(&["1.json,2.json"])[0].1, saved);
+        assert_eq!(told(&["1.json,2.json", "a.toml"])[0].1, saved);
         let command = Kind::Command(vec!["./s".to_owned(), "--x=1".to_owned()]);
-        assert_eq!(told(&["new=./s --x=1"])[0].1, command);
+        assert_eq!(told(&["new=./s --x=1", "a.toml"])[0].1, command);
         let embedded = Kind::Embedded(vec!["--threads".to_owned(), "2".to_owned()]);
         assert_eq!(told(&["embedded --threads 2", "embedded"])[0].1, embedded);
     }

@@ -325,8 +325,9 @@ mod tests {
         let Load::Open(load) = &plan.load else { panic!("open") };
         let offsets_ns = [0, 0, 1_500_000, 1_500_000, 4_000_000, 4_000_000].into();
         assert_eq!(load.segments, [Segment::Replay { offsets_ns }]);
-        assert_eq!(paths(&plan), ["/a", "/b"]);
-        assert_eq!(&plan.requests.sequence[..], [0, 0, 1, 1, 0, 0]);
+        // A path alone is of the first URI's server.
+        assert_eq!(paths(&plan), ["/a", "/b", "/a"]);
+        assert_eq!(&plan.requests.sequence[..], [0, 0, 1, 1, 2, 2]);
         let short = self::plan("--timing-script-file script -n 1 -c 1");
         assert_eq!(paths(&short), ["/a"]);
     }
