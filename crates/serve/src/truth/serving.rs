@@ -182,8 +182,14 @@ impl Serving {
 
     /// Sends every answer whose time has come.
     fn answer_due(&mut self) {
+        let mut before_ns = now_ns();
         loop {
             let at_ns = now_ns();
+            if self.spin {
+                // The same of a call that sends.
+                self.note_look(before_ns, at_ns);
+                before_ns = at_ns;
+            }
             let Some(ticket) = self.queue.take_due(at_ns) else { return };
             let Ticket { key, generation, entry } = ticket;
             let place = &mut self.places[key as usize];
