@@ -18,8 +18,6 @@ use super::line::{Line, Unit};
 
 /// 99 of 100 single requests may be off by so much.
 const WITHIN_NS: f64 = 1e6;
-/// With fewer requests one in a hundred is a handful, so it is 95 of 100.
-const FEW: usize = 1000;
 /// Of the run, that the machine may hold up the loader or the server.
 const MOST_HELD_UP: f64 = 0.2;
 
@@ -86,7 +84,6 @@ impl Evidence {
             entry.departed_ns.saturating_sub(excused_ns) as f64
         });
         let late: Vec<f64> = late.collect();
-        let (share, name) = self.tail();
         let balance = if ledger.balances() { ledger.scheduled } else { u64::MAX };
         vec![
             Line::exactly("requests in the loader's trace", balance, self.traced.len() as u64),
@@ -97,17 +94,12 @@ impl Evidence {
             ),
             Line::never("contradictions of schedule, trace, log", contradictions, detail),
             Line::at_most(
-                format!("answers that left late, {name}, by the server's log"),
+                "answers that left late, p99, by the server's log",
                 Unit::Ns,
                 WITHIN_NS,
-                quantile(&late, share),
+                quantile(&late, 0.99),
             ),
         ]
-    }
-
-    /// Which share of so many requests has to be as expected, and its name.
-    fn tail(&self) -> (f64, &'static str) {
-        if self.log.entries.len() < FEW { (0.95, "p95") } else { (0.99, "p99") }
     }
 
     /// Share of the run in which the machine held up the loader or the server.
@@ -226,12 +218,11 @@ impl Evidence {
     pub(super) fn single_requests(&self, path: impl FnMut(u64) -> u64) -> Vec<Line> {
         let errors = self.response_errors_ns(path);
         let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
-        let (share, name) = self.tail();
         let at_most = |what: &str, unit, limit, measured| {
-            Line::at_most(format!("{what}, {name}"), unit, limit, measured)
+            Line::at_most(format!("{what}, p99"), unit, limit, measured)
         };
-        let off_ns = quantile(&sizes, share);
-        let read_ns = quantile(&self.read_lag_ns(), share);
+        let off_ns = quantile(&sizes, 0.99);
+        let read_ns = quantile(&self.read_lag_ns(), 0.99);
         let held_up = self.held_up();
         vec![
             at_most("response time off its own path", Unit::Ns, WITHIN_NS, off_ns),
