@@ -202,6 +202,7 @@ fn the_plan_with_every_key_has_every_key() {
         "script-arg",
         "script-timeout",
         "sandbox",
+        "early-data",
     ];
     let document: toml::Table = EVERY_KEY.parse().unwrap();
     for key in plan_file::keys_of::<Options>() {
