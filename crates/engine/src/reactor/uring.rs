@@ -17,102 +17,33 @@
 //! - *Registered files* would save a look-up per submission, of which there are two in the life
 //!   of a connection, and cost two system calls in it. They pay when sends go through the ring.
 //!
-//! The modules: [`ring`] has what is asked of the kernel, [`buffers`] the memory that it fills.
+//! The modules: [`ring`] has what is asked of the kernel, [`buffers`] the memory that it fills,
+//! [`connection`] what is known of each socket, [`mod@probe`] whether any of it can be had.
 
 mod buffers;
+mod connection;
+mod probe;
 mod ring;
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice};
 use std::marker::PhantomData;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
 use super::socket::{self, Clock, Dialer};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
-use ring::{CANCELLATION, Completion, Name, Ring};
+use connection::{Ending, Filled, GENERATIONS, NONE, Purpose, Socket, name};
+use ring::{CANCELLATION, Completion, Ring};
 
 pub use buffers::Shape;
+pub use probe::{pretend_forbidden, probe};
 pub use ring::TaskWork;
 
 /// The buffers of one worker: as many as a thousand small answers at once need, and large enough
 /// that a large answer comes in few pieces. They take 16 MiB of addresses, and of memory what was
 /// ever used.
 pub const BUFFERS: Shape = Shape { count: 1024, bytes: 16 * 1024 };
-/// No buffer.
-const NONE: u16 = u16::MAX;
-/// Generations are counted modulo this: a name has 30 bits for them.
-const GENERATIONS: u32 = 1 << 30;
-
-/// What an operation is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Receive,
-    Writable,
-}
-
-fn name(key: Key, generation: u32, purpose: Purpose) -> Name {
-    let purpose = u64::from(purpose == Purpose::Writable);
-    purpose << 62 | u64::from(generation) << 32 | u64::from(key)
-}
-
-/// How a connection's input ended.
-#[derive(Debug, Clone, Copy)]
-enum Ending {
-    End,
-    Failed(Errno),
-}
-
-#[derive(Debug)]
-struct Socket {
-    fd: Option<OwnedFd>,
-    /// Tells a key's present socket from its former ones in completions.
-    generation: u32,
-    turn: u64,
-    /// The ring's batch of the last operation begun.
-    batch: u64,
-    receiving: bool,
-    polling: bool,
-    /// In the queue of those that wait for buffers.
-    starved: bool,
-    /// What the worker has not been told.
-    news: Option<Ready>,
-    /// The chain of filled buffers.
-    first: u16,
-    last: u16,
-    /// After those, and when that was seen.
-    ending: Option<(Ending, u64)>,
-}
-
-impl Default for Socket {
-    fn default() -> Self {
-        Socket {
-            fd: None,
-            generation: 0,
-            turn: 0,
-            batch: 0,
-            receiving: false,
-            polling: false,
-            starved: false,
-            news: None,
-            first: NONE,
-            last: NONE,
-            ending: None,
-        }
-    }
-}
-
-/// What is in a buffer that the reactor has.
-#[derive(Debug, Clone, Copy)]
-struct Filled {
-    length: u32,
-    /// The next buffer of the same connection.
-    next: u16,
-    at_ns: u64,
-}
 
 /// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
 pub struct Unstarted {
@@ -459,50 +390,6 @@ impl Drop for UringReactor {
     fn drop(&mut self) {
         for key in 0..self.sockets.len() as Key {
             self.close(key);
-        }
-    }
-}
-
-static FORBIDDEN: AtomicBool = AtomicBool::new(false);
-
-/// From now on [`probe`] says that the kernel forbids io_uring. For tests of what happens then.
-#[doc(hidden)]
-pub fn pretend_forbidden() {
-    FORBIDDEN.store(true, Ordering::Relaxed);
-}
-
-/// Whether this kernel lets this process use what the reactor needs; if not, why, in a sentence.
-/// It is tried, not looked up: a kernel may be too old, set to forbid it, or wrapped in a filter.
-pub fn probe() -> Result<(), String> {
-    if FORBIDDEN.load(Ordering::Relaxed) {
-        return Err("io_uring is forbidden here, for a test".to_owned());
-    }
-    let words = |error: io::Error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOSYS) => "this kernel has no io_uring".to_owned(),
-        Some(Errno::PERM | Errno::ACCESS) => {
-            "io_uring is forbidden here (sysctl kernel.io_uring_disabled, or a system call filter)"
-                .to_owned()
-        }
-        Some(Errno::INVAL) => "this kernel's io_uring is too old; Linux 6.0 is needed".to_owned(),
-        _ => format!("io_uring cannot be used: {error}"),
-    };
-    let shape = Shape { count: 2, bytes: 64 };
-    let mut ring = Ring::new(shape, TaskWork::Deferred)
-        .or_else(|_| Ring::new(shape, TaskWork::Cooperative))
-        .and_then(|mut ring| ring.enable().map(|()| ring))
-        .map_err(words)?;
-    let (mut there, here) = UnixStream::pair().map_err(words)?;
-    there.write_all(b"x").map_err(words)?;
-    let here = OwnedFd::from(here);
-    ring.receive(&here, 0);
-    ring.wait(1_000_000_000);
-    let received = ring.next_completion();
-    ring.cancel(0);
-    match received {
-        Some(Completion { result: 1, buffer: Some(0), more: true, .. }) => Ok(()),
-        _ => {
-            Err("this kernel's io_uring cannot receive more than once; Linux 6.0 is needed"
-                .to_owned())
         }
     }
 }

@@ -1,0 +1,80 @@
+//! A connection as the ring's reactor sees it, and the names of its operations.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+
+use super::ring::Name;
+use crate::reactor::{Key, Ready};
+
+/// No buffer.
+pub(super) const NONE: u16 = u16::MAX;
+/// Generations are counted modulo this: a name has 30 bits for them.
+pub(super) const GENERATIONS: u32 = 1 << 30;
+
+/// What an operation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Receive,
+    Writable,
+}
+
+pub(super) fn name(key: Key, generation: u32, purpose: Purpose) -> Name {
+    let purpose = u64::from(purpose == Purpose::Writable);
+    purpose << 62 | u64::from(generation) << 32 | u64::from(key)
+}
+
+/// How a connection's input ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ending {
+    End,
+    Failed(Errno),
+}
+
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) fd: Option<OwnedFd>,
+    /// Tells a key's present socket from its former ones in completions.
+    pub(super) generation: u32,
+    pub(super) turn: u64,
+    /// The ring's batch of the last operation begun.
+    pub(super) batch: u64,
+    pub(super) receiving: bool,
+    pub(super) polling: bool,
+    /// In the queue of those that wait for buffers.
+    pub(super) starved: bool,
+    /// What the worker has not been told.
+    pub(super) news: Option<Ready>,
+    /// The chain of filled buffers.
+    pub(super) first: u16,
+    pub(super) last: u16,
+    /// After those, and when that was seen.
+    pub(super) ending: Option<(Ending, u64)>,
+}
+
+impl Default for Socket {
+    fn default() -> Self {
+        Socket {
+            fd: None,
+            generation: 0,
+            turn: 0,
+            batch: 0,
+            receiving: false,
+            polling: false,
+            starved: false,
+            news: None,
+            first: NONE,
+            last: NONE,
+            ending: None,
+        }
+    }
+}
+
+/// What is in a buffer that the reactor has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filled {
+    pub(super) length: u32,
+    /// The next buffer of the same connection.
+    pub(super) next: u16,
+    pub(super) at_ns: u64,
+}
