@@ -15,9 +15,10 @@
 //!   for each read, one for each write.
 //! - [`uring`] is told what came: a system call for a batch of answers, one for each write.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
-//! - [`socket`] is what they share, [`choice`] which of them a run gets.
+//! - [`socket`] and [`clock`] are what they share, [`choice`] which of them a run gets.
 
 pub mod choice;
+pub mod clock;
 pub mod epoll;
 mod realtime;
 mod scm;
@@ -153,7 +154,7 @@ pub trait Reactor {
     fn close(&mut self, key: Key);
 
     /// Waits until something is ready or until `until_ns`, whichever is first. With a time in
-    /// the past it only looks.
+    /// the past it only looks, and with 0 it does so without asking what time it is.
     fn wait(&mut self, until_ns: u64);
 
     /// The next of what the last [`Reactor::wait`] found.

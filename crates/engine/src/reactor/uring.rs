@@ -31,7 +31,8 @@ use std::marker::PhantomData;
 
 use rustix::io::Errno;
 
-use super::socket::{self, Clock, Dialer};
+use super::clock::Clock;
+use super::socket::{self, Dialer};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
 use connection::{Ending, Filled, GENERATIONS, NONE, Purpose, Socket, name};
 use ring::{CANCELLATION, Completion, Ring};
@@ -243,6 +244,7 @@ impl UringReactor {
     /// asked for. A worker comes here for what is left of a connection to which a send failed.
     #[cold]
     fn look_again(&mut self) {
+        self.clock.time_passed();
         self.feed_starved();
         self.ring.look();
         self.take_completions();
@@ -268,6 +270,7 @@ impl Reactor for UringReactor {
 
     fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
         self.close(key);
+        self.clock.time_passed();
         let fd = self.dialer.dial(turn)?;
         let socket = self.slot(key);
         socket.turn = turn;
@@ -279,6 +282,7 @@ impl Reactor for UringReactor {
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
         let socket = &self.sockets[key as usize];
         let Some(fd) = &socket.fd else { return Ok(false) };
+        self.clock.time_passed();
         let established = self.dialer.outcome(socket.turn, fd)?;
         if established {
             self.begin_to_receive(key);
@@ -323,6 +327,7 @@ impl Reactor for UringReactor {
     #[inline]
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
         let Some(fd) = &self.sockets[key as usize].fd else { return Sent::Blocked };
+        self.clock.time_passed();
         let sent = socket::send(fd, slices);
         let full = match sent {
             Sent::Written(bytes) => bytes < slices.iter().map(|slice| slice.len()).sum(),
@@ -338,6 +343,7 @@ impl Reactor for UringReactor {
     }
 
     fn close(&mut self, key: Key) {
+        self.clock.time_passed();
         let socket = std::mem::take(self.slot(key));
         let generation = socket.generation;
         self.slot(key).generation = (generation + 1) % GENERATIONS;
@@ -363,10 +369,11 @@ impl Reactor for UringReactor {
     fn wait(&mut self, until_ns: u64) {
         self.take_back();
         self.feed_starved();
-        let left_ns = match self.ready.is_empty() {
-            true => until_ns.saturating_sub(self.clock.now_ns()),
-            false => 0,
+        let left_ns = match until_ns {
+            1.. if self.ready.is_empty() => until_ns.saturating_sub(self.clock.recent_ns()),
+            _ => 0,
         };
+        self.clock.time_passed();
         match left_ns {
             0 => self.ring.look(),
             left_ns => self.ring.wait(left_ns),

@@ -233,8 +233,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.retries.extend(failed.into_iter().chain(later).map(|key| Reverse((0, key))));
         self.aging.iter_mut().for_each(|(since_ns, ..)| *since_ns = 0);
         let mut window_end = None;
+        let mut woke_ns = None;
         loop {
-            let now_ns = self.reactor.now_ns();
+            let now_ns = woke_ns.take().unwrap_or_else(|| self.reactor.now_ns());
             // First, because a request that was due and could leave before the end is not unsent
             // only because this worker wakes late.
             self.dispatch(now_ns);
@@ -258,7 +259,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.dispatch(now_ns);
             }
             self.close_interval(now_ns, sink);
-            self.pause(now_ns);
+            woke_ns = self.pause(now_ns);
         }
     }
 

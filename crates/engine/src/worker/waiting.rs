@@ -16,34 +16,37 @@ pub(super) const LONGEST_WAIT_NS: u64 = 50_000_000;
 const BACKLOG_LOOK_NS: u64 = 100_000;
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
-    /// Waits for whatever comes first: an event, a time-out, or the next due time.
+    /// Waits for whatever comes first: an event, a time-out, or the next due time. Returns what
+    /// time it is, if that was asked for already and nothing was done since.
     #[inline]
-    pub(super) fn pause(&mut self, now_ns: u64) {
+    pub(super) fn pause(&mut self, now_ns: u64) -> Option<u64> {
         if self.has_more_to_shed && self.stage == Stage::Running {
             self.pacer.rest(now_ns);
             self.wait_and_handle(0);
-            return;
+            return None;
         }
         if self.pacer.never_sleeps() && self.is_sending_by_schedule() {
-            self.look();
-            return;
+            return self.look();
         }
         let until_ns = self.next_event_ns(now_ns);
         let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= until_ns);
         let Some(due_ns) = due_ns else {
             self.pacer.rest(now_ns);
             self.wait_and_handle(until_ns);
-            return;
+            return None;
         };
         match self.pacer.wait(now_ns, due_ns) {
             Wait::Spin => {
                 self.wait_and_handle(0);
+                None
             }
             Wait::SleepUntil(wake_ns) => {
-                if !self.wait_and_handle(wake_ns) && wake_ns > now_ns {
-                    let woke_ns = self.reactor.now_ns();
-                    self.pacer.woke(wake_ns, woke_ns);
+                if self.wait_and_handle(wake_ns) || wake_ns <= now_ns {
+                    return None;
                 }
+                let woke_ns = self.reactor.now_ns();
+                self.pacer.woke(wake_ns, woke_ns);
+                Some(woke_ns)
             }
         }
     }
@@ -53,14 +56,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// Looks whether anything is ready, and handles it. How long the look took is how long this
-    /// thread was held up.
-    fn look(&mut self) {
+    /// thread was held up. Returns as [`Worker::pause`] does.
+    fn look(&mut self) -> Option<u64> {
         self.waits += 1;
         let before_ns = self.reactor.now_ns();
         self.reactor.wait(0);
         let after_ns = self.reactor.now_ns();
         self.held_up.note(before_ns, after_ns);
-        self.handle_ready();
+        (!self.handle_ready()).then_some(after_ns)
     }
 
     /// When the next request is due that could leave at once.
