@@ -8,12 +8,13 @@
 //! connect(key) ─→ Ready{writable} ─→ finish_connect(key)
 //! Ready{readable} ─→ receive(key) until it returns Nothing, a last piece, End or Failed
 //! send(key): Blocked ─→ Ready{writable} ─→ send(key) again
+//! put(key), put(key), … ─→ send_put() ─→ next_put() until it returns None, where it can be done
 //! ```
 //! Readiness is edge-triggered: what is left unread or unwritten is not announced again.
 //!
 //! - [`epoll`] is told that something came, and reads it: a system call to learn of a batch, one
 //!   for each read, one for each write.
-//! - [`uring`] is told what came: a system call for a batch of answers, one for each write.
+//! - [`uring`] is told what came: a system call for a batch of answers, one for a batch of writes.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
 //! - [`socket`] and [`clock`] are what they share, [`choice`] which of them a run gets.
 
@@ -130,6 +131,25 @@ pub trait Reactor {
     /// What the stamps of all connections have in common.
     fn stamp_facts(&self) -> StampFacts {
         StampFacts::default()
+    }
+
+    /// How many sends can be put together at most; 0: none.
+    const TOGETHER: usize = 0;
+
+    /// Takes a copy of `slices`, to be sent when [`Reactor::send_put`] is called, together with
+    /// what other connections put. Once for a connection. False: it has to be sent by itself.
+    fn put(&mut self, key: Key, slices: &[IoSlice<'_>]) -> bool {
+        let _ = (key, slices);
+        false
+    }
+
+    /// Sends what was put, in that order.
+    fn send_put(&mut self) {}
+
+    /// The next one, in the same order: how many bytes were put, and what came of them. Those of
+    /// connections that were closed since are left out.
+    fn next_put(&mut self) -> Option<(Key, usize, Sent)> {
+        None
     }
 
     /// Monotonic time in nanoseconds since the origin; zero before it.

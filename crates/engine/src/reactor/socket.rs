@@ -126,22 +126,32 @@ impl Dialer {
 /// Writes `slices` in order, as much as the kernel takes.
 #[inline]
 pub(super) fn send(fd: &OwnedFd, slices: &[IoSlice<'_>]) -> Sent {
-    let result = loop {
-        let one = match slices {
-            [only] => rustix::net::send(fd, only, SendFlags::NOSIGNAL),
-            // The standard library ignores SIGPIPE in every Rust program, so that writev,
-            // which has no such flag, is safe too.
-            _ => rustix::io::writev(fd, slices),
-        };
-        match one {
-            Err(Errno::INTR) => {}
-            other => break other,
-        }
+    let result = match slices {
+        [only] => send_bytes(fd, only),
+        // The standard library ignores SIGPIPE in every Rust program, so that writev, which has
+        // no such flag, is safe too.
+        _ => until_done(|| rustix::io::writev(fd, slices)),
     };
     match result {
         Ok(n) => Sent::Written(n),
         Err(Errno::AGAIN) => Sent::Blocked,
         Err(errno) => Sent::Failed(io_failure(errno)),
+    }
+}
+
+/// Writes `bytes`, as much as the kernel takes.
+#[inline]
+pub(super) fn send_bytes(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+    until_done(|| rustix::net::send(fd, bytes, SendFlags::NOSIGNAL))
+}
+
+#[inline]
+fn until_done(call: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
     }
 }
 

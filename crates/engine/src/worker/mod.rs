@@ -4,7 +4,7 @@
 //! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
 //! has the loop; [`connect`] makes and loses connections, [`dispatch`] sends, [`intake`] receives,
-//! [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
+//! [`together`] sends for several at once, [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
@@ -14,6 +14,7 @@ mod ending;
 mod intake;
 pub(crate) mod kernel;
 mod scripted;
+mod together;
 pub(crate) mod trace;
 mod waiting;
 
@@ -28,6 +29,7 @@ use candor_record::{Interval, Recorder, Settings, Traced};
 
 pub(crate) use self::ending::WorkerEnd;
 use self::kernel::KernelBooks;
+use self::together::Together;
 use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
@@ -118,6 +120,7 @@ pub(crate) struct Worker<R, S, M> {
     ever_established: u32,
     first_failure: Option<ConnectFailure>,
     waits: u64,
+    together: Together,
     /// Makes requests or reads answers; plain runs have none.
     script: Option<Box<Scripted>>,
 }
@@ -171,6 +174,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             ever_established: 0,
             first_failure: None,
             waits: 0,
+            together: Together::default(),
             script: None,
             own,
         }
@@ -239,6 +243,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             // First, because a request that was due and could leave before the end is not unsent
             // only because this worker wakes late.
             self.dispatch(now_ns);
+            self.send_put();
             if let Some(why) = self.should_stop(now_ns, control) {
                 window_end = Some(self.end_window(now_ns, why));
             }

@@ -59,6 +59,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// thread was held up. Returns as [`Worker::pause`] does.
     fn look(&mut self) -> Option<u64> {
         self.waits += 1;
+        self.send_put();
         let before_ns = self.reactor.now_ns();
         self.reactor.wait(0);
         let after_ns = self.reactor.now_ns();
@@ -136,6 +137,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Waits, and handles what is ready. Returns whether anything was.
     pub(super) fn wait_and_handle(&mut self, until_ns: u64) -> bool {
         self.waits += 1;
+        self.send_put();
         self.reactor.wait(until_ns);
         self.handle_ready()
     }
