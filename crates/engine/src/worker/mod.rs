@@ -240,6 +240,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let mut woke_ns = None;
         loop {
             let now_ns = woke_ns.take().unwrap_or_else(|| self.reactor.now_ns());
+            self.held_up.passes(now_ns);
             // First, because a request that was due and could leave before the end is not unsent
             // only because this worker wakes late.
             self.dispatch(now_ns);
@@ -324,5 +325,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
         }
         self.deliver_trace(any, sink);
+        if any {
+            self.held_up.works();
+        }
     }
 }

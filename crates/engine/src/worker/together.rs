@@ -43,6 +43,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         // What comes of a call may put more.
         while self.together.put > 0 {
             let put = std::mem::take(&mut self.together.put);
+            self.held_up.works();
             let at_ns = self.reactor.now_ns();
             self.reactor.send_put();
             if put > 1 {

@@ -26,7 +26,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return None;
         }
         if self.pacer.never_sleeps() && self.is_sending_by_schedule() {
-            return self.look();
+            self.look();
+            return None;
         }
         let until_ns = self.next_event_ns(now_ns);
         let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= until_ns);
@@ -56,15 +57,18 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// Looks whether anything is ready, and handles it. How long the look took is how long this
-    /// thread was held up. Returns as [`Worker::pause`] does.
-    fn look(&mut self) -> Option<u64> {
+    /// thread was held up; so is what passes from there to the loop's next reading of the clock.
+    fn look(&mut self) {
         self.waits += 1;
         self.send_put();
         let before_ns = self.reactor.now_ns();
+        self.held_up.looks(before_ns);
         self.reactor.wait(0);
         let after_ns = self.reactor.now_ns();
-        self.held_up.note(before_ns, after_ns);
-        (!self.handle_ready()).then_some(after_ns)
+        self.held_up.looks(after_ns);
+        if self.handle_ready() {
+            self.held_up.works();
+        }
     }
 
     /// When the next request is due that could leave at once.
