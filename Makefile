@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test beam beam-test lint gate format deny bench mutants soak clean
+.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -53,8 +53,14 @@ mutants: ## The control of candor verify: a build with a fault must be found out
 	@scripts/need-cc
 	scripts/mutants
 
-soak: ## A hundred million recorded samples: does memory grow?
+soak: build ## Does memory grow? MINUTES=10 of closed and of open load, and 100 million recorded samples
+	@scripts/need-package python3
 	cargo bench -p candor-record --bench hundred_million
+	scripts/soak --minutes $(or $(MINUTES),10)
+
+many: build ## Many connections: memory of each, connect storms; and how soon a run begins
+	@scripts/need-package nginx:nginx-light python3
+	bench/many-connections $(if $(NAME),--name $(NAME))
 
 clean: ## Removes what was built
 	cargo clean

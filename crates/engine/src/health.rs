@@ -79,6 +79,7 @@ impl Snapshot {
                 .zip(self.waited_ns)
                 .map(|(later_ns, before_ns)| later_ns.saturating_sub(before_ns)),
             waits,
+            ..WorkerHealth::default()
         }
     }
 }

@@ -14,6 +14,7 @@ use candor_plan::Plan;
 use candor_protocol::Session;
 use candor_record::{
     Collector, ConnectErrorKind, Interval, RunEnd, RunFacts, RunRecord, TraceCounts, Traced,
+    WorkerHealth,
 };
 
 use crate::clients::{Protocol, Use};
@@ -296,7 +297,10 @@ impl<U: Start> Use for Thread<'_, U> {
             let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
             let before = Snapshot::take();
             let mut ended = worker.run(origin_ns, control, &mut link);
-            ended.health = before.until(Snapshot::take(), core, worker.waits());
+            ended.health = WorkerHealth {
+                sent_together: worker.sent_together(),
+                ..before.until(Snapshot::take(), core, worker.waits())
+            };
             end = Some(ended);
         }
         let _ = out.send(Message::Ended(index, end));

@@ -1,6 +1,7 @@
 //! The real reactors against real sockets. Every behaviour is tested on each: epoll; io_uring as
 //! a run uses it; io_uring with cooperative task work, as on older kernels; and io_uring with so
-//! few and small buffers that it runs out of them all the time.
+//! few and small buffers that it runs out of them all the time, and a table of files for some of
+//! its connections only.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a panic is a failing test")]
 
 mod common;
@@ -8,7 +9,7 @@ mod common;
 mod server;
 
 use std::io::{IoSlice, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use candor_engine::reactor::socket::{Address, Dialer};
@@ -42,6 +43,7 @@ on_each_reactor! {
     orderly_ends resets refused a_server_that_restarts a_connection_for_each_request unix ipv6
     time_outs idle_time_outs late_answers_reach_nobody large_uploads an_open_load
     an_old_connection_s_bytes_reach_nobody bytes_that_nobody_took_block_nothing an_answer_before_a_reset_is_an_answer waiting dropping
+    a_key_that_is_used_again_is_another_connection sends_that_do_not_fit_or_fail
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +79,10 @@ impl On {
             On::Epoll => job.with(epoll::Unstarted::new(dialer).unwrap().start()),
             On::Uring => job.with(uring::Unstarted::new(dialer).unwrap().start()),
             On::Cooperative => job.with(uring(uring::BUFFERS, TaskWork::Cooperative)),
-            On::FewBuffers => job.with(uring(few, TaskWork::Deferred)),
+            On::FewBuffers => {
+                let reactor = uring::Unstarted::with(dialer, few, TaskWork::Deferred).unwrap();
+                job.with(reactor.with_files(5).start())
+            }
         }
     }
 
@@ -148,6 +153,10 @@ fn many_connections(on: On) {
     assert!(record.total.ledger.ok > 200, "more than one each");
     assert_eq!(server.connections(), 200);
     assert_eq!(record.total.connections.opened, 200);
+    let together = record.workers.iter().map(|worker| worker.sent_together);
+    let (calls, sends) = together.fold((0, 0), |sum, one| (sum.0 + one.calls, sum.1 + one.sends));
+    assert_eq!(calls > 0, on == On::Uring, "{calls}");
+    assert!(sends >= 2 * calls && sends <= record.total.ledger.sent, "{sends} in {calls}");
 }
 
 fn two_thousand_connections(on: On) {
@@ -489,6 +498,178 @@ fn an_answer_before_a_reset_is_an_answer(on: On) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     assert_eq!(on.reactor(dialer(tcp(address)), Talk(listener)), "goodbye");
+}
+
+/// Connections under `keys`, each with its other end.
+fn pairs<R: Reactor>(reactor: &mut R, listener: &TcpListener, keys: &[u32]) -> Vec<TcpStream> {
+    let pair = |key: &u32| {
+        establish(reactor, *key);
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream
+    };
+    keys.iter().map(pair).collect()
+}
+
+/// Sends, together where that can be done; all of it fits.
+fn say<R: Reactor>(reactor: &mut R, what: &[(u32, &[u8])]) {
+    for (key, bytes) in what {
+        let slices = [IoSlice::new(bytes)];
+        if R::TOGETHER > 0 {
+            assert!(reactor.put(*key, &slices));
+        } else {
+            let sent = reactor.send(*key, &slices);
+            assert!(matches!(sent, Sent::Written(n) if n == bytes.len()), "{sent:?}");
+        }
+    }
+    reactor.send_put();
+    for (key, bytes) in what.iter().filter(|_| R::TOGETHER > 0) {
+        let (told, offered, sent) = reactor.next_put().unwrap();
+        assert_eq!((told, offered), (*key, bytes.len()));
+        assert!(matches!(sent, Sent::Written(n) if n == bytes.len()), "{sent:?}");
+    }
+    assert!(reactor.next_put().is_none());
+}
+
+/// What was put, asked or told for a connection never reaches the next one under its key, also if
+/// it is used for so long that it is known to the kernel by its key.
+fn a_key_that_is_used_again_is_another_connection(on: On) {
+    struct Reuse(TcpListener);
+    impl With<()> for Reuse {
+        fn with<R: Reactor>(self, mut reactor: R) {
+            for round in 0..4 {
+                let mut peers = pairs(&mut reactor, &self.0, &[2, 6]);
+                for _ in 0..40 {
+                    say(&mut reactor, &[(2, &[round]), (6, &[round + 100])]);
+                }
+                for (peer, byte) in peers.iter_mut().zip([round, round + 100]) {
+                    let mut got = [0; 40];
+                    peer.read_exact(&mut got).unwrap();
+                    assert_eq!(got, [byte; 40]);
+                }
+                peers[0].write_all(b"too late").unwrap();
+                if round % 2 == 0 {
+                    // Taken by the reactor, and not by the worker.
+                    let soon_ns = reactor.now_ns() + 10 * MS;
+                    reactor.wait(soon_ns);
+                }
+                if R::TOGETHER > 0 {
+                    assert!(reactor.put(2, &[IoSlice::new(b"never sent")]));
+                    assert!(reactor.put(6, &[IoSlice::new(b"sent")]));
+                }
+                reactor.close(2);
+                let mut next = pairs(&mut reactor, &self.0, &[2]);
+                reactor.send_put();
+                if R::TOGETHER > 0 {
+                    assert!(matches!(reactor.next_put(), Some((6, 4, Sent::Written(4)))));
+                    let mut got = [0; 4];
+                    peers[1].read_exact(&mut got).unwrap();
+                    assert_eq!(&got, b"sent");
+                }
+                assert!(reactor.next_put().is_none());
+                say(&mut reactor, &[(2, b"new")]);
+                let mut got = [0; 3];
+                next[0].read_exact(&mut got).unwrap();
+                assert_eq!(&got, b"new");
+                next[0].write_all(b"answer").unwrap();
+                assert_eq!(read(&mut reactor, 2, 6), "answer");
+                let mut rest = Vec::new();
+                // An end or a reset, since what it had said last was not read.
+                let _ = peers[0].read_to_end(&mut rest);
+                assert_eq!(rest, b"");
+                // What comes of a send is told to nobody if its connection is gone by then.
+                if R::TOGETHER > 0 {
+                    assert!(reactor.put(2, &[IoSlice::new(b"last")]));
+                    assert!(reactor.put(6, &[IoSlice::new(b"last")]));
+                    reactor.send_put();
+                    reactor.close(2);
+                    assert!(matches!(reactor.next_put(), Some((6, 4, Sent::Written(4)))));
+                    assert!(reactor.next_put().is_none());
+                }
+                reactor.close(2);
+                reactor.close(6);
+            }
+        }
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    on.reactor(dialer(tcp(address)), Reuse(listener));
+}
+
+/// Of sends that leave together each has its own fate.
+fn sends_that_do_not_fit_or_fail(on: On) {
+    struct Fill(TcpListener);
+    impl With<()> for Fill {
+        fn with<R: Reactor>(self, mut reactor: R) {
+            if R::TOGETHER == 0 {
+                return;
+            }
+            let mut peers = pairs(&mut reactor, &self.0, &[0, 1]);
+            let piece = [7; 8192];
+            let (mut taken, mut others) = (0, 0);
+            let mut is_full = false;
+            while !is_full {
+                assert!(
+                    reactor.put(0, &[IoSlice::new(&piece[..4000]), IoSlice::new(&piece[4000..])])
+                );
+                assert!(reactor.put(1, &[IoSlice::new(b"x")]));
+                reactor.send_put();
+                match reactor.next_put() {
+                    Some((0, 8192, Sent::Written(bytes))) => {
+                        taken += bytes;
+                        is_full = bytes < 8192;
+                    }
+                    Some((0, 8192, Sent::Blocked)) => is_full = true,
+                    other => panic!("{other:?}"),
+                }
+                assert!(matches!(reactor.next_put(), Some((1, 1, Sent::Written(1)))));
+                others += 1;
+                assert!(taken < 64 << 20, "a socket is full some time");
+            }
+            let mut got = vec![0; taken];
+            peers[0].read_exact(&mut got).unwrap();
+            assert!(got.iter().all(|byte| *byte == 7));
+            let mut got = vec![0; others];
+            peers[1].read_exact(&mut got).unwrap();
+            // There is room again, and that is said.
+            let deadline_ns = reactor.now_ns() + 5 * S;
+            let mut is_writable = false;
+            while !is_writable {
+                assert!(reactor.now_ns() < deadline_ns);
+                reactor.wait(deadline_ns);
+                while let Some(ready) = reactor.next_ready() {
+                    is_writable |= ready.key == 0 && ready.writable;
+                }
+            }
+            // A connection that broke, between two that did not.
+            establish(&mut reactor, 2);
+            let (mut last, _) = self.0.accept().unwrap();
+            drop(peers.remove(1));
+            let mut has_failed = false;
+            let mut said = 0;
+            while !has_failed {
+                assert!(reactor.now_ns() < deadline_ns);
+                for key in [0, 1, 2] {
+                    assert!(reactor.put(key, &[IoSlice::new(b"!")]));
+                }
+                reactor.send_put();
+                assert!(matches!(reactor.next_put(), Some((0, 1, Sent::Written(1)))));
+                match reactor.next_put() {
+                    Some((1, 1, Sent::Written(1))) => {}
+                    Some((1, 1, Sent::Failed(failure))) => has_failed = failure.reset,
+                    other => panic!("{other:?}"),
+                }
+                assert!(matches!(reactor.next_put(), Some((2, 1, Sent::Written(1)))));
+                said += 1;
+            }
+            let mut got = vec![0; said];
+            last.read_exact(&mut got).unwrap();
+            assert!(got.iter().all(|byte| *byte == b'!'));
+        }
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    on.reactor(dialer(tcp(address)), Fill(listener));
 }
 
 fn waiting(on: On) {

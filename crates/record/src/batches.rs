@@ -21,7 +21,11 @@ pub struct Buckets {
 
 impl Buckets {
     fn of(histogram: &Histogram) -> Self {
-        Buckets { count: histogram.count(), list: histogram.recorded().collect() }
+        let mut list: Vec<_> = histogram.recorded().collect();
+        // There are hundreds of these at a time: what a growing list has in advance is as much
+        // again as what is in it.
+        list.shrink_to_fit();
+        Buckets { count: histogram.count(), list }
     }
 
     /// Samples.
@@ -53,6 +57,7 @@ impl Buckets {
             };
             merged.push(next);
         }
+        merged.shrink_to_fit();
         self.list = merged;
     }
 }

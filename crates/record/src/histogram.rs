@@ -203,6 +203,8 @@ impl Histogram {
         V2DeflateSerializer::new()
             .serialize(&self.hdr(), &mut bytes)
             .expect("writing to memory does not fail");
+        // It is kept for every interval of a run.
+        bytes.shrink_to_fit();
         bytes
     }
 }

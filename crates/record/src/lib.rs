@@ -31,5 +31,5 @@ pub use interval::{ConnectionCounts, GoAways, Handshake, Interval, RequestCounts
 pub use ledger::Ledger;
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
-pub use run::{Memory, RunEnd, RunRecord, WorkerFigures, WorkerHealth};
+pub use run::{Memory, RunEnd, RunRecord, SentTogether, WorkerFigures, WorkerHealth};
 pub use trace::{Outcome, TraceCounts, Traced};

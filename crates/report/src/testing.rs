@@ -103,6 +103,7 @@ impl Run {
                 waited_ns: Some(wall_ns / 100),
                 involuntary_switches: 7,
                 waits: 1000,
+                sent_together: Default::default(),
             };
             collector.worker_ended(worker, health);
         }

@@ -11,7 +11,8 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use super::socket::{self, Clock, Dialer};
+use super::clock::Clock;
+use super::socket::{self, Dialer};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
 
 /// Read at most so much at once. Large enough for a 64 KiB answer in one call.
@@ -89,6 +90,11 @@ impl EpollReactor {
         self.sockets[key as usize].fd.as_ref()
     }
 
+    /// From now on the clock is the kernel's own.
+    pub(super) fn read_the_kernels_clock(&mut self) {
+        self.clock = Clock::kernels();
+    }
+
     /// From now on a bare EPOLLERR says that a time stamp waits in the error queue. A connection
     /// that breaks is hung up too.
     pub(super) fn expect_stamps(&mut self, key: Key) {
@@ -96,8 +102,8 @@ impl EpollReactor {
     }
 
     /// What it takes to read from a connection.
-    pub(super) fn parts(&mut self, key: Key) -> (Option<&OwnedFd>, &mut [u8], &Clock) {
-        (self.sockets[key as usize].fd.as_ref(), &mut self.buffer, &self.clock)
+    pub(super) fn parts(&mut self, key: Key) -> (Option<&OwnedFd>, &mut [u8], &mut Clock) {
+        (self.sockets[key as usize].fd.as_ref(), &mut self.buffer, &mut self.clock)
     }
 
     fn slot(&mut self, key: Key) -> &mut Socket {
@@ -121,6 +127,7 @@ impl Reactor for EpollReactor {
 
     fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
         self.close(key);
+        self.clock.time_passed();
         let fd = self.dialer.dial(turn)?;
         let socket = self.slot(key);
         socket.turn = turn;
@@ -136,6 +143,7 @@ impl Reactor for EpollReactor {
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
         let socket = &self.sockets[key as usize];
         let Some(fd) = &socket.fd else { return Ok(false) };
+        self.clock.time_passed();
         self.dialer.outcome(socket.turn, fd)
     }
 
@@ -150,13 +158,16 @@ impl Reactor for EpollReactor {
                 Err(errno) => break Err(errno),
             }
         };
+        if matches!(result, Err(Errno::AGAIN)) {
+            self.clock.time_passed();
+            return Received::Nothing;
+        }
         let at_ns = self.clock.now_ns();
         match result {
             Ok(0) => Received::End { at_ns },
             Ok(n) => {
                 Received::Bytes { bytes: &self.buffer[..n], at_ns, more: n == self.buffer.len() }
             }
-            Err(Errno::AGAIN) => Received::Nothing,
             Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns },
         }
     }
@@ -164,6 +175,7 @@ impl Reactor for EpollReactor {
     #[inline]
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
         let Some(fd) = &self.sockets[key as usize].fd else { return Sent::Blocked };
+        self.clock.time_passed();
         socket::send(fd, slices)
     }
 
@@ -172,12 +184,18 @@ impl Reactor for EpollReactor {
         socket.generation = socket.generation.wrapping_add(1);
         // Closing the descriptor takes it out of the epoll set: there is no other copy of it.
         socket.fd = None;
+        self.clock.time_passed();
     }
 
     fn wait(&mut self, until_ns: u64) {
         self.events.clear();
         self.next_event = 0;
-        let timeout = socket::timespec(until_ns.saturating_sub(self.now_ns()));
+        let timeout_ns = match until_ns {
+            0 => 0,
+            until_ns => until_ns.saturating_sub(self.clock.recent_ns()),
+        };
+        self.clock.time_passed();
+        let timeout = socket::timespec(timeout_ns);
         let buffer = rustix::buffer::spare_capacity(&mut self.events);
         // EINTR is an empty answer: the worker looks at its flags and comes again.
         let _ = epoll::wait(self.epoll.as_fd(), buffer, Some(&timeout));

@@ -8,16 +8,18 @@
 //! connect(key) ─→ Ready{writable} ─→ finish_connect(key)
 //! Ready{readable} ─→ receive(key) until it returns Nothing, a last piece, End or Failed
 //! send(key): Blocked ─→ Ready{writable} ─→ send(key) again
+//! put(key), put(key), … ─→ send_put() ─→ next_put() until it returns None, where it can be done
 //! ```
 //! Readiness is edge-triggered: what is left unread or unwritten is not announced again.
 //!
 //! - [`epoll`] is told that something came, and reads it: a system call to learn of a batch, one
 //!   for each read, one for each write.
-//! - [`uring`] is told what came: a system call for a batch of answers, one for each write.
+//! - [`uring`] is told what came: a system call for a batch of answers, one for a batch of writes.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
-//! - [`socket`] is what they share, [`choice`] which of them a run gets.
+//! - [`socket`] and [`clock`] are what they share, [`choice`] which of them a run gets.
 
 pub mod choice;
+pub mod clock;
 pub mod epoll;
 mod realtime;
 mod scm;
@@ -131,6 +133,25 @@ pub trait Reactor {
         StampFacts::default()
     }
 
+    /// How many sends can be put together at most; 0: none.
+    const TOGETHER: usize = 0;
+
+    /// Takes a copy of `slices`, to be sent when [`Reactor::send_put`] is called, together with
+    /// what other connections put. Once for a connection. False: it has to be sent by itself.
+    fn put(&mut self, key: Key, slices: &[IoSlice<'_>]) -> bool {
+        let _ = (key, slices);
+        false
+    }
+
+    /// Sends what was put, in that order.
+    fn send_put(&mut self) {}
+
+    /// The next one, in the same order: how many bytes were put, and what came of them. Those of
+    /// connections that were closed since are left out.
+    fn next_put(&mut self) -> Option<(Key, usize, Sent)> {
+        None
+    }
+
     /// Monotonic time in nanoseconds since the origin; zero before it.
     fn now_ns(&mut self) -> u64;
 
@@ -153,7 +174,7 @@ pub trait Reactor {
     fn close(&mut self, key: Key);
 
     /// Waits until something is ready or until `until_ns`, whichever is first. With a time in
-    /// the past it only looks.
+    /// the past it only looks, and with 0 it does so without asking what time it is.
     fn wait(&mut self, until_ns: u64);
 
     /// The next of what the last [`Reactor::wait`] found.

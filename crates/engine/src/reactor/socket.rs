@@ -1,4 +1,4 @@
-//! What reactors share: where to connect, sockets and their errors, sending, and the clock.
+//! What reactors share: where to connect, sockets and their errors, and sending.
 //!
 //! Every real reactor opens sockets, and writes to them, in the same way; they differ in how they
 //! are told that something came. Nothing here waits.
@@ -16,7 +16,6 @@ use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, socket_with,
     sockopt,
 };
-use rustix::time::{ClockId, clock_gettime};
 
 use candor_record::ConnectErrorKind;
 
@@ -127,17 +126,11 @@ impl Dialer {
 /// Writes `slices` in order, as much as the kernel takes.
 #[inline]
 pub(super) fn send(fd: &OwnedFd, slices: &[IoSlice<'_>]) -> Sent {
-    let result = loop {
-        let one = match slices {
-            [only] => rustix::net::send(fd, only, SendFlags::NOSIGNAL),
-            // The standard library ignores SIGPIPE in every Rust program, so that writev,
-            // which has no such flag, is safe too.
-            _ => rustix::io::writev(fd, slices),
-        };
-        match one {
-            Err(Errno::INTR) => {}
-            other => break other,
-        }
+    let result = match slices {
+        [only] => send_bytes(fd, only),
+        // The standard library ignores SIGPIPE in every Rust program, so that writev, which has
+        // no such flag, is safe too.
+        _ => until_done(|| rustix::io::writev(fd, slices)),
     };
     match result {
         Ok(n) => Sent::Written(n),
@@ -146,35 +139,27 @@ pub(super) fn send(fd: &OwnedFd, slices: &[IoSlice<'_>]) -> Sent {
     }
 }
 
+/// Writes `bytes`, as much as the kernel takes.
+#[inline]
+pub(super) fn send_bytes(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+    until_done(|| rustix::net::send(fd, bytes, SendFlags::NOSIGNAL))
+}
+
+#[inline]
+fn until_done(call: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
 /// How an established connection broke.
 pub(super) fn io_failure(errno: Errno) -> IoFailure {
     IoFailure {
         reset: matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED),
         message: std::io::Error::from(errno).to_string(),
-    }
-}
-
-/// Monotonic time since an origin. All clocks of a process agree.
-#[derive(Debug, Default)]
-pub(super) struct Clock {
-    origin_ns: u64,
-}
-
-impl Clock {
-    #[inline]
-    pub(super) fn now_ns(&self) -> u64 {
-        let t = clock_gettime(ClockId::Monotonic);
-        (t.tv_sec as u64 * NS_PER_S + t.tv_nsec as u64).saturating_sub(self.origin_ns)
-    }
-
-    /// The origin, on the monotonic clock.
-    pub(super) fn origin_ns(&self) -> u64 {
-        self.origin_ns
-    }
-
-    /// Moves the origin to `origin_ns`, counted from the present one.
-    pub(super) fn set_origin_ns(&mut self, origin_ns: u64) {
-        self.origin_ns += origin_ns;
     }
 }
 

@@ -48,8 +48,11 @@ impl Start for Unstarted {
     type Reactor = StampedReactor;
 
     fn start(self) -> StampedReactor {
+        let mut plain = self.plain.start();
+        // The kernel's stamps are held against ours, part by part of a microsecond.
+        plain.read_the_kernels_clock();
         StampedReactor {
-            plain: self.plain.start(),
+            plain,
             one_in: self.one_in,
             logs: Vec::new(),
             realtime: Realtime::default(),

@@ -3,10 +3,12 @@
 //! Each connection has one multishot receive, begun when it is established, which fills buffers
 //! that all connections share; so a batch of answers costs one system call. What was received is
 //! queued by connection, as a chain through the buffers, and handed out one buffer at a time.
-//! Requests are sent by system calls of their own, straight after the answer was handed out: a
-//! time stamp taken before the call is right, where that of a batch would be too early for its
-//! last request by what all the others take.
+//! Requests that several connections have ready in one round leave in one call ([`sends`]), a
+//! single one by a system call of its own.
 //!
+//! - *Time stamps of sends.* They leave one after another, and their stamp is taken before the
+//!   call: it is too early for the last of them by what the others take. So a call takes few, and
+//!   how long it took is measured and reported (`SentTogether`). A stamp is never too late.
 //! - *Generations.* An operation's name has its connection's generation in it. Completions of a
 //!   connection that was closed find another generation, give their buffer back, and are gone.
 //! - *Running out of buffers* ends a receive (ENOBUFS) and loses nothing: the bytes stay in the
@@ -14,110 +16,54 @@
 //!   when the worker has taken what was queued and the buffers are back.
 //! - *Time.* A piece carries the time at which its completion was taken, one for the batch: that
 //!   it is handed out later is the loader's doing, and counted as send lag.
-//! - *Registered files* would save a look-up per submission, of which there are two in the life
-//!   of a connection, and cost two system calls in it. They pay when sends go through the ring.
+//! - *Registered files.* A connection that has sent through the ring for a while gets a place in
+//!   the ring's own table of files, that of its key. When it is closed, operations that name the
+//!   place and that the kernel has not seen are handed over first, then the place is emptied,
+//!   so that none of them finds the next connection there.
 //!
-//! The modules: [`ring`] has what is asked of the kernel, [`buffers`] the memory that it fills.
+//! The modules: [`ring`] has what is asked of the kernel, [`buffers`] the memory that it fills,
+//! [`sends`] requests that leave together, [`connection`] what is known of each socket,
+//! [`completions`] what the kernel's answers mean, [`mod@probe`] whether any of it can be had.
 
 mod buffers;
+mod completions;
+mod connection;
+mod probe;
 mod ring;
+mod sends;
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice};
 use std::marker::PhantomData;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
-use super::socket::{self, Clock, Dialer};
+use super::clock::Clock;
+use super::socket::{self, Dialer};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
-use ring::{CANCELLATION, Completion, Name, Ring};
+use connection::{Ending, Filled, GENERATIONS, NONE, Purpose, REGISTER_AT, Socket, name};
+use ring::Ring;
+use sends::{Part, SENDS_AT_ONCE, Sends};
 
 pub use buffers::Shape;
+pub use probe::{pretend_forbidden, probe};
 pub use ring::TaskWork;
 
 /// The buffers of one worker: as many as a thousand small answers at once need, and large enough
 /// that a large answer comes in few pieces. They take 16 MiB of addresses, and of memory what was
 /// ever used.
 pub const BUFFERS: Shape = Shape { count: 1024, bytes: 16 * 1024 };
-/// No buffer.
-const NONE: u16 = u16::MAX;
-/// Generations are counted modulo this: a name has 30 bits for them.
-const GENERATIONS: u32 = 1 << 30;
 
-/// What an operation is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Receive,
-    Writable,
-}
-
-fn name(key: Key, generation: u32, purpose: Purpose) -> Name {
-    let purpose = u64::from(purpose == Purpose::Writable);
-    purpose << 62 | u64::from(generation) << 32 | u64::from(key)
-}
-
-/// How a connection's input ended.
-#[derive(Debug, Clone, Copy)]
-enum Ending {
-    End,
-    Failed(Errno),
-}
-
-#[derive(Debug)]
-struct Socket {
-    fd: Option<OwnedFd>,
-    /// Tells a key's present socket from its former ones in completions.
-    generation: u32,
-    turn: u64,
-    /// The ring's batch of the last operation begun.
-    batch: u64,
-    receiving: bool,
-    polling: bool,
-    /// In the queue of those that wait for buffers.
-    starved: bool,
-    /// What the worker has not been told.
-    news: Option<Ready>,
-    /// The chain of filled buffers.
-    first: u16,
-    last: u16,
-    /// After those, and when that was seen.
-    ending: Option<(Ending, u64)>,
-}
-
-impl Default for Socket {
-    fn default() -> Self {
-        Socket {
-            fd: None,
-            generation: 0,
-            turn: 0,
-            batch: 0,
-            receiving: false,
-            polling: false,
-            starved: false,
-            news: None,
-            first: NONE,
-            last: NONE,
-            ending: None,
-        }
-    }
-}
-
-/// What is in a buffer that the reactor has.
-#[derive(Debug, Clone, Copy)]
-struct Filled {
-    length: u32,
-    /// The next buffer of the same connection.
-    next: u16,
-    at_ns: u64,
-}
+/// Places in the ring's table of files, where the limit of open files allows so many. Connections
+/// with higher keys do without. Each takes 8 bytes.
+const FILES: u32 = 1 << 15;
 
 /// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
 pub struct Unstarted {
     ring: Ring,
     dialer: Dialer,
+    files: u32,
 }
 
 /// Sockets and clock of one worker, on io_uring.
@@ -125,6 +71,7 @@ pub struct UringReactor {
     ring: Ring,
     dialer: Dialer,
     sockets: Vec<Socket>,
+    sends: Sends,
     clock: Clock,
     filled: Box<[Filled]>,
     /// The buffer whose bytes the worker has.
@@ -150,7 +97,12 @@ impl Unstarted {
     /// # Panics
     /// If the number of buffers is no power of two, or there are no bytes in them.
     pub fn with(dialer: Dialer, buffers: Shape, task_work: TaskWork) -> io::Result<Self> {
-        Ok(Unstarted { ring: Ring::new(buffers, task_work)?, dialer })
+        Ok(Unstarted { ring: Ring::new(buffers, task_work)?, dialer, files: FILES })
+    }
+
+    /// The same with so many places in the ring's table of files.
+    pub fn with_files(self, files: u32) -> Self {
+        Unstarted { files, ..self }
     }
 }
 
@@ -159,12 +111,15 @@ impl Start for Unstarted {
 
     fn start(mut self) -> UringReactor {
         socket::wake_punctually();
-        self.ring.enable().expect("a ring that was made disabled can be enabled, once");
+        let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let files = self.files.min(u32::try_from(open_files).unwrap_or(u32::MAX));
+        self.ring.enable(files).expect("a ring that was made disabled can be enabled, once");
         let buffers = usize::from(self.ring.buffers().shape().count);
         UringReactor {
             ring: self.ring,
             dialer: self.dialer,
             sockets: Vec::new(),
+            sends: Sends::new(),
             clock: Clock::default(),
             filled: vec![Filled { length: 0, next: NONE, at_ns: 0 }; buffers].into(),
             handed_out: NONE,
@@ -187,19 +142,31 @@ impl UringReactor {
     /// Begins to receive, unless that is going on or the socket is gone.
     fn begin_to_receive(&mut self, key: Key) {
         let socket = &mut self.sockets[key as usize];
-        let Some(fd) = socket.fd.as_ref().filter(|_| !socket.receiving) else { return };
+        let Some(file) = socket.file(key).filter(|_| !socket.receiving) else { return };
+        self.ring.receive(file, name(key, socket.generation, Purpose::Receive));
         socket.receiving = true;
-        self.ring.receive(fd, name(key, socket.generation, Purpose::Receive));
         socket.batch = self.ring.batch();
     }
 
     /// Begins to wait for room, unless that is going on or the socket is gone.
     fn await_writable(&mut self, key: Key) {
         let socket = &mut self.sockets[key as usize];
-        let Some(fd) = socket.fd.as_ref().filter(|_| !socket.polling) else { return };
+        let Some(file) = socket.file(key).filter(|_| !socket.polling) else { return };
+        self.ring.poll_writable(file, name(key, socket.generation, Purpose::Writable));
         socket.polling = true;
-        self.ring.poll_writable(fd, name(key, socket.generation, Purpose::Writable));
         socket.batch = self.ring.batch();
+    }
+
+    /// After a send of `offered` bytes: waits for room, if there was too little. Readiness is asked
+    /// for after the socket was full: if there is room again by the time that the kernel looks, it
+    /// says so at once.
+    #[inline]
+    fn await_room(&mut self, key: Key, sent: &Sent, offered: usize) {
+        match sent {
+            Sent::Written(bytes) if *bytes == offered => {}
+            Sent::Written(_) | Sent::Blocked => self.await_writable(key),
+            Sent::Failed(_) => {}
+        }
     }
 
     /// The worker is done with the buffer that it was given last.
@@ -222,88 +189,16 @@ impl UringReactor {
         }
     }
 
-    /// Takes all completions there are.
-    fn take_completions(&mut self) {
-        let Some(first) = self.ring.next_completion() else { return };
-        let now_ns = self.clock.now_ns();
-        self.take(first, now_ns);
-        while let Some(completion) = self.ring.next_completion() {
-            self.take(completion, now_ns);
-        }
-    }
-
+    /// A connection that has sent so often will send again: it gets a place in the ring's table.
     #[inline]
-    fn take(&mut self, completion: Completion, now_ns: u64) {
-        if completion.name == CANCELLATION {
-            return;
-        }
-        let key = completion.name as Key;
-        let generation = (completion.name >> 32) as u32 % GENERATIONS;
-        if self.sockets[key as usize].generation != generation {
-            if let Some(buffer) = completion.buffer {
-                self.ring.buffers_mut().give(buffer);
-            }
-        } else if completion.name == name(key, generation, Purpose::Receive) {
-            self.received(key, completion, now_ns);
-        } else {
-            self.sockets[key as usize].polling = false;
-            self.tell(key, false, true, false);
-        }
-    }
-
-    #[inline]
-    fn received(&mut self, key: Key, completion: Completion, at_ns: u64) {
+    fn count_send(&mut self, key: Key) {
         let socket = &mut self.sockets[key as usize];
-        socket.receiving = completion.more;
-        match (completion.result, completion.buffer) {
-            (1.., Some(buffer)) => {
-                let length = completion.result as u32;
-                self.filled[usize::from(buffer)] = Filled { length, next: NONE, at_ns };
-                match socket.last {
-                    NONE => socket.first = buffer,
-                    last => self.filled[usize::from(last)].next = buffer,
-                }
-                socket.last = buffer;
-                self.tell(key, true, false, false);
-                if !completion.more {
-                    // The kernel may end a multishot receive when it likes.
-                    self.begin_to_receive(key);
-                }
-            }
-            (0.., buffer) => {
-                if let Some(buffer) = buffer {
-                    self.ring.buffers_mut().give(buffer);
-                }
-                self.input_ended(key, Ending::End, at_ns);
-            }
-            (error, _) => match Errno::from_raw_os_error(-error) {
-                Errno::NOBUFS => {
-                    socket.starved = true;
-                    self.starved.push_back(key);
-                }
-                Errno::INTR | Errno::AGAIN => self.begin_to_receive(key),
-                errno => self.input_ended(key, Ending::Failed(errno), at_ns),
-            },
-        }
-    }
-
-    fn input_ended(&mut self, key: Key, ending: Ending, at_ns: u64) {
-        self.sockets[key as usize].ending = Some((ending, at_ns));
-        self.tell(key, true, false, true);
-    }
-
-    /// Adds to what the worker will be told about a connection.
-    #[inline]
-    fn tell(&mut self, key: Key, readable: bool, writable: bool, ended: bool) {
-        match &mut self.sockets[key as usize].news {
-            Some(news) => {
-                news.readable |= readable;
-                news.writable |= writable;
-                news.ended |= ended;
-            }
-            none => {
-                *none = Some(Ready { key, readable, writable, ended });
-                self.ready.push_back(key);
+        if socket.sends < REGISTER_AT {
+            socket.sends += 1;
+            if socket.sends == REGISTER_AT
+                && let Some(fd) = &socket.fd
+            {
+                socket.registered = self.ring.register(key, fd);
             }
         }
     }
@@ -312,6 +207,7 @@ impl UringReactor {
     /// asked for. A worker comes here for what is left of a connection to which a send failed.
     #[cold]
     fn look_again(&mut self) {
+        self.clock.time_passed();
         self.feed_starved();
         self.ring.look();
         self.take_completions();
@@ -319,6 +215,52 @@ impl UringReactor {
 }
 
 impl Reactor for UringReactor {
+    const TOGETHER: usize = SENDS_AT_ONCE;
+
+    #[inline]
+    fn put(&mut self, key: Key, slices: &[IoSlice<'_>]) -> bool {
+        self.sends.put(key, self.sockets[key as usize].generation, slices)
+    }
+
+    fn send_put(&mut self) {
+        self.clock.time_passed();
+        self.sends.go();
+        let UringReactor { sends, sockets, ring, .. } = self;
+        if let Some((key, bytes)) = sends.only() {
+            if let Some(fd) = &sockets[key as usize].fd {
+                let taken = socket::send_bytes(fd, bytes);
+                sends.only_went(taken);
+            }
+            return;
+        }
+        let file = |part: &Part| sockets[part.key as usize].file(part.key);
+        let going = sends.going();
+        let going = going.filter_map(|(part, bytes)| Some((part.name(), file(part)?, bytes)));
+        let are_read = ring.send_all(going);
+        sends.went(are_read);
+        // Only those that were not taken whole are heard of; among whatever else has come.
+        self.take_completions();
+    }
+
+    #[inline]
+    fn next_put(&mut self) -> Option<(Key, usize, Sent)> {
+        loop {
+            let Part { key, generation, length, taken, .. } = self.sends.next()?;
+            if self.sockets[key as usize].generation != generation {
+                // Closed since.
+                continue;
+            }
+            self.count_send(key);
+            let sent = match taken {
+                Ok(bytes) => Sent::Written(bytes),
+                Err(Errno::AGAIN | Errno::INTR) => Sent::Blocked,
+                Err(errno) => Sent::Failed(socket::io_failure(errno)),
+            };
+            self.await_room(key, &sent, length);
+            return Some((key, length, sent));
+        }
+    }
+
     #[inline]
     fn now_ns(&mut self) -> u64 {
         self.clock.now_ns()
@@ -337,6 +279,7 @@ impl Reactor for UringReactor {
 
     fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
         self.close(key);
+        self.clock.time_passed();
         let fd = self.dialer.dial(turn)?;
         let socket = self.slot(key);
         socket.turn = turn;
@@ -348,6 +291,7 @@ impl Reactor for UringReactor {
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
         let socket = &self.sockets[key as usize];
         let Some(fd) = &socket.fd else { return Ok(false) };
+        self.clock.time_passed();
         let established = self.dialer.outcome(socket.turn, fd)?;
         if established {
             self.begin_to_receive(key);
@@ -392,21 +336,14 @@ impl Reactor for UringReactor {
     #[inline]
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
         let Some(fd) = &self.sockets[key as usize].fd else { return Sent::Blocked };
+        self.clock.time_passed();
         let sent = socket::send(fd, slices);
-        let full = match sent {
-            Sent::Written(bytes) => bytes < slices.iter().map(|slice| slice.len()).sum(),
-            Sent::Blocked => true,
-            Sent::Failed(_) => false,
-        };
-        if full {
-            // Readiness is asked for after the socket was full: if there is room again by the
-            // time that the kernel looks, it says so at once.
-            self.await_writable(key);
-        }
+        self.await_room(key, &sent, slices.iter().map(|slice| slice.len()).sum());
         sent
     }
 
     fn close(&mut self, key: Key) {
+        self.clock.time_passed();
         let socket = std::mem::take(self.slot(key));
         let generation = socket.generation;
         self.slot(key).generation = (generation + 1) % GENERATIONS;
@@ -423,19 +360,24 @@ impl Reactor for UringReactor {
             self.ring.cancel(name(key, generation, Purpose::Writable));
         }
         if (socket.receiving || socket.polling) && socket.batch == self.ring.batch() {
-            // An operation that the kernel has not seen names its descriptor by number, and the
-            // next socket could get the same number.
+            // An operation that the kernel has not seen names its file by a number, and the next
+            // socket could get the same number.
             self.ring.submit();
         }
+        if socket.registered {
+            self.ring.unregister(key);
+        }
+        self.sends.forget(key);
     }
 
     fn wait(&mut self, until_ns: u64) {
         self.take_back();
         self.feed_starved();
-        let left_ns = match self.ready.is_empty() {
-            true => until_ns.saturating_sub(self.clock.now_ns()),
-            false => 0,
+        let left_ns = match until_ns {
+            1.. if self.ready.is_empty() => until_ns.saturating_sub(self.clock.recent_ns()),
+            _ => 0,
         };
+        self.clock.time_passed();
         match left_ns {
             0 => self.ring.look(),
             left_ns => self.ring.wait(left_ns),
@@ -459,50 +401,6 @@ impl Drop for UringReactor {
     fn drop(&mut self) {
         for key in 0..self.sockets.len() as Key {
             self.close(key);
-        }
-    }
-}
-
-static FORBIDDEN: AtomicBool = AtomicBool::new(false);
-
-/// From now on [`probe`] says that the kernel forbids io_uring. For tests of what happens then.
-#[doc(hidden)]
-pub fn pretend_forbidden() {
-    FORBIDDEN.store(true, Ordering::Relaxed);
-}
-
-/// Whether this kernel lets this process use what the reactor needs; if not, why, in a sentence.
-/// It is tried, not looked up: a kernel may be too old, set to forbid it, or wrapped in a filter.
-pub fn probe() -> Result<(), String> {
-    if FORBIDDEN.load(Ordering::Relaxed) {
-        return Err("io_uring is forbidden here, for a test".to_owned());
-    }
-    let words = |error: io::Error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOSYS) => "this kernel has no io_uring".to_owned(),
-        Some(Errno::PERM | Errno::ACCESS) => {
-            "io_uring is forbidden here (sysctl kernel.io_uring_disabled, or a system call filter)"
-                .to_owned()
-        }
-        Some(Errno::INVAL) => "this kernel's io_uring is too old; Linux 6.0 is needed".to_owned(),
-        _ => format!("io_uring cannot be used: {error}"),
-    };
-    let shape = Shape { count: 2, bytes: 64 };
-    let mut ring = Ring::new(shape, TaskWork::Deferred)
-        .or_else(|_| Ring::new(shape, TaskWork::Cooperative))
-        .and_then(|mut ring| ring.enable().map(|()| ring))
-        .map_err(words)?;
-    let (mut there, here) = UnixStream::pair().map_err(words)?;
-    there.write_all(b"x").map_err(words)?;
-    let here = OwnedFd::from(here);
-    ring.receive(&here, 0);
-    ring.wait(1_000_000_000);
-    let received = ring.next_completion();
-    ring.cancel(0);
-    match received {
-        Some(Completion { result: 1, buffer: Some(0), more: true, .. }) => Ok(()),
-        _ => {
-            Err("this kernel's io_uring cannot receive more than once; Linux 6.0 is needed"
-                .to_owned())
         }
     }
 }

@@ -169,15 +169,24 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Writes what the session has to write, as far as the kernel takes it.
+    /// Writes what the session has to write, as far as the kernel takes it; or puts it together
+    /// with what others write in this round, if the reactor does that.
     pub(super) fn flush(&mut self, key: Key) {
         loop {
             let connection = &mut self.connections[key as usize];
             let Some(session) = &mut connection.session else { return };
+            if R::TOGETHER > 0 && connection.is_put {
+                // Its session offers the same bytes until it is told that they have gone.
+                return;
+            }
             let mut slices = [IoSlice::new(&[]); SLICES];
             let used = session.poll_transmit(&mut slices);
             if used == 0 {
                 return;
+            }
+            if R::TOGETHER > 0 && self.reactor.put(key, &slices[..used]) {
+                connection.is_put = true;
+                return self.one_more_put();
             }
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
             self.held_up.works();
@@ -186,33 +195,42 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             if self.held_up.is_wanted() {
                 self.held_up.call(at_ns, self.reactor.now_ns());
             }
-            match sent {
-                Sent::Written(bytes) => {
-                    let books = &mut self.books;
-                    books.recorder.bytes_sent(bytes as u64);
-                    let kernel = &mut self.kernel;
-                    let end = match R::STAMPS {
-                        true => self.reactor.stamps(key).map_or(0, |log| log.position()),
-                        false => 0,
-                    };
-                    session.handle_transmitted(bytes, &mut |id| {
-                        books.sent(id, at_ns);
-                        if R::STAMPS {
-                            kernel.sent(id, end);
-                        }
-                    });
-                    if bytes < offered {
-                        connection.blocked = true;
-                        return;
-                    }
-                }
-                Sent::Blocked => {
-                    connection.blocked = true;
-                    return;
-                }
-                Sent::Failed(failure) => return self.lose_while_sending(key, failure, at_ns),
+            if !self.went(key, sent, offered, at_ns) {
+                return;
             }
         }
+    }
+
+    /// Of `offered` bytes of a connection so many have gone, not before `at_ns`. Returns whether
+    /// it may be offered more.
+    #[inline]
+    pub(super) fn went(&mut self, key: Key, sent: Sent, offered: usize, at_ns: u64) -> bool {
+        let connection = &mut self.connections[key as usize];
+        let Some(session) = &mut connection.session else { return false };
+        match sent {
+            Sent::Written(bytes) => {
+                let books = &mut self.books;
+                books.recorder.bytes_sent(bytes as u64);
+                let kernel = &mut self.kernel;
+                let end = match R::STAMPS {
+                    true => self.reactor.stamps(key).map_or(0, |log| log.position()),
+                    false => 0,
+                };
+                session.handle_transmitted(bytes, &mut |id| {
+                    books.sent(id, at_ns);
+                    if R::STAMPS {
+                        kernel.sent(id, end);
+                    }
+                });
+                connection.blocked = bytes < offered;
+            }
+            Sent::Blocked => connection.blocked = true,
+            Sent::Failed(failure) => {
+                self.lose_while_sending(key, failure, at_ns);
+                return false;
+            }
+        }
+        !connection.blocked
     }
 
     /// A connection broke as it was written to. What the server said before is still there to be

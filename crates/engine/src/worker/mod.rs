@@ -3,17 +3,20 @@
 //! It is composed of four values that know nothing of each other: a [`Source`] says which request
 //! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
-//! has the loop and the stop rule; [`connect`] makes and loses connections, [`dispatch`] sends,
-//! [`intake`] receives, [`trace`] gives away what is traced.
+//! has the loop; [`connect`] makes and loses connections, [`dispatch`] sends, [`intake`] receives,
+//! [`together`] sends for several at once, [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
 mod connect;
 mod dispatch;
+mod ending;
 mod intake;
 pub(crate) mod kernel;
 mod scripted;
+mod together;
 pub(crate) mod trace;
+mod waiting;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,17 +25,17 @@ use std::sync::Arc;
 use candor_pace::{Picker, Share};
 use candor_plan::{Pacing, Plan};
 use candor_protocol::Session;
-use candor_record::kernel::KernelTimes;
-use candor_record::{
-    Disconnect, Interval, Phase, Recorder, RunEnd, Settings, TraceCounts, Traced, WorkerHealth,
-};
+use candor_record::{Interval, Recorder, Settings, Traced};
 
+pub(crate) use self::ending::WorkerEnd;
 use self::kernel::KernelBooks;
+use self::together::Together;
+use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
-use crate::connection::{Connection, Slot, State};
+use crate::connection::{Connection, Slot};
 use crate::held_up::HeldUp;
-use crate::pacing::{Pacer, Wait};
+use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Key, Reactor};
 use crate::run::Control;
@@ -40,10 +43,6 @@ use crate::script::Scripted;
 use crate::source::Source;
 use crate::storm::ConnectPace;
 
-/// The longest sleep: signals are noticed and intervals are closed within this time.
-const LONGEST_WAIT_NS: u64 = 50_000_000;
-/// How often a backlog is looked at that may open more connections.
-const BACKLOG_LOOK_NS: u64 = 100_000;
 /// Attempts to connect that one worker has going on at once before the run, so that a listener's
 /// backlog is not overrun.
 const CONNECTING_AT_ONCE: usize = 128;
@@ -58,27 +57,6 @@ pub(crate) trait Sink {
 
     /// A block to fill again, if one has come back, and the bound of the rank from now on.
     fn take_back(&mut self) -> Option<(Vec<Traced>, u64)>;
-}
-
-/// How a worker's run ended.
-#[derive(Debug, Clone)]
-pub(crate) struct WorkerEnd {
-    /// Where the measured window ended.
-    pub(crate) window_end_ns: u64,
-    /// Why.
-    pub(crate) end: RunEnd,
-    /// A sample of due times, each with the one that followed it.
-    pub(crate) gaps: Vec<(u64, u64)>,
-    /// Answers that each connection had in the measured window.
-    pub(crate) answers: Vec<u64>,
-    /// When the thread was held up while it did nothing but look.
-    pub(crate) held_up: Vec<(u64, u64)>,
-    /// Service time by the kernel's time stamps.
-    pub(crate) kernel: Option<KernelTimes>,
-    /// How many requests were traced.
-    pub(crate) trace: TraceCounts,
-    /// What the thread cost; filled by whoever owns the thread.
-    pub(crate) health: WorkerHealth,
 }
 
 /// How the connections made before the run came out.
@@ -142,6 +120,7 @@ pub(crate) struct Worker<R, S, M> {
     ever_established: u32,
     first_failure: Option<ConnectFailure>,
     waits: u64,
+    together: Together,
     /// Makes requests or reads answers; plain runs have none.
     script: Option<Box<Scripted>>,
 }
@@ -195,6 +174,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             ever_established: 0,
             first_failure: None,
             waits: 0,
+            together: Together::default(),
             script: None,
             own,
         }
@@ -257,12 +237,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.retries.extend(failed.into_iter().chain(later).map(|key| Reverse((0, key))));
         self.aging.iter_mut().for_each(|(since_ns, ..)| *since_ns = 0);
         let mut window_end = None;
+        let mut woke_ns = None;
         loop {
-            let now_ns = self.reactor.now_ns();
+            let now_ns = woke_ns.take().unwrap_or_else(|| self.reactor.now_ns());
             self.held_up.passes(now_ns);
             // First, because a request that was due and could leave before the end is not unsent
             // only because this worker wakes late.
             self.dispatch(now_ns);
+            self.send_put();
             if let Some(why) = self.should_stop(now_ns, control) {
                 window_end = Some(self.end_window(now_ns, why));
             }
@@ -283,68 +265,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.dispatch(now_ns);
             }
             self.close_interval(now_ns, sink);
-            self.pause(now_ns);
-        }
-    }
-
-    /// Waits for whatever comes first: an event, a time-out, or the next due time.
-    #[inline]
-    fn pause(&mut self, now_ns: u64) {
-        if self.has_more_to_shed && self.stage == Stage::Running {
-            self.pacer.rest(now_ns);
-            self.wait_and_handle(0);
-            return;
-        }
-        if self.pacer.never_sleeps() && self.is_sending_by_schedule() {
-            self.look();
-            return;
-        }
-        let until_ns = self.next_event_ns(now_ns);
-        let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= until_ns);
-        let Some(due_ns) = due_ns else {
-            self.pacer.rest(now_ns);
-            self.wait_and_handle(until_ns);
-            return;
-        };
-        match self.pacer.wait(now_ns, due_ns) {
-            Wait::Spin => {
-                self.wait_and_handle(0);
-            }
-            Wait::SleepUntil(wake_ns) => {
-                if !self.wait_and_handle(wake_ns) && wake_ns > now_ns {
-                    let woke_ns = self.reactor.now_ns();
-                    self.pacer.woke(wake_ns, woke_ns);
-                }
-            }
-        }
-    }
-
-    fn is_sending_by_schedule(&self) -> bool {
-        self.stage == Stage::Running && matches!(self.source, Source::Open(_))
-    }
-
-    /// Looks whether anything is ready, and handles it. How long the look took is how long this
-    /// thread was held up.
-    fn look(&mut self) {
-        self.waits += 1;
-        let before_ns = self.reactor.now_ns();
-        self.held_up.look_begins(before_ns);
-        self.reactor.wait(0);
-        let after_ns = self.reactor.now_ns();
-        self.held_up.passes(after_ns);
-        if self.handle_ready() {
-            self.held_up.works();
-        }
-    }
-
-    /// When the next request is due that could leave at once.
-    #[inline]
-    fn next_due_ns(&self) -> Option<u64> {
-        match &self.source {
-            Source::Open(open) if self.stage == Stage::Running && !self.free.is_empty() => {
-                open.peek().map(|due| due.due_ns)
-            }
-            _ => None,
+            woke_ns = self.pause(now_ns);
         }
     }
 
@@ -364,69 +285,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         self.free.extend(ranked.into_iter().map(|(_, slot)| slot));
         self.delay_first_slots();
-    }
-
-    /// How often the worker waited for events.
-    pub(crate) fn waits(&self) -> u64 {
-        self.waits
-    }
-
-    /// The stop rule.
-    fn should_stop(&self, now_ns: u64, control: &Control) -> Option<RunEnd> {
-        if self.stage != Stage::Running {
-            return None;
-        }
-        if let Some(end) = self.script_end(control) {
-            return Some(end);
-        }
-        if control.is_stopping() {
-            return Some(RunEnd::Interrupted);
-        }
-        if self.own.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
-            return Some(RunEnd::Duration);
-        }
-        let no_time = self.own.stop_ns.is_none();
-        if (self.own.counted || no_time)
-            && self.books.flights.len() == 0
-            && self.source.is_exhausted()
-        {
-            return Some(if self.own.counted { RunEnd::Count } else { RunEnd::Duration });
-        }
-        let patience_is_over = no_time
-            && self.established == 0
-            && now_ns >= self.none_since_ns.saturating_add(self.own.give_up_ns);
-        patience_is_over.then_some(RunEnd::GaveUp)
-    }
-
-    fn end_window(&mut self, now_ns: u64, end: RunEnd) -> WorkerEnd {
-        let window_end_ns = match (end, self.own.stop_ns) {
-            (RunEnd::Duration, Some(stop_ns)) => stop_ns,
-            _ => now_ns,
-        };
-        let backlog = self.backlog(window_end_ns);
-        self.books.recorder.set_backlog(backlog);
-        self.books.recorder.end_window(window_end_ns);
-        self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
-        WorkerEnd {
-            window_end_ns,
-            end,
-            gaps: Vec::new(),
-            // Of connections that were opened for a backlog, those that were of use.
-            answers: (0..)
-                .zip(&self.connections)
-                .filter(|(key, one)| *key < self.own.connections || one.answered > 0)
-                .map(|(_, one)| one.answered)
-                .collect(),
-            held_up: Vec::new(),
-            kernel: None,
-            trace: TraceCounts::default(),
-            health: WorkerHealth::default(),
-        }
-    }
-
-    fn is_drained(&self, now_ns: u64, control: &Control) -> bool {
-        let Stage::Draining { until_ns } = self.stage else { return false };
-        self.books.flights.len() == 0 || now_ns >= until_ns || control.is_impatient()
     }
 
     fn backlog(&mut self, now_ns: u64) -> u64 {
@@ -469,104 +327,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.deliver_trace(any, sink);
         if any {
             self.held_up.works();
-        }
-    }
-
-    /// When the worker has something to do without being told by the reactor.
-    fn next_event_ns(&mut self, now_ns: u64) -> u64 {
-        let timeouts = &self.own.timeouts;
-        let mut until_ns =
-            (now_ns + LONGEST_WAIT_NS).min(self.books.recorder.boundary_ns().max(now_ns));
-        if let Some((_, sent_ns)) = self.books.oldest() {
-            until_ns = until_ns.min(sent_ns.saturating_add(timeouts.request_ns));
-        }
-        if let (Some(key), Some(idle_ns)) = (self.awaiting.first(), timeouts.idle_ns) {
-            let since_ns = self.connections[key as usize].last_byte_ns;
-            until_ns = until_ns.min(since_ns.saturating_add(idle_ns));
-        }
-        if let Some(State::Connecting { since_ns } | State::Handshaking { since_ns, .. }) =
-            self.connecting.first().map(|key| self.connections[key as usize].state)
-        {
-            until_ns = until_ns.min(since_ns.saturating_add(timeouts.connect_ns));
-        }
-        if let (Some(lifetime_ns), Some((since_ns, ..))) =
-            (self.own.lifetime_ns, self.aging.front())
-        {
-            until_ns = until_ns.min(since_ns.saturating_add(lifetime_ns));
-        }
-        match self.stage {
-            Stage::Preparing => {}
-            Stage::Draining { until_ns: drained_ns } => until_ns = until_ns.min(drained_ns),
-            Stage::Running => {
-                if let Some(stop_ns) = self.own.stop_ns {
-                    until_ns = until_ns.min(stop_ns);
-                }
-                if let Some(Reverse((retry_ns, _))) = self.retries.peek() {
-                    until_ns = until_ns.min((*retry_ns).max(self.connect_pace.next_ns()));
-                }
-                if let Some(slot) = self.thinking.front() {
-                    until_ns = until_ns.min(slot.since_ns);
-                }
-                if let Source::Open(open) = &self.source
-                    && let Some(due) = open.peek()
-                {
-                    if !self.free.is_empty() {
-                        until_ns = until_ns.min(due.due_ns);
-                    } else if self.can_open_more() {
-                        let look_ns = now_ns + BACKLOG_LOOK_NS;
-                        let least_ns = self.connect_pace.next_ns().max(look_ns);
-                        until_ns = until_ns.min(due.due_ns.max(least_ns));
-                    }
-                }
-            }
-        }
-        until_ns
-    }
-
-    /// Waits, and handles what is ready. Returns whether anything was.
-    fn wait_and_handle(&mut self, until_ns: u64) -> bool {
-        self.waits += 1;
-        self.reactor.wait(until_ns);
-        self.handle_ready()
-    }
-
-    fn handle_ready(&mut self) -> bool {
-        let mut any = false;
-        while let Some(ready) = self.reactor.next_ready() {
-            self.handle(ready);
-            any = true;
-        }
-        any
-    }
-
-    /// Accounts for everything that is left, and closes.
-    fn wind_up(&mut self, window_end_ns: u64, sink: &mut impl Sink) {
-        let now_ns = self.reactor.now_ns();
-        for key in 0..self.connections.len() as Key {
-            let connection = &mut self.connections[key as usize];
-            while let Some(id) = connection.flights.first() {
-                self.books.leave_unfinished(id, &mut connection.flights, now_ns);
-            }
-            if connection.state == State::Open {
-                self.books.recorder.disconnected(now_ns, Disconnect::RunOver, String::new);
-            }
-            connection.state = State::Absent;
-            self.say_goodbye(key);
-            self.reactor.close(key);
-            self.count_headers(key);
-        }
-        let mut unsent = 0;
-        if let Source::Open(open) = &mut self.source {
-            while let Some(due) = open.peek().filter(|due| due.due_ns < window_end_ns) {
-                let phase = open.phase(due);
-                open.take();
-                self.books.leave_unsent(due, phase, window_end_ns, now_ns);
-                unsent += u64::from(phase == Phase::Measured);
-            }
-        }
-        self.books.recorder.finish(now_ns, unsent);
-        while let Some(interval) = self.books.recorder.take_finished() {
-            sink.deliver(interval);
         }
     }
 }

@@ -1,17 +1,20 @@
 //! The ring: what is asked of the kernel, and what it answers, without knowing of connections.
 //!
 //! All unsafe calls on the ring are here. They are sound because the only memory that operations
-//! use is that of the provided buffers, which this owns and keeps until no operation is left.
+//! use is that of the provided buffers, which this owns and keeps until no operation is left, and
+//! bytes to be sent, which are read before the call returns that hands them over.
 
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode};
+use io_uring::squeue::{Entry, Flags, SubmissionQueue};
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, Submitter, cqueue, opcode};
 use rustix::event::PollFlags;
+use rustix::net::SendFlags;
 
 use super::buffers::{Buffers, Shape};
 
@@ -25,11 +28,28 @@ const GROUP: u16 = 0;
 /// takes microseconds.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// An operation's name, by which its completions are known. Completions of cancellations are
-/// named [`CANCELLATION`].
+/// An operation's name, by which its completions are known.
 pub(super) type Name = u64;
-/// No operation's name.
+/// Names from here on are of operations that are over when the call returns that hands them over,
+/// and that are heard of only if they failed: sends and cancellations.
+pub(super) const AT_ONCE: Name = 1 << 63;
+/// The name of all cancellations.
 pub(super) const CANCELLATION: Name = u64::MAX;
+/// Not in rustix: a send that takes less than all is a failure, and heard of.
+const MSG_WAITALL: u32 = 0x100;
+/// Not in rustix either: a send never waits for room.
+const MSG_DONTWAIT: u32 = 0x40;
+/// Handing over is tried so often if the kernel takes only a part.
+const ATTEMPTS: usize = 64;
+
+/// The file of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum File<'a> {
+    /// By its descriptor, which the kernel looks up in the process's table.
+    Descriptor(&'a OwnedFd),
+    /// By its place in the ring's own table.
+    Registered(u32),
+}
 
 /// What the kernel says about an operation.
 #[derive(Debug, Clone, Copy)]
@@ -54,13 +74,22 @@ pub enum TaskWork {
 
 /// A ring with its buffers.
 pub(super) struct Ring {
-    uring: ManuallyDrop<IoUring>,
+    /// Ours alone, from a box that `drop` makes again.
+    uring: NonNull<IoUring>,
+    /// Borrows from `uring`, as long as that lives; remembers that the ring itself is registered.
+    submitter: Submitter<'static>,
     buffers: ManuallyDrop<Buffers>,
     /// Operations whose last completion has not been taken.
     in_flight: u32,
     /// Counts submissions: an operation pushed in the present one has not been seen by the kernel.
     batch: u64,
+    /// Places in the ring's table of files; 0: there is none.
+    files: u32,
 }
+
+// SAFETY: an io_uring may go to another thread, and the submitter has pointers into it and
+// nothing else. What the kernel wants is that one thread uses it from `enable` on.
+unsafe impl Send for Ring {}
 
 impl Ring {
     /// A ring that is not enabled yet: the thread that enables it is the one that may use it.
@@ -72,26 +101,58 @@ impl Ring {
             TaskWork::Deferred => builder.setup_defer_taskrun(),
             TaskWork::Cooperative => builder.setup_coop_taskrun(),
         };
-        let uring = builder.build(SUBMISSIONS)?;
+        let uring = NonNull::from(Box::leak(Box::new(builder.build(SUBMISSIONS)?)));
         let buffers = Buffers::new(shape);
         let count = buffers.shape().count;
-        // SAFETY: the ring's memory is as long as `count` entries and is freed after `uring` is
-        // dropped, or never: see `drop`.
-        unsafe {
-            let address = buffers.ring_address();
-            uring.submitter().register_buf_ring_with_flags(address, count, GROUP, 0)?;
-        }
-        Ok(Ring {
-            uring: ManuallyDrop::new(uring),
+        // SAFETY: the box was leaked above and is freed in `drop`, when `submitter` is not used
+        // any more. Until then there are shared references to the ring only.
+        let submitter = unsafe { uring.as_ref() }.submitter();
+        let ring = Ring {
+            uring,
+            submitter,
             buffers: ManuallyDrop::new(buffers),
             in_flight: 0,
             batch: 0,
-        })
+            files: 0,
+        };
+        // SAFETY: the ring's memory is as long as `count` entries and is freed after `uring` is
+        // dropped, or never: see `drop`.
+        unsafe {
+            let address = ring.buffers.ring_address();
+            ring.submitter.register_buf_ring_with_flags(address, count, GROUP, 0)?;
+        }
+        Ok(ring)
     }
 
-    /// Binds the ring to the calling thread.
-    pub(super) fn enable(&mut self) -> io::Result<()> {
-        self.uring.submitter().register_enable_rings()
+    /// Binds the ring to the calling thread. The thread then knows the ring by a number of its
+    /// own, and the ring has a table for so many files, unless the kernel refuses either: both
+    /// save a look-up, and nothing depends on them.
+    pub(super) fn enable(&mut self, files: u32) -> io::Result<()> {
+        self.submitter.register_enable_rings()?;
+        let _ = self.submitter.register_ring_fd();
+        if files > 0 && self.submitter.register_files_sparse(files).is_ok() {
+            self.files = files;
+        }
+        Ok(())
+    }
+
+    /// Puts a file into the ring's table, in the place of whatever is there. False: there is no
+    /// such place.
+    pub(super) fn register(&mut self, place: u32, fd: &OwnedFd) -> bool {
+        place < self.files
+            && self.submitter.register_files_update(place, &[fd.as_raw_fd()]).is_ok_and(|n| n == 1)
+    }
+
+    /// Takes a file out of the table. Operations on it that the kernel has seen go on.
+    pub(super) fn unregister(&mut self, place: u32) {
+        // It was put there, so it can be taken out.
+        let _ = self.submitter.register_files_update(place, &[-1]);
+    }
+
+    fn submission(&mut self) -> SubmissionQueue<'_> {
+        // SAFETY: the ring lives as long as `self`, and there is no other submission queue: this
+        // one borrows `self` mutably.
+        unsafe { self.uring.as_ref().submission_shared() }
     }
 
     pub(super) fn buffers(&self) -> &Buffers {
@@ -108,15 +169,53 @@ impl Ring {
     }
 
     /// Receives into provided buffers until it fails, ends or runs out of them.
-    pub(super) fn receive(&mut self, fd: &OwnedFd, name: Name) {
-        self.start(opcode::RecvMulti::new(Fd(fd.as_raw_fd()), GROUP).build().user_data(name));
+    pub(super) fn receive(&mut self, file: File<'_>, name: Name) {
+        let entry = match file {
+            File::Descriptor(fd) => opcode::RecvMulti::new(Fd(fd.as_raw_fd()), GROUP).build(),
+            File::Registered(place) => opcode::RecvMulti::new(Fixed(place), GROUP).build(),
+        };
+        self.start(entry.user_data(name));
     }
 
     /// Completes once, when there is room to send, an attempt to connect has ended, or the
     /// socket is dead.
-    pub(super) fn poll_writable(&mut self, fd: &OwnedFd, name: Name) {
+    pub(super) fn poll_writable(&mut self, file: File<'_>, name: Name) {
         let events = u32::from(PollFlags::OUT.bits());
-        self.start(opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build().user_data(name));
+        let entry = match file {
+            File::Descriptor(fd) => opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build(),
+            File::Registered(place) => opcode::PollAdd::new(Fixed(place), events).build(),
+        };
+        self.start(entry.user_data(name));
+    }
+
+    /// Hands over `sends`, in order, in one call, along with what was pushed before; their names
+    /// are from [`AT_ONCE`] on. Each is over
+    /// when this returns: the kernel has taken all of its bytes, or there is a completion that
+    /// says how many or why not. False: the kernel has not looked at all of them yet, and may
+    /// still read their bytes.
+    pub(super) fn send_all<'a>(
+        &mut self,
+        sends: impl Iterator<Item = (Name, File<'a>, &'a [u8])>,
+    ) -> bool {
+        for (name, file, bytes) in sends {
+            let (address, length) = (bytes.as_ptr(), bytes.len() as u32);
+            let flags = (SendFlags::NOSIGNAL.bits() | MSG_WAITALL | MSG_DONTWAIT) as i32;
+            let entry = match file {
+                File::Descriptor(fd) => {
+                    opcode::Send::new(Fd(fd.as_raw_fd()), address, length).flags(flags).build()
+                }
+                File::Registered(place) => {
+                    opcode::Send::new(Fixed(place), address, length).flags(flags).build()
+                }
+            };
+            self.push(&entry.flags(Flags::SKIP_SUCCESS).user_data(name));
+        }
+        let mut attempts = 0;
+        while !self.submission().is_empty() && attempts < ATTEMPTS {
+            self.submit();
+            attempts += 1;
+        }
+        self.submission().is_empty()
     }
 
     /// Ends an operation, which still has its last completion.
@@ -132,9 +231,10 @@ impl Ring {
 
     fn push(&mut self, entry: &Entry) {
         loop {
-            // SAFETY: the entries made here point to no memory. What receives write to are the
-            // provided buffers, which outlive every operation: see `drop`.
-            if unsafe { self.uring.submission().push(entry) }.is_ok() {
+            // SAFETY: what receives write to are the provided buffers, which outlive every
+            // operation: see `drop`. The bytes of a send are borrowed by `send_all`, which says
+            // when they may still be read. Other entries point to no memory.
+            if unsafe { self.submission().push(entry) }.is_ok() {
                 return;
             }
             // Full. The kernel takes entries whatever becomes of them; it may first want its
@@ -146,12 +246,12 @@ impl Ring {
     /// Hands over what was pushed. Waits for nothing.
     pub(super) fn submit(&mut self) {
         // What was not taken stays in the queue for the next time.
-        let _ = self.uring.submit();
+        let _ = self.submitter.submit();
         self.count_batch();
     }
 
     fn count_batch(&mut self) {
-        if self.uring.submission().is_empty() {
+        if self.submission().is_empty() {
             self.batch += 1;
         }
     }
@@ -159,7 +259,7 @@ impl Ring {
     /// Hands over what was pushed, and finds out about completions; without a system call if
     /// there is nothing to hand over or to find out.
     pub(super) fn look(&mut self) {
-        let submission = self.uring.submission();
+        let submission = self.submission();
         if !submission.is_empty() || submission.taskrun() || submission.cq_overflow() {
             drop(submission);
             self.submit();
@@ -171,21 +271,23 @@ impl Ring {
         let timeout = Timespec::from(Duration::from_nanos(timeout_ns));
         let arguments = SubmitArgs::new().timespec(&timeout);
         // ETIME and EINTR are empty answers: the worker looks at its flags and comes again.
-        let _ = self.uring.submitter().submit_with_args(1, &arguments);
+        let _ = self.submitter.submit_with_args(1, &arguments);
         self.count_batch();
     }
 
     /// The oldest completion that was not taken.
     #[inline]
     pub(super) fn next_completion(&mut self) -> Option<Completion> {
-        let entry = self.uring.completion().next()?;
+        // SAFETY: the ring lives as long as `self`, and there is no other completion queue: this
+        // one is gone at the end of the statement.
+        let entry = unsafe { self.uring.as_ref().completion_shared() }.next()?;
         let completion = Completion {
             name: entry.user_data(),
             result: entry.result(),
             buffer: cqueue::buffer_select(entry.flags()),
             more: cqueue::more(entry.flags()),
         };
-        if !completion.more && completion.name != CANCELLATION {
+        if !completion.more && completion.name < AT_ONCE {
             self.in_flight -= 1;
         }
         Some(completion)
@@ -201,11 +303,13 @@ impl Drop for Ring {
             self.wait(1_000_000);
             while self.next_completion().is_some() {}
         }
-        // SAFETY: each is dropped once, and not used afterwards. The ring goes first. The
-        // buffers go only if no operation is left that could write to them; otherwise they
-        // stay allocated.
+        // Its number is the thread's, and would be taken until the thread ends.
+        let _ = self.submitter.unregister_ring_fd();
+        // SAFETY: each is dropped once, and not used afterwards: the submitter has nothing to
+        // drop. The ring goes first. The buffers go only if no operation is left that could
+        // write to them; otherwise they stay allocated.
         unsafe {
-            ManuallyDrop::drop(&mut self.uring);
+            drop(Box::from_raw(self.uring.as_ptr()));
             if self.in_flight == 0 {
                 ManuallyDrop::drop(&mut self.buffers);
             }

@@ -1,0 +1,157 @@
+//! Waiting: for an event, a time-out or the next due time, whichever comes first.
+
+use std::cmp::Reverse;
+
+use candor_protocol::Session;
+
+use super::{Stage, Worker};
+use crate::connection::State;
+use crate::pacing::Wait;
+use crate::reactor::Reactor;
+use crate::source::Source;
+
+/// The longest sleep: signals are noticed and intervals are closed within this time.
+pub(super) const LONGEST_WAIT_NS: u64 = 50_000_000;
+/// How often a backlog is looked at that may open more connections.
+const BACKLOG_LOOK_NS: u64 = 100_000;
+
+impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+    /// Waits for whatever comes first: an event, a time-out, or the next due time. Returns what
+    /// time it is, if that was asked for already and nothing was done since.
+    #[inline]
+    pub(super) fn pause(&mut self, now_ns: u64) -> Option<u64> {
+        if self.has_more_to_shed && self.stage == Stage::Running {
+            self.pacer.rest(now_ns);
+            self.wait_and_handle(0);
+            return None;
+        }
+        if self.pacer.never_sleeps() && self.is_sending_by_schedule() {
+            self.look();
+            return None;
+        }
+        let until_ns = self.next_event_ns(now_ns);
+        let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= until_ns);
+        let Some(due_ns) = due_ns else {
+            self.pacer.rest(now_ns);
+            self.wait_and_handle(until_ns);
+            return None;
+        };
+        match self.pacer.wait(now_ns, due_ns) {
+            Wait::Spin => {
+                self.wait_and_handle(0);
+                None
+            }
+            Wait::SleepUntil(wake_ns) => {
+                if self.wait_and_handle(wake_ns) || wake_ns <= now_ns {
+                    return None;
+                }
+                let woke_ns = self.reactor.now_ns();
+                self.pacer.woke(wake_ns, woke_ns);
+                Some(woke_ns)
+            }
+        }
+    }
+
+    fn is_sending_by_schedule(&self) -> bool {
+        self.stage == Stage::Running && matches!(self.source, Source::Open(_))
+    }
+
+    /// Looks whether anything is ready, and handles it. How long the look took is how long this
+    /// thread was held up; so is what passes from there to the loop's next reading of the clock.
+    fn look(&mut self) {
+        self.waits += 1;
+        self.send_put();
+        let before_ns = self.reactor.now_ns();
+        self.held_up.look_begins(before_ns);
+        self.reactor.wait(0);
+        let after_ns = self.reactor.now_ns();
+        self.held_up.passes(after_ns);
+        if self.handle_ready() {
+            self.held_up.works();
+        }
+    }
+
+    /// When the next request is due that could leave at once.
+    #[inline]
+    fn next_due_ns(&self) -> Option<u64> {
+        match &self.source {
+            Source::Open(open) if self.stage == Stage::Running && !self.free.is_empty() => {
+                open.peek().map(|due| due.due_ns)
+            }
+            _ => None,
+        }
+    }
+
+    /// How often the worker waited for events.
+    pub(crate) fn waits(&self) -> u64 {
+        self.waits
+    }
+
+    /// When the worker has something to do without being told by the reactor.
+    fn next_event_ns(&mut self, now_ns: u64) -> u64 {
+        let timeouts = &self.own.timeouts;
+        let mut until_ns =
+            (now_ns + LONGEST_WAIT_NS).min(self.books.recorder.boundary_ns().max(now_ns));
+        if let Some((_, sent_ns)) = self.books.oldest() {
+            until_ns = until_ns.min(sent_ns.saturating_add(timeouts.request_ns));
+        }
+        if let (Some(key), Some(idle_ns)) = (self.awaiting.first(), timeouts.idle_ns) {
+            let since_ns = self.connections[key as usize].last_byte_ns;
+            until_ns = until_ns.min(since_ns.saturating_add(idle_ns));
+        }
+        if let Some(State::Connecting { since_ns } | State::Handshaking { since_ns, .. }) =
+            self.connecting.first().map(|key| self.connections[key as usize].state)
+        {
+            until_ns = until_ns.min(since_ns.saturating_add(timeouts.connect_ns));
+        }
+        if let (Some(lifetime_ns), Some((since_ns, ..))) =
+            (self.own.lifetime_ns, self.aging.front())
+        {
+            until_ns = until_ns.min(since_ns.saturating_add(lifetime_ns));
+        }
+        match self.stage {
+            Stage::Preparing => {}
+            Stage::Draining { until_ns: drained_ns } => until_ns = until_ns.min(drained_ns),
+            Stage::Running => {
+                if let Some(stop_ns) = self.own.stop_ns {
+                    until_ns = until_ns.min(stop_ns);
+                }
+                if let Some(Reverse((retry_ns, _))) = self.retries.peek() {
+                    until_ns = until_ns.min((*retry_ns).max(self.connect_pace.next_ns()));
+                }
+                if let Some(slot) = self.thinking.front() {
+                    until_ns = until_ns.min(slot.since_ns);
+                }
+                if let Source::Open(open) = &self.source
+                    && let Some(due) = open.peek()
+                {
+                    if !self.free.is_empty() {
+                        until_ns = until_ns.min(due.due_ns);
+                    } else if self.can_open_more() {
+                        let look_ns = now_ns + BACKLOG_LOOK_NS;
+                        let least_ns = self.connect_pace.next_ns().max(look_ns);
+                        until_ns = until_ns.min(due.due_ns.max(least_ns));
+                    }
+                }
+            }
+        }
+        until_ns
+    }
+
+    /// Waits, and handles what is ready. Returns whether anything was.
+    pub(super) fn wait_and_handle(&mut self, until_ns: u64) -> bool {
+        self.waits += 1;
+        self.send_put();
+        self.reactor.wait(until_ns);
+        self.handle_ready()
+    }
+
+    fn handle_ready(&mut self) -> bool {
+        let mut any = false;
+        while let Some(ready) = self.reactor.next_ready() {
+            self.handle(ready);
+            any = true;
+        }
+        any
+    }
+}
