@@ -40,6 +40,8 @@ pub(crate) struct Connection<S> {
     pub(crate) parked_slots: u32,
     /// When the last byte was read, or the first request in flight was sent.
     pub(crate) last_byte_ns: u64,
+    /// While its request waits for a 100: until when.
+    pub(crate) hold_until_ns: u64,
     /// Attempts and connections in a row that brought no answer.
     pub(crate) fruitless: u32,
 }
@@ -58,6 +60,7 @@ impl<S> Default for Connection<S> {
             offered: 0,
             parked_slots: 0,
             last_byte_ns: 0,
+            hold_until_ns: 0,
             fruitless: 0,
         }
     }

@@ -35,6 +35,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
                 path: "/hello?x=1".to_owned(),
                 headers: vec![],
                 body: [].into(),
+                delivery: candor_plan::Delivery::default(),
                 expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
                 weight: 1,
             }],
@@ -54,6 +55,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             lifetime_ns: None,
             connect_rate: None,
             connect_during_run: false,
+            once: false,
             nodelay: true,
             sources: vec![],
         },
@@ -202,6 +204,14 @@ fn the_plan_with_every_key_has_every_key() {
         "script-arg",
         "script-timeout",
         "sandbox",
+        "once",
+        // HTTP/1.1's: tests/deliveries.rs has them.
+        "chunked",
+        "expect-continue",
+        "continue-timeout",
+        "pieces",
+        "piece-gap",
+        "break-off-after",
     ];
     let document: toml::Table = EVERY_KEY.parse().unwrap();
     for key in plan_file::keys_of::<Options>() {

@@ -177,6 +177,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let used = session.poll_transmit(&mut slices);
             if used == 0 {
+                if self.own.stops {
+                    self.take_hold(key);
+                }
                 return;
             }
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();

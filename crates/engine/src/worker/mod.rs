@@ -4,7 +4,8 @@
 //! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
 //! has the loop and the stop rule; [`connect`] makes and loses connections, [`dispatch`] sends,
-//! [`intake`] receives, [`trace`] gives away what is traced.
+//! [`intake`] receives, [`stops`] lets requests go on that stopped on their way, [`trace`] gives
+//! away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
@@ -13,6 +14,7 @@ mod dispatch;
 mod intake;
 pub(crate) mod kernel;
 mod scripted;
+mod stops;
 pub(crate) mod trace;
 
 use std::cmp::Reverse;
@@ -28,6 +30,7 @@ use candor_record::{
 };
 
 use self::kernel::KernelBooks;
+use self::stops::Stops;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot, State};
@@ -125,6 +128,8 @@ pub(crate) struct Worker<R, S, M> {
     connect_pace: ConnectPace,
     /// Established connections by their age, if that is bounded; those that are gone too.
     aging: VecDeque<(u64, Key, u32)>,
+    /// Requests that go on later; without memory unless the plan has some.
+    stops: Stops,
     /// When to try which connection again.
     retries: BinaryHeap<Reverse<(u64, Key)>>,
     /// Keys above the number of connections kept open, that are not in use.
@@ -182,6 +187,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             connecting_count: 0,
             connect_pace: ConnectPace::new(own.connect_gap_ns),
             aging: VecDeque::new(),
+            stops: Stops::new(if own.stops { keys } else { 0 }),
             retries: BinaryHeap::new(),
             spare_keys: (own.connections..own.max_connections).rev().collect(),
             established: 0,
@@ -436,6 +442,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn expire(&mut self, now_ns: u64) -> bool {
         self.expire_connects(now_ns);
         self.expire_connections(now_ns);
+        if self.own.stops {
+            self.lift_stops(now_ns);
+        }
         let mut freed = self.expire_requests(now_ns);
         if self.stage == Stage::Running {
             self.retry_connects(now_ns);
@@ -486,6 +495,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             (self.own.lifetime_ns, self.aging.front())
         {
             until_ns = until_ns.min(since_ns.saturating_add(lifetime_ns));
+        }
+        if self.own.stops {
+            until_ns = until_ns.min(self.next_stop_ns());
         }
         match self.stage {
             Stage::Preparing => {}

@@ -4,7 +4,7 @@
 //! one by their types; [`Options::or`] lays one over the other and [`Options::build`] makes the
 //! plan. This module reads no file: whoever calls hands one over by way of [`ReadFile`].
 //!
-//! What can be said of each request is in [`request`], how one set goes over another in [`merge`].
+//! What can be said of each request is in `request.rs`, how one set goes over another in `merge.rs`.
 
 mod merge;
 mod request;
@@ -169,6 +169,13 @@ pub struct Options {
     #[arg(long, help_heading = "Load")]
     pub connect_during_run: bool,
 
+    /// All connections at once, one request on each, and that is the run
+    ///
+    /// Connecting belongs to what is measured: response times count from the beginning, when all
+    /// of them start to connect. No connection is made before, none is used again or replaced.
+    #[arg(long, help_heading = "Load")]
+    pub once: bool,
+
     /// Send for so long before measuring; counted apart [default: 0]
     ///
     /// In an open load, at the rate with which the load begins.
@@ -210,6 +217,36 @@ pub struct Options {
     /// File with the body to send; - is the standard input
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub body_file: Option<PathBuf>,
+
+    /// Send bodies in chunks of this size, without their length in front
+    ///
+    /// HTTP/1.1 only: `Transfer-Encoding: chunked`.
+    #[arg(long, value_name = "SIZE", help_heading = "Requests")]
+    pub chunked: Option<Size>,
+
+    /// Send `Expect: 100-continue`, and a body only when the server asks for it
+    ///
+    /// HTTP/1.1 only. Without an answer it is sent after --continue-timeout. After a final answer
+    /// it is not sent, and the connection is closed and replaced.
+    #[arg(long, help_heading = "Requests")]
+    pub expect_continue: bool,
+
+    /// A slow client: write each request in so many pieces, --piece-gap apart
+    ///
+    /// HTTP/1.1 only, one request at a time. Pieces are due by the first one's time, so that a late
+    /// one does not move those behind it.
+    #[arg(long, value_name = "N", help_heading = "Requests")]
+    pub pieces: Option<SmallCount>,
+
+    /// From one of the --pieces to the next [default: 1ms]
+    #[arg(long, value_name = "TIME", help_heading = "Requests")]
+    pub piece_gap: Option<PositiveNanos>,
+
+    /// A client that goes away: close the connection after so many bytes of a body
+    ///
+    /// HTTP/1.1 only. Counted as broken off, unless an answer came before.
+    #[arg(long, value_name = "SIZE", help_heading = "Requests")]
+    pub break_off_after: Option<Size>,
 
     /// Requests in flight on one connection at the same time [default: 1]
     #[arg(short, long, value_name = "N", help_heading = "Requests")]
@@ -419,6 +456,12 @@ pub struct Options {
     /// For a connection to be established [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "Time-outs")]
     pub connect_timeout: Option<PositiveNanos>,
+
+    /// For a server to ask for a body that --expect-continue holds back [default: 1s]
+    ///
+    /// Then the body is sent without being asked for (RFC 9110 10.1.1).
+    #[arg(long, value_name = "TIME", help_heading = "Time-outs")]
+    pub continue_timeout: Option<PositiveNanos>,
 
     /// For the next byte of an answer [default: only --timeout counts]
     #[arg(long, value_name = "TIME", help_heading = "Time-outs")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::model::StatusSet;
-use crate::values::{Header, Method, RequestPath, Size, SmallCount, headers};
+use crate::values::{Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers};
 
 /// One `[[request]]` table of a plan. What it leaves out, it takes from the top level.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -24,6 +24,16 @@ pub struct RequestOptions {
     pub body: Option<String>,
     /// As `--body-file`.
     pub body_file: Option<PathBuf>,
+    /// As `--chunked`.
+    pub chunked: Option<Size>,
+    /// As `--expect-continue`; false: not this one.
+    pub expect_continue: Option<bool>,
+    /// As `--pieces`.
+    pub pieces: Option<SmallCount>,
+    /// As `--piece-gap`.
+    pub piece_gap: Option<PositiveNanos>,
+    /// As `--break-off-after`.
+    pub break_off_after: Option<Size>,
     /// Share under `--order weighted`.
     pub weight: Option<SmallCount>,
     /// As `--expect-status`.
