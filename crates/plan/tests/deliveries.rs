@@ -56,7 +56,7 @@ fn tables_take_from_the_top_what_their_bodies_allow() {
     let text = "url = 'http://h/'\nchunked = 2\nexpect-continue = true\ncontinue-timeout = '5ms'\n\
                 [[request]]\npath = '/none'\n\
                 [[request]]\nbody = 'hello'\n\
-                [[request]]\nbody = 'hello'\nchunked = '1Ki'\nexpect-continue = false\npieces = 3\n\
+                [[request]]\nbody = 'hello'\nchunked = '1Ki'\nexpect-continue = false\npieces = 3\npiece-gap = '2ms'\n\
                 [[request]]\nbody = 'hello'\nexpect-continue = false\nbreak-off-after = 4\n";
     let options = Options::from_toml("plan.toml", text).unwrap();
     let plan = options.build(&Memory::default()).unwrap().0;
@@ -68,7 +68,7 @@ fn tables_take_from_the_top_what_their_bodies_allow() {
         [
             nothing,
             Delivery { continue_ns: Some(5 * MS), ..two },
-            Delivery { chunk_bytes: Some(1024), pieces: pieces(3, MS), ..nothing },
+            Delivery { chunk_bytes: Some(1024), pieces: pieces(3, 2 * MS), ..nothing },
             Delivery { break_off_after: Some(4), ..two },
         ]
     );
