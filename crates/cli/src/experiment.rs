@@ -115,6 +115,7 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
         ("--rate", options.rate.is_some(), "it chooses the rates itself"),
         ("--load", options.load.is_some(), "it chooses the load itself"),
         ("--requests", options.requests.is_some(), "its runs have a length: --duration"),
+        ("--once", options.once, "a burst has no rate to choose"),
         ("--think-time", options.think_time.is_some(), "it looks for the highest rate"),
         ("--script", options.script.is_some(), "scripts belong to single runs"),
         ("--expect", !options.expect.is_empty(), "objectives are given with --objective"),

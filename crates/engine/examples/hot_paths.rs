@@ -51,6 +51,7 @@ fn request() -> Request {
         path: "/".to_owned(),
         headers: vec![],
         body: [].into(),
+        delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
     }

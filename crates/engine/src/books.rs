@@ -82,6 +82,11 @@ impl Books {
         self.recorder.sent(at_ns, flight.phase, flight.request);
     }
 
+    /// When that was.
+    pub(crate) fn sent_ns(&mut self, id: RequestId) -> u64 {
+        self.flights.get_mut(id).sent_ns
+    }
+
     /// The first byte of its answer was read.
     #[inline]
     pub(crate) fn first_byte(&mut self, id: RequestId, at_ns: u64) {
@@ -171,6 +176,13 @@ impl Books {
         };
         self.recorder.error(at_ns, failure, example);
         self.trace(&flight, Outcome::Failed(kind), status.unwrap_or(0), at_ns);
+    }
+
+    /// It was broken off, as it was meant to be, and has no answer.
+    pub(crate) fn break_off(&mut self, id: RequestId, chain: &mut Chain, at_ns: u64) {
+        let flight = self.flights.remove(id, chain);
+        self.recorder.broken_off(at_ns, flight.phase);
+        self.trace(&flight, Outcome::BrokenOff, 0, at_ns);
     }
 
     /// The drain is over: what is in flight is unfinished.

@@ -18,6 +18,10 @@ pub(crate) struct WorkerPlan {
     pub(crate) max_connections: u32,
     pub(crate) requests_per_connection: u64,
     pub(crate) lifetime_ns: Option<u64>,
+    /// All connections are made at the beginning of the run, and none is replaced.
+    pub(crate) once: bool,
+    /// Some of the requests stop on their way.
+    pub(crate) stops: bool,
     /// How many connections are made before the run.
     pub(crate) connections_before: u32,
     /// From one attempt to connect to the next, of this worker.
@@ -54,9 +58,12 @@ impl WorkerPlan {
             max_connections: of(max.max(plan.connections.count)),
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
             lifetime_ns: plan.connections.lifetime_ns,
-            connections_before: match plan.connections.connect_during_run {
-                true => of(plan.connections.count).min(1),
-                false => of(plan.connections.count),
+            once: plan.connections.once,
+            stops: plan.requests.list.iter().any(|one| one.delivery.stops()),
+            connections_before: match &plan.connections {
+                one if one.once => 0,
+                one if one.connect_during_run => of(one.count).min(1),
+                one => of(one.count),
             },
             connect_gap_ns: plan.connections.connect_rate.map_or(0, |rate| {
                 // Exact for any rate that a user can tell apart: a gap has whole nanoseconds.

@@ -290,7 +290,8 @@ impl<U: Start> Use for Thread<'_, U> {
         }
         let (index, out) = (link.worker, link.out.clone());
         let mut end = None;
-        if meeting.established.load(Ordering::Relaxed) > 0 {
+        // Where connecting belongs to the run, that it fails does too.
+        if meeting.established.load(Ordering::Relaxed) > 0 || plan.connections.once {
             // All reactors read the same clock: the latest of their proposals is the origin.
             meeting.origin_ns.fetch_max(worker.now_ns() + LEAD_NS, Ordering::Relaxed);
             meeting.barrier.wait();

@@ -147,17 +147,7 @@ fn every_built_in_scenario_is_there_and_builds_what_it_can() {
     let matrix = matrix(&suite, &Selection::default()).unwrap();
     check_plans(&matrix, &Contents { files: &NoFiles }).unwrap();
     let unsupported: Vec<_> = matrix.notes.iter().map(|note| note.what.as_str()).collect();
-    assert_eq!(
-        unsupported,
-        [
-            "slow_client",
-            "expect_100_continue",
-            "websocket_msg_throughput",
-            "accept_storm_burst",
-            "partial_body_drop",
-            "chunked_request_body"
-        ]
-    );
+    assert_eq!(unsupported, ["websocket_msg_throughput"]);
     let routes = matrix.cells.iter().find(|cell| cell.scenario.name == "varied_paths_router");
     assert_eq!(routes.unwrap().run.request.len(), 100);
     // TLS is in the matrix only for the scenario that has nothing else.

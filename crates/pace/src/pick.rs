@@ -73,6 +73,7 @@ mod tests {
             path: "/".into(),
             headers: Vec::new(),
             body: Vec::new().into(),
+            delivery: candor_plan::Delivery::default(),
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight,
         };

@@ -3,7 +3,9 @@
 //! Every value was checked alone by its type; here they meet. Files are read by the caller's
 //! [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
 
+mod delivery;
 mod load;
+mod once;
 mod requests;
 mod script;
 mod target;
@@ -64,6 +66,8 @@ impl Options {
         let (target, url) = target::target(&self, &mut files)?;
         let requests = requests::requests(&self, &url, &mut files)?;
         tls::check_replay(&self, &requests)?;
+        delivery::check(&self, target.http, &requests.list)?;
+        once::check(&self)?;
         let load = load::load(&self, &mut files)?;
         let connections = self.connections()?;
         let script = script::script(&self, &mut files)?;
@@ -98,7 +102,7 @@ impl Options {
     /// end, the default.
     fn stop(&self, shape_ns: Option<u64>) -> Stop {
         let asked_ns = self.duration.map(|one| one.get());
-        let count = self.requests.map(|one| one.get());
+        let count = self.requests.map(|one| one.get()).or(once::count(self));
         let duration_ns = asked_ns.into_iter().chain(shape_ns).min();
         Stop {
             duration_ns: match (duration_ns, count) {
@@ -124,6 +128,9 @@ impl Options {
         }
         let pipeline = self.pipeline.map_or(1, SmallCount::get);
         let mut per_connection = self.requests_per_connection.map(|one| one.get());
+        if self.once {
+            per_connection = Some(1);
+        }
         if self.no_keepalive {
             let why = "a connection then carries one request; leave one of them out";
             if per_connection.is_some_and(|count| count > 1) {
@@ -148,6 +155,7 @@ impl Options {
             lifetime_ns: self.connection_lifetime.map(|one| one.get()),
             connect_rate: self.connect_rate,
             connect_during_run: self.connect_during_run,
+            once: self.once,
             nodelay: !self.no_nodelay,
             sources: self.source.clone().map_or(Vec::new(), |sources| sources.into_vec()),
         })

@@ -9,6 +9,12 @@ const MAX_LISTED: usize = 4;
 /// How requests are timed: `open load, 20,000/s constant`.
 pub fn load(plan: &Plan) -> String {
     match &plan.load {
+        Load::Open(_) if plan.connections.once => {
+            format!(
+                "{}, each once and all at once",
+                fmt_plural(plan.connections.count.into(), "connection")
+            )
+        }
         Load::Closed { think_time_ns: 0 } => "closed loop".to_owned(),
         Load::Closed { think_time_ns } => {
             format!("closed loop, {} think time", fmt_duration_ns(*think_time_ns))

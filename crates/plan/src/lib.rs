@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
+mod delivery;
 pub mod describe;
 pub mod error;
 pub mod load;
@@ -23,6 +24,7 @@ pub mod url;
 pub mod values;
 
 pub use build::Outputs;
+pub use delivery::{Delivery, Pieces};
 pub use error::PlanError;
 pub use model::*;
 pub use options::{Options, ReadFile, looks_like_plan};

@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
 
+use crate::delivery::Delivery;
 use crate::tls::Tls;
 
 /// The validated, immutable description of one run.
@@ -126,6 +127,8 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body; empty for none.
     pub body: Arc<[u8]>,
+    /// How it leaves.
+    pub delivery: Delivery,
     /// What counts as a right answer.
     pub expect: Expect,
     /// Share under [`Order::Weighted`], at least 1.
@@ -352,6 +355,9 @@ pub struct Connections {
     pub connect_rate: Option<Rate>,
     /// The run begins with the first connection, and the others come while it goes on.
     pub connect_during_run: bool,
+    /// All of them are made at the beginning of the run, not before it, and none is replaced once
+    /// it was established.
+    pub once: bool,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
     /// Local addresses to connect from, in turn; empty: the system chooses.

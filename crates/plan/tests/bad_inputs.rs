@@ -98,7 +98,7 @@ fn options_that_contradict_each_other() {
         ),
         (
             &["-H", "Transfer-Encoding: chunked", "h"],
-            "request \"GET /\": bodies are sent with their length; leave Transfer-Encoding out",
+            "request \"GET /\": bodies are sent with their length; leave Transfer-Encoding out, and write --chunked SIZE for chunks",
         ),
     ];
     for (arguments, message) in table {

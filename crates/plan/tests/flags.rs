@@ -31,7 +31,9 @@ fn every_flag_parses_by_its_long_name_in_toml() {
         let name = argument.get_long().unwrap_or(argument.get_id().as_str());
         let value = match name {
             "url" => "\"http://h/\"",
-            "streams" | "connections" | "threads" | "max-connections" | "pipeline" => "7",
+            "streams" | "connections" | "threads" | "max-connections" | "pipeline" | "pieces" => {
+                "7"
+            }
             "requests" | "requests-per-connection" => "\"7k\"",
             "duration"
             | "think-time"
@@ -39,7 +41,9 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             | "warm-up"
             | "drain"
             | "give-up"
-            | "connection-lifetime" => "\"7s\"",
+            | "connection-lifetime"
+            | "continue-timeout"
+            | "piece-gap" => "\"7s\"",
             "timeout" | "connect-timeout" | "idle-timeout" | "interval" | "script-timeout" => {
                 "\"7ms\""
             }
@@ -56,6 +60,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "resolve" => "\"h:7:::1\"",
             "source" => "\"::1\"",
             "expect-body-bytes" | "seed" | "max-frame-size" => "7",
+            "chunked" | "break-off-after" => "7",
             "header-table-size" | "encoder-header-table-size" => "7",
             "digits" => "4",
             "window-bits" | "connection-window-bits" => "17",
@@ -206,6 +211,11 @@ fn tables_of_a_plan_have_these_keys() {
             "header",
             "body",
             "body-file",
+            "chunked",
+            "expect-continue",
+            "pieces",
+            "piece-gap",
+            "break-off-after",
             "weight",
             "expect-status",
             "expect-body-bytes",

@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use crate::made::Made;
-use crate::session::{Captured, Event, HeaderBytes, RequestId, Session};
+use crate::session::{Captured, Event, HeaderBytes, Hold, RequestId, Session};
 use crate::{h1, h2};
 
 /// A connection that speaks HTTP/1.1 or HTTP/2, which is known when it is made.
@@ -73,6 +73,22 @@ impl Session for Client {
     #[inline]
     fn handle_transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId)) {
         either!(self, session => session.handle_transmitted(bytes, started));
+    }
+
+    fn take_hold(&mut self) -> Option<Hold> {
+        either!(self, session => session.take_hold())
+    }
+
+    fn handle_hold_over(&mut self) {
+        either!(self, session => session.handle_hold_over());
+    }
+
+    fn is_cut_short(&self) -> bool {
+        either!(self, session => session.is_cut_short())
+    }
+
+    fn is_broken_off(&self) -> bool {
+        either!(self, session => session.is_broken_off())
     }
 
     #[inline]

@@ -8,6 +8,8 @@
 //! handle_input     until it returns None and the input is empty; then, if the protocol had
 //!                  something to say by itself (a handshake, HTTP/2 control frames),
 //!                  poll_transmit again
+//! take_hold        after everything offered was written, if the plan has requests that stop on
+//!                  their way; handle_hold_over when the time of one is over, then poll_transmit
 //! handle_end       until it returns None: the peer closed, and that was all
 //! handle_close     we are about to close: a last poll_transmit for a goodbye
 //! ```
@@ -90,6 +92,26 @@ pub trait Session {
     /// request whose first byte was among them.
     fn handle_transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId));
 
+    /// What a request that was written in part waits for, once for each stop. Only after
+    /// [`Session::poll_transmit`] had nothing more, all of which was written.
+    fn take_hold(&mut self) -> Option<Hold> {
+        None
+    }
+
+    /// The time of the hold that was taken last is over: there may be something to transmit.
+    fn handle_hold_over(&mut self) {}
+
+    /// Whether a request is not to be written to its end, as it is now: the connection ends with
+    /// its answer, and by us.
+    fn is_cut_short(&self) -> bool {
+        false
+    }
+
+    /// Whether that is so for good: [`Hold::BrokenOff`] was taken.
+    fn is_broken_off(&self) -> bool {
+        false
+    }
+
     /// Consumes bytes from the front of `input` up to the next event. Returns `None` when all of
     /// `input` is consumed. After [`Event::Failed`] with [`Failure::Malformed`] the session is
     /// dead: it consumes everything and says nothing more; a goodbye may be left to transmit.
@@ -124,6 +146,25 @@ pub trait Session {
     fn handle_close(&mut self) {}
 }
 
+/// What a request waits for that was written in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Time.
+    Due {
+        /// The request.
+        id: RequestId,
+        /// So long after its first byte.
+        after_ns: u64,
+    },
+    /// The server's word ([`Event::Continue`]), or time.
+    Continue {
+        /// So long from now.
+        wait_ns: u64,
+    },
+    /// Nothing: no more of it is sent.
+    BrokenOff,
+}
+
 /// What a session has to say.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -149,6 +190,9 @@ pub enum Event {
         /// Why.
         failure: Failure,
     },
+    /// The server asked for the body that a request held back (RFC 9110 10.1.1): there is something
+    /// to transmit.
+    Continue,
     /// The handshake of TLS is over, and [`Session::handshake`] says what it came to. What goes on
     /// within may have one of its own.
     Secured,

@@ -58,6 +58,7 @@ fn clients(plan: &TlsPlan) -> Make {
         path: "/".to_owned(),
         headers: vec![],
         body: Arc::new([]),
+        delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Length(7) },
         weight: 1,
     };

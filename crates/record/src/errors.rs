@@ -4,7 +4,7 @@
 //! a sentence.
 
 /// How a request that was sent can fail. Each sent request ends as ok, as exactly one of these,
-/// or unfinished.
+/// broken off by us, or unfinished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum ErrorKind {

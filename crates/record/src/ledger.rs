@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! scheduled = sent + shed + unsent
-//! sent      = ok + errors (by kind) + unfinished
+//! sent      = ok + broken off + errors (by kind) + unfinished
 //! ```
 //! `scheduled` and `sent` are counted when they happen, the outcomes when they happen; that the
 //! equations hold is therefore a check and not a definition.
@@ -22,6 +22,8 @@ pub struct Ledger {
     pub unsent: u64,
     /// Answered as expected.
     pub ok: u64,
+    /// Broken off by us, as it was meant to be, and not answered before.
+    pub broken_off: u64,
     /// Failed after being sent, by [`ErrorKind`].
     pub errors: Tally<{ ErrorKind::ALL.len() }>,
     /// Sent, and not answered when the drain ended.
@@ -32,7 +34,7 @@ impl Ledger {
     /// Whether both equations hold.
     pub fn balances(&self) -> bool {
         self.scheduled == self.sent + self.shed + self.unsent
-            && self.sent == self.ok + self.errors.total() + self.unfinished
+            && self.sent == self.ok + self.broken_off + self.errors.total() + self.unfinished
     }
 
     /// Count of one kind of error.
@@ -47,6 +49,7 @@ impl Ledger {
         self.shed += other.shed;
         self.unsent += other.unsent;
         self.ok += other.ok;
+        self.broken_off += other.broken_off;
         self.errors.merge(&other.errors);
         self.unfinished += other.unfinished;
     }

@@ -278,6 +278,12 @@ impl Recorder {
         }
     }
 
+    /// A sent request was broken off by us, and not answered before.
+    pub fn broken_off(&mut self, now_ns: u64, phase: Phase) {
+        self.advance(now_ns);
+        self.ledger(phase).broken_off += 1;
+    }
+
     /// A request was dropped unsent because it was too old.
     pub fn shed(&mut self, now_ns: u64, phase: Phase) {
         self.advance(now_ns);

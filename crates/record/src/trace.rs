@@ -71,13 +71,15 @@ pub enum Outcome {
     Unsent,
     /// Sent, and not answered when the drain ended.
     Unfinished,
+    /// Sent in part, broken off by us as it was meant to be, and not answered before.
+    BrokenOff,
 }
 
 impl Outcome {
     /// Every outcome, in the order of reports.
     pub fn all() -> impl Iterator<Item = Outcome> {
         let failed = ErrorKind::ALL.into_iter().map(Outcome::Failed);
-        let others = [Outcome::Shed, Outcome::Unsent, Outcome::Unfinished];
+        let others = [Outcome::Shed, Outcome::Unsent, Outcome::Unfinished, Outcome::BrokenOff];
         [Outcome::Ok].into_iter().chain(failed).chain(others)
     }
 
@@ -89,6 +91,7 @@ impl Outcome {
             Outcome::Shed => "shed",
             Outcome::Unsent => "unsent",
             Outcome::Unfinished => "unfinished",
+            Outcome::BrokenOff => "broken-off",
         }
     }
 }

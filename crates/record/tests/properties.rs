@@ -28,6 +28,7 @@ enum Fate {
     Ok,
     Failed(usize),
     Unfinished,
+    BrokenOff,
     Unsent,
     Shed,
 }
@@ -37,6 +38,7 @@ fn request() -> impl Strategy<Value = Request> {
         6 => Just(Fate::Ok),
         2 => (0..ErrorKind::ALL.len()).prop_map(Fate::Failed),
         1 => Just(Fate::Unfinished),
+        1 => Just(Fate::BrokenOff),
         1 => Just(Fate::Unsent),
         1 => Just(Fate::Shed),
     ];
@@ -92,6 +94,7 @@ impl Request {
                 recorder.error(now_ns, failure, || "example".to_owned());
             }
             Fate::Unfinished => recorder.unfinished(now_ns, phase, age_ns),
+            Fate::BrokenOff => recorder.broken_off(now_ns, phase),
             Fate::Unsent => recorder.unsent(now_ns, phase, age_ns),
             Fate::Shed => recorder.shed(now_ns, phase),
         }
@@ -176,6 +179,7 @@ proptest! {
             prop_assert_eq!(ledger.shed, of(|fate| matches!(fate, Fate::Shed)));
             prop_assert_eq!(ledger.unsent, of(|fate| matches!(fate, Fate::Unsent)));
             prop_assert_eq!(ledger.unfinished, of(|fate| matches!(fate, Fate::Unfinished)));
+            prop_assert_eq!(ledger.broken_off, of(|fate| matches!(fate, Fate::BrokenOff)));
         }
         let statuses: u64 = record.total.statuses.iter().map(|(_, count)| count).sum();
         let answered = measured.ok + measured.error(ErrorKind::Status) + measured.error(ErrorKind::Body);

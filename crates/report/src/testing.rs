@@ -273,6 +273,7 @@ fn request(name: &str, path: &str) -> Request {
         path: path.to_owned(),
         headers: vec![("Authorization".to_owned(), "Bearer hunter2".to_owned())],
         body: Arc::from([]),
+        delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
     }
@@ -311,6 +312,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             lifetime_ns: None,
             connect_rate: None,
             connect_during_run: false,
+            once: false,
             nodelay: true,
             sources: Vec::new(),
         },

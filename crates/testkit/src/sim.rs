@@ -5,7 +5,7 @@
 //! milliseconds and every latency is known to the nanosecond. What the other side does is up to
 //! a [`SimServer`]: for each complete request it says when to answer with what.
 //!
-//! The simulation understands requests without a body. A worker that asks a million times in a
+//! The simulation understands requests without a body, and with one of `Content-Length` bytes. A worker that asks a million times in a
 //! row for a time that has passed is spinning, and the simulation panics: that is a failed test.
 
 use std::cmp::Reverse;
@@ -57,6 +57,12 @@ pub trait SimServer {
     /// which is unique in the run. Times count from the reactor's beginning, not from the
     /// run's; with a link without latency the two are the same.
     fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction;
+
+    /// The same for the head of a request whose body is not all there: what is sent before it is.
+    fn head(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+        let _ = (at_ns, connection, nth);
+        Reaction::Never
+    }
 }
 
 impl<F: FnMut(u64, u64, u64) -> Reaction> SimServer for F {
@@ -132,6 +138,14 @@ pub struct Link {
     pub pause: Option<(u64, u64)>,
 }
 
+/// Lengths of the head that `bytes` begin with, if it is whole, and of its body.
+fn lengths(bytes: &[u8]) -> Option<(usize, usize)> {
+    let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&bytes[..head]).to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length:"));
+    Some((head, length.and_then(|length| length.trim().parse().ok()).unwrap_or(0)))
+}
+
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     Connected,
@@ -158,6 +172,8 @@ struct Connection {
     /// Bytes at the server that are not a complete request yet.
     at_server: Vec<u8>,
     served: u64,
+    /// The server has seen the head of the next one.
+    head_seen: bool,
     /// The server has closed its side.
     closed_there: bool,
     /// Bytes of one connection arrive in order.
@@ -231,14 +247,24 @@ impl<S: SimServer> SimReactor<S> {
         let arrived_ns = self.now_ns + self.link.latency_ns;
         loop {
             let connection = self.connection(key);
-            let end = connection.at_server.windows(4).position(|four| four == b"\r\n\r\n");
-            let Some(end) = end.filter(|_| !connection.closed_there) else { return };
-            connection.at_server.drain(..end + 4);
-            let nth = connection.served;
-            connection.served += 1;
-            let generation = connection.generation;
+            let Some((head, body)) = lengths(&connection.at_server) else { return };
+            if connection.closed_there {
+                return;
+            }
+            let (nth, generation) = (connection.served, connection.generation);
+            let is_whole = connection.at_server.len() >= head + body;
+            let reaction = if is_whole {
+                connection.at_server.drain(..head + body);
+                connection.served += 1;
+                connection.head_seen = false;
+                self.server.request(arrived_ns, generation, nth)
+            } else if std::mem::replace(&mut connection.head_seen, true) {
+                return;
+            } else {
+                self.server.head(arrived_ns, generation, nth)
+            };
             let latency_ns = self.link.latency_ns;
-            match self.server.request(arrived_ns, generation, nth) {
+            match reaction {
                 Reaction::Answer { at_ns, bytes } => self.arrive(at_ns, key, &bytes),
                 Reaction::AnswerAndClose { at_ns, bytes } => {
                     self.arrive(at_ns, key, &bytes);
@@ -251,6 +277,9 @@ impl<S: SimServer> SimReactor<S> {
                     self.connection(key).closed_there = true;
                 }
                 Reaction::Never => {}
+            }
+            if !is_whole {
+                return;
             }
         }
     }

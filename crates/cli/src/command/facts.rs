@@ -13,13 +13,17 @@ pub(super) fn render(document: &Document, tool: &str) -> String {
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(
         text,
-        "candor: scheduled {} = sent {} + shed {} + unsent {}; sent {} = answered {} + errors {} + unfinished {}",
+        "candor: scheduled {} = sent {} + shed {} + unsent {}; sent {} = answered {}{} + errors {} + unfinished {}",
         fmt_count(ledger.scheduled),
         fmt_count(ledger.sent),
         fmt_count(ledger.shed),
         fmt_count(ledger.unsent),
         fmt_count(ledger.sent),
         fmt_count(ledger.ok),
+        match ledger.broken_off {
+            0 => String::new(),
+            count => format!(" + broken off {}", fmt_count(count)),
+        },
         fmt_count(ledger.errors),
         fmt_count(ledger.unfinished),
     );

@@ -32,6 +32,8 @@ pub(super) enum Loss {
     Retired,
     /// It is as old as connections may become.
     Old,
+    /// Its request breaks off here.
+    BrokenOff,
 }
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
@@ -332,13 +334,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// connection is made if the run still sends.
     #[cold]
     pub(super) fn lose(&mut self, key: Key, loss: Loss, now_ns: u64) {
+        let loss = self.after_break(key, loss);
         if let State::Handshaking { .. } = self.connections[key as usize].state {
             return self.handshake_failed(key, &loss, now_ns);
         }
         let at_ns = self.record_ns(now_ns);
         let in_order = self.settle_flights(key, &loss, at_ns);
         let why = match &loss {
-            Loss::Retired | Loss::Old => Disconnect::Retired,
+            Loss::Retired | Loss::Old | Loss::BrokenOff => Disconnect::Retired,
             Loss::Announced => Disconnect::ByServer,
             Loss::End if in_order => Disconnect::ByServer,
             Loss::End => Disconnect::Lost(LossKind::Closed),
@@ -355,6 +358,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.say_goodbye(key);
         self.reactor.close(key);
         self.awaiting_links.remove(&mut self.awaiting, key);
+        if self.own.stops {
+            self.forget_hold(key);
+        }
         self.established -= 1;
         if self.established == 0 {
             self.none_since_ns = now_ns;
@@ -362,13 +368,28 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let connection = &mut self.connections[key as usize];
         connection.state = State::Absent;
         self.forget_session(key);
-        if !matches!(self.stage, Stage::Draining { .. }) {
+        if !matches!(self.stage, Stage::Draining { .. }) && !self.own.once {
             self.schedule_retry(key, now_ns, 0);
         }
     }
 
+    /// Whoever broke a request off gets no answer, in whichever way the server lets go then.
+    fn after_break(&self, key: Key, loss: Loss) -> Loss {
+        let is_let_go = matches!(&loss, Loss::Failed(failure) if failure.reset);
+        match is_let_go && self.is_broken_off(key) {
+            true => Loss::BrokenOff,
+            false => loss,
+        }
+    }
+
+    fn is_broken_off(&self, key: Key) -> bool {
+        let session = &self.connections[key as usize].session;
+        self.own.stops && session.as_ref().is_some_and(S::is_broken_off)
+    }
+
     /// Every request in flight on `key` gets its outcome. Returns whether none of them failed.
     fn settle_flights(&mut self, key: Key, loss: &Loss, at_ns: u64) -> bool {
+        let broken_off = self.is_broken_off(key);
         let connection = &mut self.connections[key as usize];
         let chain = &mut connection.flights;
         let books = &mut self.books;
@@ -393,6 +414,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                             connection.answered += u64::from(at_ns >= self.own.warm_up_ns);
                         }
                         Event::FirstByte(id) => books.first_byte(id, at_ns),
+                        Event::Failed { id: Some(id), failure: Failure::Closed } if broken_off => {
+                            books.break_off(id, chain, at_ns);
+                            connection.fruitless = 0;
+                        }
                         Event::Failed { id: Some(id), failure } => {
                             let (kind, reason) = words(&failure);
                             fail(books, chain, id, kind, &reason);
@@ -406,6 +431,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                         | Event::Ready
                         | Event::End
                         | Event::Places
+                        | Event::Continue
                         | Event::GoAway(_)
                         | Event::Over => {}
                     }
@@ -428,6 +454,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 while let Some(id) = chain.first() {
                     fail(books, chain, id, ErrorKind::Timeout, &reason);
                 }
+            }
+            Loss::BrokenOff => {
+                while let Some(id) = chain.first() {
+                    books.break_off(id, chain, at_ns);
+                }
+                connection.fruitless = 0;
             }
             Loss::Malformed { id: Some(id), reason } => {
                 fail(books, chain, *id, ErrorKind::Malformed, reason);

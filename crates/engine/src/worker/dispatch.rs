@@ -182,6 +182,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let used = session.poll_transmit(&mut slices);
             if used == 0 {
+                if self.own.stops {
+                    self.take_hold(key);
+                }
                 return;
             }
             if R::TOGETHER > 0 && self.reactor.put(key, &slices[..used]) {

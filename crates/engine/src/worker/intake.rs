@@ -20,6 +20,8 @@ struct Intake {
     ready: bool,
     /// There may be more places than before, without an answer.
     places: bool,
+    /// The server asked for a body that was held back.
+    continues: bool,
     /// The server ends the connection after the last of them.
     last: bool,
     /// The session is dead.
@@ -61,6 +63,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         matches!(self.connections[key as usize].state, State::Open | State::Handshaking { .. })
     }
 
+    /// Whether a request was answered before it was sent in full.
+    fn is_cut_short(&self, key: Key) -> bool {
+        self.connections[key as usize].session.as_ref().is_some_and(S::is_cut_short)
+    }
+
     /// Writes what the protocol has to say by itself.
     #[inline]
     fn speak_unasked(&mut self, key: Key) {
@@ -73,7 +80,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
         loop {
             let Some(intake) = self.receive_piece(key) else { return };
-            let Intake { freed, secured, ready, places, last, broken, at_ns, more, .. } = intake;
+            let Intake { freed, secured, ready, places, continues, last, broken, .. } = intake;
+            let Intake { at_ns, more, .. } = intake;
             if secured {
                 self.secured(key, at_ns);
             }
@@ -83,9 +91,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             if let Some(loss) = broken {
                 self.lose(key, loss, at_ns);
             } else if last {
-                self.lose(key, Loss::Announced, at_ns);
+                let by_us = self.own.stops && self.is_cut_short(key);
+                self.lose(key, if by_us { Loss::Retired } else { Loss::Announced }, at_ns);
             } else if freed > 0 || places {
                 self.answered(key, at_ns);
+            }
+            if continues && self.is_live(key) {
+                self.continued(key);
             }
             self.dispatch(at_ns);
             if !(more || ended) || !self.is_live(key) {
@@ -125,6 +137,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             secured: false,
             ready: false,
             places: false,
+            continues: false,
             last: false,
             broken: None,
             at_ns,
@@ -164,6 +177,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 Event::Secured => intake.secured = true,
                 Event::Ready => intake.ready = true,
                 Event::Places => intake.places = true,
+                Event::Continue => intake.continues = true,
                 Event::GoAway(GoAway { code, last_stream }) => {
                     books.recorder.goaway(at_ns, code, last_stream);
                 }

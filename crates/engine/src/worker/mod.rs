@@ -4,7 +4,8 @@
 //! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
 //! has the loop; [`connect`] makes and loses connections, [`dispatch`] sends, [`intake`] receives,
-//! [`together`] sends for several at once, [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
+//! [`together`] sends for several at once, [`stops`] lets requests go on that stopped on their way,
+//! [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
@@ -14,6 +15,7 @@ mod ending;
 mod intake;
 pub(crate) mod kernel;
 mod scripted;
+mod stops;
 mod together;
 pub(crate) mod trace;
 mod waiting;
@@ -29,6 +31,7 @@ use candor_record::{Interval, Recorder, Settings, Traced};
 
 pub(crate) use self::ending::WorkerEnd;
 use self::kernel::KernelBooks;
+use self::stops::Stops;
 use self::together::Together;
 use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
@@ -103,6 +106,8 @@ pub(crate) struct Worker<R, S, M> {
     connect_pace: ConnectPace,
     /// Established connections by their age, if that is bounded; those that are gone too.
     aging: VecDeque<(u64, Key, u32)>,
+    /// Requests that go on later; without memory unless the plan has some.
+    stops: Stops,
     /// When to try which connection again.
     retries: BinaryHeap<Reverse<(u64, Key)>>,
     /// Keys above the number of connections kept open, that are not in use.
@@ -161,6 +166,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             connecting_count: 0,
             connect_pace: ConnectPace::new(own.connect_gap_ns),
             aging: VecDeque::new(),
+            stops: Stops::new(if own.stops { keys } else { 0 }),
             retries: BinaryHeap::new(),
             spare_keys: (own.connections..own.max_connections).rev().collect(),
             established: 0,
@@ -298,6 +304,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn expire(&mut self, now_ns: u64) -> bool {
         self.expire_connects(now_ns);
         self.expire_connections(now_ns);
+        if self.own.stops {
+            self.lift_stops(now_ns);
+        }
         let mut freed = self.expire_requests(now_ns);
         if self.stage == Stage::Running {
             self.retry_connects(now_ns);

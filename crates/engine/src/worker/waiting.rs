@@ -109,6 +109,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         {
             until_ns = until_ns.min(since_ns.saturating_add(lifetime_ns));
         }
+        if self.own.stops {
+            until_ns = until_ns.min(self.next_stop_ns());
+        }
         match self.stage {
             Stage::Preparing => {}
             Stage::Draining { until_ns: drained_ns } => until_ns = until_ns.min(drained_ns),

@@ -38,6 +38,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
             lifetime_ns: None,
             connect_rate: None,
             connect_during_run: false,
+            once: false,
             nodelay: true,
             sources: vec![],
         },
@@ -68,6 +69,7 @@ pub(crate) fn get(path: &str) -> Request {
         path: path.to_owned(),
         headers: vec![],
         body: [].into(),
+        delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
     }

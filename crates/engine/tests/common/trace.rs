@@ -63,6 +63,7 @@ fn check_ledger(ledger: &Ledger, phase: Phase, trace: &[Traced]) {
     assert_eq!(ledger.shed, count(Outcome::Shed));
     assert_eq!(ledger.unsent, count(Outcome::Unsent));
     assert_eq!(ledger.unfinished, count(Outcome::Unfinished));
+    assert_eq!(ledger.broken_off, count(Outcome::BrokenOff));
     for kind in ErrorKind::ALL {
         assert_eq!(ledger.error(kind), count(Outcome::Failed(kind)), "{kind:?}");
     }

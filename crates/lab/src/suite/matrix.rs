@@ -116,6 +116,10 @@ pub fn expand(
                     notes.cannot(asked, server, protocol.name())?;
                 } else {
                     for &load in &loads {
+                        if scenario.run.once && load.is_open() {
+                            notes.burst(scenario, load);
+                            continue;
+                        }
                         add(&mut cells, suite, selection, (server, scenario, protocol, load));
                     }
                 }
@@ -148,6 +152,10 @@ fn add(
     if protocol.is_tls() && run.cacert.is_none() {
         // Servers of suites have certificates of their own making.
         run.insecure = true;
+    }
+    if run.once {
+        // One burst, which nothing goes before.
+        run.warm_up = None;
     }
     let shares: Vec<Option<f64>> = match load.of_peak.as_slice() {
         [] => vec![None],
@@ -285,6 +293,15 @@ impl Notes {
         }
         self.single.push(Note { what, why });
         Ok(())
+    }
+
+    fn burst(&mut self, scenario: &Scenario, load: &Load) {
+        let what = scenario.name.clone();
+        let why = format!("is one burst, and so has no rate as the load {} has", load.name);
+        let note = Note { what, why };
+        if !self.single.contains(&note) {
+            self.single.push(note);
+        }
     }
 
     fn cannot(&mut self, asked: bool, server: &Server, what: &str) -> Result<(), LabError> {

@@ -149,6 +149,13 @@ pub struct Scenario {
     pub run: Options,
 }
 
+impl Load {
+    /// Whether it asks for a rate.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.of_peak.is_empty() || self.run.rate.is_some() || self.run.load.is_some()
+    }
+}
+
 /// What is spoken, and whether it is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {

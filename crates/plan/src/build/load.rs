@@ -1,6 +1,6 @@
 //! The load of a plan: closed, or a schedule with its warm-up in front.
 
-use super::{Files, conflict};
+use super::{Files, conflict, once};
 use crate::error::PlanError;
 use crate::load::parse_offsets;
 use crate::model::{Arrivals, Load, OpenLoad, Segment};
@@ -14,6 +14,9 @@ pub(super) struct Built {
 }
 
 pub(super) fn load(options: &Options, files: &mut Files<'_>) -> Result<Built, PlanError> {
+    if let Some(count) = once::count(options) {
+        return Ok(Built { load: once::load(count), shape_ns: None });
+    }
     let mut segments = match (options.rate, &options.load) {
         (None, None) => return closed(options),
         (Some(_), Some(_)) => {

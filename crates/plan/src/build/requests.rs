@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Files, conflict};
+use super::{Files, conflict, delivery};
 use crate::error::PlanError;
 use crate::model::{BodyExpect, Expect, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
@@ -64,8 +64,10 @@ fn request(
     };
     let headers = headers_over(options.header.clone(), table.header.clone());
     check_length(&headers, body.len()).map_err(wrong)?;
+    let closes = options.no_keepalive || options.once;
     Ok(Request {
-        headers: with_implied(headers, options.no_keepalive, url.authorization.as_deref()),
+        delivery: delivery::delivery(options, table, &headers, body.len())?,
+        headers: with_implied(headers, closes, url.authorization.as_deref()),
         expect: Expect {
             status: table
                 .expect_status
@@ -122,11 +124,11 @@ fn expected_body(
 /// Headers that options ask for besides `--header`, unless that names them itself.
 fn with_implied(
     headers: Vec<Header>,
-    no_keepalive: bool,
+    closes: bool,
     authorization: Option<&str>,
 ) -> Vec<(String, String)> {
     let has = |name: &str| headers.iter().any(|one| one.name().eq_ignore_ascii_case(name));
-    let close = (no_keepalive && !has("connection")).then_some(("Connection", "close"));
+    let close = (closes && !has("connection")).then_some(("Connection", "close"));
     let authorization =
         authorization.filter(|_| !has("authorization")).map(|value| ("Authorization", value));
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
@@ -147,7 +149,7 @@ fn check_length(headers: &[Header], body_bytes: usize) -> Result<(), String> {
             ));
         }
         if header.name().eq_ignore_ascii_case("transfer-encoding") {
-            return Err("bodies are sent with their length; leave Transfer-Encoding out".to_owned());
+            return Err("bodies are sent with their length; leave Transfer-Encoding out, and write --chunked SIZE for chunks".to_owned());
         }
     }
     Ok(())

@@ -29,7 +29,9 @@ impl Extras {
     /// Copies a request into a free slot and returns its number; `like` is what it stands for.
     pub(super) fn put(&mut self, made: &Made<'_>, like: &Prepared) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
-            let prepared = Prepared { head: Vec::new(), body: [].into(), ..like.clone() };
+            // What a script writes leaves in one go.
+            let (body, stops) = ([].into(), [].into());
+            let prepared = Prepared { head: Vec::new(), body, stops, ..like.clone() };
             self.slots.push(Slot { entry: made.request, prepared, over: 0 });
             (self.slots.len() - 1) as u32
         });

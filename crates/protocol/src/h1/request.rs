@@ -1,19 +1,23 @@
 //! Requests, serialised once.
 //!
 //! Everything goes out as the plan has it; added are Host and Content-Length where HTTP needs
-//! them, and nothing else.
+//! them, what the delivery of a request asks for, and nothing else.
 
 use std::sync::Arc;
 
 use candor_plan::{Expect, Request};
+
+use super::stops::{self, Stop};
 
 /// One request, ready to be written as often as needed, and what its answer must be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// Request line and header fields, up to and with the empty line.
     pub head: Vec<u8>,
-    /// What follows; empty for none.
+    /// What follows, in chunks if it goes in chunks; empty for none.
     pub body: Arc<[u8]>,
+    /// Where it stops on its way, in order; most do not.
+    pub stops: Box<[Stop]>,
     /// What counts as a right answer.
     pub expect: Expect,
     /// The method is HEAD: answers have no body.
@@ -28,7 +32,7 @@ pub struct Prepared {
 
 /// Serialises `request`. `authority` goes into Host, unless the request has a Host of its own.
 /// Content-Length is added where there is a body, or where the method leads servers to expect
-/// one, unless the request has Content-Length or Transfer-Encoding of its own.
+/// one, unless the request has Content-Length or Transfer-Encoding of its own, or goes in chunks.
 pub fn prepare(request: &Request, authority: &str) -> Prepared {
     let has =
         |name: &str| request.headers.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
@@ -45,11 +49,19 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
     for (name, value) in &request.headers {
         add(name, value);
     }
+    if request.delivery.continue_ns.is_some() {
+        add("Expect", "100-continue");
+    }
+    let chunk_size = stops::chunk_size(&request.delivery);
+    if chunk_size.is_some() {
+        add("Transfer-Encoding", "chunked");
+    }
     // RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.
     let wants_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
     if (wants_length || !request.body.is_empty())
         && !has("content-length")
         && !has("transfer-encoding")
+        && chunk_size.is_none()
     {
         add("Content-Length", &request.body.len().to_string());
     }
@@ -60,9 +72,14 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         .filter(|(name, _)| name.eq_ignore_ascii_case("connection"))
         .flat_map(|(_, value)| value.split(','))
         .any(|option| option.trim().eq_ignore_ascii_case("close"));
+    let body = match chunk_size {
+        Some(size) => stops::chunked(&request.body, size).into(),
+        None => Arc::clone(&request.body),
+    };
     Prepared {
+        stops: stops::stops(&request.delivery, head.len(), body.len(), request.body.len()),
         head: head.into_bytes(),
-        body: Arc::clone(&request.body),
+        body,
         expect: request.expect.clone(),
         is_head: request.method == "HEAD",
         is_connect: request.method == "CONNECT",

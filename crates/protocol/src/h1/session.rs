@@ -14,10 +14,11 @@ use super::head::{self, Head};
 use super::lines::{Lines, Taken, without_end};
 use super::made::{Capture, Extras};
 use super::memo::{Memo, Ticket};
+use super::stops::{Stop, Until};
 use super::{Error, Prepared};
 use crate::expect::BodyCheck;
 use crate::made::Made;
-use crate::session::{Answer, Captured, Event, Failure, RequestId};
+use crate::session::{Answer, Captured, Event, Failure, Hold, RequestId};
 
 /// Bounds on the parts of an answer. Line ends count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,9 @@ impl Default for Limits {
 ///
 /// Requests that are not begun when an answer announces the end of the connection are not
 /// written any more (RFC 9112 9.6) and fail in `handle_end`.
+///
+/// One that stops on its way is written up to its next stop. Nothing is handed in behind it before
+/// it has no stop left: an answer that comes earlier is the connection's last.
 #[derive(Debug)]
 pub struct Session {
     table: Arc<[Prepared]>,
@@ -68,6 +72,13 @@ pub struct Session {
     unwritten: VecDeque<InFlight>,
     /// How much of the first of them was written.
     written_bytes: usize,
+    /// Of all of them together, counted like `written_bytes`, so much may be written now;
+    /// [`NO_STOP`]: everything. Otherwise the last of them stops there.
+    limit: usize,
+    /// Which of its stops that is.
+    stop: u32,
+    /// [`Session::take_hold`](crate::Session::take_hold) has told of it.
+    told: bool,
     /// No more requests may be handed in.
     closing: bool,
     state: State,
@@ -80,6 +91,9 @@ pub struct Session {
     /// Only if a script makes requests or reads answers.
     extras: Option<Box<Extras>>,
 }
+
+/// No request that is being written stops anywhere.
+const NO_STOP: usize = usize::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct InFlight {
@@ -126,6 +140,9 @@ impl Session {
             started: 0,
             unwritten: VecDeque::new(),
             written_bytes: 0,
+            limit: NO_STOP,
+            stop: 0,
+            told: false,
             closing: false,
             state: State::Status,
             lines: Lines::default(),
@@ -255,13 +272,52 @@ impl Session {
     fn handle_head(&mut self, head: &Head) -> Result<Option<Event>, Error> {
         if head.is_interim() {
             self.state = State::Status;
-            return Ok(None);
+            return Ok(self.handle_interim(head.status));
         }
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
-        let framing = head.framing(self.prepared(current.request))?;
+        let mut framing = head.framing(self.prepared(current.request))?;
+        // The rest of the request is not sent, so nothing can follow it.
+        framing.last |= self.limit != NO_STOP;
         self.closing |= framing.last;
         self.state = State::Body { status: head.status, body: framing.body, last: framing.last };
         if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
+    }
+
+    /// Takes an interim answer.
+    #[cold]
+    fn handle_interim(&mut self, status: u16) -> Option<Event> {
+        let waits = self.stop().is_some_and(|stop| matches!(stop.until, Until::Continue { .. }));
+        if status != 100 || !waits {
+            return None;
+        }
+        self.pass_stop();
+        Some(Event::Continue)
+    }
+
+    /// The stop before which writing has to end.
+    fn stop(&self) -> Option<Stop> {
+        let last = self.unwritten.back().filter(|_| self.limit != NO_STOP)?;
+        self.prepared(last.request).stops.get(self.stop as usize).copied()
+    }
+
+    /// Begins with the stops of the request that was handed in last.
+    #[cold]
+    fn begin_stops(&mut self) {
+        let lengths = self.unwritten.iter().rev().skip(1);
+        let before: usize = lengths.map(|one| self.prepared(one.request).length()).sum();
+        self.stop = 0;
+        self.told = false;
+        self.limit = before;
+        self.limit = self.stop().map_or(NO_STOP, |stop| before + stop.at);
+    }
+
+    /// Goes on to the next stop, or to the end.
+    fn pass_stop(&mut self) {
+        let Some(passed) = self.stop() else { return };
+        let before = self.limit - passed.at;
+        self.stop += 1;
+        self.told = false;
+        self.limit = self.stop().map_or(NO_STOP, |stop| before + stop.at);
     }
 
     /// Takes a head that was recalled. If the whole answer is there, that is one event.
@@ -386,10 +442,16 @@ impl crate::session::Session for Session {
 
     fn handle_request(&mut self, id: RequestId, request: u32) {
         debug_assert!(self.free_slots() > 0, "no request may be handed in now");
+        debug_assert!(self.limit == NO_STOP, "nothing follows a request that stops");
         let request = InFlight { id, request };
-        self.closing |= self.table[request.request as usize].closes;
+        let prepared = &self.table[request.request as usize];
+        let stops = !prepared.stops.is_empty();
+        self.closing |= prepared.closes;
         self.outstanding.push_back(request);
         self.unwritten.push_back(request);
+        if stops {
+            self.begin_stops();
+        }
     }
 
     fn takes_made(&self) -> bool {
@@ -421,19 +483,22 @@ impl crate::session::Session for Session {
             _ => self.unwritten.len(),
         };
         let mut skip = self.written_bytes;
+        let mut room = self.limit - self.written_bytes;
         let mut used = 0;
         for one in self.unwritten.iter().take(writable) {
             let request = self.prepared(one.request);
             for part in [&request.head[..], &request.body[..]] {
                 let skipped = skip.min(part.len());
                 skip -= skipped;
-                if skipped == part.len() {
+                let length = (part.len() - skipped).min(room);
+                if length == 0 {
                     continue;
                 }
                 let Some(slice) = slices.get_mut(used) else {
                     return used;
                 };
-                *slice = IoSlice::new(&part[skipped..]);
+                *slice = IoSlice::new(&part[skipped..skipped + length]);
+                room -= length;
                 used += 1;
             }
         }
@@ -448,16 +513,47 @@ impl crate::session::Session for Session {
                 self.started += 1;
                 started(first.id);
             }
-            let left = self.prepared(first.request).length() - self.written_bytes;
+            let length = self.prepared(first.request).length();
+            let left = length - self.written_bytes;
             if bytes < left {
                 self.written_bytes += bytes;
                 return;
             }
             bytes -= left;
             self.written_bytes = 0;
+            if self.limit != NO_STOP {
+                self.limit -= length;
+            }
             self.unwritten.pop_front();
             self.step_over(first.request);
         }
+    }
+
+    fn take_hold(&mut self) -> Option<Hold> {
+        let is_there = self.unwritten.len() == 1 && self.written_bytes == self.limit;
+        let last = self.unwritten.back().filter(|_| is_there && !self.told)?;
+        let id = last.id;
+        let hold = match self.stop()?.until {
+            Until::Due { after_ns } => Hold::Due { id, after_ns },
+            Until::Continue { wait_ns } => Hold::Continue { wait_ns },
+            Until::Never => Hold::BrokenOff,
+        };
+        self.told = true;
+        Some(hold)
+    }
+
+    fn handle_hold_over(&mut self) {
+        if self.told && !self.is_broken_off() {
+            self.pass_stop();
+        }
+    }
+
+    fn is_cut_short(&self) -> bool {
+        self.limit != NO_STOP
+    }
+
+    fn is_broken_off(&self) -> bool {
+        self.told && self.stop().is_some_and(|stop| stop.until == Until::Never)
     }
 
     #[inline]
@@ -499,7 +595,7 @@ impl crate::session::Session for Session {
 
 #[cfg(test)]
 mod tests {
-    use candor_plan::{BodyExpect, Expect, Request, StatusSet};
+    use candor_plan::{BodyExpect, Delivery, Expect, Request, StatusSet};
 
     use super::*;
     use crate::h1::lines::KEPT_BYTES;
@@ -514,6 +610,7 @@ mod tests {
             path: "/".to_owned(),
             headers: Vec::new(),
             body: Arc::new([]),
+            delivery: Delivery::default(),
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight: 1,
         };

@@ -12,7 +12,7 @@ use super::handshake::{Established, Kernel, Ongoing, Progress};
 use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
 use super::{Error, Handshake};
 use crate::made::Made;
-use crate::session::{Captured, Event, Failure, HeaderBytes, RequestId, Session};
+use crate::session::{Captured, Event, Failure, HeaderBytes, Hold, RequestId, Session};
 
 /// Pieces taken from the inner session for one record.
 const PARTS: usize = 16;
@@ -480,6 +480,24 @@ impl<S: Session> Session for Tls<S> {
             self.outgoing.clear();
             self.written = 0;
         }
+    }
+
+    fn take_hold(&mut self) -> Option<Hold> {
+        self.inner.as_mut().filter(|_| self.outgoing.is_empty())?.take_hold()
+    }
+
+    fn handle_hold_over(&mut self) {
+        if let Some(inner) = &mut self.inner {
+            inner.handle_hold_over();
+        }
+    }
+
+    fn is_cut_short(&self) -> bool {
+        self.inner.as_ref().is_some_and(S::is_cut_short)
+    }
+
+    fn is_broken_off(&self) -> bool {
+        self.inner.as_ref().is_some_and(S::is_broken_off)
     }
 
     #[inline]

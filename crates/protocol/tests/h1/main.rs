@@ -5,5 +5,6 @@ mod generate;
 mod memo;
 mod oracles;
 mod properties;
+mod stops;
 mod support;
 mod transmit;

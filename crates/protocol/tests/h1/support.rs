@@ -17,6 +17,7 @@ pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) 
             .map(|(name, value)| (name.to_string(), value.to_string()))
             .collect(),
         body: body.into(),
+        delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
         weight: 1,
     }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
 
-/// The ledger. `scheduled = sent + shed + unsent` and `sent = ok + errors + unfinished`.
+/// The ledger. `scheduled = sent + shed + unsent` and `sent = ok + broken_off + errors +
+/// unfinished`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerCounts {
     /// Requests that the load asked for.
@@ -22,6 +23,9 @@ pub struct LedgerCounts {
     pub unsent: u64,
     /// Answered as expected.
     pub ok: u64,
+    /// Broken off by us, as the plan says, and not answered before. Left out where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broken_off: u64,
     /// Failed after being sent, all kinds.
     pub errors: u64,
     /// Sent, and not answered when the drain ended.
@@ -36,6 +40,7 @@ impl LedgerCounts {
             shed: ledger.shed,
             unsent: ledger.unsent,
             ok: ledger.ok,
+            broken_off: ledger.broken_off,
             errors: ledger.errors.total(),
             unfinished: ledger.unfinished,
         }
@@ -48,13 +53,18 @@ impl LedgerCounts {
 
     /// What `sent` must be.
     pub fn sent_parts(&self) -> u64 {
-        self.ok.saturating_add(self.errors).saturating_add(self.unfinished)
+        let as_meant = self.ok.saturating_add(self.broken_off);
+        as_meant.saturating_add(self.errors).saturating_add(self.unfinished)
     }
 
     /// Whether both equations hold.
     pub fn balances(&self) -> bool {
         self.scheduled == self.scheduled_parts() && self.sent == self.sent_parts()
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Answers with one status.

@@ -11,6 +11,7 @@
 //! [`target`] what a managed target used, [`schema`] the description for others.
 
 pub mod counts;
+pub mod delivery;
 pub mod hiccups;
 pub mod intervals;
 pub mod kernel;

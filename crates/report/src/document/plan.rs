@@ -7,6 +7,8 @@ use candor_plan::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::delivery::DeliverySummary;
+
 /// The plan of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanSummary {
@@ -73,6 +75,9 @@ pub struct RequestSummary {
     pub headers: Vec<Header>,
     /// Length of its body.
     pub body_bytes: u64,
+    /// How it left, if not in one go with the length of its body in front.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliverySummary>,
     /// Status codes that are right, such as `100-399`.
     pub expect_status: String,
     /// What the body must be: `any`, `N bytes` or `exactly the given N bytes`.
@@ -198,6 +203,9 @@ pub struct ConnectionsSummary {
     /// Whether the run begins with one connection a worker and the others come during it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub during_run: bool,
+    /// Whether all were made at the beginning of the run, none before, and each carried one request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
     /// Attempts to connect in a second, if they are paced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_rate_per_s: Option<f64>,
@@ -329,7 +337,8 @@ impl PlanSummary {
                 streams: connections.streams,
                 requests_per_connection: connections.requests_per_connection,
                 lifetime_ns: connections.lifetime_ns,
-                during_run: connections.connect_during_run,
+                during_run: connections.connect_during_run || connections.once,
+                once: connections.once,
                 connect_rate_per_s: connections.connect_rate.map(|rate| rate.per_s_f64()),
                 nodelay: connections.nodelay,
                 sources: connections.sources.iter().map(ToString::to_string).collect(),
@@ -365,6 +374,7 @@ impl RequestSummary {
             path: request.path.clone(),
             headers: request.headers.iter().map(|(name, value)| Header::of(name, value)).collect(),
             body_bytes: request.body.len() as u64,
+            delivery: DeliverySummary::of(&request.delivery),
             expect_status: statuses(&request.expect.status),
             expect_body: match &request.expect.body {
                 BodyExpect::Any => "any".to_owned(),

@@ -111,6 +111,7 @@ impl Expectation {
                 Counter::Scheduled => ledger.scheduled,
                 Counter::Sent => ledger.sent,
                 Counter::Ok => ledger.ok,
+                Counter::BrokenOff => ledger.broken_off,
                 Counter::Errors => ledger.errors,
                 Counter::Shed => ledger.shed,
                 Counter::Unsent => ledger.unsent,

@@ -63,6 +63,7 @@ enum Counter {
     Scheduled,
     Sent,
     Ok,
+    BrokenOff,
     Errors,
     Shed,
     Unsent,

@@ -40,10 +40,11 @@ const SERIES: [(&str, Series); 6] = [
     ("connect", Series::Connect),
 ];
 
-const COUNTERS: [(&str, Counter); 7] = [
+const COUNTERS: [(&str, Counter); 8] = [
     ("scheduled", Counter::Scheduled),
     ("sent", Counter::Sent),
     ("ok", Counter::Ok),
+    ("broken-off", Counter::BrokenOff),
     ("errors", Counter::Errors),
     ("shed", Counter::Shed),
     ("unsent", Counter::Unsent),
@@ -54,7 +55,7 @@ const STATISTICS: [(&str, Statistic); 3] =
     [("min", Statistic::Min), ("mean", Statistic::Mean), ("max", Statistic::Max)];
 
 /// Names of metrics, for suggestions.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "p50",
     "p90",
     "p99",
@@ -67,6 +68,7 @@ const NAMES: [&str; 16] = [
     "scheduled",
     "sent",
     "ok",
+    "broken-off",
     "errors",
     "shed",
     "unsent",
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, GreaterOrEqual, 0.99));
         assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, GreaterOrEqual, 20_000.0));
         assert_eq!(parsed("rate>20k").0, Metric::Rate);
-        for counter in ["shed", "unsent", "unfinished", "ok", "sent", "scheduled"] {
+        for counter in ["shed", "unsent", "unfinished", "ok", "broken-off", "sent", "scheduled"] {
             assert!(matches!(parsed(&format!("{counter} != 1k")).0, Metric::Count(_)));
         }
     }

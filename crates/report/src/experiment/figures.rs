@@ -118,7 +118,7 @@ impl Figures {
     pub fn of(document: &Document) -> Self {
         let ledger = &document.ledger;
         let window_s = document.time.window_ns as f64 / 1e9;
-        let failed = ledger.scheduled.saturating_sub(ledger.ok);
+        let failed = ledger.scheduled.saturating_sub(as_meant(document));
         let rate_per_s = rate_per_s(document, window_s);
         let target = document.target.as_ref();
         let plan = &document.plan.connections;
@@ -170,10 +170,17 @@ impl Figures {
 }
 
 /// Answers within the window without the wrong ones. Right answers that came in the drain cannot be
-/// told from those before, so the lower one of two bounds is taken.
+/// told from those before, so the lower one of two bounds is taken. A request that was broken off as it
+/// was meant to be has no answer, and was done when it was.
 fn rate_per_s(document: &Document, window_s: f64) -> Option<f64> {
     let achieved = document.rate.achieved_per_s?;
-    Some(achieved.min(document.ledger.ok as f64 / window_s))
+    let answered = achieved.min(document.ledger.ok as f64 / window_s);
+    Some(answered + document.ledger.broken_off as f64 / window_s)
+}
+
+/// Requests that ended as they were meant to.
+fn as_meant(document: &Document) -> u64 {
+    document.ledger.ok.saturating_add(document.ledger.broken_off)
 }
 
 fn failures(document: &Document) -> String {

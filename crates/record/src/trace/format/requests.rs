@@ -101,6 +101,7 @@ fn code(outcome: Outcome) -> u8 {
         Outcome::Shed => 1 + ERRORS,
         Outcome::Unsent => 2 + ERRORS,
         Outcome::Unfinished => 3 + ERRORS,
+        Outcome::BrokenOff => 4 + ERRORS,
     }
 }
 

@@ -242,6 +242,7 @@ fn ledger(section: &mut Section, document: &Document) {
         Column::figures("share"),
         Column::words("meaning"),
     ]);
+    let broken_off = ("+ broken off", ledger.broken_off, ledger.sent, "by us, as the plan says");
     let rows = [
         ("scheduled", ledger.scheduled, ledger.scheduled, "what the load asked for"),
         ("= sent", ledger.sent, ledger.scheduled, "their first byte was handed to the kernel"),
@@ -252,7 +253,10 @@ fn ledger(section: &mut Section, document: &Document) {
         ("+ errors", ledger.errors, ledger.sent, "failed after being sent"),
         ("+ unfinished", ledger.unfinished, ledger.sent, "not answered when the drain ended"),
     ];
-    for (name, count, of, meaning) in rows {
+    let has_broken_off = ledger.broken_off > 0;
+    let (before, after) = rows.split_at(6);
+    let rows = before.iter().chain(has_broken_off.then_some(&broken_off)).chain(after);
+    for &(name, count, of, meaning) in rows {
         let share = if of > 0 { fmt_share(count as f64 / of as f64) } else { NOTHING.to_owned() };
         table.row([name.to_owned(), fmt_count(count), share, meaning.to_owned()]);
     }

@@ -61,8 +61,12 @@ fn equations(ledger: &LedgerCounts) -> (String, String) {
         fmt_count(ledger.shed),
         fmt_count(ledger.unsent)
     );
+    let broken_off = match ledger.broken_off {
+        0 => String::new(),
+        count => format!(" + broken off {}", fmt_count(count)),
+    };
     let second = format!(
-        "sent      {:>width$} {} ok {} + errors {} + unfinished {}",
+        "sent      {:>width$} {} ok {}{broken_off} + errors {} + unfinished {}",
         fmt_count(ledger.sent),
         sign(ledger.sent == ledger.sent_parts()),
         fmt_count(ledger.ok),

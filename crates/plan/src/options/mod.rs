@@ -3,6 +3,14 @@
 //! Values come from the command line (clap) or from a plan's text (serde) and are checked one by
 //! one by their types; [`Options::or`] lays one over the other and [`Options::build`] makes the
 //! plan. This module reads no file: whoever calls hands one over by way of [`ReadFile`].
+//!
+//! What can be said of each request is in `request.rs`, how one set goes over another in `merge.rs`.
+
+mod merge;
+mod request;
+
+pub(crate) use merge::headers_over;
+pub use request::RequestOptions;
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +25,8 @@ use crate::model::{
 use crate::plan_file;
 use crate::tls::TlsVersion;
 use crate::values::{
-    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, RequestPath,
-    Resolve, Size, SmallCount, Sources, WindowBits, checked_url, headers, one_or_many,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, Resolve, Size,
+    SmallCount, Sources, WindowBits, checked_url, headers, one_or_many,
 };
 
 /// Examples for the long help of commands that take [`Options`].
@@ -161,6 +169,13 @@ pub struct Options {
     #[arg(long, help_heading = "Load")]
     pub connect_during_run: bool,
 
+    /// All connections at once, one request on each, and that is the run
+    ///
+    /// Connecting belongs to what is measured: response times count from the beginning, when all
+    /// of them start to connect. No connection is made before, none is used again or replaced.
+    #[arg(long, help_heading = "Load")]
+    pub once: bool,
+
     /// Send for so long before measuring; counted apart [default: 0]
     ///
     /// In an open load, at the rate with which the load begins.
@@ -202,6 +217,36 @@ pub struct Options {
     /// File with the body to send; - is the standard input
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub body_file: Option<PathBuf>,
+
+    /// Send bodies in chunks of this size, without their length in front
+    ///
+    /// HTTP/1.1 only: `Transfer-Encoding: chunked`.
+    #[arg(long, value_name = "SIZE", help_heading = "Requests")]
+    pub chunked: Option<Size>,
+
+    /// Send `Expect: 100-continue`, and a body only when the server asks for it
+    ///
+    /// HTTP/1.1 only. Without an answer it is sent after --continue-timeout. After a final answer
+    /// it is not sent, and the connection is closed and replaced.
+    #[arg(long, help_heading = "Requests")]
+    pub expect_continue: bool,
+
+    /// A slow client: write each request in so many pieces, --piece-gap apart
+    ///
+    /// HTTP/1.1 only, one request at a time. Pieces are due by the first one's time, so that a late
+    /// one does not move those behind it.
+    #[arg(long, value_name = "N", help_heading = "Requests")]
+    pub pieces: Option<SmallCount>,
+
+    /// From one of the --pieces to the next [default: 1ms]
+    #[arg(long, value_name = "TIME", help_heading = "Requests")]
+    pub piece_gap: Option<PositiveNanos>,
+
+    /// A client that goes away: close the connection after so many bytes of a body
+    ///
+    /// HTTP/1.1 only. Counted as broken off, unless an answer came before.
+    #[arg(long, value_name = "SIZE", help_heading = "Requests")]
+    pub break_off_after: Option<Size>,
 
     /// Requests in flight on one connection at the same time [default: 1]
     #[arg(short, long, value_name = "N", help_heading = "Requests")]
@@ -419,6 +464,12 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = "Time-outs")]
     pub connect_timeout: Option<PositiveNanos>,
 
+    /// For a server to ask for a body that --expect-continue holds back [default: 1s]
+    ///
+    /// Then the body is sent without being asked for (RFC 9110 10.1.1).
+    #[arg(long, value_name = "TIME", help_heading = "Time-outs")]
+    pub continue_timeout: Option<PositiveNanos>,
+
     /// For the next byte of an answer [default: only --timeout counts]
     #[arg(long, value_name = "TIME", help_heading = "Time-outs")]
     pub idle_timeout: Option<PositiveNanos>,
@@ -495,33 +546,6 @@ pub struct Options {
     pub strict: bool,
 }
 
-/// One `[[request]]` table of a plan. What it leaves out, it takes from the top level.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct RequestOptions {
-    /// Name in reports.
-    pub name: Option<String>,
-    /// As `--method`.
-    pub method: Option<Method>,
-    /// Path and query; by default the URL's.
-    pub path: Option<RequestPath>,
-    /// As `--header`; replaces headers of the same name from the top level.
-    #[serde(deserialize_with = "headers")]
-    pub header: Vec<Header>,
-    /// As `--body`.
-    pub body: Option<String>,
-    /// As `--body-file`.
-    pub body_file: Option<PathBuf>,
-    /// Share under `--order weighted`.
-    pub weight: Option<SmallCount>,
-    /// As `--expect-status`.
-    pub expect_status: Option<StatusSet>,
-    /// As `--expect-body-bytes`.
-    pub expect_body_bytes: Option<Size>,
-    /// As `--expect-body`.
-    pub expect_body: Option<PathBuf>,
-}
-
 impl Options {
     /// The options in the plan `text`, which stands in the file `name`.
     ///
@@ -553,129 +577,4 @@ impl Options {
             }
         }
     }
-
-    /// These options, with those of `plan` where these say nothing.
-    ///
-    /// An option also hides those of the plan that say the same thing in another way: `--rate`
-    /// hides `load`, `--body` hides `body-file`. Headers replace those of the same name; other
-    /// lists replace the whole list.
-    pub fn or(self, mut plan: Options) -> Options {
-        if self.rate.is_some() || self.load.is_some() {
-            (plan.rate, plan.load) = (None, None);
-        }
-        if self.body.is_some() || self.body_file.is_some() {
-            (plan.body, plan.body_file) = (None, None);
-        }
-        if self.expect_body.is_some() || self.expect_body_bytes.is_some() {
-            (plan.expect_body, plan.expect_body_bytes) = (None, None);
-        }
-        if self.h1 || self.h2 || self.h2c || self.h2c_upgrade {
-            (plan.h1, plan.h2, plan.h2c, plan.h2c_upgrade) = (false, false, false, false);
-        }
-        if self.insecure || self.cacert.is_some() {
-            (plan.insecure, plan.cacert) = (false, None);
-        }
-        if self.connect_to.is_some() || self.unix_socket.is_some() {
-            (plan.connect_to, plan.unix_socket) = (None, None);
-        }
-        Options {
-            url: self.url.or(plan.url),
-            connections: self.connections.or(plan.connections),
-            threads: self.threads.or(plan.threads),
-            duration: self.duration.or(plan.duration),
-            requests: self.requests.or(plan.requests),
-            rate: self.rate.or(plan.rate),
-            arrivals: self.arrivals.or(plan.arrivals),
-            pacing: self.pacing.or(plan.pacing),
-            reactor: self.reactor.or(plan.reactor),
-            load: self.load.or(plan.load),
-            seed: self.seed.or(plan.seed),
-            think_time: self.think_time.or(plan.think_time),
-            shed_after: self.shed_after.or(plan.shed_after),
-            max_connections: self.max_connections.or(plan.max_connections),
-            connect_rate: self.connect_rate.or(plan.connect_rate),
-            connect_during_run: self.connect_during_run || plan.connect_during_run,
-            warm_up: self.warm_up.or(plan.warm_up),
-            drain: self.drain.or(plan.drain),
-            give_up: self.give_up.or(plan.give_up),
-            method: self.method.or(plan.method),
-            header: headers_over(plan.header, self.header),
-            body: self.body.or(plan.body),
-            body_file: self.body_file.or(plan.body_file),
-            pipeline: self.pipeline.or(plan.pipeline),
-            requests_per_connection: self.requests_per_connection.or(plan.requests_per_connection),
-            connection_lifetime: self.connection_lifetime.or(plan.connection_lifetime),
-            no_keepalive: self.no_keepalive || plan.no_keepalive,
-            order: self.order.or(plan.order),
-            request: non_empty(self.request, plan.request),
-            sequence: non_empty(self.sequence, plan.sequence),
-            script: self.script.or(plan.script),
-            script_arg: non_empty(self.script_arg, plan.script_arg),
-            script_timeout: self.script_timeout.or(plan.script_timeout),
-            sandbox: self.sandbox || plan.sandbox,
-            expect_status: self.expect_status.or(plan.expect_status),
-            expect_body_bytes: self.expect_body_bytes.or(plan.expect_body_bytes),
-            expect_body: self.expect_body.or(plan.expect_body),
-            connect_to: self.connect_to.or(plan.connect_to),
-            resolve: non_empty(self.resolve, plan.resolve),
-            unix_socket: self.unix_socket.or(plan.unix_socket),
-            no_nodelay: self.no_nodelay || plan.no_nodelay,
-            source: self.source.or(plan.source),
-            no_pin: self.no_pin || plan.no_pin,
-            h1: self.h1 || plan.h1,
-            h2: self.h2 || plan.h2,
-            h2c: self.h2c || plan.h2c,
-            h2c_upgrade: self.h2c_upgrade || plan.h2c_upgrade,
-            streams: self.streams.or(plan.streams),
-            window_bits: self.window_bits.or(plan.window_bits),
-            connection_window_bits: self.connection_window_bits.or(plan.connection_window_bits),
-            max_frame_size: self.max_frame_size.or(plan.max_frame_size),
-            header_table_size: self.header_table_size.or(plan.header_table_size),
-            encoder_header_table_size: self
-                .encoder_header_table_size
-                .or(plan.encoder_header_table_size),
-            tls: self.tls || plan.tls,
-            insecure: self.insecure || plan.insecure,
-            cacert: self.cacert.or(plan.cacert),
-            cert: self.cert.or(plan.cert),
-            key: self.key.or(plan.key),
-            sni: self.sni.or(plan.sni),
-            alpn: self.alpn.or(plan.alpn),
-            tls_min: self.tls_min.or(plan.tls_min),
-            tls_max: self.tls_max.or(plan.tls_max),
-            tls_ciphers: self.tls_ciphers.or(plan.tls_ciphers),
-            tls_groups: self.tls_groups.or(plan.tls_groups),
-            tls_resumption: self.tls_resumption.or(plan.tls_resumption),
-            early_data: self.early_data || plan.early_data,
-            timeout: self.timeout.or(plan.timeout),
-            connect_timeout: self.connect_timeout.or(plan.connect_timeout),
-            idle_timeout: self.idle_timeout.or(plan.idle_timeout),
-            digits: self.digits.or(plan.digits),
-            interval: self.interval.or(plan.interval),
-            trace_sample: self.trace_sample.or(plan.trace_sample),
-            kernel_timestamps: self.kernel_timestamps.or(plan.kernel_timestamps),
-            json: self.json.or(plan.json),
-            csv: self.csv.or(plan.csv),
-            html: self.html.or(plan.html),
-            hgrm: self.hgrm.or(plan.hgrm),
-            hlog: self.hlog.or(plan.hlog),
-            trace: self.trace.or(plan.trace),
-            quiet: self.quiet || plan.quiet,
-            expect: non_empty(self.expect, plan.expect),
-            strict: self.strict || plan.strict,
-        }
-    }
-}
-
-fn non_empty<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
-    if first.is_empty() { second } else { first }
-}
-
-/// `above` and, before them, those of `below` that have another name.
-pub(crate) fn headers_over(below: Vec<Header>, above: Vec<Header>) -> Vec<Header> {
-    let hidden =
-        |one: &Header| above.iter().any(|other| other.name().eq_ignore_ascii_case(one.name()));
-    let mut all: Vec<Header> = below.into_iter().filter(|one| !hidden(one)).collect();
-    all.extend(above);
-    all
 }

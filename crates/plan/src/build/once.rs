@@ -1,0 +1,62 @@
+//! A run that is one burst: every connection at once, a request on each.
+//!
+//! It is an open load whose requests are all due at the beginning, so that what it takes to connect
+//! is the time for which they wait for a connection.
+
+use super::{DEFAULT_CONNECTIONS, conflict};
+use crate::error::PlanError;
+use crate::model::{Arrivals, Load, NS_PER_S, OpenLoad, Segment};
+use crate::options::Options;
+use crate::values::SmallCount;
+
+/// The burst has no second one: the count of requests ends the run, or the time does.
+const NEVER_NS: u64 = 1_000_000_000 * NS_PER_S;
+
+/// How many requests there are, if it is such a run.
+pub(super) fn count(options: &Options) -> Option<u64> {
+    options
+        .once
+        .then(|| u64::from(options.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get)))
+}
+
+pub(super) fn load(count: u64) -> Load {
+    Load::Open(OpenLoad {
+        segments: vec![Segment::Burst { size: count, every_ns: NEVER_NS, duration_ns: None }],
+        arrivals: Arrivals::Constant,
+        shed_after_ns: None,
+    })
+}
+
+/// What says something else about when connections are made and requests leave.
+pub(super) fn check(options: &Options) -> Result<(), PlanError> {
+    if !options.once {
+        return Ok(());
+    }
+    let above_one = |count: Option<SmallCount>| count.is_some_and(|count| count.get() > 1);
+    let other = [
+        ("--requests", options.requests.is_some()),
+        ("--rate", options.rate.is_some()),
+        ("--load", options.load.is_some()),
+        ("--arrivals", options.arrivals.is_some()),
+        ("--think-time", options.think_time.is_some()),
+        ("--shed-after", options.shed_after.is_some()),
+        ("--max-connections", options.max_connections.is_some()),
+        ("--connect-rate", options.connect_rate.is_some()),
+        ("--connect-during-run", options.connect_during_run),
+        ("--warm-up", options.warm_up_ns() > 0),
+        ("--pipeline", above_one(options.pipeline)),
+        ("--streams", above_one(options.streams)),
+        (
+            "--requests-per-connection",
+            options.requests_per_connection.is_some_and(|count| count.get() > 1),
+        ),
+    ];
+    match other.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(conflict(
+            "--once",
+            option,
+            "the run is --connections that are made at once, with one request each; leave one of them out",
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,187 @@
+//! Requests that stop on their way: in pieces, for a 100 (Continue), for good; and bodies in chunks.
+//!
+//! All of it is worked out once, when a request is prepared: a body in chunks is bytes like any
+//! other, and a stop is a place in the bytes and what lifts it. The session only compares places.
+
+use candor_plan::Delivery;
+
+/// A place in a request's bytes up to which it is written, until something lifts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop {
+    /// Bytes before it, head included; above zero and below the request's length.
+    pub at: usize,
+    /// What lifts it.
+    pub until: Until,
+}
+
+/// What lifts a [`Stop`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Time: so long after the request's first byte.
+    Due {
+        /// How long.
+        after_ns: u64,
+    },
+    /// A 100 (Continue), or so much time since everything before the stop was written.
+    Continue {
+        /// How long.
+        wait_ns: u64,
+    },
+    /// Nothing.
+    Never,
+}
+
+/// `body` in chunks of `size` (RFC 9112 7.1), the last shorter if it does not come out even.
+pub(super) fn chunked(body: &[u8], size: usize) -> Vec<u8> {
+    let mut coded = Vec::with_capacity(coded_length(body.len(), size) + LAST_CHUNK.len());
+    for chunk in body.chunks(size) {
+        coded.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        coded.extend_from_slice(chunk);
+        coded.extend_from_slice(b"\r\n");
+    }
+    coded.extend_from_slice(LAST_CHUNK);
+    coded
+}
+
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// What `length` bytes take in chunks of `size`, without the last chunk.
+fn coded_length(length: usize, size: usize) -> usize {
+    let of_chunk = |length: usize| format!("{length:x}\r\n").len() + length + 2;
+    let rest = match length % size {
+        0 => 0,
+        rest => of_chunk(rest),
+    };
+    (length / size) * of_chunk(size) + rest
+}
+
+/// Where the first `content` of `length` bytes end in the body as it is sent.
+fn place_in_body(content: usize, length: usize, size: Option<usize>) -> usize {
+    let Some(size) = size else { return content };
+    let (whole, rest) = (content / size, content % size);
+    // Of a chunk that breaks off there is the line with its size, and no line end behind.
+    let begun = match rest {
+        0 => 0,
+        rest => format!("{:x}\r\n", size.min(length - whole * size)).len() + rest,
+    };
+    coded_length(whole * size, size) + begun
+}
+
+/// The stops of a request with a head of `head` bytes and a body of `body`, of which `content` are
+/// the content's.
+pub(super) fn stops(delivery: &Delivery, head: usize, body: usize, content: usize) -> Box<[Stop]> {
+    let mut stops = Vec::new();
+    if let Some(wait_ns) = delivery.continue_ns {
+        stops.push(Stop { at: head, until: Until::Continue { wait_ns } });
+    }
+    let end = match delivery.break_off_after {
+        None => head + body,
+        Some(bytes) => head + place_in_body(as_size(bytes), content, chunk_size(delivery)),
+    };
+    if let Some(pieces) = delivery.pieces {
+        let count = (pieces.count as usize).min(end);
+        stops.extend((1..count).map(|n| Stop {
+            // No product of two lengths: a body may be large.
+            at: end / count * n + end % count * n / count,
+            until: Until::Due { after_ns: pieces.gap_ns.saturating_mul(n as u64) },
+        }));
+    }
+    if delivery.break_off_after.is_some() {
+        stops.push(Stop { at: end, until: Until::Never });
+    }
+    // What waits for a 100 and breaks off before its body stops once, for good.
+    if let [.., before, last] = stops.as_slice()
+        && before.at == last.at
+    {
+        stops.remove(stops.len() - 2);
+    }
+    stops.into()
+}
+
+/// The size of chunks, if the body is in any.
+pub(super) fn chunk_size(delivery: &Delivery) -> Option<usize> {
+    delivery.chunk_bytes.map(as_size)
+}
+
+fn as_size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_plan::Pieces;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn chunks_are_framed_by_the_rfc() {
+        assert_eq!(chunked(b"abcdefgh", 3), b"3\r\nabc\r\n3\r\ndef\r\n2\r\ngh\r\n0\r\n\r\n");
+        assert_eq!(chunked(b"abc", 100), b"3\r\nabc\r\n0\r\n\r\n");
+        assert_eq!(chunked(&[b'x'; 20], 20)[..4], *b"14\r\n");
+        assert_eq!(chunked(b"", 5), LAST_CHUNK);
+    }
+
+    #[test]
+    fn a_body_breaks_off_within_its_chunk() {
+        let coded = chunked(b"abcdefgh", 3);
+        let upto = |content| &coded[..place_in_body(content, 8, Some(3))];
+        assert_eq!(upto(0), b"");
+        assert_eq!(upto(2), b"3\r\nab");
+        assert_eq!(upto(3), b"3\r\nabc\r\n");
+        assert_eq!(upto(7), b"3\r\nabc\r\n3\r\ndef\r\n2\r\ng");
+        assert_eq!(place_in_body(7, 8, None), 7);
+    }
+
+    fn delivery() -> impl Strategy<Value = Delivery> {
+        let pieces = (2u32..40, 1u64..1000);
+        let pieces = pieces.prop_map(|(count, gap_ns)| Pieces { count, gap_ns });
+        (
+            proptest::option::of(1u64..50),
+            proptest::option::of(pieces),
+            proptest::option::of(1u64..50),
+            proptest::option::of(0u64..30),
+        )
+            .prop_map(|(chunk_bytes, pieces, continue_ns, break_off_after)| Delivery {
+                chunk_bytes,
+                continue_ns: continue_ns.filter(|_| pieces.is_none()),
+                pieces,
+                break_off_after,
+            })
+    }
+
+    proptest! {
+        /// Stops go up and lie within; pieces differ by a byte at most, and their times are even.
+        #[test]
+        fn stops_cut_a_request_evenly(delivery in delivery(), head in 1usize..60) {
+            let content = [b'x'; 30];
+            let body = match chunk_size(&delivery) {
+                Some(size) => chunked(&content, size),
+                None => content.to_vec(),
+            };
+            let stops = stops(&delivery, head, body.len(), content.len());
+            prop_assert!(stops.windows(2).all(|two| two[0].at < two[1].at), "{:?}", stops);
+            prop_assert!(stops.iter().all(|one| (1..head + body.len()).contains(&one.at)));
+            let end = match stops.last() {
+                Some(Stop { at, until: Until::Never }) => *at,
+                _ => head + body.len(),
+            };
+            prop_assert_eq!(delivery.break_off_after.is_some(), end < head + body.len());
+            if let Some(pieces) = delivery.pieces {
+                let mut places = vec![0];
+                for (n, one) in stops.iter().enumerate() {
+                    places.push(one.at);
+                    if let Until::Due { after_ns } = one.until {
+                        prop_assert_eq!(after_ns, pieces.gap_ns * (n as u64 + 1));
+                    }
+                }
+                if places.last() != Some(&end) {
+                    places.push(end);
+                }
+                let lengths: Vec<_> = places.windows(2).map(|two| two[1] - two[0]).collect();
+                prop_assert_eq!(lengths.len(), end.min(pieces.count as usize));
+                prop_assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1);
+            }
+        }
+    }
+}
