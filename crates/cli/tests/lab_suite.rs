@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{CANDOR, Candor, Outcome};
+use common::{CANDOR, Candor, Outcome, assert_valid};
 use rustix::process::Signal;
 
 const TINY: &str = r#"
@@ -112,7 +112,7 @@ fn a_suite_becomes_a_directory_that_says_everything() {
     let (peak, asked) = (of("hello", "closed", "rate_per_s"), of("hello", "tail", "asked_per_s"));
     assert!((asked / peak - 0.5).abs() < 0.01, "{asked} of {peak}");
     let suite: serde_json::Value = serde_json::from_str(&read("suite.json")).unwrap();
-    assert_eq!(suite["format"], "candor.suite/1");
+    assert_valid("suite", &suite);
     assert_eq!(suite["complete"], true);
 
     // Again: nothing is left to do.
@@ -222,7 +222,7 @@ fn a_comparison_finds_what_is_there() {
     assert!(slower.stdout.contains("slower at p50"), "{}", slower.stdout);
     let text = fs::read_to_string(directory.path().join("comparison.json")).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(document["format"], "candor.comparison/1");
+    assert_valid("comparison", &document);
     assert_eq!(document["limit"]["exceeded"], true);
     assert_eq!(fs::read_dir(directory.path().join("runs")).unwrap().count(), 12);
 

@@ -9,4 +9,4 @@ pub(super) mod table;
 mod trials;
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
