@@ -157,6 +157,30 @@ fn an_interrupted_suite_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn two_suites_in_one_directory_do_not_mix_and_a_killed_one_blocks_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "tiny.toml", "--loads", "closed", "--scenarios", "hello"];
+    let first = start(directory.path(), TINY, &[&arguments[..], &["-d", "2s"]].concat());
+    let begun = Instant::now();
+    while !directory.path().join("tiny-results/suite.json").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nothing began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let holder = format!("(process {})", first.pid());
+    ran(directory.path(), TINY, &arguments)
+        .assert_refused(2, &["tiny-results", "another candor bench", &holder, "--out"]);
+    // Elsewhere there is nobody.
+    let elsewhere = ran(directory.path(), TINY, &[&arguments[..], &["--out", "else"]].concat());
+    assert_eq!(elsewhere.code(), 0, "{}", elsewhere.stderr);
+
+    first.signal(Signal::KILL);
+    first.finish();
+    let again = ran(directory.path(), TINY, &[&arguments[..], &["-d", "2s"]].concat());
+    assert_eq!(again.code(), 0, "{}{}", again.stdout, again.stderr);
+    assert_eq!(trials(directory.path()).len(), 2);
+}
+
+#[test]
 fn mistakes_are_told_before_anything_runs() {
     let directory = tempfile::tempdir().unwrap();
     let refused = |suite: &str, arguments: &[&str], words: &[&str]| {

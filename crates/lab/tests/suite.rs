@@ -369,10 +369,26 @@ fn a_directory_is_of_one_suite() {
     std::fs::write(directory.path().join("suite.json"), "{}").unwrap();
     let error = measured(SMALL, directory.path(), &mut Simulated::new(None)).unwrap_err();
     assert!(error.to_string().contains("damaged"), "{error}");
+    // Nothing is left in a directory that is not ours.
     let foreign = tempfile::tempdir().unwrap();
     std::fs::write(foreign.path().join("thesis.tex"), "").unwrap();
     let error = measured(SMALL, foreign.path(), &mut Simulated::new(None)).unwrap_err();
     assert!(error.to_string().contains("no suite's"), "{error}");
+    assert_eq!(std::fs::read_dir(foreign.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_directory_is_one_processs_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Store::open(directory.path(), "f").unwrap();
+    let also = first.clone();
+    drop(first);
+    let error = Store::open(directory.path(), "f").unwrap_err().to_string();
+    let holder = format!("another candor bench (process {})", std::process::id());
+    assert!(error.contains(&holder) && error.contains("--out"), "{error}");
+    drop(also);
+    // Nothing was measured: it is still nobody's, and free.
+    Store::open(directory.path(), "g").unwrap();
 }
 
 #[test]
