@@ -392,6 +392,15 @@ fn a_directory_is_one_processs_at_a_time() {
 }
 
 #[test]
+fn a_scenario_is_requests_or_a_script_which_is_found_from_the_suite() {
+    let text = "[[server]]\nname = 'a'\nembedded = true\n\
+                [[scenario]]\nname = 'mine'\n[scenario.run]\nscript = 'load.lua'\n";
+    let suite = file::parse("suites/s.toml", text).unwrap();
+    let mine = suite.scenarios.iter().find(|one| one.name == "mine").unwrap();
+    assert_eq!(mine.run.script.as_deref(), Some(Path::new("suites/load.lua")));
+}
+
+#[test]
 fn a_server_that_fails_is_given_up_and_the_others_go_on() {
     let text =
         SMALL.replace("name = \"slow\"", "name = \"broken\"").replace("rounds = 3", "rounds = 5");

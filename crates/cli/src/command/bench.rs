@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use candor_lab::LabError;
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::managed::{Managed, missing};
 use candor_lab::suite::matrix::{Matrix, Selection, check_plans};
@@ -11,22 +12,20 @@ use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
 use candor_lab::suite::{About, Outcome, Store, Watcher, expand, file, run};
 use candor_lab::target::cores::{Split, fmt_cores};
-use candor_lab::{EngineRunner, LabError};
 use candor_plan::options::{Options, ReadFile};
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::document::Tool;
 use candor_report::experiment::figures::Figures;
-use candor_report::render::experiment::suite as render;
-use candor_report::render::html;
 use clap::Args;
 
 use crate::command::run::facts;
 use crate::console;
-use crate::cores::CoreFlags;
 use crate::exit::{Exit, Failure};
+use crate::experiment::Watched;
 use crate::files::Disk;
-use crate::watching::Watched;
+use crate::forms::SUITE;
+use crate::target_flags::CoreFlags;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -105,7 +104,8 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<Exit
         arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-results", suite.name)));
     let fingerprint = fingerprint(&suite, &selection);
     let store = Store::open(&directory, &fingerprint)?;
-    let outcome = measure(arguments, &suite, &matrix, &fingerprint, &store, split, typed)?;
+    let measured = Measured { suite: &suite, matrix: &matrix, fingerprint };
+    let outcome = measure(arguments, &measured, &store, split, typed)?;
     finish(arguments, &store, &outcome)
 }
 
@@ -137,11 +137,16 @@ impl BenchArguments {
     }
 }
 
+/// What is to be measured.
+struct Measured<'a> {
+    suite: &'a Suite,
+    matrix: &'a Matrix,
+    fingerprint: String,
+}
+
 fn measure(
     arguments: &BenchArguments,
-    suite: &Suite,
-    matrix: &Matrix,
-    fingerprint: &str,
+    measured: &Measured<'_>,
     store: &Store,
     split: Split,
     typed: &[String],
@@ -162,15 +167,15 @@ fn measure(
         Failure::could_not_run(format!("cannot find this program's own file: {error}"))
     })?;
     let mut watched = Watched::new(arguments.quiet)?;
-    let interrupt = watched.interrupt();
     let mut bench = Managed {
-        runner: EngineRunner { sites: Vec::new(), facts, interrupt, observer: &mut watched },
+        runner: watched.runner(facts),
         program,
         split,
         store: store.clone(),
         files: &Disk,
     };
     let mut told = Told { quiet: arguments.quiet, line: String::new() };
+    let Measured { suite, matrix, fingerprint } = measured;
     let outcome = run(suite, matrix, fingerprint, about, store, &mut bench, &mut told);
     watched.end();
     Ok(outcome?)
@@ -183,11 +188,11 @@ fn finish(
     outcome: &Outcome,
 ) -> Result<ExitCode, Failure> {
     let suite = &outcome.suite;
-    store.write("results.csv", &render::csv(suite))?;
-    store.write("README.md", &render::markdown(suite))?;
-    store.write("index.html", &html::suite(suite))?;
+    store.write("results.csv", &(SUITE.csv)(suite))?;
+    store.write("README.md", &(SUITE.markdown)(suite))?;
+    store.write("index.html", &(SUITE.html)(suite))?;
     if !arguments.quiet {
-        console::print(&render::text(suite))?;
+        console::print(&(SUITE.text)(suite))?;
         console::note(&format!("candor: the results are in {}", store.directory().display()));
     }
     Ok(match &outcome.stopped {

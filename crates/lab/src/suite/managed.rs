@@ -17,8 +17,9 @@ use super::content::{self, Contents};
 use super::matrix::CellPlan;
 use super::model::{Command, Protocol, ReadyWhen, Server, ServerKind, Urls};
 use super::{Bench, Store};
-use crate::engine_runner::{EngineRunner, Site};
+use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
+use crate::site::Site;
 use crate::target::cores::Split;
 use crate::target::{Ready, Running, TargetSpec};
 use crate::trial::Runner;
@@ -136,7 +137,8 @@ impl Managed<'_> {
         spec.log = Some(self.store.log_of(&spec.name));
         let running = Running::start(&spec)?;
         let url = url.unwrap_or_else(|| running.url().to_owned());
-        let site = Site { note, running: Some(running), split: Some(self.split.clone()) };
+        let split = Some(self.split.clone());
+        let site = Site { note, running: Some(running), split };
         Ok(Brought { url, site, _directory: directory })
     }
 }

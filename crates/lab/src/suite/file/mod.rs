@@ -160,8 +160,9 @@ impl Reader<'_> {
                 self.wrong(range, format!("each = \"{}\": {problem}", range.get_ref()))
             })?,
         };
-        if run.request.is_empty() && table.unsupported.is_none() {
-            let message = "a scenario needs at least one [[scenario.request]] table";
+        let makes_own = run.script.is_some();
+        if run.request.is_empty() && table.unsupported.is_none() && !makes_own {
+            let message = "a scenario needs at least one [[scenario.request]] table, or a script";
             return Err(self.wrong(&table.name, message));
         }
         Ok(Scenario {
