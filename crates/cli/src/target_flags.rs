@@ -116,7 +116,7 @@ impl TargetFlags {
         spec.cores = split.as_ref().map(|split| split.target.clone());
         let running = Running::start(&spec).map_err(Failure::from)?;
         follow(&running, options)?;
-        Ok(Site { note, running: Some(running), split })
+        Ok(Site { note, running: Some(running), split, profile: None })
     }
 
     fn spec(&self, command: &str) -> Result<TargetSpec, Failure> {

@@ -39,7 +39,7 @@ pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
-pub use run::{Control, run, run_scripted, workers};
+pub use run::{Control, Course, run, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was

@@ -48,7 +48,7 @@ impl Runner for EngineRunner<'_> {
         site.check_alive()?;
         let control = self.interrupt.next_run();
         let own = with_own_threads(plan, site.split.as_ref());
-        let beside = site.begin(&control);
+        let beside = site.begin(plan, &control);
         let record = match (self.make)(&own, &control, self.observer) {
             Ok(record) => record,
             Err(_) if self.interrupt.is_asked() => return Err(LabError::Interrupted),

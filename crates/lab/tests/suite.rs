@@ -41,7 +41,12 @@ impl Simulated {
 }
 
 impl Bench for Simulated {
-    fn trial(&mut self, cell: &CellPlan, mut options: Options) -> Result<Document, LabError> {
+    fn trial(
+        &mut self,
+        cell: &CellPlan,
+        _: u64,
+        mut options: Options,
+    ) -> Result<Document, LabError> {
         if self.interrupt_at == Some(self.made.len() + 1) {
             return Err(LabError::Interrupted);
         }
@@ -389,6 +394,22 @@ fn a_directory_is_one_processs_at_a_time() {
     drop(also);
     // Nothing was measured: it is still nobody's, and free.
     Store::open(directory.path(), "g").unwrap();
+}
+
+#[test]
+fn what_profiles_is_checked_and_only_for_servers_of_ours() {
+    let with = |line: &str| SMALL.replace("rounds = 3", &format!("rounds = 3\n{line}"));
+    let suite = suite(&with("profile-command = 'perf record -p {pid} -o {out}'"));
+    let error = matrix(&suite, &Selection::default()).unwrap_err().to_string();
+    assert!(error.contains("nothing") && error.contains("fast: it runs already"), "{error}");
+    let named = Selection { servers: names(&["fast"]), ..Selection::default() };
+    assert!(matrix(&suite, &named).unwrap_err().to_string().starts_with("fast: it runs already"));
+    let error = file::parse("s.toml", &with("profile-command = 'perf \"'")).unwrap_err();
+    assert!(error.to_string().contains("s.toml:5:19"), "{error}");
+    assert!(error.to_string().contains("not closed"), "{error}");
+    // It is part of what a directory is of.
+    let typed = Selection { profile_command: Some("perf".to_owned()), ..Selection::default() };
+    assert_ne!(fingerprint(&suite, &typed), fingerprint(&suite, &Selection::default()));
 }
 
 #[test]

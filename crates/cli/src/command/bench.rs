@@ -25,6 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::experiment::Watched;
 use crate::files::Disk;
 use crate::forms::SUITE;
+use crate::profiling::{self, ProfileFlags};
 use crate::target_flags::CoreFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -88,10 +89,15 @@ pub(crate) struct BenchArguments {
     quiet: bool,
     #[command(flatten)]
     cores: CoreFlags,
+    #[command(flatten)]
+    profile: ProfileFlags,
 }
 
 pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<ExitCode, Failure> {
     let Some(path) = &arguments.suite else { return list_scenarios() };
+    if let Some(command) = &arguments.profile.profile_command {
+        profiling::spec(command, PathBuf::new())?;
+    }
     let suite = read(path)?;
     let selection = arguments.selection();
     let matrix = expand(&suite, &selection, &missing)?;
@@ -104,7 +110,8 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<Exit
         arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-results", suite.name)));
     let fingerprint = fingerprint(&suite, &selection);
     let store = Store::open(&directory, &fingerprint)?;
-    let measured = Measured { suite: &suite, matrix: &matrix, fingerprint };
+    let profile_command = selection.profiler(&suite).map(str::to_owned);
+    let measured = Measured { suite: &suite, matrix: &matrix, fingerprint, profile_command };
     let outcome = measure(arguments, &measured, &store, split, typed)?;
     finish(arguments, &store, &outcome)
 }
@@ -127,6 +134,7 @@ impl BenchArguments {
             protocols: self.protocols.clone(),
             loads: self.loads.clone(),
             rounds: self.rounds.map(|count| count.get().into()),
+            profile_command: self.profile.profile_command.clone(),
             run: Options {
                 duration: self.duration,
                 warm_up: self.warm_up,
@@ -142,6 +150,7 @@ struct Measured<'a> {
     suite: &'a Suite,
     matrix: &'a Matrix,
     fingerprint: String,
+    profile_command: Option<String>,
 }
 
 fn measure(
@@ -173,9 +182,10 @@ fn measure(
         split,
         store: store.clone(),
         files: &Disk,
+        profile_command: measured.profile_command.clone(),
     };
     let mut told = Told { quiet: arguments.quiet, line: String::new() };
-    let Measured { suite, matrix, fingerprint } = measured;
+    let Measured { suite, matrix, fingerprint, .. } = measured;
     let outcome = run(suite, matrix, fingerprint, about, store, &mut bench, &mut told);
     watched.end();
     Ok(outcome?)
@@ -231,7 +241,9 @@ impl Watcher for Told {
             0 => String::new(),
             failed => format!(", {} ({})", fmt_plural(failed, "failure"), figures.failures),
         };
-        self.say(&format!("{}: {rate}, p99 {p99}{failed}", self.line));
+        let is_unprofiled = figures.warnings.iter().any(|id| id == "profile-failed");
+        let profile = if is_unprofiled { ", no whole profile: see its result" } else { "" };
+        self.say(&format!("{}: {rate}, p99 {p99}{failed}{profile}", self.line));
     }
 
     fn failed(&mut self, trial: &str, why: &str) {

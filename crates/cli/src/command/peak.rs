@@ -15,6 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::experiment::Ready;
 use crate::files;
 use crate::forms::{PEAK, Places};
+use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -59,10 +60,13 @@ pub(crate) struct PeakArguments {
     #[command(flatten)]
     target: TargetFlags,
     #[command(flatten)]
+    profile: NoProfile,
+    #[command(flatten)]
     options: Options,
 }
 
 pub(crate) fn peak(arguments: PeakArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+    arguments.profile.check("peak")?;
     files::check_paths(&arguments.markdown)?;
     let PeakArguments { objective, precision, keep, markdown, target, mut options, .. } = arguments;
     let objectives = objectives(objective, &mut options)?;

@@ -28,9 +28,18 @@ use crate::scripting::Scripting;
 use crate::trace_file::TraceFile;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
-    let target = arguments.target.clone();
+    let (target, profile) = (arguments.target.clone(), arguments.profile.clone());
     let (mut options, plan_file) = with_plan_file(arguments)?;
-    let site = target.site(&mut options, false)?;
+    let profile = profile.spec(options.json.as_deref())?;
+    // Whoever wants a profile of the embedded target has it managed.
+    let mut site = target.site(&mut options, profile.is_some())?;
+    if profile.is_some() && site.running.is_none() {
+        return Err(Failure::usage(
+            "--profile-command: the target is not ours to profile; start it with --target, or leave \
+             this out",
+        ));
+    }
+    site.profile = profile;
     let has_target =
         options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
     let flags: &[String] = if options.tls { &["--tls".to_owned()] } else { &[] };
@@ -115,6 +124,7 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
 
 /// A managed target beside a single run, if there is one, and what goes on beside the run.
 struct Watched {
+    // Before the target: a profiler is gone before what it looks at.
     beside: Option<Beside>,
     site: Site,
     interrupt: Arc<Interrupt>,
@@ -126,9 +136,9 @@ impl Watched {
     }
 
     /// The run begins: from here on this thread has the loader's cores.
-    fn begin(&mut self) -> Arc<Control> {
+    fn begin(&mut self, plan: &Plan) -> Arc<Control> {
         let control = self.interrupt.next_run();
-        self.beside = Some(self.site.begin(&control));
+        self.beside = Some(self.site.begin(plan, &control));
         control
     }
 
@@ -158,7 +168,7 @@ fn watch(
 ) -> Result<(RunRecord, Result<(), Failure>), Failure> {
     let trace = outputs.trace.as_ref().map(|path| TraceFile::create(path, plan)).transpose()?;
     let mut watching = Watching { progress: Progress::new(outputs.quiet), trace };
-    let control = watched.begin();
+    let control = watched.begin(plan);
     let made = measure_under(plan, scripts, &watched.interrupt, &control, &mut watching);
     let Watching { mut progress, trace } = watching;
     progress.clear();

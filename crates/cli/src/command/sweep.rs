@@ -17,6 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::experiment::Ready;
 use crate::files;
 use crate::forms::{Places, SWEEP};
+use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -61,6 +62,8 @@ pub(crate) struct SweepArguments {
     #[command(flatten)]
     target: TargetFlags,
     #[command(flatten)]
+    profile: NoProfile,
+    #[command(flatten)]
     options: Options,
 }
 
@@ -75,6 +78,7 @@ enum Reference {
 }
 
 pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+    arguments.profile.check("sweep")?;
     files::check_paths(&arguments.markdown)?;
     let reference = reference(&arguments)?;
     let SweepArguments { rates, mut fractions, rounds, keep, markdown, target, options, .. } =

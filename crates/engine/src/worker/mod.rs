@@ -264,6 +264,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.dispatch(now_ns);
             if let Some(why) = self.should_stop(now_ns, control) {
                 window_end = Some(self.end_window(now_ns, why));
+                control.has_sent();
             }
             if let Some(end) = &window_end
                 && self.is_drained(now_ns, control)

@@ -23,6 +23,8 @@ pub const SUITE_JSON: &str = "suite.json";
 const TRIALS: &str = "trials";
 /// Where servers' output goes.
 const LOGS: &str = "logs";
+/// Where profiles go, if there are any.
+const PROFILES: &str = "profiles";
 /// Who has the directory.
 const LOCK: &str = ".lock";
 
@@ -102,6 +104,13 @@ impl Store {
     /// Where a server's output goes.
     pub fn log_of(&self, server: &str) -> PathBuf {
         self.directory.join(LOGS).join(format!("{server}.log"))
+    }
+
+    /// Where a trial's profile goes.
+    pub fn profile_of(&self, key: &str, round: u64) -> Result<PathBuf, LabError> {
+        let profiles = self.directory.join(PROFILES);
+        make(&profiles)?;
+        Ok(profiles.join(format!("{key}.r{round}.profile")))
     }
 
     /// A trial that is there and whole.

@@ -20,6 +20,7 @@ use clap::Args;
 use crate::command::run::facts;
 use crate::exit::{Exit, Failure};
 use crate::forms::{COMPARISON, Places};
+use crate::profiling::NoProfile;
 use crate::target_flags::CoreFlags;
 use what::{Kind, What};
 
@@ -73,12 +74,15 @@ pub(crate) struct CompareArguments {
     markdown: Option<PathBuf>,
     #[command(flatten)]
     cores: CoreFlags,
+    #[command(flatten)]
+    profile: NoProfile,
 }
 
 pub(crate) fn compare(
     mut arguments: CompareArguments,
     typed: &[String],
 ) -> Result<ExitCode, Failure> {
+    arguments.profile.check("compare")?;
     let first = arguments.options.url.take();
     let words: Vec<String> =
         first.into_iter().chain(std::mem::take(&mut arguments.others)).collect();

@@ -161,7 +161,7 @@ impl Variant {
                     options.cacert.clone_from(&announced.certificate);
                 }
                 let (running, split) = (Some(running), Some(split.clone()));
-                Site { note: note.clone(), running, split }
+                Site { note: note.clone(), running, split, profile: None }
             }
         };
         let built = options.build(&Disk);

@@ -1,10 +1,12 @@
 //! Peaks and sweeps as they are printed, against files.
 
-use super::{peak, sweep};
+use super::{peak, suite, sweep};
 use crate::experiment::peak::Peak;
+use crate::experiment::suite::Suite;
 use crate::experiment::sweep::Sweep;
+use crate::render::html;
 use crate::testing;
-use crate::testing::experiments::{sample_peak, sample_sweep};
+use crate::testing::experiments::{sample_peak, sample_suite, sample_sweep};
 
 #[test]
 fn a_peak_in_all_forms() {
@@ -27,6 +29,32 @@ fn a_sweep_in_all_forms() {
     testing::golden("golden/sweep.md", &sweep::markdown(&sweep));
     testing::golden("golden/sweep.csv", &sweep::csv(&sweep));
     assert_eq!(Sweep::from_json(&crate::render::json::any(&sweep)).unwrap(), sweep);
+}
+
+#[test]
+fn profiled_runs_are_told_in_every_form() {
+    let (mut peak, mut sweep) = (sample_peak(), sample_sweep());
+    let mut suite = sample_suite(1);
+    let said = |peak: &Peak, sweep: &Sweep, suite: &Suite| {
+        [
+            peak::text(peak),
+            peak::markdown(peak),
+            html::peak(peak),
+            sweep::text(sweep),
+            sweep::markdown(sweep),
+            html::sweep(sweep),
+            suite::text(suite),
+            suite::markdown(suite),
+            html::suite(suite),
+        ]
+        .map(|text| text.contains("Profiled: figures are not comparable."))
+    };
+    assert_eq!(said(&peak, &sweep, &suite), [false; 9]);
+    let profiled = || "profiled".to_owned();
+    peak.steps[0].trials[0].figures.warnings.push(profiled());
+    sweep.rows[0].trials[0].figures.warnings.push(profiled());
+    suite.cells[0].trials[0].figures.warnings.push(profiled());
+    assert_eq!(said(&peak, &sweep, &suite), [true; 9]);
 }
 
 #[test]
