@@ -62,6 +62,8 @@ pub(super) struct Serving {
     listener: TcpListener,
     queue: Queue<Ticket>,
     spin: bool,
+    /// When it last looked at the clock, spinning.
+    looked_ns: u64,
     pub(super) log: Log,
     /// Stalls to come, the next one last.
     planned_ns: Vec<(u64, u64)>,
@@ -96,6 +98,7 @@ impl Serving {
             listener,
             queue: Queue::new(config.discipline),
             spin: config.spin,
+            looked_ns: begun_ns,
             log: Log::new(config.log_capacity),
             planned_ns,
             places: Vec::new(),
@@ -114,27 +117,26 @@ impl Serving {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
             self.begin_planned_stalls();
-            self.answer_due();
+            self.answer_due(self.looked_ns);
             let wait = self.wait_ns().map(|ns| Timespec {
                 tv_sec: (ns / NS_PER_S) as i64,
                 tv_nsec: (ns % NS_PER_S) as _,
             });
             events.clear();
             let room = rustix::buffer::spare_capacity(&mut events);
-            let before_ns = if self.spin { now_ns() } else { 0 };
+            let begun_ns = self.look_ns(self.looked_ns);
             // EINTR is an empty answer.
             let _ = epoll::wait(&self.epoll, room, wait.as_ref());
-            if self.spin {
-                self.note_look(before_ns, now_ns());
-            }
+            self.look_ns(begun_ns);
             for event in events.drain(..) {
                 match event.data.u64() {
                     STOP => return self.end(),
                     LISTENER => self.accept(),
                     data => self.ready(data as u32, (data >> 32) as u32, event.flags),
                 }
-                // Many events may come at once, and what has to leave does not wait for them.
-                self.answer_due();
+                // Many events may come at once, and what has to leave does not wait for them. What
+                // was read had come before that look ended.
+                self.answer_due(begun_ns);
             }
             if self.accept_again_ns.is_some_and(|at_ns| at_ns <= now_ns()) {
                 self.accept();
@@ -154,12 +156,21 @@ impl Serving {
         Some(next_ns.saturating_sub(now_ns()))
     }
 
-    /// A look takes a microsecond. One that takes longer is the machine's.
-    fn note_look(&mut self, begun_ns: u64, ended_ns: u64) {
-        let held_up_ns = &mut self.log.record.held_up_ns;
-        if ended_ns - begun_ns >= HELD_UP_NS && held_up_ns.len() < MOST_HELD_UP {
-            held_up_ns.push((begun_ns, ended_ns));
+    /// The time. From one look to the next a few microseconds pass, a call that sends or reads
+    /// among them; where it was longer the machine held this thread up, and nothing that came
+    /// meanwhile, or since `since_ns`, was seen, nothing left. A server that sleeps knows nothing
+    /// of that.
+    fn look_ns(&mut self, since_ns: u64) -> u64 {
+        let at_ns = now_ns();
+        if self.spin && at_ns - std::mem::replace(&mut self.looked_ns, at_ns) >= HELD_UP_NS {
+            let held_up_ns = &mut self.log.record.held_up_ns;
+            if let Some(last) = held_up_ns.last_mut().filter(|last| last.1 >= since_ns) {
+                last.1 = at_ns;
+            } else if held_up_ns.len() < MOST_HELD_UP {
+                held_up_ns.push((since_ns, at_ns));
+            }
         }
+        at_ns
     }
 
     fn begin_planned_stalls(&mut self) {
@@ -180,16 +191,11 @@ impl Serving {
         });
     }
 
-    /// Sends every answer whose time has come.
-    fn answer_due(&mut self) {
-        let mut before_ns = now_ns();
+    /// Sends every answer whose time has come; nothing was seen since `since_ns`.
+    fn answer_due(&mut self, mut since_ns: u64) {
         loop {
-            let at_ns = now_ns();
-            if self.spin {
-                // The same of a call that sends.
-                self.note_look(before_ns, at_ns);
-                before_ns = at_ns;
-            }
+            let at_ns = self.look_ns(since_ns);
+            since_ns = at_ns;
             let Some(ticket) = self.queue.take_due(at_ns) else { return };
             let Ticket { key, generation, entry } = ticket;
             let place = &mut self.places[key as usize];

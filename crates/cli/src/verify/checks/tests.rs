@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use candor_engine::{Control, Observer, drive_observed};
 use candor_plan::Plan;
-use candor_record::Traced;
+use candor_record::trace::{Outcome, Traced};
 use candor_serve::truth::{Entry, Fate, Record};
 use candor_stats::closed_form::{FifoPath, LossPath};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
@@ -151,6 +151,17 @@ fn shedding_is_judged() {
     let kept = simulated(&format!("{load} -c 5"), &[], delay);
     assert_no(&shedding::judge_shed(&kept), &["wrong decisions", "share shed by the loader"]);
 
+    // Held up at the end, the loader leaves what it had no time to drop; in the middle it may not.
+    let mut left = evidence;
+    let is_shed = |one: &&mut Traced| one.outcome == Outcome::Shed;
+    let last = left.traced.iter_mut().rfind(is_shed).unwrap();
+    last.outcome = Outcome::Unsent;
+    let end_ns = last.due_ns;
+    assert_no(&shedding::judge_shed(&left), &["wrong decisions"]);
+    left.traced.retain(|one| one.due_ns <= end_ns);
+    let lines = shedding::judge_shed(&left);
+    assert!(lines.iter().any(|line| line.what.starts_with("wrong decisions") && line.ok));
+
     let mut path = LossPath::new(shedding::SERVICE_NS, 5);
     let refused = simulated(&format!("{load} -c 50"), &[], |at_ns| path.departure_ns(at_ns));
     assert_all_yes(&shedding::judge_refused(&refused));
@@ -170,4 +181,26 @@ fn what_is_missing_in_one_of_the_books_is_found() {
     let mut early = evidence;
     early.traced[7].first_byte_ns -= 20 * MS;
     assert_no(&judge(&early), &["contradictions"]);
+}
+
+#[test]
+fn what_the_machine_did_is_entered_into_the_path() {
+    let mut evidence = fifo_run("-R 50 -c 2 -t 1 -d 5s", 10 * MS, &[]);
+    let expected_ms = |evidence: &Evidence| -> Vec<f64> {
+        let mut path = FifoPath::new(10 * MS);
+        let expected = evidence.expected_ns(|at_ns| path.departure_ns(at_ns));
+        expected.iter().map(|ns| ns / MS as f64).collect()
+    };
+    let undisturbed = expected_ms(&evidence);
+    assert!(undisturbed.iter().all(|&ms| ms == 10.0));
+    // Three fall due while the loader is held up, the queue of which lasts until the sixth.
+    evidence.record.held_up = vec![(995 * MS, 1_045 * MS)];
+    let expected = expected_ms(&evidence);
+    assert_eq!(expected[50..56], [55.0, 45.0, 35.0, 25.0, 15.0, 10.0]);
+    assert_eq!(expected[..50], undisturbed[..50]);
+    assert_eq!(expected[56..], undisturbed[56..]);
+    // An answer that leaves while the server is held up leaves afterwards.
+    evidence.record.held_up.clear();
+    evidence.log.held_up_ns = vec![(1_005 * MS, 1_012 * MS)];
+    assert_eq!(expected_ms(&evidence)[49..52], [10.0, 12.0, 10.0]);
 }
