@@ -13,6 +13,7 @@ use crate::command::compare::CompareArguments;
 use crate::command::peak::PeakArguments;
 use crate::command::sweep::SweepArguments;
 use crate::exit::Failure;
+use crate::profiling::ProfileFlags;
 use crate::target_flags::TargetFlags;
 
 const EXIT_CODES: &str = "\
@@ -95,6 +96,8 @@ pub(crate) struct RunArguments {
     pub(crate) options: Options,
     #[command(flatten)]
     pub(crate) target: TargetFlags,
+    #[command(flatten)]
+    pub(crate) profile: ProfileFlags,
     /// After a plan: where to send requests instead of to the plan's URL
     #[arg(value_name = "URL")]
     pub(crate) instead: Option<String>,

@@ -44,6 +44,11 @@ impl Failure {
         Failure { exit: Exit::Interrupted, message }
     }
 
+    /// What is said.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Tells the user.
     pub(crate) fn report(self) -> ExitCode {
         eprintln!("candor: {}", self.message);

@@ -1,10 +1,10 @@
-//! What the commands of experiments have in common: load flags that become a base plan, signals,
-//! progress, and files of results.
+//! What the commands of experiments have in common: load flags that become a base plan, a runner
+//! that signals stop, progress, and results that are kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use candor_engine::Observer;
 use candor_lab::{EngineRunner, Interrupt, Progress as LabProgress, Site};
@@ -13,14 +13,15 @@ use candor_plan::values::Nanos;
 use candor_plan::{Outputs, Plan, Rate, looks_like_plan};
 use candor_record::IntervalSummary;
 use candor_report::render::json;
-use candor_report::{Document, write_atomically};
+use candor_report::{Document, Facts, write_atomically};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 
 use crate::command::run;
 use crate::console::{self, Progress};
 use crate::exit::Failure;
 use crate::files::{self, Disk};
+use crate::scripting;
 use crate::target_flags::TargetFlags;
 
 /// Length of a run, if nothing is said.
@@ -35,7 +36,7 @@ pub(crate) struct Ready {
     /// Whether the user chose the number of connections.
     pub(crate) connections: Option<u32>,
     site: Site,
-    facts: candor_report::Facts,
+    facts: Facts,
 }
 
 impl Ready {
@@ -63,7 +64,7 @@ impl Ready {
         Ok(Ready { plan, outputs, connections, site, facts: run::facts(typed) })
     }
 
-    pub(crate) fn facts(&self) -> &candor_report::Facts {
+    pub(crate) fn facts(&self) -> &Facts {
         &self.facts
     }
 
@@ -80,22 +81,13 @@ impl Ready {
                 Failure::could_not_run(format!("cannot make {}: {error}", directory.display()))
             })?;
         }
-        let interrupt = Arc::new(Interrupt::default());
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
-            Failure::could_not_run(format!("cannot watch for signals: {error}"))
-        })?;
-        let handle = signals.handle();
-        let told = Arc::clone(&interrupt);
-        let watcher = thread::spawn(move || signals.forever().for_each(|_| told.stop()));
-        let mut line = Line(Progress::new(outputs.quiet));
-        let mut runner = EngineRunner { sites: vec![site], facts, interrupt, observer: &mut line };
+        let mut watched = Watched::new(outputs.quiet)?;
+        let mut runner = watched.runner(facts);
+        runner.sites.push(site);
         let mut told = Told { quiet: outputs.quiet, keep: keep.map(Path::to_owned), failed: None };
         let made = make(&plan, &mut runner, &mut told);
         let sites = std::mem::take(&mut runner.sites);
-        line.0.clear();
-        handle.close();
-        // The watcher has nothing to say; it only has to be gone.
-        let _ = watcher.join();
+        watched.end();
         let made = made?;
         if let Some(failure) = told.failed {
             eprintln!("candor: {failure}");
@@ -117,7 +109,6 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
         ("--requests", options.requests.is_some(), "its runs have a length: --duration"),
         ("--once", options.once, "a burst has no rate to choose"),
         ("--think-time", options.think_time.is_some(), "it looks for the highest rate"),
-        ("--script", options.script.is_some(), "scripts belong to single runs"),
         ("--expect", !options.expect.is_empty(), "objectives are given with --objective"),
         ("--hgrm", options.hgrm.is_some(), "that is of a single run: --keep DIR has them all"),
         ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
@@ -143,12 +134,51 @@ fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
     check("with a plan", options)
 }
 
-/// The line of the run that goes on.
-struct Line(Progress);
+/// Who looks on while an experiment of many runs goes on: signals become stops, and a line tells of
+/// the run that goes on. Watches from [`Watched::new`] to [`Watched::end`], or until it is dropped.
+pub(crate) struct Watched {
+    progress: Progress,
+    interrupt: Arc<Interrupt>,
+    handle: Handle,
+    watcher: Option<JoinHandle<()>>,
+}
 
-impl Observer for Line {
+impl Watched {
+    pub(crate) fn new(quiet: bool) -> Result<Self, Failure> {
+        let interrupt = Arc::new(Interrupt::default());
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+            Failure::could_not_run(format!("cannot watch for signals: {error}"))
+        })?;
+        let handle = signals.handle();
+        let told = Arc::clone(&interrupt);
+        let watcher = thread::spawn(move || signals.forever().for_each(|_| told.stop()));
+        Ok(Watched { progress: Progress::new(quiet), interrupt, handle, watcher: Some(watcher) })
+    }
+
+    /// Makes runs that signals stop and that this line tells of.
+    pub(crate) fn runner(&mut self, facts: Facts) -> EngineRunner<'_> {
+        let interrupt = Arc::clone(&self.interrupt);
+        EngineRunner { sites: Vec::new(), facts, interrupt, observer: self, make: scripting::make }
+    }
+
+    /// Takes the line away and stops watching.
+    pub(crate) fn end(&mut self) {
+        self.progress.clear();
+        self.handle.close();
+        // The watcher has nothing to say; it only has to be gone.
+        let _ = self.watcher.take().map(JoinHandle::join);
+    }
+}
+
+impl Observer for Watched {
     fn interval(&mut self, summary: &IntervalSummary) {
-        self.0.show(summary);
+        self.progress.show(summary);
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -173,17 +203,4 @@ impl LabProgress for Told {
             self.failed = Some(error.to_string());
         }
     }
-}
-
-/// Writes texts to the files that were asked for, and says of the first that could not be written.
-pub(crate) fn write(files: &[(&Option<PathBuf>, &dyn Fn() -> String)]) -> Result<(), Failure> {
-    let mut failed = None;
-    for (path, text) in files {
-        if let Some(path) = path
-            && let Some(failure) = files::write_one(path, text().as_bytes())
-        {
-            failed.get_or_insert(failure);
-        }
-    }
-    failed.map_or(Ok(()), Err)
 }

@@ -32,9 +32,14 @@ fn wanted(outputs: &Outputs) -> impl Iterator<Item = &PathBuf> {
     [json, csv, html, hgrm, hlog, trace].into_iter().flatten()
 }
 
-/// Refuses a path that cannot be written before a run is made for it.
+/// Refuses a file that cannot be written before a run is made for it.
 pub(crate) fn check_writable(outputs: &Outputs) -> Result<(), Failure> {
-    for path in wanted(outputs) {
+    check_paths(wanted(outputs))
+}
+
+/// The same of any files.
+pub(crate) fn check_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    for path in paths {
         let existed = path.exists();
         let attempt = if path.is_dir() {
             Err(io::Error::other("it is a directory"))

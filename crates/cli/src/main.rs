@@ -8,16 +8,16 @@
 mod arguments;
 mod command;
 mod console;
-mod cores;
 mod embedded;
 mod exit;
 mod experiment;
 mod files;
+mod forms;
+mod profiling;
 mod scripting;
 mod target_flags;
 mod trace_file;
 mod verify;
-mod watching;
 
 use std::process::ExitCode;
 

@@ -4,10 +4,26 @@
 //! says so instead.
 
 use candor_engine::script::Scripts;
+use candor_engine::{Control, Observer};
+use candor_lab::LabError;
 use candor_plan::Plan;
 use candor_record::RunRecord;
 
 use crate::exit::Failure;
+
+/// Makes a run of an experiment as `candor run` makes it: with its plan's script, loaded anew, if it
+/// has one.
+pub(crate) fn make(
+    plan: &Plan,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<RunRecord, LabError> {
+    let failed = |failure: Failure| LabError::Script(failure.message().to_owned());
+    let (scripting, scripts) = Scripting::load(plan).map_err(failed)?;
+    let record = candor_engine::run_scripted(plan, &scripts, control, observer)?;
+    scripting.ended().and_then(|()| scripting.done(plan, &record)).map_err(failed)?;
+    Ok(record)
+}
 
 /// The script of a run, if it has one.
 #[cfg(feature = "script")]

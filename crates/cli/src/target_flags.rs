@@ -1,5 +1,5 @@
-//! The flags of a managed target, the same for every command that can start one, and what they
-//! lead to: a target that runs, and a split of the machine.
+//! The flags of servers that candor starts and of their cores, the same for every command that can
+//! start one, and what they lead to: a target that runs, and a split of the machine.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -37,13 +37,8 @@ pub(crate) struct TargetFlags {
     #[arg(long, value_name = "TIME", help_heading = "Managed target", requires = "target")]
     pub(crate) target_timeout: Option<PositiveNanos>,
 
-    /// Cores of the target, such as 0-3 [default: the first half]
-    #[arg(long, value_name = "CORES", help_heading = "Managed target", value_parser = Cores::parse)]
-    pub(crate) target_cores: Option<Cores>,
-
-    /// Cores of the loader, such as 4-7 [default: all; with a managed target, the others]
-    #[arg(long, value_name = "CORES", help_heading = "Managed target", value_parser = Cores::parse)]
-    pub(crate) loader_cores: Option<Cores>,
+    #[command(flatten)]
+    pub(crate) cores: CoreFlags,
 
     /// Append what the target prints to this file [default: kept only if it fails]
     #[arg(long, value_name = "FILE", help_heading = "Managed target", requires = "target")]
@@ -58,13 +53,35 @@ pub(crate) struct TargetFlags {
     pub(crate) target_dir: Option<PathBuf>,
 }
 
-/// A list of cores.
+/// Cores of servers and of the loader.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct CoreFlags {
+    /// Cores of a server that we start, such as 0-3 [default: the first half]
+    #[arg(long, value_name = "CORES", help_heading = "Cores", value_parser = Cores::parse)]
+    target_cores: Option<Cores>,
+
+    /// Cores of the loader, such as 4-7 [default: those that our servers leave; without one, all]
+    #[arg(long, value_name = "CORES", help_heading = "Cores", value_parser = Cores::parse)]
+    loader_cores: Option<Cores>,
+}
+
+/// A list of cores; clap would take a bare list for a flag that may be repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cores(Vec<usize>);
+struct Cores(Vec<usize>);
 
 impl Cores {
     fn parse(text: &str) -> Result<Cores, String> {
         parse_cores(text).map(Cores)
+    }
+}
+
+impl CoreFlags {
+    /// The split of the machine.
+    pub(crate) fn split(&self) -> Result<Split, Failure> {
+        let list = |cores: &'_ Option<Cores>| cores.as_ref().map(|Cores(list)| list.clone());
+        let usable = candor_engine::usable_cores();
+        let (target, loader) = (list(&self.target_cores), list(&self.loader_cores));
+        Ok(Split::choose(&usable, target.as_deref(), loader.as_deref())?)
     }
 }
 
@@ -79,12 +96,13 @@ impl TargetFlags {
             None if embeds && !is_elsewhere => Some(embedded(options)?),
             None => None,
         };
-        let wants_cores = self.target_cores.is_some() || self.loader_cores.is_some();
+        let CoreFlags { target_cores, loader_cores } = &self.cores;
+        let wants_cores = target_cores.is_some() || loader_cores.is_some();
         let split = match spec.is_some() || wants_cores {
-            true => Some(self.split()?),
+            true => Some(self.cores.split()?),
             false => None,
         };
-        if spec.is_none() && self.target_cores.is_some() {
+        if spec.is_none() && target_cores.is_some() {
             return Err(Failure::usage(
                 "--target-cores: the target is not ours to move; start it with --target, or leave \
                  this out",
@@ -94,18 +112,11 @@ impl TargetFlags {
             Some(_) => "managed".to_owned(),
             None => spec.name.clone(),
         });
-        let Some(mut spec) = spec else { return Ok(Site { note, running: None, split }) };
+        let Some(mut spec) = spec else { return Ok(Site { note, split, ..Site::default() }) };
         spec.cores = split.as_ref().map(|split| split.target.clone());
         let running = Running::start(&spec).map_err(Failure::from)?;
         follow(&running, options)?;
-        Ok(Site { note, running: Some(running), split })
-    }
-
-    fn split(&self) -> Result<Split, Failure> {
-        let list = |cores: &'_ Option<Cores>| cores.as_ref().map(|Cores(list)| list.clone());
-        let usable = candor_engine::usable_cores();
-        let (target, loader) = (list(&self.target_cores), list(&self.loader_cores));
-        Ok(Split::choose(&usable, target.as_deref(), loader.as_deref())?)
+        Ok(Site { note, running: Some(running), split, profile: None })
     }
 
     fn spec(&self, command: &str) -> Result<TargetSpec, Failure> {
@@ -192,9 +203,10 @@ impl From<LabError> for Failure {
         match error {
             LabError::Interrupted => Failure::interrupted(),
             LabError::Usage(_) => Failure::usage(error),
-            LabError::Engine(_) | LabError::Target { .. } | LabError::File { .. } => {
-                Failure::could_not_run(error)
-            }
+            LabError::Engine(_)
+            | LabError::Script(_)
+            | LabError::Target { .. }
+            | LabError::File { .. } => Failure::could_not_run(error),
         }
     }
 }

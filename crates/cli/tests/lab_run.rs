@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use candor_testkit::process::{free_port, wait_until};
-use common::{CANDOR, Candor, candor};
+use common::{CANDOR, Candor, assert_valid, candor};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -249,7 +249,7 @@ fn a_peak_of_a_known_server_and_a_sweep_of_it() {
     assert!(found.stdout.contains("highest throughput"), "{}", found.stdout);
     assert!(found.stderr.contains("closed loop, 2 connections"), "{}", found.stderr);
     let peak = json(&found.file("peak.json"));
-    assert_eq!(peak["format"], "candor.peak/1");
+    assert_valid("peak", &peak);
     let rate = peak["answer"]["rate_per_s"].as_f64().expect("an answer");
     // Other work on the machine may make it slower, but nothing makes it faster.
     assert!((100.0..=206.0).contains(&rate), "{rate}");
@@ -283,7 +283,7 @@ fn a_peak_of_a_known_server_and_a_sweep_of_it() {
     ])
     .finish();
     let sweep = json(&swept.file("sweep.json"));
-    assert_eq!(sweep["format"], "candor.sweep/1");
+    assert_valid("sweep", &sweep);
     let rows = sweep["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|row| row["trials"].as_array().unwrap().len() == 2));
@@ -312,6 +312,7 @@ fn an_interrupted_search_keeps_what_it_has() {
     let outcome = run.finish();
     assert_eq!(outcome.code(), INTERRUPTED, "{}", outcome.stderr);
     let peak = json(&outcome.file("peak.json"));
+    assert_valid("peak", &peak);
     assert!(peak["partial"].as_str().is_some_and(|why| why.contains("interrupted")), "{peak}");
     assert!(peak["steps"].as_array().is_some_and(|steps| steps.len() >= 2));
 }

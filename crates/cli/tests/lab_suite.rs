@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{CANDOR, Candor, Outcome};
+use common::{CANDOR, Candor, Outcome, assert_valid};
 use rustix::process::Signal;
 
 const TINY: &str = r#"
@@ -112,7 +112,7 @@ fn a_suite_becomes_a_directory_that_says_everything() {
     let (peak, asked) = (of("hello", "closed", "rate_per_s"), of("hello", "tail", "asked_per_s"));
     assert!((asked / peak - 0.5).abs() < 0.01, "{asked} of {peak}");
     let suite: serde_json::Value = serde_json::from_str(&read("suite.json")).unwrap();
-    assert_eq!(suite["format"], "candor.suite/1");
+    assert_valid("suite", &suite);
     assert_eq!(suite["complete"], true);
 
     // Again: nothing is left to do.
@@ -154,6 +154,30 @@ fn an_interrupted_suite_goes_on_where_it_stopped() {
     assert_eq!(trials(directory.path()).len(), 6);
     assert_eq!(stamps, made.iter().map(|name| stamp(name)).collect::<Vec<_>>());
     assert!(!fs::read_to_string(&readme).unwrap().contains("Not complete"));
+}
+
+#[test]
+fn two_suites_in_one_directory_do_not_mix_and_a_killed_one_blocks_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "tiny.toml", "--loads", "closed", "--scenarios", "hello"];
+    let first = start(directory.path(), TINY, &[&arguments[..], &["-d", "2s"]].concat());
+    let begun = Instant::now();
+    while !directory.path().join("tiny-results/suite.json").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nothing began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let holder = format!("(process {})", first.pid());
+    ran(directory.path(), TINY, &arguments)
+        .assert_refused(2, &["tiny-results", "another candor bench", &holder, "--out"]);
+    // Elsewhere there is nobody.
+    let elsewhere = ran(directory.path(), TINY, &[&arguments[..], &["--out", "else"]].concat());
+    assert_eq!(elsewhere.code(), 0, "{}", elsewhere.stderr);
+
+    first.signal(Signal::KILL);
+    first.finish();
+    let again = ran(directory.path(), TINY, &[&arguments[..], &["-d", "2s"]].concat());
+    assert_eq!(again.code(), 0, "{}{}", again.stdout, again.stderr);
+    assert_eq!(trials(directory.path()).len(), 2);
 }
 
 #[test]
@@ -222,7 +246,7 @@ fn a_comparison_finds_what_is_there() {
     assert!(slower.stdout.contains("slower at p50"), "{}", slower.stdout);
     let text = fs::read_to_string(directory.path().join("comparison.json")).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(document["format"], "candor.comparison/1");
+    assert_valid("comparison", &document);
     assert_eq!(document["limit"]["exceeded"], true);
     assert_eq!(fs::read_dir(directory.path().join("runs")).unwrap().count(), 12);
 

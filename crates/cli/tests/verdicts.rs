@@ -321,3 +321,52 @@ fn errors_that_dominate_fail_a_strict_run() {
     assert_eq!(outcome.code(), NOT_TRUSTWORTHY, "{}{}", outcome.stdout, outcome.stderr);
     sentence(&outcome.document(), "errors-dominate");
 }
+
+/// A limit of 64 files, most of which are taken by somebody who did not close what he had open: then
+/// there is not room for forty connections, which is more than a look at the limit can tell.
+#[test]
+fn a_loader_without_file_descriptors_says_so() {
+    let _alone = alone();
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    // Whoever starts a process leaves it the files that were opened without CLOEXEC.
+    let open = std::fs::File::open("/dev/null").expect("a file");
+    let inherited: Vec<_> = (0..30).map(|_| rustix::io::dup(&open).expect("a number")).collect();
+    let run = Candor::start_as(Command::new("sh"), |directory, command| {
+        command.args(["-c", "ulimit -n 64 && exec \"$@\"", "sh", common::CANDOR]);
+        command.args(["-t", "1", "-c", "40", "-d", "1s", "--reactor", "epoll"]);
+        command.args(["--json", "result.json", &url]).current_dir(directory);
+    });
+    drop(inherited);
+    let document = run.finish().document();
+    let said = sentence(&document, "fds-exhausted");
+    assert!(said.contains("no file descriptor was left"), "{said}");
+    assert!(document.connect_errors()["fds-exhausted"] > 0);
+    // Those that could be had did their work.
+    assert!(document.ledger("ok") > 0);
+    sentence(&document, "fewer-connections");
+    assert_silent(&document, &["ports-exhausted", "errors-dominate"]);
+}
+
+/// The machine's clock is not ours to set, and no namespace has one of its own: so the run is real, and
+/// what its hiccup watch notes when a clock is set (tested there) is put into its document.
+#[test]
+fn a_wall_clock_that_was_set_is_told() {
+    let _alone = alone();
+    let target = Target::start(&[]);
+    let flags = ["-R", "100", "-c", "2", "-d", "1s", "--json", "result.json", &target.url("/")];
+    let outcome = candor(&flags);
+    assert_silent(&outcome.document(), &["clock-jump"]);
+    let text = outcome.file("result.json");
+    let mut document = candor_report::Document::from_json(&text).expect("a result");
+    let hiccups = document.hiccups.as_mut().expect("a hiccup watch");
+    assert!(hiccups.wall_clock_moved_ns.abs() < 100_000_000 && hiccups.suspended_ns < 100_000_000);
+    hiccups.wall_clock_moved_ns -= 7_000_000_000;
+    document.verdicts = candor_report::verdicts::judge(&document);
+    let path = outcome.path("moved.json");
+    std::fs::write(&path, candor_report::render::json::render(&document)).expect("a file");
+    let page = candor(&["report", &path.display().to_string()]).stdout;
+    let said = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("note clock-jump: The wall clock was moved back by 7"), "{page}");
+    assert!(said.contains("durations are right, times of day are not"), "{page}");
+}

@@ -8,9 +8,9 @@ use candor_protocol::Session;
 use candor_record::{Collector, Interval, RunFacts, RunRecord, Traced};
 
 use crate::clients::{Protocol, Use};
+use crate::control::Control;
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
-use crate::run::Control;
 use crate::script::{Scripted, Scripts};
 use crate::worker::{Sink, Worker};
 

@@ -62,14 +62,8 @@ pub(crate) fn watch(origin_ns: &AtomicU64, over: &AtomicBool) -> Hiccups {
             counters = now;
         }
     }
-    let end = Clocks::read();
-    let since = |ns: u64, start: u64| ns as i64 - start as i64;
-    let monotonic = since(end.monotonic_ns, clocks.monotonic_ns);
-    seen.wall_ns = monotonic.max(0) as u64;
     seen.cpu_ns = clock_ns(ClockId::ThreadCPUTime);
-    seen.suspended_ns = (since(end.boot_ns, clocks.boot_ns) - monotonic).max(0) as u64;
-    seen.wall_clock_moved_ns =
-        since(end.real_ns, clocks.real_ns) - since(end.boot_ns, clocks.boot_ns);
+    clocks.until(&Clocks::read(), &mut seen);
     seen
 }
 
@@ -87,6 +81,17 @@ impl Clocks {
             boot_ns: clock_ns(ClockId::Boottime),
             real_ns: clock_ns(ClockId::Realtime),
         }
+    }
+
+    /// Notes what they did until `end`.
+    fn until(&self, end: &Clocks, seen: &mut Hiccups) {
+        let since = |ns: u64, start: u64| ns as i64 - start as i64;
+        let monotonic_ns = since(end.monotonic_ns, self.monotonic_ns);
+        let boot_ns = since(end.boot_ns, self.boot_ns);
+        seen.wall_ns = monotonic_ns.max(0) as u64;
+        // The one goes on while the machine sleeps, the other does not.
+        seen.suspended_ns = (boot_ns - monotonic_ns).max(0) as u64;
+        seen.wall_clock_moved_ns = since(end.real_ns, self.real_ns) - boot_ns;
     }
 }
 
@@ -115,6 +120,30 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_is_told_from_a_machine_that_sleeps() {
+        const S: u64 = 1_000_000_000;
+        let start = Clocks { monotonic_ns: 50 * S, boot_ns: 70 * S, real_ns: 1_700_000_000 * S };
+        // 10 s of run; the machine sleeps for so long, and the wall clock is set by so much.
+        let seen = |slept_ns: u64, set_ns: i64| {
+            let mut seen = Hiccups::new();
+            let real_ns = (start.real_ns + 10 * S + slept_ns) as i64 + set_ns;
+            let end = Clocks {
+                monotonic_ns: start.monotonic_ns + 10 * S,
+                boot_ns: start.boot_ns + 10 * S + slept_ns,
+                real_ns: real_ns as u64,
+            };
+            start.until(&end, &mut seen);
+            assert_eq!(seen.wall_ns, 10 * S);
+            (seen.suspended_ns, seen.wall_clock_moved_ns)
+        };
+        assert_eq!(seen(0, 0), (0, 0));
+        assert_eq!(seen(0, 3600 * S as i64), (0, 3600 * S as i64));
+        assert_eq!(seen(0, -7200 * S as i64), (0, -7200 * S as i64));
+        assert_eq!(seen(3 * S, 0), (3 * S, 0), "asleep, and nobody set the clock");
+        assert_eq!(seen(3 * S, -2 * S as i64), (3 * S, -2 * S as i64));
+    }
 
     #[test]
     fn it_watches_from_the_origin_to_the_end_and_costs_little() {

@@ -13,6 +13,7 @@ mod books;
 mod chain;
 mod clients;
 mod connection;
+mod control;
 mod drive;
 mod error;
 mod flight;
@@ -34,12 +35,13 @@ mod source;
 mod storm;
 mod worker;
 
+pub use control::{Control, Course};
 pub use drive::{drive, drive_observed, drive_scripted};
 pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
-pub use run::{Control, run, run_scripted, workers};
+pub use run::{run, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was

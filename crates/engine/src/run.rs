@@ -4,7 +4,7 @@
 //! until they end. Finished intervals come over one channel; emptied ones go back over another
 //! per worker, so that no worker allocates in the steady state.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
@@ -18,6 +18,7 @@ use candor_record::{
 };
 
 use crate::clients::{Protocol, Use};
+use crate::control::Control;
 use crate::drive::own_plan;
 use crate::error::EngineError;
 use crate::health::Snapshot;
@@ -36,27 +37,6 @@ use crate::worker::{Sink, Worker, WorkerEnd};
 
 /// From the agreement on the origin to the origin: time for every thread to be told.
 const LEAD_NS: u64 = 500_000;
-
-/// How a run is told to stop from outside. Safe to use from a signal handler's thread.
-#[derive(Debug, Default)]
-pub struct Control(AtomicU8);
-
-impl Control {
-    /// Asks the run to stop: the first time in order, with a drain; the second time at once.
-    pub fn stop(&self) {
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1));
-    }
-
-    /// Whether it was asked to stop.
-    pub fn is_stopping(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whether it was asked more than once.
-    pub fn is_impatient(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 1
-    }
-}
 
 /// Where the workers meet before the run.
 struct Meeting {
@@ -287,6 +267,7 @@ impl<U: Start> Use for Thread<'_, U> {
         }
         if meeting.barrier.wait().is_leader() {
             meeting.memory.connected();
+            control.will_send(share.workers);
         }
         let (index, out) = (link.worker, link.out.clone());
         let mut end = None;
@@ -296,6 +277,7 @@ impl<U: Start> Use for Thread<'_, U> {
             meeting.origin_ns.fetch_max(worker.now_ns() + LEAD_NS, Ordering::Relaxed);
             meeting.barrier.wait();
             let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
+            control.begins(origin_ns);
             let before = Snapshot::take();
             let mut ended = worker.run(origin_ns, control, &mut link);
             ended.health = WorkerHealth {
@@ -369,22 +351,5 @@ fn facts(plan: &Plan, ends: &[WorkerEnd], origin_ns: u64, trace: TraceCounts) ->
             .map(|end| end.end)
             .max_by_key(|&end| severity(end))
             .unwrap_or(RunEnd::Duration),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Control;
-
-    #[test]
-    fn stopping_has_two_steps() {
-        let control = Control::default();
-        assert!(!control.is_stopping());
-        control.stop();
-        assert!(control.is_stopping() && !control.is_impatient());
-        for _ in 0..1000 {
-            control.stop();
-        }
-        assert!(control.is_impatient());
     }
 }

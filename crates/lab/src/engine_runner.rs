@@ -3,27 +3,20 @@
 
 use std::sync::Arc;
 
-use candor_engine::{Observer, keep_to_cores, usable_cores};
+use candor_engine::{Control, Observer};
 use candor_plan::Plan;
+use candor_record::RunRecord;
 use candor_report::{Document, Facts};
 
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
-use crate::target::Running;
+use crate::site::Site;
 use crate::target::cores::Split;
-use crate::target::sampler::Sampler;
 use crate::trial::Runner;
 
-/// One of the things that are measured.
-#[derive(Debug, Default)]
-pub struct Site {
-    /// What is worth knowing of it, such as `embedded`.
-    pub note: Option<String>,
-    /// The target, if it is ours.
-    pub running: Option<Running>,
-    /// Who has which cores; `None`: nobody was told.
-    pub split: Option<Split>,
-}
+/// Makes one run of a plan with the engine. Whoever knows scripts loads the plan's before it: this
+/// crate does not.
+pub type Make = fn(&Plan, &Control, &mut dyn Observer) -> Result<RunRecord, LabError>;
 
 /// Makes runs with the engine.
 pub struct EngineRunner<'a> {
@@ -35,6 +28,8 @@ pub struct EngineRunner<'a> {
     pub interrupt: Arc<Interrupt>,
     /// Sees every run while it goes on.
     pub observer: &'a mut dyn Observer,
+    /// How a run is made.
+    pub make: Make,
 }
 
 impl Runner for EngineRunner<'_> {
@@ -52,58 +47,20 @@ impl Runner for EngineRunner<'_> {
         };
         site.check_alive()?;
         let control = self.interrupt.next_run();
-        let all = usable_cores();
-        let watched = site.running.as_ref().map(|running| {
-            let from = match &site.split {
-                Some(split) => split.bystander(&all),
-                None => running.cores().to_vec(),
-            };
-            (Sampler::start(running, &from, &control), running)
-        });
         let own = with_own_threads(plan, site.split.as_ref());
-        if let Some(split) = &site.split {
-            keep_to_cores(&split.loader);
-        }
-        let record = candor_engine::run(&own, &control, self.observer);
-        if site.split.is_some() {
-            keep_to_cores(&all);
-        }
-        let record = match record {
+        let beside = site.begin(plan, &control);
+        let record = match (self.make)(&own, &control, self.observer) {
             Ok(record) => record,
             Err(_) if self.interrupt.is_asked() => return Err(LabError::Interrupted),
             Err(error) => {
                 // That nobody listens has a reason if the target has ended.
                 site.check_alive()?;
-                return Err(error.into());
+                return Err(error);
             }
         };
         let mut document = Document::new(&facts, plan, &record);
-        if let Some((sampler, running)) = watched {
-            let mut resources = sampler.finish(&record, running);
-            if let Some(split) = &site.split {
-                resources.loader_cores = split.loader.iter().map(|&core| core as u64).collect();
-            }
-            document.set_target(resources, self.interrupt.is_asked());
-        }
+        beside.finish(site, &record, &mut document, self.interrupt.is_asked());
         Ok(document)
-    }
-}
-
-impl Site {
-    /// An error if the target has ended.
-    pub fn check_alive(&mut self) -> Result<(), LabError> {
-        let Some(running) = &mut self.running else { return Ok(()) };
-        match running.ended() {
-            None => Ok(()),
-            Some(how) => Err(LabError::Target {
-                name: running.name().to_owned(),
-                problem: format!(
-                    "it ended {how}; its output is in {}",
-                    running.log_path().display()
-                ),
-                log_tail: running.log_tail(),
-            }),
-        }
     }
 }
 

@@ -21,6 +21,9 @@ pub enum LabError {
         /// The last lines of its log.
         log_tail: Vec<String>,
     },
+    /// A script could not be loaded, or failed.
+    #[error("{0}")]
+    Script(String),
     /// What was asked makes no sense.
     #[error("{0}")]
     Usage(String),

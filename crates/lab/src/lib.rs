@@ -11,13 +11,15 @@ pub mod error;
 pub mod interrupt;
 pub mod loads;
 pub mod peak;
+pub mod site;
 pub mod suite;
 pub mod sweep;
 pub mod target;
 pub mod trial;
 
-pub use engine_runner::{EngineRunner, Site};
+pub use engine_runner::EngineRunner;
 pub use error::LabError;
 pub use interrupt::Interrupt;
+pub use site::Site;
 pub use target::{Ready, Running, TargetSpec};
 pub use trial::{Progress, Runner};

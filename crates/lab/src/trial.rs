@@ -48,6 +48,7 @@ pub(crate) fn why_no_more(document: &Document) -> Option<String> {
         (EndReason::GaveUp, None) => {
             Some("no connection could be had any more: the target is gone".to_owned())
         }
+        (EndReason::ScriptFailed, None) => Some("the script failed".to_owned()),
         _ => None,
     }
 }

@@ -41,7 +41,12 @@ impl Simulated {
 }
 
 impl Bench for Simulated {
-    fn trial(&mut self, cell: &CellPlan, mut options: Options) -> Result<Document, LabError> {
+    fn trial(
+        &mut self,
+        cell: &CellPlan,
+        _: u64,
+        mut options: Options,
+    ) -> Result<Document, LabError> {
         if self.interrupt_at == Some(self.made.len() + 1) {
             return Err(LabError::Interrupted);
         }
@@ -359,10 +364,51 @@ fn a_directory_is_of_one_suite() {
     std::fs::write(directory.path().join("suite.json"), "{}").unwrap();
     let error = measured(SMALL, directory.path(), &mut Simulated::new(None)).unwrap_err();
     assert!(error.to_string().contains("damaged"), "{error}");
+    // Nothing is left in a directory that is not ours.
     let foreign = tempfile::tempdir().unwrap();
     std::fs::write(foreign.path().join("thesis.tex"), "").unwrap();
     let error = measured(SMALL, foreign.path(), &mut Simulated::new(None)).unwrap_err();
     assert!(error.to_string().contains("no suite's"), "{error}");
+    assert_eq!(std::fs::read_dir(foreign.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_directory_is_one_processs_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Store::open(directory.path(), "f").unwrap();
+    let also = first.clone();
+    drop(first);
+    let error = Store::open(directory.path(), "f").unwrap_err().to_string();
+    let holder = format!("another candor bench (process {})", std::process::id());
+    assert!(error.contains(&holder) && error.contains("--out"), "{error}");
+    drop(also);
+    // Nothing was measured: it is still nobody's, and free.
+    Store::open(directory.path(), "g").unwrap();
+}
+
+#[test]
+fn what_profiles_is_checked_and_only_for_servers_of_ours() {
+    let with = |line: &str| SMALL.replace("rounds = 3", &format!("rounds = 3\n{line}"));
+    let suite = suite(&with("profile-command = 'perf record -p {pid} -o {out}'"));
+    let error = matrix(&suite, &Selection::default()).unwrap_err().to_string();
+    assert!(error.contains("nothing") && error.contains("fast: it runs already"), "{error}");
+    let named = Selection { servers: names(&["fast"]), ..Selection::default() };
+    assert!(matrix(&suite, &named).unwrap_err().to_string().starts_with("fast: it runs already"));
+    let error = file::parse("s.toml", &with("profile-command = 'perf \"'")).unwrap_err();
+    assert!(error.to_string().contains("s.toml:5:19"), "{error}");
+    assert!(error.to_string().contains("not closed"), "{error}");
+    // It is part of what a directory is of.
+    let typed = Selection { profile_command: Some("perf".to_owned()), ..Selection::default() };
+    assert_ne!(fingerprint(&suite, &typed), fingerprint(&suite, &Selection::default()));
+}
+
+#[test]
+fn a_scenario_is_requests_or_a_script_which_is_found_from_the_suite() {
+    let text = "[[server]]\nname = 'a'\nembedded = true\n\
+                [[scenario]]\nname = 'mine'\n[scenario.run]\nscript = 'load.lua'\n";
+    let suite = file::parse("suites/s.toml", text).unwrap();
+    let mine = suite.scenarios.iter().find(|one| one.name == "mine").unwrap();
+    assert_eq!(mine.run.script.as_deref(), Some(Path::new("suites/load.lua")));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Runs for tests: made with record's own recorder and collector, so that documents in tests have
 //! what documents of real runs have.
 
+pub(crate) mod experiments;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use candor_record::{
 };
 
 use crate::document::latency::Distribution;
+use crate::document::profile::Profile;
 use crate::document::target::{ResourceSample, Resources};
 use crate::document::{Document, Facts, Host, hiccups};
 use crate::verdicts;
@@ -544,6 +547,21 @@ pub(crate) fn watched() -> Resources {
     }
 }
 
+/// What became of a profiler.
+pub(crate) fn profile(problem: Option<&str>) -> Profile {
+    let command = ["perf", "record", "-g", "-p", "4711", "-o", "result.profile"];
+    Profile {
+        command: command.map(str::to_owned).into(),
+        file: Some("result.profile".to_owned()),
+        file_bytes: Some(123_456),
+        log: Some("result.profile.log".to_owned()),
+        from_s: Some(0.002),
+        to_s: Some(3.001),
+        problem: problem.map(str::to_owned),
+        log_tail: problem.map(|_| "Permission denied.".to_owned()).into_iter().collect(),
+    }
+}
+
 /// One document for each verdict that the broken run does not provoke.
 pub(crate) fn provoked() -> Vec<Document> {
     let stopped =
@@ -574,7 +592,10 @@ pub(crate) fn provoked() -> Vec<Document> {
         },
         false,
     );
+    let mut unprofiled = healthy_open();
+    unprofiled.set_profile(profile(Some("it ended by itself after 5 ms, with exit status 1")));
     let mut all = vec![
+        unprofiled,
         dead,
         with_hiccup(stopped),
         stalled_closed(16),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use candor_lab::LabError;
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::managed::{Managed, missing};
 use candor_lab::suite::matrix::{Matrix, Selection, check_plans};
@@ -11,22 +12,21 @@ use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
 use candor_lab::suite::{About, Outcome, Store, Watcher, expand, file, run};
 use candor_lab::target::cores::{Split, fmt_cores};
-use candor_lab::{EngineRunner, LabError};
 use candor_plan::options::{Options, ReadFile};
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::document::Tool;
 use candor_report::experiment::figures::Figures;
-use candor_report::render::experiment::suite as render;
-use candor_report::render::html;
 use clap::Args;
 
 use crate::command::run::facts;
 use crate::console;
-use crate::cores::CoreFlags;
 use crate::exit::{Exit, Failure};
+use crate::experiment::Watched;
 use crate::files::Disk;
-use crate::watching::Watched;
+use crate::forms::SUITE;
+use crate::profiling::{self, ProfileFlags};
+use crate::target_flags::CoreFlags;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -89,10 +89,15 @@ pub(crate) struct BenchArguments {
     quiet: bool,
     #[command(flatten)]
     cores: CoreFlags,
+    #[command(flatten)]
+    profile: ProfileFlags,
 }
 
 pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<ExitCode, Failure> {
     let Some(path) = &arguments.suite else { return list_scenarios() };
+    if let Some(command) = &arguments.profile.profile_command {
+        profiling::spec(command, PathBuf::new())?;
+    }
     let suite = read(path)?;
     let selection = arguments.selection();
     let matrix = expand(&suite, &selection, &missing)?;
@@ -105,7 +110,9 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<Exit
         arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-results", suite.name)));
     let fingerprint = fingerprint(&suite, &selection);
     let store = Store::open(&directory, &fingerprint)?;
-    let outcome = measure(arguments, &suite, &matrix, &fingerprint, &store, split, typed)?;
+    let profile_command = selection.profiler(&suite).map(str::to_owned);
+    let measured = Measured { suite: &suite, matrix: &matrix, fingerprint, profile_command };
+    let outcome = measure(arguments, &measured, &store, split, typed)?;
     finish(arguments, &store, &outcome)
 }
 
@@ -127,6 +134,7 @@ impl BenchArguments {
             protocols: self.protocols.clone(),
             loads: self.loads.clone(),
             rounds: self.rounds.map(|count| count.get().into()),
+            profile_command: self.profile.profile_command.clone(),
             run: Options {
                 duration: self.duration,
                 warm_up: self.warm_up,
@@ -137,11 +145,17 @@ impl BenchArguments {
     }
 }
 
+/// What is to be measured.
+struct Measured<'a> {
+    suite: &'a Suite,
+    matrix: &'a Matrix,
+    fingerprint: String,
+    profile_command: Option<String>,
+}
+
 fn measure(
     arguments: &BenchArguments,
-    suite: &Suite,
-    matrix: &Matrix,
-    fingerprint: &str,
+    measured: &Measured<'_>,
     store: &Store,
     split: Split,
     typed: &[String],
@@ -162,15 +176,16 @@ fn measure(
         Failure::could_not_run(format!("cannot find this program's own file: {error}"))
     })?;
     let mut watched = Watched::new(arguments.quiet)?;
-    let interrupt = watched.interrupt();
     let mut bench = Managed {
-        runner: EngineRunner { sites: Vec::new(), facts, interrupt, observer: &mut watched },
+        runner: watched.runner(facts),
         program,
         split,
         store: store.clone(),
         files: &Disk,
+        profile_command: measured.profile_command.clone(),
     };
     let mut told = Told { quiet: arguments.quiet, line: String::new() };
+    let Measured { suite, matrix, fingerprint, .. } = measured;
     let outcome = run(suite, matrix, fingerprint, about, store, &mut bench, &mut told);
     watched.end();
     Ok(outcome?)
@@ -183,11 +198,11 @@ fn finish(
     outcome: &Outcome,
 ) -> Result<ExitCode, Failure> {
     let suite = &outcome.suite;
-    store.write("results.csv", &render::csv(suite))?;
-    store.write("README.md", &render::markdown(suite))?;
-    store.write("index.html", &html::suite(suite))?;
+    store.write("results.csv", &(SUITE.csv)(suite))?;
+    store.write("README.md", &(SUITE.markdown)(suite))?;
+    store.write("index.html", &(SUITE.html)(suite))?;
     if !arguments.quiet {
-        console::print(&render::text(suite))?;
+        console::print(&(SUITE.text)(suite))?;
         console::note(&format!("candor: the results are in {}", store.directory().display()));
     }
     Ok(match &outcome.stopped {
@@ -226,7 +241,9 @@ impl Watcher for Told {
             0 => String::new(),
             failed => format!(", {} ({})", fmt_plural(failed, "failure"), figures.failures),
         };
-        self.say(&format!("{}: {rate}, p99 {p99}{failed}", self.line));
+        let is_unprofiled = figures.warnings.iter().any(|id| id == "profile-failed");
+        let profile = if is_unprofiled { ", no whole profile: see its result" } else { "" };
+        self.say(&format!("{}: {rate}, p99 {p99}{failed}{profile}", self.line));
     }
 
     fn failed(&mut self, trial: &str, why: &str) {

@@ -9,12 +9,13 @@ use candor_plan::units::parse_share;
 use candor_plan::values::SmallCount;
 use candor_report::Expectation;
 use candor_report::experiment::peak::{Confidence, Peak, Who};
-use candor_report::render::{experiment, html, json};
 use clap::Args;
 
-use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::experiment::{Ready, write};
+use crate::experiment::Ready;
+use crate::files;
+use crate::forms::{PEAK, Places};
+use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -59,10 +60,14 @@ pub(crate) struct PeakArguments {
     #[command(flatten)]
     target: TargetFlags,
     #[command(flatten)]
+    profile: NoProfile,
+    #[command(flatten)]
     options: Options,
 }
 
 pub(crate) fn peak(arguments: PeakArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+    arguments.profile.check("peak")?;
+    files::check_paths(&arguments.markdown)?;
     let PeakArguments { objective, precision, keep, markdown, target, mut options, .. } = arguments;
     let objectives = objectives(objective, &mut options)?;
     let ready = Ready::new("peak", options, &target, typed)?;
@@ -78,17 +83,7 @@ pub(crate) fn peak(arguments: PeakArguments, typed: &[String]) -> Result<ExitCod
     let (peak, outputs) = ready.make(keep.as_deref(), |plan, runner, progress| {
         Ok(find(plan, &settings, &facts, runner, progress)?)
     })?;
-    let printed = match outputs.quiet {
-        true => Ok(()),
-        false => console::print(&experiment::peak::text(&peak)),
-    };
-    write(&[
-        (&outputs.json, &|| json::any(&peak)),
-        (&outputs.csv, &|| experiment::peak::csv(&peak)),
-        (&markdown, &|| experiment::peak::markdown(&peak)),
-        (&outputs.html, &|| html::peak(&peak)),
-    ])?;
-    printed?;
+    PEAK.give_out(&peak, &Places::new(&outputs, markdown))?;
     Ok(exit(&peak, outputs.strict).into())
 }
 

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use candor_engine::script::Scripts;
 use candor_engine::{Control, EngineError, Observer};
 use candor_lab::engine_runner::with_own_threads;
-use candor_lab::target::sampler::Sampler;
+use candor_lab::site::Beside;
 use candor_lab::{Interrupt, Site};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, redact};
@@ -28,9 +28,18 @@ use crate::scripting::Scripting;
 use crate::trace_file::TraceFile;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
-    let target = arguments.target.clone();
+    let (target, profile) = (arguments.target.clone(), arguments.profile.clone());
     let (mut options, plan_file) = with_plan_file(arguments)?;
-    let site = target.site(&mut options, false)?;
+    let profile = profile.spec(options.json.as_deref())?;
+    // Whoever wants a profile of the embedded target has it managed.
+    let mut site = target.site(&mut options, profile.is_some())?;
+    if profile.is_some() && site.running.is_none() {
+        return Err(Failure::usage(
+            "--profile-command: the target is not ours to profile; start it with --target, or leave \
+             this out",
+        ));
+    }
+    site.profile = profile;
     let has_target =
         options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
     let flags: &[String] = if options.tls { &["--tls".to_owned()] } else { &[] };
@@ -113,41 +122,30 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
     outputs.expect.iter().map(parse).collect()
 }
 
-/// A managed target beside a single run, if there is one: who has which cores, what the target
-/// uses meanwhile, and that it ends the run when it ends.
+/// A managed target beside a single run, if there is one, and what goes on beside the run.
 struct Watched {
+    // Before the target: a profiler is gone before what it looks at.
+    beside: Option<Beside>,
     site: Site,
     interrupt: Arc<Interrupt>,
-    sampler: Option<Sampler>,
 }
 
 impl Watched {
     fn new(site: Site) -> Self {
-        Watched { site, interrupt: Arc::default(), sampler: None }
+        Watched { site, interrupt: Arc::default(), beside: None }
     }
 
     /// The run begins: from here on this thread has the loader's cores.
-    fn begin(&mut self) -> Arc<Control> {
+    fn begin(&mut self, plan: &Plan) -> Arc<Control> {
         let control = self.interrupt.next_run();
-        let usable = candor_engine::usable_cores();
-        if let Some(running) = &self.site.running {
-            let from = self.site.split.as_ref().map(|split| split.bystander(&usable));
-            let from = from.unwrap_or_else(|| running.cores().to_vec());
-            self.sampler = Some(Sampler::start(running, &from, &control));
-        }
-        if let Some(split) = &self.site.split {
-            candor_engine::keep_to_cores(&split.loader);
-        }
+        self.beside = Some(self.site.begin(plan, &control));
         control
     }
 
-    /// The run is over: puts into its document what the target used.
+    /// The run is over: puts into its document what was seen of the target.
     fn enter(&mut self, record: &RunRecord, document: &mut Document) {
-        if let (Some(sampler), Some(running)) = (self.sampler.take(), &self.site.running) {
-            let mut resources = sampler.finish(record, running);
-            let ours = self.site.split.iter().flat_map(|split| &split.loader);
-            resources.loader_cores = ours.map(|&core| core as u64).collect();
-            document.set_target(resources, self.interrupt.is_asked());
+        if let Some(beside) = self.beside.take() {
+            beside.finish(&self.site, record, document, self.interrupt.is_asked());
         }
     }
 
@@ -170,7 +168,7 @@ fn watch(
 ) -> Result<(RunRecord, Result<(), Failure>), Failure> {
     let trace = outputs.trace.as_ref().map(|path| TraceFile::create(path, plan)).transpose()?;
     let mut watching = Watching { progress: Progress::new(outputs.quiet), trace };
-    let control = watched.begin();
+    let control = watched.begin(plan);
     let made = measure_under(plan, scripts, &watched.interrupt, &control, &mut watching);
     let Watching { mut progress, trace } = watching;
     progress.clear();

@@ -11,12 +11,13 @@ use candor_plan::values::SmallCount;
 use candor_plan::{Plan, Rate};
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::sweep::Sweep;
-use candor_report::render::{experiment, html, json};
 use clap::Args;
 
-use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::experiment::{Ready, write};
+use crate::experiment::Ready;
+use crate::files;
+use crate::forms::{Places, SWEEP};
+use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -61,6 +62,8 @@ pub(crate) struct SweepArguments {
     #[command(flatten)]
     target: TargetFlags,
     #[command(flatten)]
+    profile: NoProfile,
+    #[command(flatten)]
     options: Options,
 }
 
@@ -75,6 +78,8 @@ enum Reference {
 }
 
 pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+    arguments.profile.check("sweep")?;
+    files::check_paths(&arguments.markdown)?;
     let reference = reference(&arguments)?;
     let SweepArguments { rates, mut fractions, rounds, keep, markdown, target, options, .. } =
         arguments;
@@ -115,17 +120,7 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitC
         let settings = Settings { rates, rounds: rounds.get(), peak };
         Ok(run(&plan, &settings, &facts, runner, progress)?)
     })?;
-    let printed = match outputs.quiet {
-        true => Ok(()),
-        false => console::print(&experiment::sweep::text(&sweep)),
-    };
-    write(&[
-        (&outputs.json, &|| json::any(&sweep)),
-        (&outputs.csv, &|| experiment::sweep::csv(&sweep)),
-        (&markdown, &|| experiment::sweep::markdown(&sweep)),
-        (&outputs.html, &|| html::sweep(&sweep)),
-    ])?;
-    printed?;
+    SWEEP.give_out(&sweep, &Places::new(&outputs, markdown))?;
     Ok(exit(&sweep, outputs.strict).into())
 }
 

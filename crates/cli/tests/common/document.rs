@@ -7,6 +7,21 @@ use serde_json::Value;
 
 const SCHEMA: &str = include_str!("../../../report/schema/candor.result-1.json");
 
+/// That a document is valid by the schema in the repository of its kind, such as `peak`.
+///
+/// # Panics
+/// If it is not.
+pub(crate) fn assert_valid(kind: &str, document: &Value) {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/schema");
+    let path = format!("{directory}/candor.{kind}-1.json");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let schema = serde_json::from_str(&text).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
+    let errors: Vec<_> = validator.iter_errors(document).map(|one| one.to_string()).collect();
+    assert!(errors.is_empty(), "{kind}: {errors:#?}");
+    assert_eq!(document["format"], format!("candor.{kind}/1"));
+}
+
 /// A result document that is valid by the schema and whose ledger balances.
 #[derive(Debug)]
 pub(crate) struct Document(pub(crate) Value);

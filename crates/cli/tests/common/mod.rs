@@ -18,7 +18,7 @@ use candor_testkit::process::Managed;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-pub(crate) use document::Document;
+pub(crate) use document::{Document, assert_valid};
 pub(crate) use target::Target;
 
 /// No run of these tests takes nearly as long, even on a machine with other work.

@@ -7,7 +7,7 @@ use candor_record::{Disconnect, Phase, RunEnd, TraceCounts, WorkerHealth};
 use super::{Sink, Stage, Worker};
 use crate::connection::State;
 use crate::reactor::{Key, Reactor};
-use crate::run::Control;
+use crate::control::Control;
 use crate::source::Source;
 
 /// How a worker's run ended.

@@ -37,11 +37,11 @@ use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot};
+use crate::control::Control;
 use crate::held_up::HeldUp;
 use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Key, Reactor};
-use crate::run::Control;
 use crate::script::Scripted;
 use crate::source::Source;
 use crate::storm::ConnectPace;
@@ -253,6 +253,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.send_put();
             if let Some(why) = self.should_stop(now_ns, control) {
                 window_end = Some(self.end_window(now_ns, why));
+                control.has_sent();
             }
             if let Some(end) = &window_end
                 && self.is_drained(now_ns, control)

@@ -9,8 +9,8 @@ use candor_record::RunEnd;
 use super::{Stage, Worker};
 use crate::books::Departure;
 use crate::connection::Slot;
+use crate::control::Control;
 use crate::reactor::{Key, Reactor};
-use crate::run::Control;
 use crate::script::Scripted;
 use crate::source::Source;
 

@@ -179,6 +179,12 @@ pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
         if !ids.is_empty() {
             all.push(format!("the runs of {} have warnings: {}", variant.name, ids.join(", ")));
         }
+        if variant.trials.iter().any(|one| one.figures.is_profiled()) {
+            all.push(format!(
+                "runs of {} were profiled: figures are not comparable, whatever stands above",
+                variant.name
+            ));
+        }
         let unusable = variant.trials.iter().filter(|one| one.figures.unusable).count();
         if unusable > 0 {
             all.push(format!(

@@ -32,6 +32,13 @@ pub fn saved(groups: &[Group], settings: &Settings, about: About) -> Result<Comp
             empty.source
         )));
     }
+    let mut results = groups.iter().flat_map(|one| &one.results);
+    if let Some((file, by)) = results.find_map(|(file, one)| Some((file, one.profiler()?))) {
+        return Err(LabError::Usage(format!(
+            "{file}: its target was profiled ({by}), so its figures are not comparable; leave it out, \
+             or run it again without a profiler"
+        )));
+    }
     // Rounds are what is there; too few of them are a conclusion and no error.
     let most = groups.iter().map(|one| one.results.len() as u64).max().unwrap_or(0);
     check(groups.len(), &Settings { rounds: u64::MAX, ..settings.clone() })?;

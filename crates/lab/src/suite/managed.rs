@@ -17,9 +17,11 @@ use super::content::{self, Contents};
 use super::matrix::CellPlan;
 use super::model::{Command, Protocol, ReadyWhen, Server, ServerKind, Urls};
 use super::{Bench, Store};
-use crate::engine_runner::{EngineRunner, Site};
+use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
+use crate::site::Site;
 use crate::target::cores::Split;
+use crate::target::profiler::ProfileSpec;
 use crate::target::{Ready, Running, TargetSpec};
 use crate::trial::Runner;
 
@@ -35,11 +37,19 @@ pub struct Managed<'a> {
     pub store: Store,
     /// Where files of plans come from.
     pub files: &'a dyn ReadFile,
+    /// What profiles servers while they are measured, if anything does.
+    pub profile_command: Option<String>,
 }
 
 impl Bench for Managed<'_> {
-    fn trial(&mut self, cell: &CellPlan, mut options: Options) -> Result<Document, LabError> {
-        let brought = self.bring_up(cell)?;
+    fn trial(
+        &mut self,
+        cell: &CellPlan,
+        round: u64,
+        mut options: Options,
+    ) -> Result<Document, LabError> {
+        let mut brought = self.bring_up(cell)?;
+        brought.site.profile = self.profile(cell, round)?;
         options.url = Some(brought.url);
         let (plan, _) = options
             .build(&Contents { files: self.files })
@@ -64,6 +74,12 @@ struct Brought {
 }
 
 impl Managed<'_> {
+    fn profile(&self, cell: &CellPlan, round: u64) -> Result<Option<ProfileSpec>, LabError> {
+        let Some(command) = &self.profile_command else { return Ok(None) };
+        let spec = ProfileSpec::new(command, self.store.profile_of(&cell.key(), round)?);
+        spec.map(Some).map_err(|problem| LabError::Usage(format!("profile-command: {problem}")))
+    }
+
     fn bring_up(&self, cell: &CellPlan) -> Result<Brought, LabError> {
         let server = &cell.server;
         let protocol = cell.protocol;
@@ -136,7 +152,8 @@ impl Managed<'_> {
         spec.log = Some(self.store.log_of(&spec.name));
         let running = Running::start(&spec)?;
         let url = url.unwrap_or_else(|| running.url().to_owned());
-        let site = Site { note, running: Some(running), split: Some(self.split.clone()) };
+        let split = Some(self.split.clone());
+        let site = Site { note, running: Some(running), split, profile: None };
         Ok(Brought { url, site, _directory: directory })
     }
 }

@@ -8,7 +8,7 @@ use candor_plan::{Options, ReadFile};
 use candor_report::experiment::suite::Note;
 
 use super::file::{of_name, unknown_protocol, unknown_scenario};
-use super::model::{Load, Protocol, Scenario, Server, Suite};
+use super::model::{Load, Protocol, Scenario, Server, ServerKind, Suite};
 use crate::error::LabError;
 
 /// What the user wants of a suite; `None`: all of it.
@@ -24,8 +24,17 @@ pub struct Selection {
     pub loads: Option<Vec<String>>,
     /// Rounds instead of the suite's.
     pub rounds: Option<u64>,
+    /// What profiles servers while they are measured, instead of the suite's.
+    pub profile_command: Option<String>,
     /// Options of every run, before all others.
     pub run: Options,
+}
+
+impl Selection {
+    /// What profiles the servers of `suite`, if anything does.
+    pub fn profiler<'s>(&'s self, suite: &'s Suite) -> Option<&'s str> {
+        self.profile_command.as_deref().or(suite.profile_command.as_deref())
+    }
 }
 
 /// One combination that is to be measured.
@@ -94,8 +103,11 @@ pub fn expand(
     };
     let mut notes = Notes::default();
     let mut present: Vec<&Server> = Vec::new();
+    let is_profiled = selection.profiler(suite).is_some();
     for server in servers {
-        match missing(server) {
+        let not_ours = (is_profiled && matches!(server.kind, ServerKind::Url(_)))
+            .then(|| "it runs already: only servers that candor starts can be profiled".to_owned());
+        match missing(server).or(not_ours) {
             None => present.push(server),
             Some(why) => notes.refuse(by_name.server, server.name.clone(), why)?,
         }

@@ -31,8 +31,14 @@ pub use store::Store;
 /// Makes one trial: brings the cell's server up, runs, and takes it down again. Tests have one that
 /// knows its answers.
 pub trait Bench {
-    /// A run of `options`, which have everything but the URL, against the cell's server.
-    fn trial(&mut self, cell: &CellPlan, options: Options) -> Result<Document, LabError>;
+    /// The run of this round, of `options`, which have everything but the URL, against the cell's
+    /// server.
+    fn trial(
+        &mut self,
+        cell: &CellPlan,
+        round: u64,
+        options: Options,
+    ) -> Result<Document, LabError>;
 }
 
 /// Sees a suite while it goes on.

@@ -21,6 +21,8 @@ pub struct Suite {
     pub rounds: u64,
     /// Seed of orders and runs.
     pub seed: u64,
+    /// What profiles servers while they are measured, if anything does.
+    pub profile_command: Option<String>,
     /// Options of every run.
     pub run: Options,
     /// Servers, at least one, names unique.

@@ -55,7 +55,10 @@ pub struct Outcome {
 
 /// Identifies a suite together with options that were typed: a directory holds trials of one only.
 pub fn fingerprint(suite: &model::Suite, selection: &Selection) -> String {
-    let typed = format!("{:?}", selection.run);
+    let mut typed = format!("{:?}", selection.run);
+    if let Some(command) = &selection.profile_command {
+        typed.push_str(command);
+    }
     format!("{:016x}", file::fnv(suite.fingerprint, typed.as_bytes()))
 }
 
@@ -163,7 +166,7 @@ impl Run<'_> {
         let number = made + self.document.failures.len() as u64 + 1;
         watcher.begins(&name, number, all, self.left());
         let begun = Instant::now();
-        match bench.trial(plan, options) {
+        match bench.trial(plan, round, options) {
             Ok(document) if document.end.reason == EndReason::Interrupted => {
                 Err(LabError::Interrupted)
             }

@@ -1,10 +1,10 @@
-//! A target's output, in a file: kept where the user wants it, or only if the target failed.
+//! A target's or a profiler's output, in a file: kept where the user wants it, or only if it failed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::{TargetSpec, scratch_file};
+use super::scratch_file;
 use crate::error::LabError;
 
 /// Lines of the end that are shown.
@@ -14,18 +14,19 @@ const LINE_CHARACTERS: usize = 400;
 /// As much of the end of the file is read for them.
 const TAIL_BYTES: u64 = 16 * 1024;
 
-/// Where a target's output goes.
+/// Where output goes.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
-    /// What stood in it before this target was started.
+    /// What stood in it before.
     begins_at: u64,
     is_scratch: bool,
 }
 
 impl Log {
-    pub(super) fn open(spec: &TargetSpec) -> Result<Log, LabError> {
-        let (path, is_scratch) = match &spec.log {
+    /// Opens this file, or makes one that is kept only if it is of interest.
+    pub(super) fn open(path: Option<&PathBuf>) -> Result<Log, LabError> {
+        let (path, is_scratch) = match path {
             Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.clone()), false),
             None => (scratch_file("log"), true),
         };
@@ -35,7 +36,7 @@ impl Log {
         match begins_at {
             Ok(begins_at) => Ok(Log { path, begins_at, is_scratch }),
             Err(error) => Err(LabError::File {
-                what: "cannot write the target's log",
+                what: "cannot write the log",
                 path: path.display().to_string(),
                 reason: error.to_string(),
             }),

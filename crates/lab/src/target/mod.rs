@@ -2,13 +2,15 @@
 //!
 //! A [`TargetSpec`] says how to start one; [`Running`] is one that got ready. Between the two is a
 //! [`keeper`], a small process of its own, so that nothing of a target outlives us, however we
-//! end. What a target uses while it is measured is the [`sampler`]'s business. Nothing here prints.
+//! end. What a target uses while it is measured is the [`sampler`]'s business; a [`profiler`] of the
+//! user's may look at it meanwhile. Nothing here prints.
 
 pub mod cores;
 mod http;
 pub mod keeper;
 mod log;
 mod proc;
+pub mod profiler;
 mod ready;
 pub mod sampler;
 pub mod words;
@@ -108,11 +110,12 @@ impl Running {
             Some(cores) => cores.clone(),
             None => Split::choose(&candor_engine::usable_cores(), None, None)?.target,
         };
-        let log = Log::open(spec)?;
+        let log = Log::open(spec.log.as_ref())?;
         let port_file = scratch_file("port");
         let command = with_port_file(spec, &port_file);
         let keeper = Keeper::start(&keeper::Start {
             program: &spec.keeper,
+            on_word: false,
             log: log.path(),
             port_file: &port_file,
             command: &command,
@@ -237,7 +240,7 @@ impl Running {
                         let _ = ended.set(how);
                     }
                     Said::Stopped => return,
-                    Said::Started(_) | Said::Failed(_) => {}
+                    Said::Started(_) | Said::Failed(_) | Said::Forced => {}
                 }
             }
             // The keeper is gone, and who was killed with it is not known.

@@ -206,7 +206,7 @@ fn nap_until(at_ns: u64, over: &AtomicBool) -> bool {
 }
 
 /// The clock of the engine.
-fn now_ns() -> u64 {
+pub(super) fn now_ns() -> u64 {
     clock_ns(ClockId::Monotonic)
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by
 //! the kernel too, [`intervals`] the course of it, [`hiccups`] what the loader's machine did meanwhile,
-//! [`target`] what a managed target used, [`schema`] the description for others.
+//! [`target`] what a managed target used, [`profile`] who profiled it meanwhile, [`schema`] the description for others.
 
 pub mod counts;
 pub mod delivery;
@@ -17,6 +17,7 @@ pub mod intervals;
 pub mod kernel;
 pub mod latency;
 pub mod plan;
+pub mod profile;
 mod read;
 pub mod realised;
 pub mod schema;
@@ -127,6 +128,10 @@ pub struct Document {
     /// What a managed target used in the measured window; null if it was not ours to watch.
     #[serde(default)]
     pub target: Option<target::Resources>,
+    /// A profiler that looked at the target in the measured window; null: none was asked for. If
+    /// it did, figures are not comparable.
+    #[serde(default)]
+    pub profile: Option<profile::Profile>,
     /// Memory of the loader; null where it was not read.
     #[serde(default)]
     pub memory: Option<Memory>,
@@ -409,6 +414,7 @@ impl Document {
             connection_rate: ConnectionRate::of(record),
             hiccups: record.hiccups.as_ref().map(Hiccups::of),
             target: None,
+            profile: None,
             memory: record.memory.map(Memory::of),
             verdicts: Vec::new(),
             expectations: Vec::new(),
@@ -431,6 +437,12 @@ impl Document {
             self.end = Ending { reason: EndReason::TargetEnded, partial: true };
         }
         self.target = Some(resources);
+        self.verdicts = verdicts::judge(self);
+    }
+
+    /// Puts in what became of a profiler, and judges anew.
+    pub fn set_profile(&mut self, profile: profile::Profile) {
+        self.profile = Some(profile);
         self.verdicts = verdicts::judge(self);
     }
 

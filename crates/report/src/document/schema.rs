@@ -1,6 +1,6 @@
-//! The JSON schema of result documents, generated from the structs.
+//! The JSON schemas of documents, generated from the structs.
 //!
-//! The file in the repository is what others rely on; a test fails when it is stale and says how
+//! The files in the repository are what others rely on; a test fails when one is stale and says how
 //! to renew it.
 
 use super::Document;
@@ -25,8 +25,26 @@ pub fn of<T: schemars::JsonSchema>(format: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jsonschema::Validator;
+    use serde::Serialize;
+    use serde_json::Value;
+
     use super::*;
+    use crate::experiment::{comparison, peak, suite, sweep};
     use crate::testing;
+    use crate::testing::experiments::{sample_comparison, sample_peak, sample_suite, sample_sweep};
+
+    /// What is checked with takes longer to make than to use.
+    fn validator(schema: &str) -> Validator {
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        jsonschema::validator_for(&schema).unwrap()
+    }
+
+    /// What is wrong with a document by its schema.
+    fn errors(validator: &Validator, document: &impl Serialize) -> Vec<String> {
+        let value = serde_json::to_value(document).unwrap();
+        validator.iter_errors(&value).map(|error| error.to_string()).collect()
+    }
 
     #[test]
     fn the_checked_in_schema_is_fresh() {
@@ -35,26 +53,46 @@ mod tests {
 
     #[test]
     fn the_schemas_of_experiments_are_fresh() {
-        use crate::experiment::{peak, sweep};
-        testing::golden("schema/candor.peak-1.json", &of::<peak::Peak>(peak::FORMAT));
-        testing::golden("schema/candor.sweep-1.json", &of::<sweep::Sweep>(sweep::FORMAT));
+        let fresh =
+            |file: &str, schema: String| testing::golden(&format!("schema/{file}"), &schema);
+        fresh("candor.peak-1.json", of::<peak::Peak>(peak::FORMAT));
+        fresh("candor.sweep-1.json", of::<sweep::Sweep>(sweep::FORMAT));
+        fresh("candor.comparison-1.json", of::<comparison::Comparison>(comparison::FORMAT));
+        fresh("candor.suite-1.json", of::<suite::Suite>(suite::FORMAT));
     }
 
     #[test]
     fn real_documents_are_valid() {
-        let schema: serde_json::Value = serde_json::from_str(&generate()).unwrap();
-        let validator = jsonschema::validator_for(&schema).unwrap();
-        for document in testing::every_document() {
-            let value = serde_json::to_value(&document).unwrap();
-            let errors: Vec<_> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
-            assert!(errors.is_empty(), "{errors:#?}");
+        let result = validator(&generate());
+        let provoked = testing::provoked();
+        for document in testing::every_document().iter().chain(&provoked) {
+            assert_eq!(errors(&result, document), [""; 0]);
         }
     }
 
     #[test]
+    fn documents_of_experiments_are_valid() {
+        let of = |kind: &str| {
+            let path = format!("{}/schema/candor.{kind}-1.json", env!("CARGO_MANIFEST_DIR"));
+            validator(&std::fs::read_to_string(path).unwrap())
+        };
+        let [peak, sweep] = [of("peak"), of("sweep")];
+        let [comparison, suite] = [of("comparison"), of("suite")];
+        assert_eq!(errors(&peak, &sample_peak()), [""; 0]);
+        assert_eq!(errors(&sweep, &sample_sweep()), [""; 0]);
+        assert_eq!(errors(&comparison, &sample_comparison()), [""; 0]);
+        assert_eq!(errors(&suite, &sample_suite(2)), [""; 0]);
+        // None of them is taken for another.
+        assert!(!errors(&suite, &sample_comparison()).is_empty());
+        assert!(!errors(&peak, &sample_sweep()).is_empty());
+        let mut wrong = serde_json::to_value(sample_comparison()).unwrap();
+        wrong["findings"][0]["conclusion"] = "perhaps".into();
+        assert!(!errors(&comparison, &wrong).is_empty());
+    }
+
+    #[test]
     fn a_wrong_document_is_not_valid() {
-        let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
-        let validator = jsonschema::validator_for(&schema).unwrap();
+        let validator = validator(SCHEMA);
         let mut value = serde_json::to_value(testing::healthy_open()).unwrap();
         value["ledger"]["ok"] = "many".into();
         assert!(!validator.is_valid(&value));

@@ -169,6 +169,16 @@ impl Figures {
     }
 }
 
+/// The verdict on a run whose target was profiled.
+const PROFILED: &str = "profiled";
+
+impl Figures {
+    /// Whether the target was profiled meanwhile: these figures compare with nothing.
+    pub fn is_profiled(&self) -> bool {
+        self.warnings.iter().any(|id| id == PROFILED)
+    }
+}
+
 /// Answers within the window without the wrong ones. Right answers that came in the drain cannot be
 /// told from those before, so the lower one of two bounds is taken. A request that was broken off as it
 /// was meant to be has no answer, and was done when it was.
@@ -223,6 +233,10 @@ mod tests {
         assert!(figures.rate_per_s.unwrap() <= ok_per_s);
         assert_eq!(figures.response.p99_ns, document.latencies.response.percentile_ns("p99"));
         assert!(!figures.unusable && figures.target_cpu_us.is_none());
+        assert!(!figures.is_profiled());
+        let mut profiled = document;
+        profiled.set_profile(testing::profile(None));
+        assert!(Figures::of(&profiled).is_profiled());
 
         let broken = Figures::of(&testing::broken());
         assert!(broken.unusable && broken.failed > 1000, "{broken:?}");

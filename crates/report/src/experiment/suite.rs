@@ -239,6 +239,11 @@ impl Suite {
             .and_then(Cell::speaker)
     }
 
+    /// Whether servers were profiled in any of the trials: figures are not comparable.
+    pub fn is_profiled(&self) -> bool {
+        self.cells.iter().flat_map(|cell| &cell.trials).any(|trial| trial.figures.is_profiled())
+    }
+
     /// Trials that are there, and trials that there will be.
     pub fn progress(&self) -> (u64, u64) {
         let made = self.cells.iter().map(|one| one.trials.len() as u64).sum();

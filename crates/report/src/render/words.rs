@@ -378,6 +378,24 @@ pub(super) fn memory(document: &Document) -> Option<String> {
     Some(format!("loader {peak} at most, {each} for each connection"))
 }
 
+/// What became of a profiler, a part each: the command, when, the files, what went wrong.
+pub(super) fn profile(document: &Document) -> Vec<String> {
+    let Some(profile) = &document.profile else { return Vec::new() };
+    let mut parts = vec![profile.command.join(" ")];
+    if let (Some(from_s), Some(to_s)) = (profile.from_s, profile.to_s) {
+        let window_s = document.time.window_ns as f64 / 1e9;
+        parts.push(format!("from {from_s:.2} s to {to_s:.2} s of the {window_s:.2} s measured"));
+    }
+    if let (Some(file), Some(bytes)) = (&profile.file, profile.file_bytes) {
+        let printed = profile.log.as_ref().map(|log| format!("; what it printed is in {log}"));
+        parts.push(format!("{file}, {}{}", fmt_bytes(bytes), printed.unwrap_or_default()));
+    } else if let Some(log) = &profile.log {
+        parts.push(format!("what it printed is in {log}"));
+    }
+    parts.extend(profile.problem.clone());
+    parts
+}
+
 /// How the loader fared, a sentence each.
 pub(super) fn loader(document: &Document) -> Vec<String> {
     let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);

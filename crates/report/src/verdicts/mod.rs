@@ -11,6 +11,7 @@ mod ending;
 mod errors;
 mod loader;
 mod machine;
+mod profiling;
 mod rate;
 mod samples;
 mod stalls;
@@ -77,6 +78,8 @@ const CHECKS: &[Check] = &[
     Check { id: "gave-up", find: ending::gave_up },
     Check { id: "script-failed", find: ending::script_failed },
     Check { id: "target-ended", find: ending::target_ended },
+    Check { id: "profiled", find: profiling::profiled },
+    Check { id: "profile-failed", find: profiling::profile_failed },
     Check { id: "loader-cpu", find: loader::cpu },
     Check { id: "send-lag", find: loader::send_lag },
     Check { id: "shared-core", find: loader::shared_core },

@@ -12,16 +12,16 @@ use candor_lab::compare::{self, About, DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Group
 use candor_plan::options::Options;
 use candor_plan::units::parse_share;
 use candor_plan::values::{Nanos, SmallCount};
+use candor_report::Document;
 use candor_report::document::Tool;
 use candor_report::experiment::comparison::{Comparison, Metric};
-use candor_report::render::experiment::comparison as render;
-use candor_report::{Document, write_atomically};
 use clap::Args;
 
 use crate::command::run::facts;
-use crate::console;
-use crate::cores::CoreFlags;
 use crate::exit::{Exit, Failure};
+use crate::forms::{COMPARISON, Places};
+use crate::profiling::NoProfile;
+use crate::target_flags::CoreFlags;
 use what::{Kind, What};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -74,23 +74,27 @@ pub(crate) struct CompareArguments {
     markdown: Option<PathBuf>,
     #[command(flatten)]
     cores: CoreFlags,
+    #[command(flatten)]
+    profile: NoProfile,
 }
 
 pub(crate) fn compare(
     mut arguments: CompareArguments,
     typed: &[String],
 ) -> Result<ExitCode, Failure> {
+    arguments.profile.check("compare")?;
     let first = arguments.options.url.take();
     let words: Vec<String> =
         first.into_iter().chain(std::mem::take(&mut arguments.others)).collect();
     let whats = what::all(&words)?;
     check_options(&arguments.options)?;
-    let outputs = Outputs::of(&arguments);
+    let places = arguments.places();
+    places.check_writable()?;
     let (comparison, stopped) = match whats.iter().any(|one| matches!(one.kind, Kind::Saved(_))) {
         true => (of_saved(&arguments, &whats, typed)?, None),
         false => rounds::measure(&arguments, whats, typed)?,
     };
-    outputs.write(&comparison)?;
+    COMPARISON.give_out(&comparison, &places)?;
     if let Some(why) = &stopped
         && !matches!(why, LabError::Interrupted)
     {
@@ -108,7 +112,6 @@ pub(crate) fn compare(
 /// What belongs to single runs.
 fn check_options(options: &Options) -> Result<(), Failure> {
     let refused = [
-        ("--script", options.script.is_some(), "scripts belong to single runs"),
         ("--expect", !options.expect.is_empty(), "a comparison has --fail-if-slower"),
         ("--hgrm", options.hgrm.is_some(), "that is of a single run: --keep DIR has them all"),
         ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
@@ -123,6 +126,11 @@ fn check_options(options: &Options) -> Result<(), Failure> {
 }
 
 impl CompareArguments {
+    fn places(&self) -> Places {
+        let Options { quiet, json, csv, html, .. } = self.options.clone();
+        Places { quiet, json, csv, html, markdown: self.markdown.clone() }
+    }
+
     fn settings(&self, is_open: bool) -> Settings {
         let usual = if is_open { Metric::P99 } else { Metric::Rate };
         Settings {
@@ -176,50 +184,6 @@ fn read(file: &Path) -> Result<Document, Failure> {
     let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     Document::from_json(&text).map_err(|error| wrong(error.to_string()))
-}
-
-/// Where a comparison goes.
-struct Outputs {
-    quiet: bool,
-    json: Option<PathBuf>,
-    csv: Option<PathBuf>,
-    html: Option<PathBuf>,
-    markdown: Option<PathBuf>,
-}
-
-impl Outputs {
-    fn of(arguments: &CompareArguments) -> Self {
-        Outputs {
-            quiet: arguments.options.quiet,
-            json: arguments.options.json.clone(),
-            csv: arguments.options.csv.clone(),
-            html: arguments.options.html.clone(),
-            markdown: arguments.markdown.clone(),
-        }
-    }
-
-    /// Files first: they are what was asked for by name.
-    fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
-        let json = || candor_report::render::json::any(comparison);
-        let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 4] = [
-            (&self.json, &json),
-            (&self.csv, &|| render::csv(comparison)),
-            (&self.html, &|| candor_report::render::html::comparison(comparison)),
-            (&self.markdown, &|| render::markdown(comparison)),
-        ];
-        let mut failed = None;
-        for (path, text) in texts {
-            if let Some(path) = path
-                && let Err(error) = write_atomically(path, text().as_bytes())
-            {
-                failed.get_or_insert(Failure::could_not_run(error));
-            }
-        }
-        if !self.quiet {
-            console::print(&render::text(comparison))?;
-        }
-        failed.map_or(Ok(()), Err)
-    }
 }
 
 fn metric(text: &str) -> Result<Metric, String> {

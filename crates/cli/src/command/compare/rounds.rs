@@ -18,8 +18,8 @@ use super::{CompareArguments, about, run_options};
 use crate::command::run::facts;
 use crate::console;
 use crate::exit::Failure;
+use crate::experiment::Watched;
 use crate::files::Disk;
-use crate::watching::Watched;
 
 /// A variant that can be measured.
 struct Variant {
@@ -56,9 +56,7 @@ pub(super) fn measure(
     let settings = arguments.settings(is_open);
     let quiet = arguments.options.quiet;
     let mut watched = Watched::new(quiet)?;
-    let interrupt = watched.interrupt();
-    let mut runner =
-        EngineRunner { sites: Vec::new(), facts: facts(typed), interrupt, observer: &mut watched };
+    let mut runner = watched.runner(facts(typed));
     let rounds = settings.rounds;
     let mut trial = |slot: Slot| {
         let variant = &variants[slot.variant];
@@ -162,7 +160,8 @@ impl Variant {
                 if !options.insecure && options.cacert.is_none() {
                     options.cacert.clone_from(&announced.certificate);
                 }
-                Site { note: note.clone(), running: Some(running), split: Some(split.clone()) }
+                let (running, split) = (Some(running), Some(split.clone()));
+                Site { note: note.clone(), running, split, profile: None }
             }
         };
         let built = options.build(&Disk);

@@ -19,6 +19,7 @@ use toml::Spanned;
 use super::each;
 use super::model::{Protocol, Scenario, Server, Suite};
 use crate::error::LabError;
+use crate::target::words;
 use names::ALL;
 pub(crate) use names::{of_name, unknown_protocol, unknown_scenario};
 use tables::{ScenarioTable, SuiteTable, keys};
@@ -100,6 +101,11 @@ impl Reader<'_> {
             names => self.protocols(names)?,
         };
         let loads = self.loads(table.load)?;
+        if let Some(command) = &table.profile_command
+            && let Err(problem) = words::split(command.get_ref())
+        {
+            return Err(self.wrong(command, format!("profile-command: {problem}")));
+        }
         let by_file =
             Path::new(self.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = match &table.name {
@@ -115,6 +121,7 @@ impl Reader<'_> {
             about: table.about,
             rounds,
             seed: table.seed.unwrap_or(1),
+            profile_command: table.profile_command.map(Spanned::into_inner),
             run: self.found(table.run),
             servers,
             scenarios: scenarios.into_iter().filter(|one| chosen.contains(&one.name)).collect(),
@@ -160,8 +167,9 @@ impl Reader<'_> {
                 self.wrong(range, format!("each = \"{}\": {problem}", range.get_ref()))
             })?,
         };
-        if run.request.is_empty() && table.unsupported.is_none() {
-            let message = "a scenario needs at least one [[scenario.request]] table";
+        let makes_own = run.script.is_some();
+        if run.request.is_empty() && table.unsupported.is_none() && !makes_own {
+            let message = "a scenario needs at least one [[scenario.request]] table, or a script";
             return Err(self.wrong(&table.name, message));
         }
         Ok(Scenario {

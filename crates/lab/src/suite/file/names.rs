@@ -109,9 +109,8 @@ impl Reader<'_> {
             self.find(&mut one.body_file);
             self.find(&mut one.expect_body);
         }
-        for file in
-            [&mut run.body_file, &mut run.expect_body, &mut run.cacert, &mut run.cert, &mut run.key]
-        {
+        let Options { body_file, expect_body, cacert, cert, key, script, .. } = &mut run;
+        for file in [body_file, expect_body, cacert, cert, key, script] {
             self.find(file);
         }
         run

@@ -21,6 +21,7 @@ pub(super) struct SuiteTable {
     pub(super) seed: Option<u64>,
     pub(super) scenarios: Vec<Spanned<String>>,
     pub(super) protocols: Vec<Spanned<String>>,
+    pub(super) profile_command: Option<Spanned<String>>,
     pub(super) run: Options,
     pub(super) server: Vec<ServerTable>,
     pub(super) scenario: Vec<ScenarioTable>,

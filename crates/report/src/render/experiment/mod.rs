@@ -6,7 +6,7 @@ mod plot;
 pub mod suite;
 pub mod sweep;
 pub(super) mod table;
-mod trials;
+pub(super) mod trials;
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -76,6 +76,9 @@ pub(in crate::render) fn said(peak: &Peak) -> Vec<String> {
         Confidence::Poor => "How sure: poor; an end is not known.",
     });
     said.extend(sureness.map(str::to_owned));
+    if peak.steps.iter().flat_map(|step| &step.trials).any(|trial| trial.figures.is_profiled()) {
+        said.push(trials::PROFILED.to_owned());
+    }
     said
 }
 

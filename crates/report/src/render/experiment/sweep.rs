@@ -161,6 +161,9 @@ pub(in crate::render) fn notes(sweep: &Sweep) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if sweep.rows.iter().flat_map(|row| &row.trials).any(|trial| trial.figures.is_profiled()) {
+        notes.push(trials::PROFILED.to_owned());
+    }
     if let Some(why) = &sweep.partial {
         notes.push(format!("The sweep is not done: {why}."));
     }

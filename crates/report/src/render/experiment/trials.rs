@@ -11,6 +11,10 @@ use crate::experiment::trial::{Subject, Trial};
 /// Characters of a line of text.
 const WIDTH: usize = 96;
 
+/// Said of an experiment with runs whose target was profiled.
+pub(in crate::render) const PROFILED: &str =
+    "Profiled: figures are not comparable. Targets were profiled while they were measured.";
+
 /// What was measured.
 pub(super) fn subject(subject: &Subject) -> String {
     let note = subject.note.as_ref().map_or(String::new(), |note| format!(" ({note})"));

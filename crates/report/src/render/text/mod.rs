@@ -33,6 +33,7 @@ pub fn render(document: &Document, style: Style) -> String {
     intervals::course(&mut page, document);
     sections::traffic(&mut page, document);
     target::resources(&mut page, document);
+    target::profile(&mut page, document);
     sections::trust(&mut page, document);
     sections::expectations(&mut page, document);
     sections::again(&mut page, document);
@@ -69,6 +70,23 @@ mod tests {
         let mut document = testing::healthy_open();
         document.set_target(testing::watched(), false);
         testing::golden("golden/target.txt", &render(&document, Style::Plain));
+    }
+
+    #[test]
+    fn a_profiled_target() {
+        let mut document = testing::healthy_open();
+        document.set_target(testing::watched(), false);
+        document.set_profile(testing::profile(None));
+        let text = render(&document, Style::Plain);
+        for part in [
+            "DOUBTFUL",
+            "\nProfile      perf record -g -p 4711 -o result.profile\n",
+            "from 0.00 s to 3.00 s of the 3.00 s measured",
+            "result.profile, 123 kB; what it printed is in result.profile.log",
+            "profiled: The target was profiled while it was measured (perf): figures are not",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What a managed target used, and how it ended if it did.
+//! What a managed target used, how it ended if it did, and who profiled it.
 
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_per_second, fmt_share};
 
 use super::super::style::Tone;
+use super::super::words;
 use super::page::Page;
 use crate::document::Document;
 use crate::document::target::Resources;
@@ -40,6 +41,17 @@ pub(super) fn resources(page: &mut Page, document: &Document) {
         }
     }
     page.blank();
+}
+
+/// The profiler and its files.
+pub(super) fn profile(page: &mut Page, document: &Document) {
+    let parts = words::profile(document);
+    for (at, part) in parts.iter().enumerate() {
+        page.entry(if at == 0 { "Profile" } else { "" }, part);
+    }
+    if !parts.is_empty() {
+        page.blank();
+    }
 }
 
 fn used(target: &Resources) -> String {

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use candor_plan::units::fmt_plural;
 
 use super::table::escaped;
+use super::trials::PROFILED;
 use crate::experiment::suite::{Cell, Suite};
 
 pub use csv::{COLUMNS, csv};
@@ -38,6 +39,9 @@ pub fn text(suite: &Suite) -> String {
     let mut out = tables::text(suite);
     let (made, all) = suite.progress();
     let _ = writeln!(out, "\n{made} of {all} trials are there.");
+    if suite.is_profiled() {
+        let _ = writeln!(out, "{PROFILED}");
+    }
     for failure in &suite.failures {
         let _ = writeln!(out, "failed: {}: {}", failure.trial, failure.why);
     }
@@ -62,6 +66,9 @@ fn environment(out: &mut String, suite: &Suite) {
             "> **Not complete.** {made} of {all} trials are there; the command below goes on where \
              it was interrupted.\n"
         );
+    }
+    if suite.is_profiled() {
+        let _ = writeln!(out, "> **{PROFILED}**\n");
     }
     let host = &suite.host;
     let _ = writeln!(out, "**Hardware / runtime**\n");

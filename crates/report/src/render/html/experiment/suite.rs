@@ -9,6 +9,7 @@ use super::super::svg::COLOURS;
 use super::again;
 use crate::experiment::suite::{Cell, Suite};
 use crate::render::experiment::suite::tables;
+use crate::render::experiment::trials::PROFILED;
 
 /// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
 const MOST_CHARTS: usize = 12;
@@ -32,6 +33,9 @@ pub fn render(suite: &Suite) -> String {
     if !suite.complete {
         let sentence = format!("{made} of {all} trials are there.");
         header.standing(Tone::Doubtful, "NOT COMPLETE", &sentence);
+    }
+    if suite.is_profiled() {
+        header.standing(Tone::Doubtful, "PROFILED", PROFILED);
     }
     page.section("throughput", "Throughput", |section| {
         tables::for_each_table(suite, &mut |heading, table| {

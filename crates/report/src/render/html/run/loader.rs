@@ -46,6 +46,7 @@ pub(super) fn target(section: &mut Section, document: &Document) {
         );
         facts.push(("Switches", switches));
     }
+    facts.extend(words::profile(document).into_iter().map(|part| ("Profile", part)));
     section.facts(&facts);
     if let Some(last) = resources.stats.last() {
         section.details("What the target says of itself, at the end", |details| {

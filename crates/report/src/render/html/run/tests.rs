@@ -25,6 +25,7 @@ fn full() -> Document {
         },
         true,
     );
+    document.set_profile(testing::profile(Some("it ended by itself after 2.99 s")));
     let expectations =
         ["p99 < 5ms", "error-rate < 0.1%"].map(|one| Expectation::parse(one).unwrap());
     document.judge_expectations(&expectations);

@@ -4,15 +4,19 @@
 //! the target in a process group of the target's own, and is the *subreaper* of all that descends
 //! from it: whatever forks, forks again and calls setsid becomes the keeper's child when its parent
 //! ends, so that nobody escapes. It ends all of them when it is told to, or when its standard
-//! input ends, which it does when whoever started it is gone, however that came about.
+//! input ends, which it does when whoever started it is gone, however that came about. A profiler
+//! has one of its own, which waits for a word before it starts it.
 //!
-//! It speaks in lines: `started PID`, `failed WHY`, `ended HOW`, `stopped HOW` on the standard
-//! output; `stop MILLISECONDS` on the standard input.
+//! It speaks in lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped HOW` on the
+//! standard output; `start NOW`, `stop MILLISECONDS` and `interrupt MILLISECONDS MILLISECONDS` on
+//! the standard input. What this program needs to talk to one is in [`handle`].
+
+mod handle;
 
 use std::fs::OpenOptions;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -26,9 +30,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::proc;
+pub(crate) use handle::{Keeper, Said, Start};
 
 /// The word by which a program knows that it is to be a keeper: `PROGRAM keep-target …`.
 pub const WORD: &str = "keep-target";
+/// Behind it: do not start the command before the word for that comes.
+const ON_WORD: &str = "--on-word";
 
 /// Time between SIGTERM and SIGKILL if nobody is left to say another.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
@@ -42,12 +49,25 @@ enum Event {
     Reaped(Pid, WaitStatus),
     /// There is no descendant any more.
     NoneLeft,
-    /// It was told to end them.
-    Stop(Duration),
+    /// It was told to start its command.
+    Begin,
+    /// It was told to end them, by these signals and at last by SIGKILL.
+    Stop(Ending),
 }
 
-/// A keeper's whole life: `LOG PORT-FILE PROGRAM [ARGUMENT…]` in, an exit code out.
+/// Signals to end by, each with the time that there is to obey it.
+type Ending = Vec<(Signal, Duration)>;
+
+fn in_order(grace: Duration) -> Ending {
+    vec![(Signal::TERM, grace)]
+}
+
+/// A keeper's whole life: `[--on-word] LOG PORT-FILE PROGRAM [ARGUMENT…]` in, an exit code out.
 pub fn keep(words: &[String]) -> u8 {
+    let (is_to_wait, words) = match words {
+        [first, rest @ ..] if first == ON_WORD => (true, rest),
+        all => (false, all),
+    };
     let [log, port_file, command @ ..] = words else {
         return say(&format!("failed {WORD} needs a log, a port file and a command"), 2);
     };
@@ -57,6 +77,9 @@ pub fn keep(words: &[String]) -> u8 {
     let (events_to, events) = channel();
     if let Err(error) = listen(&events_to) {
         return say(&format!("failed {error}"), 1);
+    }
+    if is_to_wait && !matches!(events.recv(), Ok(Event::Begin)) {
+        return say("stopped before it began", 0);
     }
     let target = match start(command, log.as_ref()) {
         Ok(target) => target,
@@ -102,19 +125,32 @@ fn listen(events: &Sender<Event>) -> io::Result<()> {
     let on_signal = events.clone();
     thread::spawn(move || {
         for _ in signals.forever() {
-            let _ = on_signal.send(Event::Stop(GRACE_ALONE));
+            let _ = on_signal.send(Event::Stop(in_order(GRACE_ALONE)));
         }
     });
     let on_word = events.clone();
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if let Some(ms) = line.strip_prefix("stop ").and_then(|ms| ms.parse().ok()) {
-                let _ = on_word.send(Event::Stop(Duration::from_millis(ms)));
+            if let Some(event) = heard(&line) {
+                let _ = on_word.send(event);
             }
         }
-        let _ = on_word.send(Event::Stop(GRACE_ALONE));
+        let _ = on_word.send(Event::Stop(in_order(GRACE_ALONE)));
     });
     Ok(())
+}
+
+/// What a line of the standard input asks for.
+fn heard(line: &str) -> Option<Event> {
+    let mut words = line.split(' ');
+    let word = words.next()?;
+    let mut time = || words.next()?.parse().ok().map(Duration::from_millis);
+    match word {
+        "start" => Some(Event::Begin),
+        "stop" => Some(Event::Stop(in_order(time()?))),
+        "interrupt" => Some(Event::Stop(vec![(Signal::INT, time()?), (Signal::TERM, time()?)])),
+        _ => None,
+    }
 }
 
 /// Waits for descendants until there are none.
@@ -142,16 +178,21 @@ struct Kept {
 impl Kept {
     /// Waits for the word, and ends everything. Says how the target ended.
     fn until_stopped(mut self) -> String {
-        let grace = loop {
+        let ending = loop {
             match self.events.recv() {
-                Ok(Event::Stop(grace)) => break grace,
+                Ok(Event::Stop(ending)) => break ending,
                 Ok(event) => self.note(event),
-                Err(_) => break GRACE_ALONE,
+                Err(_) => break in_order(GRACE_ALONE),
             }
         };
-        self.signal_all(Signal::TERM);
-        self.wait_until_gone(grace, None);
+        for (signal, patience) in ending {
+            if !self.none_left {
+                self.signal_all(signal);
+                self.wait_until_gone(patience, None);
+            }
+        }
         if !self.none_left {
+            say("forced by SIGKILL", 0);
             self.signal_all(Signal::KILL);
             // Who forks while being killed is killed the next time.
             self.wait_until_gone(PATIENCE_AFTER_KILL, Some(Signal::KILL));
@@ -167,7 +208,7 @@ impl Kept {
                 self.ended = Some(how);
             }
             Event::NoneLeft => self.none_left = true,
-            Event::Reaped(..) | Event::Stop(_) => {}
+            Event::Reaped(..) | Event::Begin | Event::Stop(_) => {}
         }
     }
 
@@ -226,113 +267,23 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// A keeper from the side of who started it.
-#[derive(Debug)]
-pub(crate) struct Keeper {
-    process: std::process::Child,
-    /// Its lines.
-    pub(crate) said: Receiver<Said>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What a keeper says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Said {
-    Started(u32),
-    Failed(String),
-    Ended(String),
-    Stopped,
-}
-
-/// How to start a keeper.
-pub(crate) struct Start<'a> {
-    pub(crate) program: &'a [std::ffi::OsString],
-    pub(crate) log: &'a Path,
-    pub(crate) port_file: &'a Path,
-    pub(crate) command: &'a [String],
-    pub(crate) dir: Option<&'a PathBuf>,
-    pub(crate) env: &'a [(String, String)],
-    pub(crate) cores: &'a [usize],
-}
-
-impl Keeper {
-    pub(crate) fn start(start: &Start<'_>) -> Result<Keeper, String> {
-        let (program, first) = match start.program.split_first() {
-            Some((program, first)) => (PathBuf::from(program), first.to_vec()),
-            None => {
-                let own = std::env::current_exe()
-                    .map_err(|error| format!("cannot find this program's own file: {error}"))?;
-                (own, vec![WORD.into()])
+    #[test]
+    fn words_that_are_heard() {
+        let signals = |line: &str| match heard(line) {
+            Some(Event::Stop(ending)) => {
+                ending.into_iter().map(|(signal, time)| (signal, time.as_millis())).collect()
             }
+            _ => Vec::new(),
         };
-        let mut command = Command::new(program);
-        command.args(first).arg(start.log).arg(start.port_file).args(start.command);
-        command.envs(start.env.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        if let Some(dir) = start.dir {
-            command.current_dir(dir);
-        }
-        // A process begins on the cores of the thread that starts it.
-        let spawned = thread::scope(|scope| {
-            let starter = scope.spawn(|| {
-                candor_engine::keep_to_cores(start.cores);
-                command.spawn()
-            });
-            starter.join()
-        });
-        let mut process = match spawned {
-            Ok(Ok(process)) => process,
-            Ok(Err(error)) => return Err(format!("its keeper cannot be started: {error}")),
-            Err(_) => return Err("its keeper cannot be started".to_owned()),
-        };
-        let (tell, said) = channel();
-        if let Some(out) = process.stdout.take() {
-            thread::spawn(move || {
-                for line in BufReader::new(out).lines().map_while(Result::ok) {
-                    if let Some(said) = Said::parse(&line)
-                        && tell.send(said).is_err()
-                    {
-                        break;
-                    }
-                }
-            });
-        }
-        Ok(Keeper { process, said })
-    }
-
-    /// Its process: all of the target descends from it.
-    pub(crate) fn pid(&self) -> u32 {
-        self.process.id()
-    }
-
-    /// Tells it to end everything, and waits until it has. Returns whether it did.
-    pub(crate) fn stop(&mut self, grace: Duration) -> bool {
-        if let Some(mut words) = self.process.stdin.take() {
-            // If it cannot be told, it has ended; and the end of its input tells it the same.
-            let _ = writeln!(words, "stop {}", grace.as_millis());
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < grace + PATIENCE_AFTER_KILL + Duration::from_secs(2) {
-            match self.process.try_wait() {
-                Ok(None) => thread::sleep(Duration::from_millis(2)),
-                Ok(Some(status)) => return status.success(),
-                Err(_) => return false,
-            }
-        }
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        false
-    }
-}
-
-impl Said {
-    fn parse(line: &str) -> Option<Said> {
-        let (word, rest) = line.split_once(' ')?;
-        match word {
-            "started" => rest.parse().ok().map(Said::Started),
-            "failed" => Some(Said::Failed(rest.to_owned())),
-            "ended" => Some(Said::Ended(rest.to_owned())),
-            "stopped" => Some(Said::Stopped),
-            _ => None,
+        assert!(matches!(heard("start now"), Some(Event::Begin)));
+        assert_eq!(signals("stop 5000"), [(Signal::TERM, 5000)]);
+        assert_eq!(signals("interrupt 10 20"), [(Signal::INT, 10), (Signal::TERM, 20)]);
+        for other in ["", "stop", "stop x", "interrupt 10", "stops 5"] {
+            assert!(heard(other).is_none(), "{other}");
         }
     }
 }

@@ -1,0 +1,80 @@
+//! `--profile-command`: for the commands whose runs can be profiled, and for those that say why not.
+
+use std::path::{Path, PathBuf};
+
+use candor_lab::target::profiler::ProfileSpec;
+use clap::Args;
+
+use crate::exit::Failure;
+
+const FLAG: &str = "--profile-command";
+
+/// A profiler beside each run.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ProfileFlags {
+    /// Start this when the measured window begins, and interrupt it when it ends, such as
+    /// 'perf record -g -p {pid} -o {out}'; figures are then not comparable
+    ///
+    /// Program and arguments in one word; there is no shell. {pid} is the target's process id,
+    /// {out} the file of the profile, which stands beside the result; what the profiler prints is
+    /// kept there, too, with .log behind. The target has to be one that candor starts.
+    #[arg(long, value_name = "COMMAND", help_heading = "Managed target")]
+    pub(crate) profile_command: Option<String>,
+}
+
+impl ProfileFlags {
+    /// How to profile a single run whose document goes to `json`.
+    pub(crate) fn spec(&self, json: Option<&Path>) -> Result<Option<ProfileSpec>, Failure> {
+        let Some(command) = &self.profile_command else { return Ok(None) };
+        spec(command, beside(json)).map(Some)
+    }
+}
+
+/// How to profile a run into `out`.
+pub(crate) fn spec(command: &str, out: PathBuf) -> Result<ProfileSpec, Failure> {
+    ProfileSpec::new(command, out).map_err(|problem| Failure::usage(format!("{FLAG}: {problem}")))
+}
+
+/// `result.json` has its profile in `result.profile`; what has no file, in `candor.profile`.
+fn beside(json: Option<&Path>) -> PathBuf {
+    let is_file = |path: &&Path| path.metadata().map_or(true, |meta| meta.is_file());
+    match json.filter(is_file) {
+        Some(path) => path.with_extension("profile"),
+        None => PathBuf::from("candor.profile"),
+    }
+}
+
+/// Takes the flag where it makes no sense, to say why.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct NoProfile {
+    #[arg(long, value_name = "COMMAND", hide = true)]
+    profile_command: Option<String>,
+}
+
+impl NoProfile {
+    /// Refuses it for this command.
+    pub(crate) fn check(&self, command: &str) -> Result<(), Failure> {
+        match self.profile_command {
+            None => Ok(()),
+            Some(_) => Err(Failure::usage(format!(
+                "candor {command} has no {FLAG}: a profiled server is slower than it is by itself, \
+                 and what {command} finds would not be true of it; profile a single run at the load \
+                 in question, with candor run {FLAG}"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_stands_beside_its_document() {
+        let of = |json: &str| beside(Some(Path::new(json)));
+        assert_eq!(of("runs/result.json"), Path::new("runs/result.profile"));
+        assert_eq!(of("result"), Path::new("result.profile"));
+        assert_eq!(of("/dev/stdout"), Path::new("candor.profile"));
+        assert_eq!(beside(None), Path::new("candor.profile"));
+    }
+}

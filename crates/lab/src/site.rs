@@ -1,0 +1,110 @@
+//! One of the things that are measured, and what goes on beside a run of it: who has which cores,
+//! what a target of ours uses, and a profiler that looks at it.
+
+use std::sync::Arc;
+
+use candor_engine::{Control, keep_to_cores, usable_cores};
+use candor_plan::Plan;
+use candor_record::RunRecord;
+use candor_report::Document;
+
+use crate::error::LabError;
+use crate::target::Running;
+use crate::target::cores::Split;
+use crate::target::profiler::{ProfileSpec, Profiler};
+use crate::target::sampler::Sampler;
+
+/// One of the things that are measured.
+#[derive(Debug, Default)]
+pub struct Site {
+    /// What is worth knowing of it, such as `embedded`.
+    pub note: Option<String>,
+    /// The target, if it is ours.
+    pub running: Option<Running>,
+    /// Who has which cores; `None`: nobody was told.
+    pub split: Option<Split>,
+    /// How to profile the target while it is measured; only of use if it is ours.
+    pub profile: Option<ProfileSpec>,
+}
+
+impl Site {
+    /// An error if the target has ended.
+    pub fn check_alive(&mut self) -> Result<(), LabError> {
+        let Some(running) = &mut self.running else { return Ok(()) };
+        match running.ended() {
+            None => Ok(()),
+            Some(how) => Err(LabError::Target {
+                name: running.name().to_owned(),
+                problem: format!(
+                    "it ended {how}; its output is in {}",
+                    running.log_path().display()
+                ),
+                log_tail: running.log_tail(),
+            }),
+        }
+    }
+
+    /// A run of `plan` is about to be made by `control`: begins what goes on beside it. From here
+    /// on this thread has the loader's cores.
+    pub fn begin(&self, plan: &Plan, control: &Arc<Control>) -> Beside {
+        let all = usable_cores();
+        let mut beside = Beside { sampler: None, profiler: None, cores: None };
+        if let Some(running) = &self.running {
+            let from = match &self.split {
+                Some(split) => split.bystander(&all),
+                None => running.cores().to_vec(),
+            };
+            beside.sampler = Some(Sampler::start(running, &from, control));
+            let warm_up_ns = plan.recording.warm_up_ns;
+            beside.profiler = self
+                .profile
+                .as_ref()
+                .map(|spec| Profiler::prepare(spec, running, &from, warm_up_ns, control));
+        }
+        if let Some(split) = &self.split {
+            keep_to_cores(&split.loader);
+            beside.cores = Some(all);
+        }
+        beside
+    }
+}
+
+/// What goes on beside a run.
+pub struct Beside {
+    sampler: Option<Sampler>,
+    profiler: Option<Profiler>,
+    /// Those that this thread had before.
+    cores: Option<Vec<usize>>,
+}
+
+impl Beside {
+    /// The run is over: puts into its document what was seen of the target.
+    pub fn finish(
+        mut self,
+        site: &Site,
+        record: &RunRecord,
+        document: &mut Document,
+        interrupted: bool,
+    ) {
+        let Some(running) = &site.running else { return };
+        // The profile first: that it is written has nothing to do with what is sampled.
+        let profile = self.profiler.take().map(|profiler| profiler.finish(record, running));
+        if let Some(sampler) = self.sampler.take() {
+            let mut resources = sampler.finish(record, running);
+            let ours = site.split.iter().flat_map(|split| &split.loader);
+            resources.loader_cores = ours.map(|&core| core as u64).collect();
+            document.set_target(resources, interrupted);
+        }
+        if let Some(profile) = profile {
+            document.set_profile(profile);
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some(cores) = &self.cores {
+            keep_to_cores(cores);
+        }
+    }
+}

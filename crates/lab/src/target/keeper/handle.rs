@@ -1,0 +1,150 @@
+//! A keeper from the side of who started it: what it is told, and what it says.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{ON_WORD, PATIENCE_AFTER_KILL, WORD};
+
+/// A running keeper.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    process: Child,
+    /// Its lines.
+    pub(crate) said: Receiver<Said>,
+}
+
+/// What a keeper says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    Started(u32),
+    Failed(String),
+    Ended(String),
+    /// Nothing else helped.
+    Forced,
+    Stopped,
+}
+
+/// How to start a keeper.
+pub(crate) struct Start<'a> {
+    pub(crate) program: &'a [OsString],
+    /// The command is not started before [`Keeper::begin`].
+    pub(crate) on_word: bool,
+    pub(crate) log: &'a Path,
+    pub(crate) port_file: &'a Path,
+    pub(crate) command: &'a [String],
+    pub(crate) dir: Option<&'a PathBuf>,
+    pub(crate) env: &'a [(String, String)],
+    pub(crate) cores: &'a [usize],
+}
+
+impl Keeper {
+    pub(crate) fn start(start: &Start<'_>) -> Result<Keeper, String> {
+        let (program, first) = match start.program.split_first() {
+            Some((program, first)) => (PathBuf::from(program), first.to_vec()),
+            None => {
+                let own = std::env::current_exe()
+                    .map_err(|error| format!("cannot find this program's own file: {error}"))?;
+                (own, vec![WORD.into()])
+            }
+        };
+        let mut command = Command::new(program);
+        command
+            .args(first)
+            .args(start.on_word.then_some(ON_WORD))
+            .arg(start.log)
+            .arg(start.port_file)
+            .args(start.command);
+        command.envs(start.env.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        if let Some(dir) = start.dir {
+            command.current_dir(dir);
+        }
+        // A process begins on the cores of the thread that starts it.
+        let spawned = thread::scope(|scope| {
+            let starter = scope.spawn(|| {
+                candor_engine::keep_to_cores(start.cores);
+                command.spawn()
+            });
+            starter.join()
+        });
+        let mut process = match spawned {
+            Ok(Ok(process)) => process,
+            Ok(Err(error)) => return Err(format!("its keeper cannot be started: {error}")),
+            Err(_) => return Err("its keeper cannot be started".to_owned()),
+        };
+        let (tell, said) = channel();
+        if let Some(out) = process.stdout.take() {
+            thread::spawn(move || {
+                for line in BufReader::new(out).lines().map_while(Result::ok) {
+                    if let Some(said) = Said::parse(&line)
+                        && tell.send(said).is_err()
+                    {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Keeper { process, said })
+    }
+
+    /// Its process: all of the target descends from it.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Tells one that waits for it to start its command.
+    pub(crate) fn begin(&mut self) {
+        if let Some(words) = &mut self.process.stdin {
+            // If it cannot be told, it has ended, and whoever listens to it hears no more.
+            let _ = words.write_all(b"start now\n");
+        }
+    }
+
+    /// Tells it to end everything, and waits until it has. Returns whether it did.
+    pub(crate) fn stop(&mut self, grace: Duration) -> bool {
+        self.end(&format!("stop {}", grace.as_millis()), grace)
+    }
+
+    /// The same with SIGINT first, and then SIGTERM.
+    pub(crate) fn interrupt(&mut self, first: Duration, then: Duration) -> bool {
+        let word = format!("interrupt {} {}", first.as_millis(), then.as_millis());
+        self.end(&word, first + then)
+    }
+
+    fn end(&mut self, word: &str, grace: Duration) -> bool {
+        if let Some(mut words) = self.process.stdin.take() {
+            // If it cannot be told, it has ended; and the end of its input tells it the same.
+            let _ = writeln!(words, "{word}");
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < grace + PATIENCE_AFTER_KILL + Duration::from_secs(2) {
+            match self.process.try_wait() {
+                Ok(None) => thread::sleep(Duration::from_millis(2)),
+                Ok(Some(status)) => return status.success(),
+                Err(_) => return false,
+            }
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        false
+    }
+}
+
+impl Said {
+    fn parse(line: &str) -> Option<Said> {
+        let (word, rest) = line.split_once(' ')?;
+        match word {
+            "started" => rest.parse().ok().map(Said::Started),
+            "failed" => Some(Said::Failed(rest.to_owned())),
+            "ended" => Some(Said::Ended(rest.to_owned())),
+            "forced" => Some(Said::Forced),
+            "stopped" => Some(Said::Stopped),
+            _ => None,
+        }
+    }
+}

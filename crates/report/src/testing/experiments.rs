@@ -1,0 +1,277 @@
+//! Documents of experiments for tests, one of each kind.
+
+use crate::document::plan::LoadKind;
+use crate::document::{Document, Host, Tool};
+use crate::experiment::comparison as compared;
+use crate::experiment::comparison::{
+    Change, Comparison, Conclusion, Finding, Limit as SlowerLimit, Metric, Variant,
+};
+use crate::experiment::figures::{Figures, Percentiles};
+use crate::experiment::peak::{
+    Answer, Ceiling, Confidence, FORMAT, Knee, Limit, Peak, Phase, Step, StepOutcome, Who,
+};
+use crate::experiment::suite as suites;
+use crate::experiment::suite::{Cell, Failure, Kind, Load, Note, Scenario, Server, Suite};
+use crate::experiment::sweep::{Row, Sweep};
+use crate::experiment::trial::{Subject, Trial};
+
+/// A run of the healthy one's kind at another rate and with another latency.
+fn run(rate_per_s: Option<f64>, achieved_per_s: f64, p99_ns: u64) -> Document {
+    let mut document = super::healthy_open();
+    document.rate.asked_per_s = rate_per_s;
+    document.rate.achieved_per_s = Some(achieved_per_s);
+    document.ledger.ok = (achieved_per_s * 3.0).ceil() as u64;
+    (document.ledger.scheduled, document.ledger.sent) = (document.ledger.ok, document.ledger.ok);
+    document.set_target(super::watched(), false);
+    if rate_per_s.is_none() {
+        document.plan.load.kind = LoadKind::Closed;
+    }
+    for latency in [&mut document.latencies.response, &mut document.latencies.service] {
+        latency.percentiles_ns.insert("p99".to_owned(), Some(p99_ns));
+    }
+    document
+}
+
+fn step(phase: Phase, rate_per_s: Option<f64>, p99_ns: u64, outcome: StepOutcome) -> Step {
+    let document = run(rate_per_s, rate_per_s.unwrap_or(1000.0).min(1000.0), p99_ns);
+    let trials = vec![Trial::of("001-open".to_owned(), &document)];
+    Step { phase, connections: 16, rate_per_s, trials, judged: Vec::new(), outcome }
+}
+
+/// A search with an answer.
+pub(crate) fn sample_peak() -> Peak {
+    let document = run(None, 1000.0, 1_000_000);
+    Peak {
+        format: FORMAT.to_owned(),
+        tool: document.tool.clone(),
+        arguments: vec!["candor".to_owned(), "peak".to_owned()],
+        started_at: document.started_at.clone(),
+        host: document.host.clone(),
+        subject: Subject::of(&document),
+        plan: document.plan.clone(),
+        objectives: vec!["p99 < 5ms".to_owned()],
+        answer: Some(Answer {
+            rate_per_s: 700.0,
+            low_per_s: Some(690.0),
+            high_per_s: Some(720.0),
+            bracket_share: Some(0.014),
+            confidence: Confidence::Good,
+        }),
+        sentences: vec!["700/s is the highest rate that meets p99 < 5ms.".to_owned()],
+        ceiling: Some(Ceiling {
+            rate_per_s: 1000.0,
+            low_per_s: 990.0,
+            high_per_s: 1010.0,
+            connections: 2,
+        }),
+        limit: Limit { who: Who::Target, why: "The target was the limit.".to_owned() },
+        knee: Some(Knee { rate_per_s: 400.0, percentile: "p99".to_owned(), at_rest_ns: 1_000_000 }),
+        steps: vec![
+            step(Phase::Confirm, None, 2_000_000, StepOutcome::Measured),
+            step(Phase::Search, Some(1050.0), 90_000_000, StepOutcome::NotHeld),
+            step(Phase::Search, Some(700.0), 4_900_000, StepOutcome::MetPerhaps),
+            step(Phase::Search, Some(720.0), 5_300_000, StepOutcome::Missed),
+            step(Phase::Curve, Some(175.0), 1_000_000, StepOutcome::Met),
+        ],
+        partial: None,
+    }
+}
+
+/// Two rates, one of which was not held.
+pub(crate) fn sample_sweep() -> Sweep {
+    let peak = sample_peak();
+    let row = |fraction: f64, achieved_per_s: f64, p99s: [u64; 3]| {
+        let trial = |(at, p99_ns): (usize, u64)| {
+            let document = run(Some(fraction * 1000.0), achieved_per_s, p99_ns);
+            let mut trial = Trial::of(format!("{at:03}-open"), &document);
+            trial.held = achieved_per_s >= fraction * 990.0;
+            trial
+        };
+        let mut row = Row {
+            rate_per_s: fraction * 1000.0,
+            fraction: Some(fraction),
+            trials: p99s.into_iter().enumerate().map(trial).collect(),
+            representative: None,
+            saturated: false,
+        };
+        row.settle();
+        row
+    };
+    Sweep {
+        format: crate::experiment::sweep::FORMAT.to_owned(),
+        tool: peak.tool,
+        arguments: peak.arguments,
+        started_at: peak.started_at,
+        host: peak.host,
+        subject: peak.subject,
+        plan: peak.plan,
+        peak_per_s: Some(1000.0),
+        peak_from: Some("peak.json".to_owned()),
+        rounds: 3,
+        seed: 1,
+        rows: vec![
+            row(0.5, 500.0, [1_500_000, 1_400_000, 1_900_000]),
+            row(0.95, 900.0, [9_500_000, 9_400_000, 9_900_000]),
+        ],
+        partial: None,
+    }
+}
+
+fn percentiles(p50_ns: u64) -> Percentiles {
+    Percentiles {
+        p50_ns: Some(p50_ns),
+        p90_ns: Some(p50_ns * 3),
+        p99_ns: Some(p50_ns * 8),
+        max_ns: Some(p50_ns * 20),
+        ..Percentiles::default()
+    }
+}
+
+fn figures(rate_per_s: f64, p50_ns: u64) -> Figures {
+    Figures {
+        rate_per_s: Some(rate_per_s),
+        failed_share: Some(0.0),
+        response: percentiles(p50_ns),
+        service: percentiles(p50_ns / 2),
+        target_cpu_share: Some(0.9),
+        rss_peak_bytes: Some(20_000_000),
+        warnings: vec!["loader-cpu".to_owned()],
+        ..Figures::default()
+    }
+}
+
+fn tool() -> Tool {
+    Tool { name: "candor".to_owned(), version: "0.1.0".to_owned() }
+}
+
+fn arguments() -> Vec<String> {
+    ["candor", "compare", "a", "b"].map(str::to_owned).into()
+}
+
+/// Two variants in eight rounds.
+pub(crate) fn sample_comparison() -> Comparison {
+    let variant = |name: &str, rate: f64| Variant {
+        name: name.to_owned(),
+        source: format!("http://{name}/"),
+        trials: (1..=8)
+            .map(|round| compared::Trial {
+                round,
+                position: 1,
+                file: Some(format!("{name}.{round}.json")),
+                started_unix_ms: 0,
+                figures: figures(rate + round as f64, 1_000_000 + round * 10_000),
+            })
+            .collect(),
+    };
+    let finding = |metric, change: f64, conclusion| Finding {
+        variant: 1,
+        metric,
+        primary: metric == Metric::P99,
+        rounds: 8,
+        baseline: Some(2_000_000.0),
+        value: Some(2_000_000.0 * (1.0 + change)),
+        change: Some(Change { estimate: change, low: change - 0.012, high: change + 0.015 }),
+        effect: Some(1.0),
+        higher_in: Some(8),
+        p: Some(0.004),
+        p_adjusted: Some(0.004),
+        conclusion,
+    };
+    Comparison {
+        format: compared::FORMAT.to_owned(),
+        tool: tool(),
+        arguments: arguments(),
+        started_at: "2026-01-01T00:00:00.000Z".to_owned(),
+        host: Host { cpu: Some("Example CPU".to_owned()), ..Host::default() },
+        load: "open load, 1,000/s constant".to_owned(),
+        variants: vec![variant("old", 1000.0), variant("new", 1000.0)],
+        interleaved: true,
+        rounds_asked: 8,
+        confidence: 0.95,
+        seed: 1,
+        primary: Metric::P99,
+        rounds_needed: 6,
+        findings: vec![
+            finding(Metric::Rate, -0.001, Conclusion::Noise),
+            finding(Metric::P99, 0.041, Conclusion::Worse),
+        ],
+        cautions: vec!["the runs of old have warnings: loader-cpu in 3 of 8".to_owned()],
+        limit: Some(SlowerLimit { slower: 0.02, exceeded: true }),
+        partial: false,
+    }
+}
+
+/// Three servers, so many scenarios, at their peak and at three shares of it.
+pub(crate) fn sample_suite(scenarios: usize) -> Suite {
+    let servers = ["embedded", "nginx", "h2o"];
+    let scenario = |n: usize| format!("scenario{n}");
+    let trial = |rate: f64, p50_ns: u64| suites::Trial {
+        round: 1,
+        file: "trials/x.json".to_owned(),
+        started_at: String::new(),
+        figures: figures(rate, p50_ns),
+        per_second: (0..10).map(|second| rate + f64::from(second)).collect(),
+        kinds: vec![Kind {
+            name: "GET /".to_owned(),
+            ok: 5,
+            p50_ns: Some(p50_ns),
+            p99_ns: Some(p50_ns * 8),
+        }],
+    };
+    let mut cells = Vec::new();
+    for n in 0..scenarios {
+        for (at, server) in servers.iter().enumerate() {
+            for of_peak in [None, Some(0.5), Some(0.75), Some(0.95)] {
+                let rate = 10_000.0 * (at + 1) as f64;
+                let p50_ns = (100_000.0 / (1.0 - of_peak.unwrap_or(0.99))) as u64;
+                let mut cell = Cell {
+                    server: (*server).to_owned(),
+                    scenario: scenario(n),
+                    protocol: "h1".to_owned(),
+                    load: of_peak.map_or("closed", |_| "open").to_owned(),
+                    of_peak,
+                    peak_per_s: of_peak.map(|_| rate),
+                    trials: vec![trial(rate * of_peak.unwrap_or(1.0), p50_ns)],
+                    representative: None,
+                    spread: None,
+                };
+                cell.settle();
+                cells.push(cell);
+            }
+        }
+    }
+    let load = |name: &str, of_peak: Vec<f64>| Load {
+        name: name.to_owned(),
+        about: format!("{name} load"),
+        of_peak,
+    };
+    Suite {
+        format: suites::FORMAT.to_owned(),
+        tool: tool(),
+        arguments: arguments(),
+        name: "main".to_owned(),
+        about: "The main set.".to_owned(),
+        file: "suites/main.toml".to_owned(),
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        host: Host { cpu: Some("Example CPU".to_owned()), ..Host::default() },
+        cores: "targets on 0, loader on 1".to_owned(),
+        rounds: 1,
+        seed: 1,
+        fingerprint: "f".to_owned(),
+        servers: servers
+            .map(|name| Server {
+                name: name.to_owned(),
+                source: format!("{name} -p"),
+                about: "1.0".to_owned(),
+            })
+            .into(),
+        scenarios: (0..scenarios)
+            .map(|n| Scenario { name: scenario(n), about: "one".to_owned() })
+            .collect(),
+        loads: vec![load("closed", Vec::new()), load("open", vec![0.5, 0.75, 0.95])],
+        cells,
+        notes: vec![Note { what: "nginx, slow_client".to_owned(), why: "it cannot".to_owned() }],
+        failures: vec![Failure { trial: "nginx 1".to_owned(), why: "it ended".to_owned() }],
+        complete: false,
+    }
+}
