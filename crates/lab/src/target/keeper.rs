@@ -7,13 +7,16 @@
 //! input ends, which it does when whoever started it is gone, however that came about.
 //!
 //! It speaks in lines: `started PID`, `failed WHY`, `ended HOW`, `stopped HOW` on the standard
-//! output; `stop MILLISECONDS` on the standard input.
+//! output; `stop MILLISECONDS` on the standard input. Of a process that is talked to ([`LINES`]) there
+//! are `out LINE` and, when it says no more, `quiet now`; and `in LINE` and `close` for it.
+
+mod lines;
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,9 +29,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::proc;
+use lines::Input;
 
 /// The word by which a program knows that it is to be a keeper: `PROGRAM keep-target …`.
 pub const WORD: &str = "keep-target";
+
+/// A first word that says that the process is talked to.
+const LINES: &str = "--lines";
 
 /// Time between SIGTERM and SIGKILL if nobody is left to say another.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
@@ -46,8 +53,12 @@ enum Event {
     Stop(Duration),
 }
 
-/// A keeper's whole life: `LOG PORT-FILE PROGRAM [ARGUMENT…]` in, an exit code out.
+/// A keeper's whole life: `[--lines] LOG PORT-FILE PROGRAM [ARGUMENT…]` in, an exit code out.
 pub fn keep(words: &[String]) -> u8 {
+    let (input, words) = match words.split_first() {
+        Some((first, rest)) if first == LINES => (Some(Input::default()), rest),
+        _ => (None, words),
+    };
     let [log, port_file, command @ ..] = words else {
         return say(&format!("failed {WORD} needs a log, a port file and a command"), 2);
     };
@@ -55,14 +66,16 @@ pub fn keep(words: &[String]) -> u8 {
     let _ = setsid();
     let _ = set_child_subreaper(Some(getpid()));
     let (events_to, events) = channel();
-    if let Err(error) = listen(&events_to) {
+    if let Err(error) = listen(&events_to, input.clone()) {
         return say(&format!("failed {error}"), 1);
     }
-    let target = match start(command, log.as_ref()) {
-        Ok(target) => target,
+    let mut child = match start(command, log.as_ref(), input.as_ref()) {
+        Ok(child) => child,
         Err(error) => return say(&format!("failed {error}"), 1),
     };
+    let target = Pid::from_child(&child);
     say(&format!("started {}", target.as_raw_nonzero()), 0);
+    lines::repeat(&mut child);
     thread::spawn(move || reap(&events_to));
     let kept = Kept { target, ended: None, none_left: false, events };
     let how = kept.until_stopped();
@@ -71,22 +84,29 @@ pub fn keep(words: &[String]) -> u8 {
     say(&format!("stopped {how}"), 0)
 }
 
-fn start(command: &[String], log: &Path) -> io::Result<Pid> {
+fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Child> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(io::Error::other("a command is missing"));
     };
     let log = OpenOptions::new().append(true).create(true).open(log)?;
-    let child = Command::new(program)
+    let (stdin, stdout) = match input {
+        Some(_) => (Stdio::piped(), Stdio::piped()),
+        None => (Stdio::null(), log.try_clone()?.into()),
+    };
+    let mut child = Command::new(program)
         .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
+        .stdin(stdin)
+        .stdout(stdout)
         .stderr(log)
         .process_group(0)
         .spawn()
         .map_err(|error| {
             io::Error::new(error.kind(), format!("cannot start {program}: {error}"))
         })?;
-    Ok(Pid::from_child(&child))
+    if let Some(input) = input {
+        input.connect(&mut child);
+    }
+    Ok(child)
 }
 
 /// Says a line; whoever is to hear it may be gone.
@@ -97,7 +117,7 @@ fn say(line: &str, code: u8) -> u8 {
 }
 
 /// Turns words, the end of words and signals into events.
-fn listen(events: &Sender<Event>) -> io::Result<()> {
+fn listen(events: &Sender<Event>, input: Option<Input>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let on_signal = events.clone();
     thread::spawn(move || {
@@ -108,8 +128,16 @@ fn listen(events: &Sender<Event>) -> io::Result<()> {
     let on_word = events.clone();
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if let Some(ms) = line.strip_prefix("stop ").and_then(|ms| ms.parse().ok()) {
-                let _ = on_word.send(Event::Stop(Duration::from_millis(ms)));
+            let word = line.split_once(' ').unwrap_or((line.as_str(), ""));
+            match (word, &input) {
+                (("stop", ms), _) => {
+                    if let Ok(ms) = ms.parse() {
+                        let _ = on_word.send(Event::Stop(Duration::from_millis(ms)));
+                    }
+                }
+                (("in", line), Some(input)) => input.line(line),
+                (("close", _), Some(input)) => input.close(),
+                _ => {}
             }
         }
         let _ = on_word.send(Event::Stop(GRACE_ALONE));
@@ -202,9 +230,16 @@ impl Kept {
     }
 }
 
+/// The exit status in a keeper's words of how a process ended; `None`: by a signal.
+pub(crate) fn exit_status(how: &str) -> Option<i32> {
+    how.strip_prefix(EXITED)?.parse().ok()
+}
+
+const EXITED: &str = "with exit status ";
+
 fn in_words(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => format!("with exit status {code}"),
+        (Some(code), _) => format!("{EXITED}{code}"),
         (None, Some(signal)) => format!("by signal {signal} ({})", signal_name(signal)),
         (None, None) => "in a way the system does not tell".to_owned(),
     }
@@ -240,6 +275,10 @@ pub(crate) enum Said {
     Started(u32),
     Failed(String),
     Ended(String),
+    /// The process printed this.
+    Line(String),
+    /// It prints no more.
+    Quiet,
     Stopped,
 }
 
@@ -252,6 +291,8 @@ pub(crate) struct Start<'a> {
     pub(crate) dir: Option<&'a PathBuf>,
     pub(crate) env: &'a [(String, String)],
     pub(crate) cores: &'a [usize],
+    /// Whether it is talked to: lines in, lines out.
+    pub(crate) lines: bool,
 }
 
 impl Keeper {
@@ -265,7 +306,8 @@ impl Keeper {
             }
         };
         let mut command = Command::new(program);
-        command.args(first).arg(start.log).arg(start.port_file).args(start.command);
+        command.args(first).args(start.lines.then_some(LINES));
+        command.arg(start.log).arg(start.port_file).args(start.command);
         command.envs(start.env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         if let Some(dir) = start.dir {
@@ -304,6 +346,22 @@ impl Keeper {
         self.process.id()
     }
 
+    /// A line for the process, if it is talked to. If it cannot be told, it has ended, and says so.
+    pub(crate) fn tell(&mut self, line: &str) {
+        self.word(&format!("in {line}"));
+    }
+
+    /// No more lines for it.
+    pub(crate) fn close(&mut self) {
+        self.word("close");
+    }
+
+    fn word(&mut self, word: &str) {
+        if let Some(words) = &mut self.process.stdin {
+            let _ = writeln!(words, "{word}").and_then(|()| words.flush());
+        }
+    }
+
     /// Tells it to end everything, and waits until it has. Returns whether it did.
     pub(crate) fn stop(&mut self, grace: Duration) -> bool {
         if let Some(mut words) = self.process.stdin.take() {
@@ -331,6 +389,8 @@ impl Said {
             "started" => rest.parse().ok().map(Said::Started),
             "failed" => Some(Said::Failed(rest.to_owned())),
             "ended" => Some(Said::Ended(rest.to_owned())),
+            "out" => Some(Said::Line(rest.to_owned())),
+            "quiet" => Some(Said::Quiet),
             "stopped" => Some(Said::Stopped),
             _ => None,
         }

@@ -16,7 +16,7 @@ const TAIL_BYTES: u64 = 16 * 1024;
 
 /// Where a target's output goes.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(crate) struct Log {
     path: PathBuf,
     /// What stood in it before this target was started.
     begins_at: u64,
@@ -25,8 +25,13 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn open(spec: &TargetSpec) -> Result<Log, LabError> {
-        let (path, is_scratch) = match &spec.log {
-            Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.clone()), false),
+        Log::at(spec.log.as_deref())
+    }
+
+    /// In this file, behind what is there; `None`: in one of its own.
+    pub(crate) fn at(path: Option<&Path>) -> Result<Log, LabError> {
+        let (path, is_scratch) = match path {
+            Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.to_owned()), false),
             None => (scratch_file("log"), true),
         };
         let opened =
@@ -42,12 +47,12 @@ impl Log {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The last lines.
-    pub(super) fn tail(&self) -> Vec<String> {
+    pub(crate) fn tail(&self) -> Vec<String> {
         let read = || -> std::io::Result<Vec<u8>> {
             let mut file = File::open(&self.path)?;
             let length = file.metadata()?.len();
@@ -65,7 +70,7 @@ impl Log {
     }
 
     /// It is of no interest: nothing went wrong.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         if self.is_scratch {
             let _ = fs::remove_file(&self.path);
         }

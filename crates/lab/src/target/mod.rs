@@ -5,10 +5,10 @@
 //! end. What a target uses while it is measured is the [`sampler`]'s business. Nothing here prints.
 
 pub mod cores;
-mod http;
+pub(crate) mod http;
 pub mod keeper;
-mod log;
-mod proc;
+pub(crate) mod log;
+pub(crate) mod proc;
 mod ready;
 pub mod sampler;
 pub mod words;
@@ -119,6 +119,7 @@ impl Running {
             dir: spec.dir.as_ref(),
             env: &spec.env,
             cores: &cores,
+            lines: false,
         })
         .map_err(|problem| spec.problem(problem, Vec::new()))?;
         let pid = match keeper.said.recv() {
@@ -237,7 +238,7 @@ impl Running {
                         let _ = ended.set(how);
                     }
                     Said::Stopped => return,
-                    Said::Started(_) | Said::Failed(_) => {}
+                    Said::Started(_) | Said::Failed(_) | Said::Line(_) | Said::Quiet => {}
                 }
             }
             // The keeper is gone, and who was killed with it is not known.
@@ -273,7 +274,7 @@ fn with_port_file(spec: &TargetSpec, port_file: &std::path::Path) -> Vec<String>
 }
 
 /// A name for a temporary file that nobody else of this machine's processes has.
-fn scratch_file(kind: &str) -> PathBuf {
+pub(crate) fn scratch_file(kind: &str) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
