@@ -35,9 +35,14 @@ mod tests {
 
     #[test]
     fn the_schemas_of_experiments_are_fresh() {
-        use crate::experiment::{peak, sweep};
+        use crate::experiment::{clients, peak, sweep};
         testing::golden("schema/candor.peak-1.json", &of::<peak::Peak>(peak::FORMAT));
         testing::golden("schema/candor.sweep-1.json", &of::<sweep::Sweep>(sweep::FORMAT));
+        testing::golden("schema/candor.clients-1.json", &of::<clients::Clients>(clients::FORMAT));
+        testing::golden(
+            "schema/candor.clients-trial-1.json",
+            &of::<clients::TrialFile>(clients::TRIAL_FORMAT),
+        );
     }
 
     #[test]
