@@ -1,8 +1,9 @@
-//! `candor report` of an experiment: a peak, a sweep, a comparison or a suite, rendered again.
+//! `candor report` of an experiment: a peak, a sweep, a comparison, a suite or a matrix of client
+//! libraries, rendered again.
 
 use std::path::Path;
 
-use candor_report::experiment::{self, ReadError, comparison, peak, suite, sweep};
+use candor_report::experiment::{self, ReadError, clients, comparison, peak, suite, sweep};
 use candor_report::render::{experiment as plain, html, json};
 use serde::Serialize;
 
@@ -52,6 +53,14 @@ pub(super) fn render(text: &str, format: Format, path: &Path) -> Result<Option<S
             markdown: plain::suite::markdown,
             csv: plain::suite::csv,
             html: html::suite,
+        }
+        .render(text, format),
+        Some(clients::FORMAT) => Forms {
+            read: clients::Clients::from_json,
+            text: plain::clients::text,
+            markdown: plain::clients::markdown,
+            csv: plain::clients::csv,
+            html: html::clients,
         }
         .render(text, format),
         _ => return Ok(None),
