@@ -180,6 +180,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 return;
             }
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
+            self.held_up.works();
             let at_ns = self.reactor.now_ns();
             match self.reactor.send(key, &slices[..used]) {
                 Sent::Written(bytes) => {

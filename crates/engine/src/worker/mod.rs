@@ -259,6 +259,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let mut window_end = None;
         loop {
             let now_ns = self.reactor.now_ns();
+            self.held_up.passes(now_ns);
             // First, because a request that was due and could leave before the end is not unsent
             // only because this worker wakes late.
             self.dispatch(now_ns);
@@ -327,10 +328,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn look(&mut self) {
         self.waits += 1;
         let before_ns = self.reactor.now_ns();
+        self.held_up.looks(before_ns);
         self.reactor.wait(0);
         let after_ns = self.reactor.now_ns();
-        self.held_up.note(before_ns, after_ns);
-        self.handle_ready();
+        self.held_up.looks(after_ns);
+        if self.handle_ready() {
+            self.held_up.works();
+        }
     }
 
     /// When the next request is due that could leave at once.
@@ -463,6 +467,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
         }
         self.deliver_trace(any, sink);
+        if any {
+            self.held_up.works();
+        }
     }
 
     /// When the worker has something to do without being told by the reactor.

@@ -62,6 +62,8 @@ pub(super) struct Serving {
     listener: TcpListener,
     queue: Queue<Ticket>,
     spin: bool,
+    /// When it last looked at the clock, spinning.
+    looked_ns: u64,
     pub(super) log: Log,
     /// Stalls to come, the next one last.
     planned_ns: Vec<(u64, u64)>,
@@ -96,6 +98,7 @@ impl Serving {
             listener,
             queue: Queue::new(config.discipline),
             spin: config.spin,
+            looked_ns: begun_ns,
             log: Log::new(config.log_capacity),
             planned_ns,
             places: Vec::new(),
@@ -121,12 +124,10 @@ impl Serving {
             });
             events.clear();
             let room = rustix::buffer::spare_capacity(&mut events);
-            let before_ns = if self.spin { now_ns() } else { 0 };
+            self.look_ns();
             // EINTR is an empty answer.
             let _ = epoll::wait(&self.epoll, room, wait.as_ref());
-            if self.spin {
-                self.note_look(before_ns, now_ns());
-            }
+            self.look_ns();
             for event in events.drain(..) {
                 match event.data.u64() {
                     STOP => return self.end(),
@@ -154,12 +155,19 @@ impl Serving {
         Some(next_ns.saturating_sub(now_ns()))
     }
 
-    /// A look takes a microsecond. One that takes longer is the machine's.
-    fn note_look(&mut self, begun_ns: u64, ended_ns: u64) {
-        let held_up_ns = &mut self.log.record.held_up_ns;
-        if ended_ns - begun_ns >= HELD_UP_NS && held_up_ns.len() < MOST_HELD_UP {
-            held_up_ns.push((begun_ns, ended_ns));
+    /// The time. From one look to the next a few microseconds pass, a call that sends among them;
+    /// where it was longer the machine held this thread up, and nothing that came meanwhile was
+    /// seen, nothing left. A server that sleeps knows nothing of that.
+    fn look_ns(&mut self) -> u64 {
+        let at_ns = now_ns();
+        if self.spin {
+            let since_ns = std::mem::replace(&mut self.looked_ns, at_ns);
+            let held_up_ns = &mut self.log.record.held_up_ns;
+            if at_ns - since_ns >= HELD_UP_NS && held_up_ns.len() < MOST_HELD_UP {
+                held_up_ns.push((since_ns, at_ns));
+            }
         }
+        at_ns
     }
 
     fn begin_planned_stalls(&mut self) {
@@ -182,14 +190,8 @@ impl Serving {
 
     /// Sends every answer whose time has come.
     fn answer_due(&mut self) {
-        let mut before_ns = now_ns();
         loop {
-            let at_ns = now_ns();
-            if self.spin {
-                // The same of a call that sends.
-                self.note_look(before_ns, at_ns);
-                before_ns = at_ns;
-            }
+            let at_ns = self.look_ns();
             let Some(ticket) = self.queue.take_due(at_ns) else { return };
             let Ticket { key, generation, entry } = ticket;
             let place = &mut self.places[key as usize];

@@ -39,7 +39,7 @@ pub(super) fn judge_shed(evidence: &Evidence) -> Vec<Line> {
     let ledger = &evidence.record.total.ledger;
     let mut lines = evidence.books(Theory::Delay { service_ns: SERVICE_NS });
     let wrong = wrongly_decided(&evidence.traced);
-    let detail = "shed with a free place, or sent without one".to_owned();
+    let detail = "not sent with a free place, or sent without one".to_owned();
     lines.push(Line::never("wrong decisions to shed", wrong, detail));
     let share = ledger.shed as f64 / ledger.scheduled as f64;
     lines.extend(shares(evidence, "share shed by the loader", share));
@@ -57,21 +57,27 @@ pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
     lines
 }
 
-/// Requests that were not shed though every connection was taken when they were due, or shed
-/// though one was free. A connection is taken from the due time of a request that leaves at once
-/// to the end of its answer.
+/// Requests that were sent though every connection was taken when they were due, or not sent though
+/// one was free. A connection is taken from the due time of a request that leaves at once to the end
+/// of its answer.
+///
+/// A loader that is held up when the run ends had no time to drop what fell due meanwhile: that is
+/// left unsent. It can only be the end of the schedule; one that was passed over is wrong as well.
 fn wrongly_decided(traced: &[Traced]) -> u64 {
     let mut all: Vec<&Traced> = traced.iter().collect();
     all.sort_by_key(|one| (one.due_ns, !one.was_sent()));
+    let is_left = |one: &&Traced| one.outcome == Outcome::Unsent;
+    let decided = all.iter().rposition(|one| !is_left(one)).map_or(0, |last| last + 1);
     let mut taken_until_ns: Vec<u64> = Vec::new();
     let mut wrong = 0;
-    for one in all {
+    for (rank, one) in all.iter().enumerate() {
         taken_until_ns.retain(|&done_ns| done_ns > one.due_ns);
         let has_place = taken_until_ns.len() < PLACES;
         if one.was_sent() {
             taken_until_ns.push(one.done_ns);
         }
-        wrong += u64::from(has_place == (one.outcome == Outcome::Shed));
+        let is_passed_over = is_left(one) && rank < decided;
+        wrong += u64::from(has_place != one.was_sent() || is_passed_over);
     }
     wrong
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use candor_engine::{Control, Observer, drive_observed};
 use candor_plan::Plan;
-use candor_record::Traced;
+use candor_record::trace::{Outcome, Traced};
 use candor_serve::truth::{Entry, Fate, Record};
 use candor_stats::closed_form::{FifoPath, LossPath};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
@@ -150,6 +150,17 @@ fn shedding_is_judged() {
     // Without shedding everything waits its turn: none is lost, and the share says so.
     let kept = simulated(&format!("{load} -c 5"), &[], delay);
     assert_no(&shedding::judge_shed(&kept), &["wrong decisions", "share shed by the loader"]);
+
+    // Held up at the end, the loader leaves what it had no time to drop; in the middle it may not.
+    let mut left = evidence;
+    let is_shed = |one: &&mut Traced| one.outcome == Outcome::Shed;
+    let last = left.traced.iter_mut().rfind(is_shed).unwrap();
+    last.outcome = Outcome::Unsent;
+    let end_ns = last.due_ns;
+    assert_no(&shedding::judge_shed(&left), &["wrong decisions"]);
+    left.traced.retain(|one| one.due_ns <= end_ns);
+    let lines = shedding::judge_shed(&left);
+    assert!(lines.iter().any(|line| line.what.starts_with("wrong decisions") && line.ok));
 
     let mut path = LossPath::new(shedding::SERVICE_NS, 5);
     let refused = simulated(&format!("{load} -c 50"), &[], |at_ns| path.departure_ns(at_ns));
