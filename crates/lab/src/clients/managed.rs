@@ -16,9 +16,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::driver::{self, Driver, Spec};
 use super::file::EMBEDDED_PATH;
-use super::matrix::Absent;
+use super::matrix::{Absent, Found};
 use super::model::{Asked, Client, Server};
-use super::protocol::{self, Ask, DESCRIBE, Described};
+use super::protocol::{self, Ask, DESCRIBE};
 use super::store::Store;
 use super::{Bench, CellPlan, Measured, Trouble};
 use crate::error::LabError;
@@ -70,7 +70,7 @@ pub fn describe(
     patience: Duration,
     split: &Split,
     interrupt: &Interrupt,
-) -> Result<Result<Described, Absent>, LabError> {
+) -> Result<Found, LabError> {
     let asked = start(client, split, None).and_then(|mut driver| {
         let line = driver.ask(DESCRIBE, patience, interrupt)?;
         let described = protocol::described(&line).map_err(|what| driver.broken(&what))?;

@@ -54,6 +54,9 @@ pub enum Absent {
     Broken(String),
 }
 
+/// What a client is, or why it cannot be measured.
+pub type Found = Result<Described, Absent>;
+
 /// A client that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
@@ -94,7 +97,7 @@ impl CellPlan {
 pub fn expand(
     suite: &Suite,
     selection: &Selection,
-    find: &mut dyn FnMut(&Client) -> Result<Result<Described, Absent>, LabError>,
+    find: &mut dyn FnMut(&Client) -> Result<Found, LabError>,
 ) -> Result<Matrix, LabError> {
     let (mut clients, mut notes, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     for client in chosen(suite, selection)? {

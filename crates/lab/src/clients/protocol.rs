@@ -206,10 +206,10 @@ impl Line {
         }
         let inside = counts(self.ok, self.errors)?;
         let outside = counts(self.outside.ok, self.outside.errors)?;
-        let sum = [inside.ok, outside.ok]
+        let mut sum = [inside.ok, outside.ok]
             .into_iter()
             .chain(inside.errors.values().chain(outside.errors.values()).copied());
-        if sum.fold(Some(0u64), |sum, one| sum?.checked_add(one)).is_none() {
+        if sum.try_fold(0u64, u64::checked_add).is_none() {
             return Err("it has more requests than can be counted".to_owned());
         }
         let latency = self.latency_ns.histogram()?;
