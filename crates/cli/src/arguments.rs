@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
 
 use crate::command::bench::BenchArguments;
+use crate::command::clients::ClientsArguments;
 use crate::command::compare::CompareArguments;
 use crate::command::peak::PeakArguments;
 use crate::command::sweep::SweepArguments;
@@ -71,6 +72,14 @@ pub(crate) enum Command {
     /// stopped.
     #[command(after_long_help = crate::command::bench::EXAMPLES)]
     Bench(Box<BenchArguments>),
+    /// Measure HTTP client libraries: pool size × concurrency, into a directory
+    ///
+    /// Each library is behind a driver, a program in any language, which is started anew for each
+    /// run. Rounds in random order; one run speaks for each cell, the one with the median rate. The
+    /// server's own count must agree with the driver's in every cell. An interrupted suite goes on
+    /// where it stopped.
+    #[command(after_long_help = crate::command::clients::EXAMPLES)]
+    Clients(Box<ClientsArguments>),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
     Serve(Box<ServeArguments>),
     /// Prove on this machine that the figures are true: known answers beside measured ones
@@ -136,7 +145,7 @@ pub(crate) struct VerifyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, or traces written by --trace
+    /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, clients.json, or traces written by --trace
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How to render them on the standard output

@@ -155,9 +155,14 @@ impl Watched {
         Ok(Watched { progress: Progress::new(quiet), interrupt, handle, watcher: Some(watcher) })
     }
 
+    /// What signals stop.
+    pub(crate) fn interrupt(&self) -> Arc<Interrupt> {
+        Arc::clone(&self.interrupt)
+    }
+
     /// Makes runs that signals stop and that this line tells of.
     pub(crate) fn runner(&mut self, facts: Facts) -> EngineRunner<'_> {
-        let interrupt = Arc::clone(&self.interrupt);
+        let interrupt = self.interrupt();
         EngineRunner { sites: Vec::new(), facts, interrupt, observer: self, make: scripting::make }
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use candor_plan::Outputs;
 use candor_report::experiment::ReadError;
+use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
@@ -54,6 +55,14 @@ pub(crate) const SUITE: Forms<Suite> = Forms {
     markdown: plain::suite::markdown,
     csv: plain::suite::csv,
     html: html::suite,
+};
+
+pub(crate) const CLIENTS: Forms<Clients> = Forms {
+    read: Clients::from_json,
+    text: plain::clients::text,
+    markdown: plain::clients::markdown,
+    csv: plain::clients::csv,
+    html: html::clients,
 };
 
 /// Where renderings go.

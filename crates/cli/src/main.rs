@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => command::sweep::sweep(*arguments, &typed),
         Command::Compare(compare) => command::compare::compare(*compare, &typed),
         Command::Bench(bench) => command::bench::bench(&bench, &typed),
+        Command::Clients(clients) => command::clients::clients(&clients, &typed),
         Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(arguments) => command::verify::verify(&arguments),
         Command::Report(report) => command::report::report(&report),

@@ -50,6 +50,16 @@ fn serve_and_report_explain_themselves() {
 }
 
 #[test]
+fn clients_teaches_by_examples() {
+    assert_says(&help(&["--help"]), &["clients"]);
+    let flags = ["--clients", "--pools", "--concurrencies", "--embedded", "--out", "--list"];
+    assert_says(&help(&["clients", "-h"]), &flags);
+    let long = help(&["clients", "--help"]);
+    assert_says(&long, &flags);
+    assert_says(&long, &["Examples:", "concurrency/4", "docs/drivers.md", "Exit codes", "130"]);
+}
+
+#[test]
 fn the_version_is_one_line() {
     for flag in ["-V", "--version"] {
         let outcome = candor(&[flag]);

@@ -5,6 +5,7 @@
 //! whose answers are known in closed form. Nothing here prints, parses arguments or renders.
 #![forbid(unsafe_code)]
 
+pub mod clients;
 pub mod compare;
 pub mod engine_runner;
 pub mod error;

@@ -8,8 +8,12 @@
 //! books that nobody reads. Encoding and everything else that happens once a run goes through the
 //! library ([`Histogram::hdr`]), which is also the oracle in the tests.
 
+mod places;
+
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+
+pub use places::{Exact, PlacesError};
 
 /// The highest value that is told apart: one hour, in nanoseconds.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -84,15 +88,15 @@ impl Histogram {
         self.max_ns = self.max_ns.max(value_ns);
         match self.counts.get_mut(self.buckets.index(value_ns)) {
             Some(count) => *count += 1,
-            None => self.record_beyond(),
+            None => self.record_beyond(1),
         }
     }
 
     #[cold]
-    fn record_beyond(&mut self) {
-        self.out_of_range += 1;
+    fn record_beyond(&mut self, samples: u64) {
+        self.out_of_range += samples;
         if let Some(last) = self.counts.last_mut() {
-            *last += 1;
+            *last += samples;
         }
     }
 

@@ -26,7 +26,7 @@ pub use batches::{Batch, Buckets};
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
 pub use hiccups::{Hiccup, Hiccups};
-pub use histogram::{HIGHEST_NS, Histogram, Latencies};
+pub use histogram::{Exact, HIGHEST_NS, Histogram, Latencies, PlacesError};
 pub use interval::{ConnectionCounts, GoAways, Handshake, Interval, RequestCounts};
 pub use ledger::Ledger;
 pub use rates::{RateSamples, SLOT_NS};

@@ -10,6 +10,9 @@ use flate2::write::GzEncoder;
 
 pub(crate) const HELLO: &[u8] = b"alive\r\n";
 
+/// What clients of the httpc benchmark get.
+pub(crate) const HTTPC_BENCH: &[u8] = b"httpc_bench!";
+
 /// Exactly 115 bytes; a test counts.
 pub(crate) const JSON: &[u8] = br#"{"id":4711,"name":"candor","kind":"target","status":"alive","tags":["fast","small","plain"],"score":99.5,"ok":true}"#;
 

@@ -36,6 +36,7 @@
 //! | `/static/hello.txt` | a short text |
 //! | `/streaming` | 4 chunks of 4 KiB |
 //! | `/small` | 100 chunks of 64 bytes |
+//! | `/httpc-bench` | `httpc_bench!`, 12 bytes: what client libraries are measured with |
 //! | `/route/0` … `/route/99` | the number; the scenario `varied_paths_router` asks them in turn |
 //! | `/delay/10ms` | `ok` after so long |
 //! | `/status/503` | that status, 200 to 599 |

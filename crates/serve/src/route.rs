@@ -23,6 +23,7 @@ pub(crate) enum Route {
     Streaming,
     Small,
     Routed,
+    HttpcBench,
     Delay,
     Status,
     Bytes,
@@ -33,7 +34,7 @@ pub(crate) enum Route {
 
 impl Route {
     /// Every route, in the order of the discriminants.
-    pub(crate) const ALL: [Route; 26] = [
+    pub(crate) const ALL: [Route; 27] = [
         Route::Hello,
         Route::Echo,
         Route::Large,
@@ -54,6 +55,7 @@ impl Route {
         Route::Streaming,
         Route::Small,
         Route::Routed,
+        Route::HttpcBench,
         Route::Delay,
         Route::Status,
         Route::Bytes,
@@ -85,6 +87,7 @@ impl Route {
             Route::Streaming => "streaming",
             Route::Small => "small",
             Route::Routed => "route",
+            Route::HttpcBench => "httpc_bench",
             Route::Delay => "delay",
             Route::Status => "status",
             Route::Bytes => "bytes",
@@ -116,6 +119,7 @@ impl Route {
             "/static/hello.txt" => Route::Static,
             "/streaming" => Route::Streaming,
             "/small" => Route::Small,
+            "/httpc-bench" => Route::HttpcBench,
             _ => return Route::find_by_prefix(path),
         };
         (exact, "")

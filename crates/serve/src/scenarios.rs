@@ -12,7 +12,8 @@ use hyper::{Method, Response, StatusCode};
 use crate::body::Content;
 use crate::connection::Connection;
 use crate::content::{
-    COMPRESSIBLE, HELLO, HELLO_FILE, ITEMS, JSON, LARGE, LARGE_LEN, SSE_EVENT, SSE_EVENTS, item,
+    COMPRESSIBLE, HELLO, HELLO_FILE, HTTPC_BENCH, ITEMS, JSON, LARGE, LARGE_LEN, SSE_EVENT,
+    SSE_EVENTS, item,
 };
 use crate::route::Route;
 use crate::units::{parse_duration, parse_size};
@@ -78,6 +79,7 @@ fn without_body(route: Route, argument: &str, head: &Parts) -> Option<Answer> {
         Route::Streaming => Some(chunks(4, Bytes::from_static(&LARGE[..4096]))),
         Route::Small => Some(chunks(100, Bytes::from_static(&LARGE[..64]))),
         Route::Routed => routed(argument),
+        Route::HttpcBench => Some(fixed(TEXT, HTTPC_BENCH)),
         Route::Status => status(argument),
         Route::Bytes => filler(argument),
         Route::Stream => stream(argument),

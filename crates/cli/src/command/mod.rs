@@ -2,6 +2,7 @@
 //! other tools, [`facts`] is what is told besides their output.
 
 pub(crate) mod bench;
+pub(crate) mod clients;
 pub(crate) mod compare;
 mod facts;
 mod getopt;

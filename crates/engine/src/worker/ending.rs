@@ -6,8 +6,8 @@ use candor_record::{Disconnect, Phase, RunEnd, TraceCounts, WorkerHealth};
 
 use super::{Sink, Stage, Worker};
 use crate::connection::State;
-use crate::reactor::{Key, Reactor};
 use crate::control::Control;
+use crate::reactor::{Key, Reactor};
 use crate::source::Source;
 
 /// How a worker's run ended.

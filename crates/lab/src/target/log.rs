@@ -16,7 +16,7 @@ const TAIL_BYTES: u64 = 16 * 1024;
 
 /// Where output goes.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(crate) struct Log {
     path: PathBuf,
     /// What stood in it before.
     begins_at: u64,
@@ -24,10 +24,10 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Opens this file, or makes one that is kept only if it is of interest.
-    pub(super) fn open(path: Option<&PathBuf>) -> Result<Log, LabError> {
+    /// Opens this file, behind what is there, or makes one that is kept only if it is of interest.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Log, LabError> {
         let (path, is_scratch) = match path {
-            Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.clone()), false),
+            Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.to_owned()), false),
             None => (scratch_file("log"), true),
         };
         let opened =
@@ -43,12 +43,12 @@ impl Log {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The last lines.
-    pub(super) fn tail(&self) -> Vec<String> {
+    pub(crate) fn tail(&self) -> Vec<String> {
         let read = || -> std::io::Result<Vec<u8>> {
             let mut file = File::open(&self.path)?;
             let length = file.metadata()?.len();
@@ -66,7 +66,7 @@ impl Log {
     }
 
     /// It is of no interest: nothing went wrong.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         if self.is_scratch {
             let _ = fs::remove_file(&self.path);
         }

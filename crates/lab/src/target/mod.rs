@@ -6,10 +6,10 @@
 //! user's may look at it meanwhile. Nothing here prints.
 
 pub mod cores;
-mod http;
+pub(crate) mod http;
 pub mod keeper;
-mod log;
-mod proc;
+pub(crate) mod log;
+pub(crate) mod proc;
 pub mod profiler;
 mod ready;
 pub mod sampler;
@@ -110,7 +110,7 @@ impl Running {
             Some(cores) => cores.clone(),
             None => Split::choose(&candor_engine::usable_cores(), None, None)?.target,
         };
-        let log = Log::open(spec.log.as_ref())?;
+        let log = Log::open(spec.log.as_deref())?;
         let port_file = scratch_file("port");
         let command = with_port_file(spec, &port_file);
         let keeper = Keeper::start(&keeper::Start {
@@ -122,6 +122,7 @@ impl Running {
             dir: spec.dir.as_ref(),
             env: &spec.env,
             cores: &cores,
+            lines: false,
         })
         .map_err(|problem| spec.problem(problem, Vec::new()))?;
         let pid = match keeper.said.recv() {
@@ -240,7 +241,11 @@ impl Running {
                         let _ = ended.set(how);
                     }
                     Said::Stopped => return,
-                    Said::Started(_) | Said::Failed(_) | Said::Forced => {}
+                    Said::Started(_)
+                    | Said::Failed(_)
+                    | Said::Line(_)
+                    | Said::Quiet
+                    | Said::Forced => {}
                 }
             }
             // The keeper is gone, and who was killed with it is not known.
@@ -276,7 +281,7 @@ fn with_port_file(spec: &TargetSpec, port_file: &std::path::Path) -> Vec<String>
 }
 
 /// A name for a temporary file that nobody else of this machine's processes has.
-fn scratch_file(kind: &str) -> PathBuf {
+pub(crate) fn scratch_file(kind: &str) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

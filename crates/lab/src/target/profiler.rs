@@ -130,7 +130,8 @@ impl Profiler {
                 })?;
             }
         }
-        let log = self.log.insert(Log::open(Some(&log)).map_err(|error| error.to_string())?);
+        let log =
+            self.log.insert(Log::open(Some(log.as_path())).map_err(|error| error.to_string())?);
         Keeper::start(&Start {
             program: &self.spec.keeper,
             on_word: true,
@@ -140,6 +141,7 @@ impl Profiler {
             dir: None,
             env: &[],
             cores,
+            lines: false,
         })
     }
 

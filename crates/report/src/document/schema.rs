@@ -30,7 +30,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::experiment::{comparison, peak, suite, sweep};
+    use crate::experiment::{clients, comparison, peak, suite, sweep};
     use crate::testing;
     use crate::testing::experiments::{sample_comparison, sample_peak, sample_suite, sample_sweep};
 
@@ -59,6 +59,8 @@ mod tests {
         fresh("candor.sweep-1.json", of::<sweep::Sweep>(sweep::FORMAT));
         fresh("candor.comparison-1.json", of::<comparison::Comparison>(comparison::FORMAT));
         fresh("candor.suite-1.json", of::<suite::Suite>(suite::FORMAT));
+        fresh("candor.clients-1.json", of::<clients::Clients>(clients::FORMAT));
+        fresh("candor.clients-trial-1.json", of::<clients::TrialFile>(clients::TRIAL_FORMAT));
     }
 
     #[test]

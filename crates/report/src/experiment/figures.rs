@@ -87,7 +87,8 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    fn of(distribution: &Distribution) -> Self {
+    /// Those of a distribution that are worth printing.
+    pub fn of(distribution: &Distribution) -> Self {
         Percentiles {
             p50_ns: distribution.percentile_ns("p50"),
             p75_ns: distribution.percentile_ns("p75"),

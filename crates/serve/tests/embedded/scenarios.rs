@@ -17,6 +17,15 @@ fn hello_is_seven_bytes() {
 }
 
 #[test]
+fn httpc_bench_is_twelve_bytes() {
+    let server = start(Config::default());
+    let answer = connect(&server).get("/httpc-bench");
+    assert_eq!((answer.status, answer.text()), (200, "httpc_bench!"));
+    assert_eq!(answer.header("content-length"), Some("12"));
+    assert_eq!(server.stop().unwrap().requests_by_scenario["httpc_bench"], 1);
+}
+
+#[test]
 fn hello_with_heavy_headers_is_the_same() {
     let server = start(Config::default());
     let fields: Vec<String> = (1..=16).map(|n| format!("x-bench-{n}: {}", "g".repeat(n))).collect();

@@ -1,15 +1,16 @@
-//! `candor report` of an experiment: a peak, a sweep, a comparison or a suite, rendered again.
+//! `candor report` of an experiment: a peak, a sweep, a comparison, a suite or a matrix of client
+//! libraries, rendered again.
 
 use std::path::Path;
 
-use candor_report::experiment::{self, ReadError, comparison, peak, suite, sweep};
+use candor_report::experiment::{self, ReadError, clients, comparison, peak, suite, sweep};
 use candor_report::render::json;
 use serde::Serialize;
 
 use super::cannot_read;
 use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::forms::{COMPARISON, Forms, PEAK, SUITE, SWEEP};
+use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
 
 /// The rendering of an experiment's document; `None` if it is another.
 pub(super) fn render(text: &str, format: Format, path: &Path) -> Result<Option<String>, Failure> {
@@ -18,6 +19,7 @@ pub(super) fn render(text: &str, format: Format, path: &Path) -> Result<Option<S
         Some(sweep::FORMAT) => rendered(&SWEEP, text, format),
         Some(comparison::FORMAT) => rendered(&COMPARISON, text, format),
         Some(suite::FORMAT) => rendered(&SUITE, text, format),
+        Some(clients::FORMAT) => rendered(&CLIENTS, text, format),
         _ => return Ok(None),
     };
     let why = "an experiment has no histogram of its own; render one of its runs (--keep DIR)";

@@ -47,13 +47,13 @@ pub fn built_in() -> Result<Vec<Scenario>, LabError> {
 }
 
 /// What errors need: the file and its text.
-struct Reader<'a> {
-    name: &'a str,
-    text: &'a str,
+pub(crate) struct Reader<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl Reader<'_> {
-    fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> LabError {
+    pub(crate) fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> LabError {
         let (line, column) = plan_file::position(self.text, at.span().start);
         LabError::Usage(
             PlanError::PlanFile {
@@ -66,7 +66,7 @@ impl Reader<'_> {
         )
     }
 
-    fn missing(&self, message: impl Into<String>) -> LabError {
+    pub(crate) fn missing(&self, message: impl Into<String>) -> LabError {
         LabError::Usage(format!("{}: {}", self.name, message.into()))
     }
 

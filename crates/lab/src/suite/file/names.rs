@@ -71,7 +71,7 @@ impl Reader<'_> {
     }
 
     /// Names stand in file names and tables.
-    pub(super) fn check_name<'n>(
+    pub(crate) fn check_name<'n>(
         &self,
         name: &Spanned<String>,
         what: &str,

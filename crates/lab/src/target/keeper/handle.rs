@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{ON_WORD, PATIENCE_AFTER_KILL, WORD};
+use super::{LINES, ON_WORD, PATIENCE_AFTER_KILL, WORD};
 
 /// A running keeper.
 #[derive(Debug)]
@@ -24,6 +24,10 @@ pub(crate) enum Said {
     Started(u32),
     Failed(String),
     Ended(String),
+    /// The process printed this.
+    Line(String),
+    /// It prints no more.
+    Quiet,
     /// Nothing else helped.
     Forced,
     Stopped,
@@ -34,6 +38,8 @@ pub(crate) struct Start<'a> {
     pub(crate) program: &'a [OsString],
     /// The command is not started before [`Keeper::begin`].
     pub(crate) on_word: bool,
+    /// Whether it is talked to: lines in, lines out.
+    pub(crate) lines: bool,
     pub(crate) log: &'a Path,
     pub(crate) port_file: &'a Path,
     pub(crate) command: &'a [String],
@@ -56,6 +62,7 @@ impl Keeper {
         command
             .args(first)
             .args(start.on_word.then_some(ON_WORD))
+            .args(start.lines.then_some(LINES))
             .arg(start.log)
             .arg(start.port_file)
             .args(start.command);
@@ -99,9 +106,23 @@ impl Keeper {
 
     /// Tells one that waits for it to start its command.
     pub(crate) fn begin(&mut self) {
+        self.word("start now");
+    }
+
+    /// A line for the process, if it is talked to.
+    pub(crate) fn tell(&mut self, line: &str) {
+        self.word(&format!("in {line}"));
+    }
+
+    /// No more lines for it.
+    pub(crate) fn close(&mut self) {
+        self.word("close");
+    }
+
+    /// If it cannot be told, it has ended, and whoever listens to it hears no more.
+    fn word(&mut self, word: &str) {
         if let Some(words) = &mut self.process.stdin {
-            // If it cannot be told, it has ended, and whoever listens to it hears no more.
-            let _ = words.write_all(b"start now\n");
+            let _ = writeln!(words, "{word}").and_then(|()| words.flush());
         }
     }
 
@@ -142,6 +163,8 @@ impl Said {
             "started" => rest.parse().ok().map(Said::Started),
             "failed" => Some(Said::Failed(rest.to_owned())),
             "ended" => Some(Said::Ended(rest.to_owned())),
+            "out" => Some(Said::Line(rest.to_owned())),
+            "quiet" => Some(Said::Quiet),
             "forced" => Some(Said::Forced),
             "stopped" => Some(Said::Stopped),
             _ => None,

@@ -9,15 +9,18 @@
 //!
 //! It speaks in lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped HOW` on the
 //! standard output; `start NOW`, `stop MILLISECONDS` and `interrupt MILLISECONDS MILLISECONDS` on
-//! the standard input. What this program needs to talk to one is in [`handle`].
+//! the standard input. Of a process that is talked to ([`LINES`]) there are `out LINE` and, when it
+//! says no more, `quiet now`; and `in LINE` and `close` for it. What this program needs to talk to a
+//! keeper is in [`handle`].
 
 mod handle;
+mod lines;
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,11 +34,15 @@ use signal_hook::iterator::Signals;
 
 use super::proc;
 pub(crate) use handle::{Keeper, Said, Start};
+use lines::Input;
 
 /// The word by which a program knows that it is to be a keeper: `PROGRAM keep-target …`.
 pub const WORD: &str = "keep-target";
 /// Behind it: do not start the command before the word for that comes.
 const ON_WORD: &str = "--on-word";
+
+/// A first word that says that the process is talked to.
+const LINES: &str = "--lines";
 
 /// Time between SIGTERM and SIGKILL if nobody is left to say another.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
@@ -62,11 +69,16 @@ fn in_order(grace: Duration) -> Ending {
     vec![(Signal::TERM, grace)]
 }
 
-/// A keeper's whole life: `[--on-word] LOG PORT-FILE PROGRAM [ARGUMENT…]` in, an exit code out.
+/// A keeper's whole life: `[--on-word] [--lines] LOG PORT-FILE PROGRAM [ARGUMENT…]` in, an exit
+/// code out.
 pub fn keep(words: &[String]) -> u8 {
     let (is_to_wait, words) = match words {
         [first, rest @ ..] if first == ON_WORD => (true, rest),
         all => (false, all),
+    };
+    let (input, words) = match words {
+        [first, rest @ ..] if first == LINES => (Some(Input::default()), rest),
+        all => (None, all),
     };
     let [log, port_file, command @ ..] = words else {
         return say(&format!("failed {WORD} needs a log, a port file and a command"), 2);
@@ -75,17 +87,19 @@ pub fn keep(words: &[String]) -> u8 {
     let _ = setsid();
     let _ = set_child_subreaper(Some(getpid()));
     let (events_to, events) = channel();
-    if let Err(error) = listen(&events_to) {
+    if let Err(error) = listen(&events_to, input.clone()) {
         return say(&format!("failed {error}"), 1);
     }
     if is_to_wait && !matches!(events.recv(), Ok(Event::Begin)) {
         return say("stopped before it began", 0);
     }
-    let target = match start(command, log.as_ref()) {
-        Ok(target) => target,
+    let mut child = match start(command, log.as_ref(), input.as_ref()) {
+        Ok(child) => child,
         Err(error) => return say(&format!("failed {error}"), 1),
     };
+    let target = Pid::from_child(&child);
     say(&format!("started {}", target.as_raw_nonzero()), 0);
+    lines::repeat(&mut child);
     thread::spawn(move || reap(&events_to));
     let kept = Kept { target, ended: None, none_left: false, events };
     let how = kept.until_stopped();
@@ -94,22 +108,29 @@ pub fn keep(words: &[String]) -> u8 {
     say(&format!("stopped {how}"), 0)
 }
 
-fn start(command: &[String], log: &Path) -> io::Result<Pid> {
+fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Child> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(io::Error::other("a command is missing"));
     };
     let log = OpenOptions::new().append(true).create(true).open(log)?;
-    let child = Command::new(program)
+    let (stdin, stdout) = match input {
+        Some(_) => (Stdio::piped(), Stdio::piped()),
+        None => (Stdio::null(), log.try_clone()?.into()),
+    };
+    let mut child = Command::new(program)
         .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
+        .stdin(stdin)
+        .stdout(stdout)
         .stderr(log)
         .process_group(0)
         .spawn()
         .map_err(|error| {
             io::Error::new(error.kind(), format!("cannot start {program}: {error}"))
         })?;
-    Ok(Pid::from_child(&child))
+    if let Some(input) = input {
+        input.connect(&mut child);
+    }
+    Ok(child)
 }
 
 /// Says a line; whoever is to hear it may be gone.
@@ -120,7 +141,7 @@ fn say(line: &str, code: u8) -> u8 {
 }
 
 /// Turns words, the end of words and signals into events.
-fn listen(events: &Sender<Event>) -> io::Result<()> {
+fn listen(events: &Sender<Event>, input: Option<Input>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let on_signal = events.clone();
     thread::spawn(move || {
@@ -131,8 +152,15 @@ fn listen(events: &Sender<Event>) -> io::Result<()> {
     let on_word = events.clone();
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if let Some(event) = heard(&line) {
-                let _ = on_word.send(event);
+            let word = line.split_once(' ').unwrap_or((line.as_str(), ""));
+            match (word, &input) {
+                (("in", line), Some(input)) => input.line(line),
+                (("close", _), Some(input)) => input.close(),
+                _ => {
+                    if let Some(event) = heard(&line) {
+                        let _ = on_word.send(event);
+                    }
+                }
             }
         }
         let _ = on_word.send(Event::Stop(in_order(GRACE_ALONE)));
@@ -243,9 +271,16 @@ impl Kept {
     }
 }
 
+/// The exit status in a keeper's words of how a process ended; `None`: by a signal.
+pub(crate) fn exit_status(how: &str) -> Option<i32> {
+    how.strip_prefix(EXITED)?.parse().ok()
+}
+
+const EXITED: &str = "with exit status ";
+
 fn in_words(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => format!("with exit status {code}"),
+        (Some(code), _) => format!("{EXITED}{code}"),
         (None, Some(signal)) => format!("by signal {signal} ({})", signal_name(signal)),
         (None, None) => "in a way the system does not tell".to_owned(),
     }

@@ -1,5 +1,6 @@
 //! Renderings of experiments.
 
+pub mod clients;
 pub mod comparison;
 pub mod peak;
 mod plot;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  run.rs           what is on the page of a run
-//!  experiment/      the same of peaks, sweeps, comparisons and suites
+//!  experiment/      the same of peaks, sweeps, comparisons, suites, client libraries
 //!    page.rs        sections, tables, findings;  page.css, page.js
 //!    course.rs      the intervals, as many as a chart can show
 //!    heat.rs        latency over time
@@ -31,6 +31,7 @@ mod poison;
 mod run;
 mod svg;
 
+pub use experiment::clients::render as clients;
 pub use experiment::comparison::render as comparison;
 pub use experiment::peak::render as peak;
 pub use experiment::suite::render as suite;

@@ -14,6 +14,7 @@ use candor_plan::units::fmt_plural;
 
 use super::table::escaped;
 use super::trials::PROFILED;
+use crate::document::Host;
 use crate::experiment::suite::{Cell, Suite};
 
 pub use csv::{COLUMNS, csv};
@@ -70,23 +71,7 @@ fn environment(out: &mut String, suite: &Suite) {
     if suite.is_profiled() {
         let _ = writeln!(out, "> **{PROFILED}**\n");
     }
-    let host = &suite.host;
-    let _ = writeln!(out, "**Hardware / runtime**\n");
-    let cores = host.cores.map(|n| format!(" ({n} cores)")).unwrap_or_default();
-    let cpu = host.cpu.as_deref().unwrap_or("unknown");
-    let _ = writeln!(out, "- CPU: {}{cores}", escaped(cpu));
-    for (name, value) in [
-        ("Kernel", &host.kernel),
-        ("Virtualisation", &host.virtualisation),
-        ("CPU governor", &host.governor),
-    ] {
-        if let Some(value) = value {
-            let _ = writeln!(out, "- {name}: {}", escaped(value));
-        }
-    }
-    if !suite.cores.is_empty() {
-        let _ = writeln!(out, "- Cores: {}", escaped(&suite.cores));
-    }
+    hardware(out, &suite.host, &suite.cores);
     let _ = writeln!(
         out,
         "- {} a cell, in rounds, the order within a round drawn at random (seed {}); one server \
@@ -116,6 +101,26 @@ fn environment(out: &mut String, suite: &Suite) {
          columns of `results.csv` are in candor's docs/suites.md.\n"
     );
     let _ = writeln!(out, "Run it again with:\n\n```\n{}\n```\n", suite.arguments.join(" "));
+}
+
+/// The machine, and who has which of its cores.
+pub(super) fn hardware(out: &mut String, host: &Host, split: &str) {
+    let _ = writeln!(out, "**Hardware / runtime**\n");
+    let cores = host.cores.map(|n| format!(" ({n} cores)")).unwrap_or_default();
+    let cpu = host.cpu.as_deref().unwrap_or("unknown");
+    let _ = writeln!(out, "- CPU: {}{cores}", escaped(cpu));
+    for (name, value) in [
+        ("Kernel", &host.kernel),
+        ("Virtualisation", &host.virtualisation),
+        ("CPU governor", &host.governor),
+    ] {
+        if let Some(value) = value {
+            let _ = writeln!(out, "- {name}: {}", escaped(value));
+        }
+    }
+    if !split.is_empty() {
+        let _ = writeln!(out, "- Cores: {}", escaped(split));
+    }
 }
 
 fn left_out(out: &mut String, suite: &Suite) {

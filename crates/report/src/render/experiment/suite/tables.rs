@@ -289,7 +289,7 @@ pub(in crate::render) fn resources_of(suite: &Suite) -> Vec<(&'static str, Table
 }
 
 /// Three digits that matter: `307 k`, `20.4 k`, `6.91 k`, `980`, `24.7`.
-pub(super) fn short_rate(per_s: f64) -> String {
+pub(in crate::render) fn short_rate(per_s: f64) -> String {
     let digits = |value: f64| match value {
         value if value >= 99.95 => format!("{value:.0}"),
         value if value >= 9.995 => format!("{value:.1}"),

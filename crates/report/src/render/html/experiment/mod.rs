@@ -1,6 +1,7 @@
 //! Pages of experiments: what several runs together say. Sentences and tables are those of
 //! [`crate::render::experiment`]; here they get charts.
 
+pub(super) mod clients;
 pub(super) mod comparison;
 mod curve;
 pub(super) mod peak;

@@ -1,9 +1,10 @@
 //! Pages of experiments, and of experiments that are full of text that wants to be more than text.
 
 use super::super::poison::{self, PAYLOADS, parsed, readable};
-use super::{comparison, peak, suite, sweep};
+use super::{clients, comparison, peak, suite, sweep};
 use crate::experiment::comparison::Comparison;
 use crate::experiment::suite::Suite;
+use crate::render::experiment::clients::tests::sample as sample_clients;
 use crate::testing;
 use crate::testing::experiments::{sample_comparison, sample_peak, sample_suite, sample_sweep};
 
@@ -14,6 +15,7 @@ fn the_pages() {
         ("sweep", sweep::render(&sample_sweep())),
         ("comparison", comparison::render(&sample_comparison())),
         ("suite", suite::render(&sample_suite(1))),
+        ("clients", clients::render(&sample_clients())),
     ] {
         testing::golden(&format!("golden/{name}.html"), &readable(&page));
         let ids: Vec<&str> =
@@ -53,6 +55,12 @@ fn nothing_was_found_and_there_is_a_page() {
     assert!(!comparison::render(&comparison).is_empty());
     let suite = Suite { cells: Vec::new(), ..sample_suite(1) };
     assert!(suite::render(&suite).contains("NOT COMPLETE"));
+    let nobody = crate::experiment::clients::Clients {
+        cells: Vec::new(),
+        clients: Vec::new(),
+        ..sample_clients()
+    };
+    assert!(clients::render(&nobody).contains("NOT COMPLETE"));
 }
 
 #[test]
@@ -61,4 +69,5 @@ fn payloads_stay_text() {
     poison::check(&sample_sweep(), sweep::render, &PAYLOADS);
     poison::check(&sample_comparison(), comparison::render, &PAYLOADS);
     poison::check(&sample_suite(1), suite::render, &PAYLOADS);
+    poison::check(&sample_clients(), clients::render, &PAYLOADS);
 }

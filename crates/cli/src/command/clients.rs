@@ -1,0 +1,303 @@
+//! `candor clients`: a suite of client libraries in, a directory of results out.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use candor_lab::clients::managed::{Managed, allow_connections, describe};
+use candor_lab::clients::model::{Pools, Server, Suite, sizes};
+use candor_lab::clients::{About, Matrix, Outcome, Selection, Store, Watcher, expand, file, run};
+use candor_lab::target::cores::{Split, fmt_cores};
+use candor_lab::{Interrupt, LabError};
+use candor_plan::options::ReadFile;
+use candor_plan::units::{fmt_duration_ns, fmt_plural};
+use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
+use candor_report::document::Tool;
+use candor_report::experiment::clients::Trial;
+use candor_report::render::experiment::clients as render;
+use candor_report::render::html;
+use clap::Args;
+
+use crate::command::run::facts;
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::experiment::Watched;
+use crate::files::Disk;
+use crate::target_flags::CoreFlags;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor clients suites/http-clients-quick.toml
+      What is installed of a few clients, against the embedded target, in a minute.
+  candor clients suites/http-clients.toml --list
+      Which clients are installed here, what would be measured, and how long it takes.
+  candor clients suites/http-clients.toml --clients httpc,gun --concurrencies 4,64,256 -d 2s --rounds 1
+      A part of it. A client that is not installed is an error if it was named.
+  candor clients suites/http-clients.toml --pools concurrency/4 --timeout 50ms --clients gun --out small
+      Callers that have to wait for a connection, and errors by kind if they wait for too long.
+  candor clients suites/http-clients.toml --pools 4,16,64 --concurrencies 4,16,64
+      Every pool with every number of callers.
+  candor clients suites/http-clients.toml
+      After an interruption: goes on with what is missing.
+
+A client library is measured through a driver, a program that makes requests and counts what comes of
+them (docs/drivers.md). In every cell its counts must agree with the server's own count; where they do
+not, the cell is marked, it has no figures in the tables, and the exit code is 4.
+
+The directory has README.md (tables), index.html (the same with charts), results.csv (every trial;
+columns in docs/clients.md), clients.json (candor.clients/1), trials/ and logs/.
+
+Exit codes: 0 fine; 1 some cells could not be measured, or nothing could; 2 usage; 4 counts do not
+agree; 130 interrupted, what was measured is kept.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientsArguments {
+    /// The suite
+    #[arg(value_name = "SUITE.toml")]
+    suite: PathBuf,
+    /// Directory of the results; taken up again if it is of the same suite
+    /// [default: NAME-results]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Only these clients; for the overhead name their null client too
+    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "What of it")]
+    clients: Option<Vec<String>>,
+    /// Connections instead of the suite's: sizes, or a rule such as concurrency+1
+    ///
+    /// Sizes are combined with every concurrency. Rules: concurrency, concurrency+N,
+    /// concurrency-N, concurrency/N, never less than 1. With a pool smaller than the concurrency
+    /// callers wait for a connection, and that wait is in the latency.
+    #[arg(long, value_name = "N[,N]|RULE", help_heading = "What of it")]
+    pools: Option<Pools>,
+    /// Callers instead of the suite's
+    #[arg(long, value_name = "N[,N]", value_parser = concurrencies, help_heading = "What of it")]
+    concurrencies: Option<Concurrencies>,
+    /// Rounds instead of the suite's; more than before adds to what is there
+    #[arg(long, value_name = "N", help_heading = "What of it")]
+    rounds: Option<SmallCount>,
+    /// Length of each window instead of the suite's
+    #[arg(short, long, value_name = "TIME", help_heading = "What of it")]
+    duration: Option<PositiveNanos>,
+    /// Warm-up before each window instead of the suite's
+    #[arg(long, value_name = "TIME", help_heading = "What of it")]
+    warm_up: Option<Nanos>,
+    /// Time-out of each request instead of the suite's
+    #[arg(long, value_name = "TIME", help_heading = "What of it")]
+    timeout: Option<PositiveNanos>,
+    /// The embedded target instead of the suite's server
+    #[arg(long, help_heading = "What of it")]
+    embedded: bool,
+    /// Say what would be measured, and measure nothing
+    #[arg(long, help_heading = "What of it")]
+    list: bool,
+    /// Print no tables and no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    cores: CoreFlags,
+}
+
+/// A list of numbers; clap would take a bare list for a flag that may be repeated.
+#[derive(Debug, Clone)]
+struct Concurrencies(Vec<u64>);
+
+fn concurrencies(text: &str) -> Result<Concurrencies, String> {
+    sizes(text).map(Concurrencies)
+}
+
+pub(crate) fn clients(arguments: &ClientsArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+    let suite = read(&arguments.suite)?;
+    let selection = arguments.selection();
+    let split = arguments.cores.split()?;
+    let mut watched = Watched::new(true)?;
+    let interrupt = watched.interrupt();
+    if !arguments.quiet {
+        let clients = selection.clients.as_ref().map_or(suite.clients.len(), Vec::len);
+        let clients = fmt_plural(clients as u64, "client");
+        console::note(&format!("candor: asking the drivers of {clients} what they are"));
+    }
+    let matrix = find(&suite, &selection, &split, &interrupt)?;
+    if arguments.list {
+        return list(&suite, &matrix);
+    }
+    let directory =
+        arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-results", suite.name)));
+    let store = Store::open(&directory, &run::fingerprint(&suite, &selection))?;
+    let most = matrix.cells.iter().map(|cell| cell.pool.max(cell.concurrency)).max();
+    allow_connections(most.unwrap_or(0));
+    let mut bench = Managed {
+        program: program()?,
+        server: match selection.embedded {
+            true => Server::Embedded { arguments: Vec::new() },
+            false => suite.server.clone(),
+        },
+        split: split.clone(),
+        store: store.clone(),
+        interrupt,
+        up: None,
+    };
+    let about = about(&split, typed);
+    let mut told = Told { quiet: arguments.quiet, line: String::new() };
+    let outcome = run::run(&suite, &matrix, &selection, about, &store, &mut bench, &mut told);
+    let stopped = bench.take_down();
+    watched.end();
+    let outcome = outcome?;
+    if let Err(error) = stopped {
+        console::note(&format!("candor: {error}"));
+    }
+    finish(arguments, &store, &outcome)
+}
+
+/// The cells, of clients that are installed.
+fn find(
+    suite: &Suite,
+    selection: &Selection,
+    split: &Split,
+    interrupt: &Interrupt,
+) -> Result<Matrix, Failure> {
+    let grace = suite.asked.grace;
+    Ok(expand(suite, selection, &mut |client| describe(client, grace, split, interrupt))?)
+}
+
+fn program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        Failure::could_not_run(format!("cannot find this program's own file: {error}"))
+    })
+}
+
+fn about(split: &Split, typed: &[String]) -> About {
+    let facts = facts(typed);
+    About {
+        tool: Tool { name: "candor".to_owned(), version: facts.version },
+        arguments: facts.arguments,
+        host: facts.host,
+        cores: format!(
+            "server {}, drivers {}{}",
+            fmt_cores(&split.target),
+            fmt_cores(&split.loader),
+            if split.is_shared() { " (shared: figures are of both)" } else { "" }
+        ),
+    }
+}
+
+fn read(path: &Path) -> Result<Suite, Failure> {
+    let name = path.display().to_string();
+    let bytes = Disk
+        .read(path)
+        .map_err(|error| Failure::usage(format!("cannot read the suite {name}: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("the suite {name} is not UTF-8 text")))?;
+    Ok(file::parse(&name, &text)?)
+}
+
+impl ClientsArguments {
+    fn selection(&self) -> Selection {
+        let positive = |time: Option<PositiveNanos>| time.map(|t| Duration::from_nanos(t.get()));
+        Selection {
+            clients: self.clients.clone(),
+            pools: self.pools.clone(),
+            concurrencies: self.concurrencies.as_ref().map(|Concurrencies(list)| list.clone()),
+            rounds: self.rounds.map(|count| count.get().into()),
+            duration: positive(self.duration),
+            warm_up: self.warm_up.map(|Nanos(ns)| Duration::from_nanos(ns)),
+            timeout: positive(self.timeout),
+            embedded: self.embedded,
+        }
+    }
+}
+
+/// Writes what is made of the trials, and says what came of it.
+fn finish(
+    arguments: &ClientsArguments,
+    store: &Store,
+    outcome: &Outcome,
+) -> Result<ExitCode, Failure> {
+    let clients = &outcome.clients;
+    store.write("results.csv", &render::csv(clients))?;
+    store.write("README.md", &render::markdown(clients))?;
+    store.write("index.html", &html::clients(clients))?;
+    if !arguments.quiet {
+        console::print(&render::text(clients))?;
+        console::note(&format!("candor: the results are in {}", store.directory().display()));
+    }
+    Ok(match &outcome.stopped {
+        Some(LabError::Interrupted) => {
+            console::note("candor: interrupted; the same command goes on where it stopped");
+            Exit::Interrupted
+        }
+        Some(why) => {
+            console::note(&format!("candor: {why}"));
+            Exit::CouldNotRun
+        }
+        None if clients.wrong() > 0 => Exit::NotTrustworthy,
+        None if !clients.failures.is_empty() => Exit::CouldNotRun,
+        None => Exit::Fine,
+    }
+    .into())
+}
+
+/// Progress, a line for each trial.
+struct Told {
+    quiet: bool,
+    line: String,
+}
+
+impl Watcher for Told {
+    fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
+        let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+        // Whole seconds: it is a guess.
+        let left_ns = left_ns.next_multiple_of(1_000_000_000);
+        self.line = format!("[{number}/{of}, {} left] {trial}", fmt_duration_ns(left_ns));
+    }
+
+    fn done(&mut self, _: &str, made: &Trial) {
+        self.say(&format!("{}: {}", self.line, render::in_words(made)));
+    }
+
+    fn failed(&mut self, trial: &str, why: &str) {
+        self.say(&format!("{trial}: {why}"));
+    }
+
+    fn note(&mut self, line: &str) {
+        self.say(line);
+    }
+}
+
+impl Told {
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            console::note(&format!("candor: {line}"));
+        }
+    }
+}
+
+fn list(suite: &Suite, matrix: &Matrix) -> Result<ExitCode, Failure> {
+    let each = matrix.asked.warm_up + matrix.asked.duration;
+    let trials = matrix.cells.len() as u64 * matrix.rounds;
+    let all_s = each.as_secs_f64() * trials as f64;
+    let mut out = format!(
+        "{}: {} in {}, {} without starts\n",
+        suite.name,
+        fmt_plural(matrix.cells.len() as u64, "cell"),
+        fmt_plural(matrix.rounds, "round"),
+        fmt_duration_ns((all_s.ceil() * 1e9) as u64),
+    );
+    for present in &matrix.clients {
+        let described = &present.described;
+        out.push_str(&format!(
+            "client {}: {} {}, {}\n",
+            present.client.name, described.client, described.version, described.runtime
+        ));
+    }
+    for cell in &matrix.cells {
+        out.push_str(&format!("  {}\n", cell.key()));
+    }
+    for note in &matrix.notes {
+        out.push_str(&format!("left out: {}: {}\n", note.what, note.why));
+    }
+    for failure in &matrix.failures {
+        out.push_str(&format!("broken: {}: {}\n", failure.trial, failure.why));
+    }
+    console::print(&out)?;
+    Ok(Exit::Fine.into())
+}

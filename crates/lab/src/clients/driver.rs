@@ -1,0 +1,189 @@
+//! A driver as a process: started under a keeper on the loader's cores, asked line by line with a
+//! deadline, its CPU time read from outside, and ended with everything that it started.
+//!
+//! What lines mean is [`super::protocol`]'s business. Nothing is believed of a driver here but that
+//! it may crash, print anything, or say nothing at all.
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use crate::interrupt::Interrupt;
+use crate::target::keeper::{Keeper, Said, Start, exit_status};
+use crate::target::log::Log;
+use crate::target::proc;
+
+/// Between looks whether somebody wants all of this to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// A driver whose input has ended may take so long to end in order.
+const PATIENCE_AT_END: Duration = Duration::from_secs(3);
+/// Between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_millis(500);
+/// What was printed before the end may be heard after it.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// So much of a line is shown.
+const SHOWN_CHARACTERS: usize = 120;
+/// The exit code by which a driver says that its library is not installed.
+const NOT_INSTALLED: i32 = 2;
+
+/// How to start a driver.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spec<'a> {
+    /// Program and arguments.
+    pub(crate) command: &'a [String],
+    /// Environment on top of ours.
+    pub(crate) env: &'a [(String, String)],
+    /// The cores it may use.
+    pub(crate) cores: &'a [usize],
+    /// Where its standard error goes; `None`: a file that goes with it.
+    pub(crate) log: Option<&'a Path>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// There is no such program, or it says that its library is not installed.
+    Missing(String),
+    /// Somebody wants all of this to end.
+    Interrupted,
+    /// Anything else, in a sentence.
+    Broken(String),
+}
+
+/// A running driver. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    keeper: Keeper,
+    log: Log,
+    ended: Option<String>,
+    is_over: bool,
+}
+
+impl Driver {
+    /// Starts it. That it can do anything is not known before it has answered.
+    pub(crate) fn start(spec: &Spec<'_>) -> Result<Driver, Trouble> {
+        let log = Log::open(spec.log).map_err(|error| Trouble::Broken(error.to_string()))?;
+        let started = Keeper::start(&Start {
+            program: &[],
+            on_word: false,
+            log: log.path(),
+            port_file: Path::new(""),
+            command: spec.command,
+            dir: None,
+            env: spec.env,
+            cores: spec.cores,
+            lines: true,
+        });
+        let keeper = started.map_err(Trouble::Broken)?;
+        match keeper.said.recv() {
+            Ok(Said::Started(_)) => Ok(Driver { keeper, log, ended: None, is_over: false }),
+            Ok(Said::Failed(why)) => {
+                log.forget();
+                Err(Trouble::Missing(why))
+            }
+            Ok(_) | Err(_) => Err(Trouble::Broken("its keeper said nothing and ended".to_owned())),
+        }
+    }
+
+    /// Says a line and waits for the next one that comes back.
+    pub(crate) fn ask(
+        &mut self,
+        line: &str,
+        patience: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<String, Trouble> {
+        self.keeper.tell(line);
+        let begun = Instant::now();
+        let mut until = begun + patience;
+        loop {
+            if interrupt.is_asked() {
+                return Err(Trouble::Interrupted);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.silent(patience));
+            }
+            match self.keeper.said.recv_timeout(left.min(LOOK_AGAIN)) {
+                Ok(Said::Line(line)) => return Ok(line),
+                Ok(Said::Ended(how)) => {
+                    self.ended = Some(how);
+                    until = until.min(Instant::now() + LAST_WORDS);
+                }
+                // It may have closed its output and gone on; then it says nothing any more.
+                Ok(Said::Quiet) if self.ended.is_some() => return Err(self.silent(patience)),
+                Ok(Said::Quiet) => until = until.min(Instant::now() + PATIENCE_AT_END),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let why = "its keeper is gone, which somebody killed".to_owned();
+                    return Err(Trouble::Broken(why));
+                }
+            }
+        }
+    }
+
+    /// Why no line came.
+    fn silent(&self, patience: Duration) -> Trouble {
+        match &self.ended {
+            Some(how) if exit_status(how) == Some(NOT_INSTALLED) => {
+                let tail = self.log.tail().join(" ");
+                let said: Vec<&str> = tail.split_whitespace().collect();
+                Trouble::Missing(match said.is_empty() {
+                    true => "its driver ended with exit status 2 and said nothing more".to_owned(),
+                    false => said.join(" "),
+                })
+            }
+            Some(how) => self.broken(&format!("the driver ended {how}")),
+            None => self.broken(&format!("the driver did not answer within {patience:.1?}")),
+        }
+    }
+
+    /// A sentence about what is wrong, with the last that the driver said to people.
+    pub(crate) fn broken(&self, what: &str) -> Trouble {
+        Trouble::Broken(match self.log.tail().as_slice() {
+            [] => format!("{what} without a word on its standard error"),
+            lines => format!("{what}; the last of its standard error:\n  {}", lines.join("\n  ")),
+        })
+    }
+
+    /// CPU time in seconds of all that it consists of, from its beginning, also of what has ended.
+    pub(crate) fn cpu_s(&self) -> f64 {
+        let root = self.keeper.pid();
+        let page_bytes = rustix::param::page_size() as u64;
+        let figures = proc::quick(root, &proc::tree(root), page_bytes);
+        figures.cpu_ticks as f64 / rustix::param::clock_ticks_per_second().max(1) as f64
+    }
+
+    /// Lets it end in order: its input ends, and so should it.
+    pub(crate) fn end(mut self) {
+        self.keeper.close();
+        let until = Instant::now() + PATIENCE_AT_END;
+        while self.ended.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.keeper.said.recv_timeout(left) {
+                Ok(Said::Ended(how)) => self.ended = Some(how),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        self.is_over = true;
+        // Nobody listens any more, so that what it prints meanwhile fills no memory.
+        let (_, nobody) = channel();
+        self.keeper.said = nobody;
+        self.keeper.stop(GRACE);
+        self.log.forget();
+    }
+}
+
+/// A line as it may be shown.
+pub(crate) fn shown(line: &str) -> String {
+    let cut: String = line.chars().filter(|c| !c.is_control()).take(SHOWN_CHARACTERS).collect();
+    if cut.chars().count() < line.chars().count() { format!("{cut}…") } else { cut }
+}

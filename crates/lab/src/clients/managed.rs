@@ -1,0 +1,300 @@
+//! The bench that starts processes: one server for the whole matrix, and for each trial a driver of its
+//! own, alone on the loader's cores.
+//!
+//! A driver that stays would carry its heap, its compiled code and its broken connections from one cell
+//! into the next. The server stays, because its own count goes on; if it ends, the trial that was going
+//! on has failed and it is started again for the next. Both have a keeper, so that nothing of them is
+//! left whatever happens to us.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use candor_plan::url::HttpUrl;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::driver::{self, Driver, Spec};
+use super::file::EMBEDDED_PATH;
+use super::matrix::{Absent, Found};
+use super::model::{Asked, Client, Server};
+use super::protocol::{self, Ask, DESCRIBE};
+use super::store::Store;
+use super::{Bench, CellPlan, Measured, Trouble};
+use crate::error::LabError;
+use crate::interrupt::Interrupt;
+use crate::target::cores::Split;
+use crate::target::{Running, TargetSpec, http};
+
+/// The last requests may wait for a connection, then for the answer, each for the time-out.
+const TIMEOUTS_AT_END: u32 = 2;
+/// The server's count is asked for again so often, until it has settled.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// A count that has not changed for so long has settled, if the server does not say how often it counts.
+const SETTLED: Duration = Duration::from_millis(60);
+/// A server that never settles is given up.
+const PATIENCE_TO_SETTLE: Duration = Duration::from_secs(20);
+const STATS_PATIENCE: Duration = Duration::from_secs(5);
+/// Open files beside those of connections.
+const OTHER_FILES: u64 = 1024;
+
+/// Starts the server and the drivers.
+pub struct Managed {
+    /// This program, for the embedded target.
+    pub program: PathBuf,
+    /// The server.
+    pub server: Server,
+    /// Who has which cores.
+    pub split: Split,
+    /// Where output is kept.
+    pub store: Store,
+    /// How all of this is told to stop.
+    pub interrupt: Arc<Interrupt>,
+    /// The server, once it is started.
+    pub up: Option<Up>,
+}
+
+/// A server that is up.
+#[derive(Debug)]
+pub struct Up {
+    running: Running,
+    /// Where its own count is.
+    stats: String,
+    /// The count when it was last at rest.
+    at_rest: Option<u64>,
+}
+
+/// What a client is, or why it cannot be measured here. Its driver has `patience` to start.
+pub fn describe(
+    client: &Client,
+    patience: Duration,
+    split: &Split,
+    interrupt: &Interrupt,
+) -> Result<Found, LabError> {
+    let asked = start(client, split, None).and_then(|mut driver| {
+        let line = driver.ask(DESCRIBE, patience, interrupt)?;
+        let described = protocol::described(&line).map_err(|what| driver.broken(&what))?;
+        driver.end();
+        Ok(described)
+    });
+    match asked {
+        Ok(described) => Ok(Ok(described)),
+        Err(driver::Trouble::Interrupted) => Err(LabError::Interrupted),
+        Err(driver::Trouble::Missing(why)) => Ok(Err(Absent::Missing(why))),
+        Err(driver::Trouble::Broken(why)) => Ok(Err(Absent::Broken(why))),
+    }
+}
+
+fn start(
+    client: &Client,
+    split: &Split,
+    log: Option<&std::path::Path>,
+) -> Result<Driver, driver::Trouble> {
+    Driver::start(&Spec { command: &client.command, env: &client.env, cores: &split.loader, log })
+}
+
+/// Lets our processes open as many files as cells of so many connections need, as far as the system
+/// allows. A driver that gets fewer says so in its errors.
+pub fn allow_connections(most: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = most.saturating_mul(2).saturating_add(OTHER_FILES);
+    let wanted = limit.maximum.map_or(wanted, |hard| wanted.min(hard));
+    if limit.current.is_some_and(|soft| soft < wanted) {
+        let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+}
+
+impl Bench for Managed {
+    fn trial(&mut self, cell: &CellPlan, asked: &Asked) -> Result<Measured, Trouble> {
+        self.bring_up().map_err(Trouble::Everything)?;
+        let measured = self.measure(cell, asked);
+        // A server that has ended is the reason for whatever the driver says.
+        let ended = self.up.as_mut().and_then(Up::ended);
+        if let Some(how) = ended {
+            self.up = None;
+            return Err(Trouble::Cell(how));
+        }
+        if measured.is_err()
+            && let Some(up) = &mut self.up
+        {
+            // What a broken driver left behind may still be answered.
+            up.at_rest = None;
+        }
+        measured
+    }
+}
+
+impl Managed {
+    /// Starts the server if it is not up.
+    pub fn bring_up(&mut self) -> Result<(), LabError> {
+        if self.up.is_some() {
+            return Ok(());
+        }
+        let mut spec = match &self.server {
+            Server::Embedded { arguments } => {
+                let mut command =
+                    vec![self.program.to_string_lossy().into_owned(), "serve".to_owned()];
+                command.extend(
+                    ["--listen", "127.0.0.1:0", "--path", EMBEDDED_PATH].map(str::to_owned),
+                );
+                command.extend(arguments.iter().cloned());
+                TargetSpec::new("embedded", command)
+            }
+            Server::Command { command, env, ready_timeout } => {
+                let mut spec = TargetSpec::new("server", command.clone());
+                spec.env.clone_from(env);
+                spec.ready_timeout = *ready_timeout;
+                spec
+            }
+        };
+        spec.cores = Some(self.split.target.clone());
+        spec.log = Some(self.store.log_of("server"));
+        let running = Running::start(&spec)?;
+        let Some(stats) = running.announced().stats.clone() else {
+            return Err(LabError::Target {
+                name: spec.name,
+                problem: "it does not say in its port file where its own count can be read; \
+                          write STATS=URL, whose answer has \"requests_answered\""
+                    .to_owned(),
+                log_tail: running.log_tail(),
+            });
+        };
+        self.up = Some(Up { running, stats, at_rest: None });
+        Ok(())
+    }
+
+    /// Ends the server.
+    pub fn take_down(&mut self) -> Result<(), LabError> {
+        self.up.take().map_or(Ok(()), |up| up.running.stop())
+    }
+
+    fn measure(&mut self, cell: &CellPlan, asked: &Asked) -> Result<Measured, Trouble> {
+        let Some(up) = &mut self.up else {
+            return Err(Trouble::Cell("the server is gone".to_owned()));
+        };
+        let url = up.url(asked).map_err(|why| Trouble::Everything(LabError::Usage(why)))?;
+        let log = self.store.log_of(&cell.client.name);
+        let mut driver = start(&cell.client, &self.split, Some(&log)).map_err(told)?;
+        let line = driver.ask(DESCRIBE, asked.grace, &self.interrupt).map_err(told)?;
+        protocol::described(&line).map_err(|what| told(driver.broken(&what)))?;
+        let before = up.count_at_rest(&self.interrupt)?;
+        let started_unix_ms = unix_ms();
+        let cpu_before_s = driver.cpu_s();
+        let ms =
+            |time: Duration| u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        let ask = Ask {
+            what: "run",
+            url: &url,
+            pool: cell.pool,
+            concurrency: cell.concurrency,
+            warm_up_ms: ms(asked.warm_up),
+            duration_ms: ms(asked.duration),
+            timeout_ms: ms(asked.timeout),
+            expect_status: asked.expect_status,
+            expect_body_bytes: asked.expect_body_bytes,
+        };
+        let patience =
+            asked.warm_up + asked.duration + TIMEOUTS_AT_END * asked.timeout + asked.grace;
+        let begun = Instant::now();
+        let line = driver.ask(&ask.line(), patience, &self.interrupt).map_err(told)?;
+        let took = begun.elapsed();
+        let cpu_s = driver.cpu_s() - cpu_before_s;
+        let answer =
+            protocol::answered(&line, &ask, took).map_err(|what| told(driver.broken(&what)))?;
+        driver.end();
+        let after = up.settled(&self.interrupt)?;
+        up.at_rest = Some(after);
+        let server_answered = after.saturating_sub(before);
+        Ok(Measured { started_unix_ms, answer, server_answered, cpu_s: cpu_s.max(0.0) })
+    }
+}
+
+impl Up {
+    /// Where requests go.
+    fn url(&self, asked: &Asked) -> Result<String, String> {
+        let announced = self.running.url();
+        let Some(path) = &asked.path else { return Ok(announced.to_owned()) };
+        let parsed = HttpUrl::parse(announced).map_err(|error| format!("{announced}: {error}"))?;
+        let scheme = if parsed.is_https { "https" } else { "http" };
+        Ok(format!("{scheme}://{}{path}", parsed.authority))
+    }
+
+    /// How it ended, if it did.
+    fn ended(&mut self) -> Option<String> {
+        let how = self.running.ended()?;
+        Some(match self.running.log_tail().last() {
+            Some(last) => format!("the server ended {how}; the last it said: {last}"),
+            None => format!("the server ended {how} without a word"),
+        })
+    }
+
+    /// Its count before a cell.
+    fn count_at_rest(&self, interrupt: &Interrupt) -> Result<u64, Trouble> {
+        match self.at_rest {
+            Some(count) if self.count()?.0 == count => Ok(count),
+            _ => self.settled(interrupt),
+        }
+    }
+
+    /// Its count once nothing is added any more: what it answered last may not be in it at first.
+    fn settled(&self, interrupt: &Interrupt) -> Result<u64, Trouble> {
+        let begun = Instant::now();
+        let (mut count, _) = self.count()?;
+        let mut since = Instant::now();
+        while begun.elapsed() < PATIENCE_TO_SETTLE {
+            if interrupt.is_asked() {
+                return Err(Trouble::Everything(LabError::Interrupted));
+            }
+            thread::sleep(LOOK_AGAIN);
+            let (now, interval) = self.count()?;
+            if now != count {
+                (count, since) = (now, Instant::now());
+            } else if since.elapsed() > interval.saturating_mul(2).max(SETTLED) {
+                return Ok(count);
+            }
+        }
+        Err(Trouble::Cell(format!(
+            "the server goes on answering {PATIENCE_TO_SETTLE:?} after the driver has ended; \
+             somebody else talks to it, or the driver left requests behind"
+        )))
+    }
+
+    /// Answers that it counted so far, and how often it counts.
+    fn count(&self) -> Result<(u64, Duration), Trouble> {
+        let read = || -> Result<(u64, Duration), String> {
+            let begun = Instant::now();
+            let mut answer = http::get(&self.stats, STATS_PATIENCE)?;
+            // Who counts now and then has nothing to say at first.
+            while answer.status == 503 && begun.elapsed() < STATS_PATIENCE {
+                thread::sleep(LOOK_AGAIN);
+                answer = http::get(&self.stats, STATS_PATIENCE)?;
+            }
+            if answer.status != 200 {
+                return Err(format!("{} answers {}", self.stats, answer.status));
+            }
+            let json: serde_json::Value = serde_json::from_slice(&answer.body)
+                .map_err(|error| format!("{}: this is no JSON ({error})", self.stats))?;
+            let count = json.get("requests_answered").and_then(serde_json::Value::as_u64);
+            let interval_us = json.get("interval_us").and_then(serde_json::Value::as_u64);
+            match count {
+                Some(count) => Ok((count, Duration::from_micros(interval_us.unwrap_or(0)))),
+                None => Err(format!("{} has no \"requests_answered\"", self.stats)),
+            }
+        };
+        read().map_err(|why| Trouble::Cell(format!("the server's own count cannot be read: {why}")))
+    }
+}
+
+/// A driver's trouble in a cell.
+fn told(trouble: driver::Trouble) -> Trouble {
+    match trouble {
+        driver::Trouble::Interrupted => Trouble::Everything(LabError::Interrupted),
+        driver::Trouble::Missing(why) | driver::Trouble::Broken(why) => Trouble::Cell(why),
+    }
+}
+
+fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,85 @@
+//! HTTP client libraries: clients × pools × concurrencies, each in several rounds, from one file to one
+//! directory.
+//!
+//! [`file`] reads a suite, [`matrix`] says what of it is measured, [`run`] measures it by way of a
+//! [`Bench`], and [`store`] keeps every trial as it is made. [`managed`] is the bench that starts the
+//! server and, for each trial, a driver: [`driver`] is one as a process, [`protocol`] what its lines
+//! mean, and [`judge`] holds its counts against the server's. What comes out is the document
+//! `candor.clients/1`; its renderings are crate report's.
+
+mod driver;
+pub mod file;
+pub mod judge;
+pub mod managed;
+pub mod matrix;
+pub mod model;
+pub mod protocol;
+pub mod run;
+pub mod store;
+
+use std::time::Duration;
+
+use candor_report::experiment::clients::Trial;
+
+use crate::error::LabError;
+use protocol::Answer;
+
+pub use managed::Managed;
+pub use matrix::{CellPlan, Matrix, Selection, expand};
+pub use model::Suite;
+pub use run::{About, Outcome, run};
+pub use store::Store;
+
+/// Makes one trial. Tests have one that knows its answers.
+pub trait Bench {
+    /// The cell once, with a driver that was started for it.
+    fn trial(&mut self, cell: &CellPlan, asked: &model::Asked) -> Result<Measured, Trouble>;
+}
+
+/// What a trial measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// When it began, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// What the driver counted.
+    pub answer: Answer,
+    /// What the server counted meanwhile.
+    pub server_answered: u64,
+    /// CPU time of the driver and all that it started, over the whole cell.
+    pub cpu_s: f64,
+}
+
+/// Why there is no trial.
+#[derive(Debug)]
+pub enum Trouble {
+    /// This cell could not be measured; others may be.
+    Cell(String),
+    /// Nothing can be measured any more.
+    Everything(LabError),
+}
+
+/// Sees a matrix while it goes on.
+pub trait Watcher {
+    /// A trial begins: which, its number, of how many, and how long all that are left will take.
+    fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
+        let _ = (trial, number, of, left);
+    }
+
+    /// It is over.
+    fn done(&mut self, trial: &str, made: &Trial) {
+        let _ = (trial, made);
+    }
+
+    /// It could not be made.
+    fn failed(&mut self, trial: &str, why: &str) {
+        let _ = (trial, why);
+    }
+
+    /// Something worth a line.
+    fn note(&mut self, line: &str) {
+        let _ = line;
+    }
+}
+
+/// Nobody looks.
+impl Watcher for () {}

@@ -1,0 +1,315 @@
+//! The document of a matrix of HTTP client libraries: clients × pools × concurrencies, each in several
+//! rounds.
+//!
+//! Crate `lab` makes it of what drivers answer, of the server's own count and of the system's books of
+//! CPU time. A *cell* is one client with one pool and one concurrency, a *trial* one run of it. Of each
+//! cell one trial speaks for all: the one with the median rate, of those whose counts agree with the
+//! server's. A trial whose counts do not is shown as what it is, and never speaks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ReadError;
+use super::figures::Percentiles;
+use super::suite::{Failure, Note};
+use crate::document::latency::Distribution;
+use crate::document::{Host, Tool};
+
+/// The value of [`Clients::format`] that this version writes.
+pub const FORMAT: &str = "candor.clients/1";
+/// The value of [`TrialFile::format`] that this version writes.
+pub const TRIAL_FORMAT: &str = "candor.clients-trial/1";
+
+/// What a matrix of client libraries found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clients {
+    /// `candor.clients/1`. Fields may be added under the same number.
+    pub format: String,
+    /// What made the document.
+    pub tool: Tool,
+    /// The command line, secrets redacted.
+    pub arguments: Vec<String>,
+    /// The suite's name.
+    pub name: String,
+    /// What it is about, in the words of its author.
+    pub about: String,
+    /// The file of the suite.
+    pub file: String,
+    /// When the first trial began, RFC 3339, UTC; empty before.
+    pub started_at: String,
+    /// The machine.
+    pub host: Host,
+    /// Cores of the server and of the drivers, in words.
+    pub cores: String,
+    /// Rounds of each cell.
+    pub rounds: u64,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Identifies what was asked for; a directory is taken up again only by the same.
+    pub fingerprint: String,
+    /// The server: `embedded`, or a command.
+    pub server: String,
+    /// What was asked in every cell.
+    pub asked: Asked,
+    /// How many connections cells have: a rule such as `concurrency + 1`, or sizes.
+    pub pools: String,
+    /// Clients, in the order of the tables.
+    pub clients: Vec<Client>,
+    /// The combinations that were or will be measured.
+    pub cells: Vec<Cell>,
+    /// Clients that were left out, and why.
+    pub notes: Vec<Note>,
+    /// Trials that could not be made, the latest of each.
+    pub failures: Vec<Failure>,
+    /// Every trial was made, or failed for good.
+    pub complete: bool,
+}
+
+/// What is the same in every cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Asked {
+    /// Path of every request; null: the one that the server announces.
+    pub path: Option<String>,
+    /// Length of the warm-up.
+    pub warm_up_ns: u64,
+    /// Length of the window.
+    pub duration_ns: u64,
+    /// Time-out of a request.
+    pub timeout_ns: u64,
+    /// The status of a right answer.
+    pub expect_status: u16,
+    /// The length of its body; null: any.
+    pub expect_body_bytes: Option<u64>,
+}
+
+/// A client library behind its driver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Client {
+    /// Its name in the suite.
+    pub name: String,
+    /// A line of the suite's author.
+    pub about: String,
+    /// The driver's command, secrets redacted.
+    pub command: Vec<String>,
+    /// What the driver says that it drives.
+    pub library: String,
+    /// The library's version.
+    pub version: String,
+    /// What it runs on.
+    pub runtime: String,
+    /// It sends nothing: what it costs is the driver's own share.
+    pub is_null: bool,
+    /// The null client of the same driver.
+    pub null_client: Option<String>,
+}
+
+/// One combination.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// Name of the client.
+    pub client: String,
+    /// Connections that the library may keep.
+    pub pool: u64,
+    /// Callers, each in a closed loop.
+    pub concurrency: u64,
+    /// Its trials, by round.
+    pub trials: Vec<Trial>,
+    /// The one that speaks for all, by its place in the list: the median by rate of those whose counts
+    /// agree. Null without one.
+    pub representative: Option<u64>,
+    /// Over all trials whose counts agree; null without one.
+    pub spread: Option<Spread>,
+}
+
+/// The lowest and the highest rate of a cell's trials whose counts agree.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// The lowest rate.
+    pub rate_low_per_s: f64,
+    /// The highest rate.
+    pub rate_high_per_s: f64,
+}
+
+/// One run of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// Its round, from 1.
+    pub round: u64,
+    /// Its file, from the suite's directory.
+    pub file: String,
+    /// When it began, RFC 3339, UTC.
+    pub started_at: String,
+    /// Length of the window.
+    pub window_s: f64,
+    /// Right answers a second over the window.
+    pub rate_per_s: f64,
+    /// Requests that ended in the window with the answer that was expected.
+    pub ok: u64,
+    /// Requests that ended in the window otherwise, by kind, the most frequent first.
+    pub errors: Vec<ErrorCount>,
+    /// Those together, as a share of all that ended in the window, in [0, 1]; null if nothing did.
+    pub failed_share: Option<f64>,
+    /// Latencies of the right answers in the window, from the call of the library to its return.
+    pub latency: Percentiles,
+    /// Requests that ended in the warm-up, or after the window because they had begun in it.
+    pub outside: u64,
+    /// All requests of the cell, in the window and outside of it, by the driver's count.
+    pub requests: u64,
+    /// Answers that the server counted meanwhile.
+    pub server_answered: u64,
+    /// What is wrong between the two counts; null: they agree.
+    pub disagreement: Option<String>,
+    /// CPU time of the driver and all that it started, user and kernel, over the whole cell.
+    pub cpu_s: f64,
+    /// The same by all requests of the cell, in microseconds; null without requests.
+    pub cpu_us_per_request: Option<f64>,
+}
+
+/// Errors of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorCount {
+    /// The kind, as in docs/drivers.md.
+    pub kind: String,
+    /// How many in the window.
+    pub count: u64,
+    /// One of them.
+    pub example: Option<String>,
+}
+
+/// A trial with all of its latencies, as it is kept in a file of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialFile {
+    /// `candor.clients-trial/1`. Fields may be added under the same number.
+    pub format: String,
+    /// Name of the client.
+    pub client: String,
+    /// Connections that the library may keep.
+    pub pool: u64,
+    /// Callers.
+    pub concurrency: u64,
+    /// Its figures.
+    pub trial: Trial,
+    /// Its latencies.
+    pub latency: Distribution,
+}
+
+impl Trial {
+    /// Whether the driver's and the server's counts are of the same requests.
+    pub fn agrees(&self) -> bool {
+        self.disagreement.is_none()
+    }
+
+    /// Requests that ended in the window with something else than the answer that was expected.
+    pub fn failed(&self) -> u64 {
+        self.errors.iter().map(|one| one.count).sum()
+    }
+}
+
+impl TrialFile {
+    /// Reads a document. Fields that this version does not know are skipped.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        super::read(text, TRIAL_FORMAT)
+    }
+}
+
+impl Cell {
+    /// Name of the combination: `httpc pool 65 concurrency 64`.
+    pub fn name(&self) -> String {
+        format!("{} pool {} concurrency {}", self.client, self.pool, self.concurrency)
+    }
+
+    /// The trial that speaks for all.
+    pub fn speaker(&self) -> Option<&Trial> {
+        self.trials.get(usize::try_from(self.representative?).ok()?)
+    }
+
+    /// Trials whose counts do not agree with the server's.
+    pub fn wrong(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(|one| !one.agrees())
+    }
+
+    /// Puts the trials in order of rounds, and chooses the representative and the spread.
+    pub fn settle(&mut self) {
+        self.trials.sort_by_key(|one| one.round);
+        let rate = |index: usize| self.trials[index].rate_per_s;
+        let mut usable: Vec<usize> =
+            (0..self.trials.len()).filter(|&index| self.trials[index].agrees()).collect();
+        usable.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)));
+        // Of an even number the lower middle one: a real run, and not the better one.
+        let middle = usable.len().checked_sub(1).map(|last| usable[last / 2]);
+        self.spread = usable
+            .first()
+            .zip(usable.last())
+            .map(|(&low, &high)| Spread { rate_low_per_s: rate(low), rate_high_per_s: rate(high) });
+        self.representative = middle.map(|index| index as u64);
+    }
+}
+
+impl Clients {
+    /// Reads a document. Fields that this version does not know are skipped.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        super::read(text, FORMAT)
+    }
+
+    /// The client of this name.
+    pub fn client(&self, name: &str) -> Option<&Client> {
+        self.clients.iter().find(|one| one.name == name)
+    }
+
+    /// What the driver itself costs in a cell, in CPU microseconds a request: what its null client
+    /// costs with as many callers. `None` if there is none, or if it was not measured.
+    pub fn overhead_us(&self, cell: &Cell) -> Option<f64> {
+        let null = self.client(&cell.client)?.null_client.as_ref()?;
+        let of = |one: &&Cell| one.client == *null && one.concurrency == cell.concurrency;
+        self.cells.iter().find(of)?.speaker()?.cpu_us_per_request
+    }
+
+    /// Trials that are there, and trials that there will be.
+    pub fn progress(&self) -> (u64, u64) {
+        let made = self.cells.iter().map(|one| one.trials.len() as u64).sum();
+        (made, self.cells.len() as u64 * self.rounds)
+    }
+
+    /// How many trials have counts that do not agree with the server's.
+    pub fn wrong(&self) -> u64 {
+        self.cells.iter().map(|one| one.wrong().count() as u64).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::experiment::clients::tests::{sample, trial};
+
+    #[test]
+    fn a_trial_whose_counts_disagree_never_speaks() {
+        let wrong =
+            |round, rate| Trial { disagreement: Some("1, not 2".to_owned()), ..trial(round, rate) };
+        let settled = |trials| {
+            let mut cell = Cell { trials, ..sample().cells[0].clone() };
+            cell.settle();
+            cell
+        };
+        let cell = settled(vec![trial(3, 30.0), trial(1, 10.0), wrong(2, 50.0), trial(4, 20.0)]);
+        assert_eq!(cell.speaker().unwrap().round, 4);
+        let spread = cell.spread.unwrap();
+        assert_eq!((spread.rate_low_per_s, spread.rate_high_per_s), (10.0, 30.0));
+        assert_eq!(cell.wrong().count(), 1);
+        // Of two the lower one; of none none.
+        assert_eq!(settled(vec![trial(1, 20.0), trial(2, 10.0)]).speaker().unwrap().round, 2);
+        let none = settled(vec![wrong(1, 10.0)]);
+        assert_eq!((none.speaker(), none.spread), (None, None));
+    }
+
+    #[test]
+    fn overhead_is_the_null_clients_at_the_same_concurrency() {
+        let clients = sample();
+        let of = |client: &str, concurrency| {
+            let is_it = |one: &&Cell| one.client == client && one.concurrency == concurrency;
+            clients.overhead_us(clients.cells.iter().find(is_it).unwrap())
+        };
+        assert_eq!(of("httpc", 4), Some(1.5));
+        assert_eq!(of("urllib3", 4), None, "the suite names no null client of it");
+        assert_eq!(of("erlang-null", 4), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! Matrices of client libraries for people and for programs: the README of a suite's directory, a text
+//! for the terminal, and every trial as CSV.
+//!
+//! Of each cell one run is shown as a whole row. A cell without a run whose counts agree with the
+//! server's has no figures in a table, only what is wrong with it.
+
+mod csv;
+pub(in crate::render) mod tables;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::fmt::Write as _;
+
+use candor_plan::units::{fmt_duration_ns, fmt_plural};
+
+use super::suite::hardware;
+use super::table::escaped;
+use crate::experiment::clients::{Client, Clients};
+
+pub use csv::{COLUMNS, csv};
+pub use tables::in_words;
+
+/// What stands beside figures of the tables.
+pub(in crate::render) const MARKS: &str = "Of each cell one run is shown, the one with the median \
+     rate, of those whose counts agree with the server's. ± is how far the rates of the others lie from \
+     it at most. Errors are shares of the requests that ended in the window, by kind. CPU is the whole \
+     driver's, user and kernel, over the whole cell by all of its requests; overhead is what the null \
+     client of the same driver costs with as many callers.";
+
+/// The README.
+pub fn markdown(clients: &Clients) -> String {
+    let mut out = format!("# HTTP client libraries: {}\n\n", clients.name);
+    if !clients.about.is_empty() {
+        let _ = write!(out, "{}\n\n", escaped(&clients.about));
+    }
+    environment(&mut out, clients);
+    let (made, all) = clients.progress();
+    if made > 0 || all > 0 {
+        let _ = write!(out, "{}\n\n", escaped(MARKS));
+    }
+    for (heading, table) in tables::rates(clients) {
+        let _ = write!(out, "## {heading}\n\n{}\n", table.markdown());
+    }
+    let _ = write!(out, "## Every cell\n\n{}\n", tables::cells(clients).markdown());
+    list(&mut out, "Driver overhead", &tables::overheads(clients));
+    list(&mut out, "Counts that do not agree", &tables::wrong(clients));
+    list(&mut out, "Trials that could not be made", &tables::failures(clients));
+    list(&mut out, "Left out", &tables::notes(clients));
+    reading(&mut out);
+    out
+}
+
+/// Every cell for a terminal, and what went wrong.
+pub fn text(clients: &Clients) -> String {
+    let mut out = format!("\n{}", tables::cells(clients).text());
+    let (made, all) = clients.progress();
+    let _ = writeln!(out, "\n{made} of {all} trials are there.");
+    for (what, lines) in [
+        ("driver overhead", tables::overheads(clients)),
+        ("COUNTS DO NOT AGREE", tables::wrong(clients)),
+        ("failed", tables::failures(clients)),
+        ("left out", tables::notes(clients)),
+    ] {
+        for (name, line) in lines {
+            let _ = writeln!(out, "{what}: {name}: {line}");
+        }
+    }
+    out
+}
+
+fn environment(out: &mut String, clients: &Clients) {
+    let started = clients.started_at.split('T').next().unwrap_or_default();
+    let on = if started.is_empty() { String::new() } else { format!(" on {started}") };
+    let _ = writeln!(
+        out,
+        "Captured by `candor clients` {} from `{}`{on}.\n",
+        clients.tool.version, clients.file
+    );
+    let (made, all) = clients.progress();
+    if !clients.complete {
+        let _ = writeln!(
+            out,
+            "> **Not complete.** {made} of {all} trials are there; the command below goes on where \
+             it was interrupted.\n"
+        );
+    }
+    let wrong = clients.wrong();
+    if wrong > 0 {
+        let _ = writeln!(
+            out,
+            "> **Not to be trusted as it is.** In {} the driver and the server do not count the \
+             same requests; see below.\n",
+            fmt_plural(wrong, "trial")
+        );
+    }
+    hardware(out, &clients.host, &clients.cores);
+    let _ = writeln!(
+        out,
+        "- {} a cell, in rounds, the order within a round drawn at random (seed {}); a fresh driver \
+         for each run, one at a time, against one server",
+        fmt_plural(clients.rounds, "run"),
+        clients.seed
+    );
+    let _ = writeln!(out, "- {}", escaped(&asked(clients)));
+    let _ = writeln!(out, "- Server: `{}`", clients.server.replace('`', "'").replace('\n', " "));
+    for client in &clients.clients {
+        let _ = writeln!(
+            out,
+            "- Client `{}`: {}: `{}`",
+            client.name,
+            escaped(&what(client)),
+            client.command.join(" ").replace('`', "'").replace('\n', " ")
+        );
+    }
+    let _ = writeln!(out, "\nRun it again with:\n\n```\n{}\n```\n", clients.arguments.join(" "));
+}
+
+/// What every cell was asked for, in words.
+pub(in crate::render) fn asked(clients: &Clients) -> String {
+    let asked = &clients.asked;
+    let path = asked.path.as_deref().map_or(String::new(), |path| format!("GET {path}, "));
+    let body = asked
+        .expect_body_bytes
+        .map_or(String::new(), |bytes| format!(" with {}", fmt_plural(bytes, "byte")));
+    format!(
+        "Each run: {path}warm-up {}, window {}, time-out {}; right is status {}{body}; pools: {}",
+        fmt_duration_ns(asked.warm_up_ns),
+        fmt_duration_ns(asked.duration_ns),
+        fmt_duration_ns(asked.timeout_ns),
+        asked.expect_status,
+        clients.pools
+    )
+}
+
+/// A client in words: its library, what that runs on, and what its suite says of it.
+pub(in crate::render) fn what(client: &Client) -> String {
+    let about =
+        if client.about.is_empty() { String::new() } else { format!(" ({})", client.about) };
+    format!("{} {}, {}{about}", client.library, client.version, client.runtime)
+}
+
+fn list(out: &mut String, heading: &str, lines: &[(String, String)]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = write!(out, "## {heading}\n\n");
+    for (name, line) in lines {
+        let _ = writeln!(out, "- `{name}`: {}", escaped(line));
+    }
+    out.push('\n');
+}
+
+fn reading(out: &mut String) {
+    out.push_str(
+        "## Reading the numbers\n\n\
+         - Rates are of right answers that ended in the window; an error is never a success.\n\
+         - A latency counts from before the library was called until it returned, so waiting for a \
+         connection of the pool is in it.\n\
+         - These are closed loops: while a library is slow it is asked less. Latencies are those under \
+         the load that it took.\n\
+         - A percentile that so many requests do not bound is not printed.\n\
+         - Units and columns of `results.csv` are in candor's docs/clients.md.\n",
+    );
+}
