@@ -42,6 +42,8 @@ pub(crate) struct Connection<S> {
     pub(crate) last_byte_ns: u64,
     /// While its request waits for a 100: until when.
     pub(crate) hold_until_ns: u64,
+    /// Since when it was being made, and how long that took, until its TLS is made too.
+    pub(crate) securing: Option<(u64, u64)>,
     /// Attempts and connections in a row that brought no answer.
     pub(crate) fruitless: u32,
 }
@@ -61,6 +63,7 @@ impl<S> Default for Connection<S> {
             parked_slots: 0,
             last_byte_ns: 0,
             hold_until_ns: 0,
+            securing: None,
             fruitless: 0,
         }
     }

@@ -67,6 +67,7 @@ impl Options {
         let requests = requests::requests(&self, &url, &mut files)?;
         delivery::check(&self, target.http, &requests.list)?;
         once::check(&self)?;
+        tls::check_replay(&self, &requests)?;
         let load = load::load(&self, &mut files)?;
         let connections = self.connections()?;
         let script = script::script(&self, &mut files)?;

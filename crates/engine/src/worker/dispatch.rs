@@ -185,7 +185,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
             self.held_up.works();
             let at_ns = self.reactor.now_ns();
-            match self.reactor.send(key, &slices[..used]) {
+            let sent = self.reactor.send(key, &slices[..used]);
+            if self.held_up.is_wanted() {
+                self.held_up.call(at_ns, self.reactor.now_ns());
+            }
+            match sent {
                 Sent::Written(bytes) => {
                     let books = &mut self.books;
                     books.recorder.bytes_sent(bytes as u64);

@@ -22,7 +22,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use candor_pace::{Picker, Share};
-use candor_plan::Plan;
+use candor_plan::{Pacing, Plan};
 use candor_protocol::Session;
 use candor_record::kernel::KernelTimes;
 use candor_record::{
@@ -194,7 +194,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             none_since_ns: 0,
             next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
-            held_up: HeldUp::default(),
+            held_up: HeldUp::of_a_thread_that_spins(plan.threads.pacing == Pacing::Spin),
             stage: Stage::Preparing,
             dispatching: false,
             has_more_to_shed: false,
@@ -334,10 +334,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn look(&mut self) {
         self.waits += 1;
         let before_ns = self.reactor.now_ns();
-        self.held_up.looks(before_ns);
+        self.held_up.look_begins(before_ns);
         self.reactor.wait(0);
         let after_ns = self.reactor.now_ns();
-        self.held_up.looks(after_ns);
+        self.held_up.passes(after_ns);
         if self.handle_ready() {
             self.held_up.works();
         }

@@ -102,6 +102,7 @@ impl Options {
             tls_ciphers: self.tls_ciphers.or(plan.tls_ciphers),
             tls_groups: self.tls_groups.or(plan.tls_groups),
             tls_resumption: self.tls_resumption.or(plan.tls_resumption),
+            early_data: self.early_data || plan.early_data,
             timeout: self.timeout.or(plan.timeout),
             connect_timeout: self.connect_timeout.or(plan.connect_timeout),
             continue_timeout: self.continue_timeout.or(plan.continue_timeout),

@@ -446,6 +446,13 @@ pub struct Options {
     #[arg(long, value_name = "ON", help_heading = "TLS")]
     pub tls_resumption: Option<OnOff>,
 
+    /// Send requests in the first flight of sessions that are taken up (0-RTT)
+    ///
+    /// For GET, HEAD and OPTIONS, over TLS 1.3, with --tls-resumption on and --h1 or --h2. A server
+    /// that does not take them is sent them again after the handshake; the report counts both.
+    #[arg(long, help_heading = "TLS")]
+    pub early_data: bool,
+
     // ---- Time-outs ----
     /// For an answer, from sending its request to its last byte [default: 30s]
     ///
