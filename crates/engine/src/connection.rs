@@ -34,18 +34,16 @@ pub(crate) struct Connection<S> {
     pub(crate) outstanding: u32,
     /// The kernel took less than was offered: the rest waits for room.
     pub(crate) blocked: bool,
-    /// What its session offers is put to be sent with others.
-    pub(crate) is_put: bool,
     /// Places that were offered and have no request yet.
     pub(crate) offered: u32,
     /// Those of them that came up while blocked.
     pub(crate) parked_slots: u32,
     /// When the last byte was read, or the first request in flight was sent.
     pub(crate) last_byte_ns: u64,
-    /// Since when it was being made, and how long that took, until its TLS is made too.
-    pub(crate) securing: Option<(u64, u64)>,
     /// While its request waits for a 100: until when.
     pub(crate) hold_until_ns: u64,
+    /// Since when it was being made, and how long that took, until its TLS is made too.
+    pub(crate) securing: Option<(u64, u64)>,
     /// Attempts and connections in a row that brought no answer.
     pub(crate) fruitless: u32,
 }
@@ -61,12 +59,11 @@ impl<S> Default for Connection<S> {
             flights: Chain::default(),
             outstanding: 0,
             blocked: false,
-            is_put: false,
             offered: 0,
             parked_slots: 0,
             last_byte_ns: 0,
-            securing: None,
             hold_until_ns: 0,
+            securing: None,
             fruitless: 0,
         }
     }

@@ -117,6 +117,10 @@ fn what_a_delivery_excludes_is_refused_with_the_remedy() {
             "--expect-continue cannot be used with an Expect header",
         ),
         (&["-b", "hi", "-H", "Transfer-Encoding: chunked", "h"], "write --chunked SIZE for chunks"),
+        (
+            &["--pieces", "2", "--h1", "--tls-resumption", "on", "--early-data", "https://h/"],
+            "--pieces cannot be used with --early-data",
+        ),
         (&["--once", "-n", "5", "h"], "--once cannot be used with --requests"),
         (&["--once", "-R", "5", "h"], "--once cannot be used with --rate"),
         (&["--once", "--warm-up", "1s", "h"], "--once cannot be used with --warm-up"),

@@ -204,8 +204,8 @@ fn the_plan_with_every_key_has_every_key() {
         "script-arg",
         "script-timeout",
         "sandbox",
-        "early-data",
         "once",
+        "early-data",
     ];
     // The plan speaks HTTP/2; tests/deliveries.rs has these.
     let of_http1 = [

@@ -127,6 +127,10 @@ pub(super) fn check(
             let why = "the script says itself what is written; leave one of them out";
             return Err(conflict(option, "--script", why));
         }
+        if options.early_data {
+            let why = "what may have to be sent again leaves in one go; leave one of them out";
+            return Err(conflict(option, "--early-data", why));
+        }
         if delivery.stops() && options.pipeline.is_some_and(|pipeline| pipeline.get() > 1) {
             let why =
                 "what stops on its way would stop the requests behind it; leave one of them out";
