@@ -118,6 +118,27 @@ fn sessions_are_taken_up_again_if_asked() {
 }
 
 #[test]
+fn requests_leave_with_the_handshake_if_asked() {
+    for (directive, expected) in [("on", [true, false]), ("off", [false, false])] {
+        let directives = format!("ssl_session_cache shared:s:1m; ssl_early_data {directive};");
+        for (protocol, parameters) in [("--h1", "ssl"), ("--h2", "ssl http2")] {
+            let (nginx, url, file) = start(listener(parameters, &directives));
+            let fixed = ["--no-keepalive", "-c", "1", "-n", "50", protocol, "--early-data"];
+            let tls = ["--cacert", &file, "--tls-resumption", "on", &url];
+            let document = measure(&[&fixed[..], &tls].concat());
+            document.assert_all_ok();
+            let sum = |what: &str| {
+                let rows = document.list("/connections/handshakes");
+                rows.iter().map(|row| row[what].as_u64().unwrap()).sum::<u64>()
+            };
+            let early = [sum("early_data_accepted") >= 45, sum("early_data_rejected") > 0];
+            assert_eq!(early, expected, "{protocol} {directive}");
+            assert_same_count(nginx, &document);
+        }
+    }
+}
+
+#[test]
 fn a_server_that_asks_who_we_are_is_told() {
     let own = certificate(|_| ());
     let directory = tempfile::tempdir().unwrap();

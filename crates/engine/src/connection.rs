@@ -42,6 +42,8 @@ pub(crate) struct Connection<S> {
     pub(crate) parked_slots: u32,
     /// When the last byte was read, or the first request in flight was sent.
     pub(crate) last_byte_ns: u64,
+    /// Since when it was being made, and how long that took, until its TLS is made too.
+    pub(crate) securing: Option<(u64, u64)>,
     /// Attempts and connections in a row that brought no answer.
     pub(crate) fruitless: u32,
 }
@@ -61,6 +63,7 @@ impl<S> Default for Connection<S> {
             offered: 0,
             parked_slots: 0,
             last_byte_ns: 0,
+            securing: None,
             fruitless: 0,
         }
     }

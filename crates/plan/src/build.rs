@@ -63,6 +63,7 @@ impl Options {
         let mut files = Files { files, known: HashMap::new() };
         let (target, url) = target::target(&self, &mut files)?;
         let requests = requests::requests(&self, &url, &mut files)?;
+        tls::check_replay(&self, &requests)?;
         let load = load::load(&self, &mut files)?;
         let connections = self.connections()?;
         let script = script::script(&self, &mut files)?;

@@ -401,6 +401,13 @@ pub struct Options {
     #[arg(long, value_name = "ON", help_heading = "TLS")]
     pub tls_resumption: Option<OnOff>,
 
+    /// Send requests in the first flight of sessions that are taken up (0-RTT)
+    ///
+    /// For GET, HEAD and OPTIONS, over TLS 1.3, with --tls-resumption on and --h1 or --h2. A server
+    /// that does not take them is sent them again after the handshake; the report counts both.
+    #[arg(long, help_heading = "TLS")]
+    pub early_data: bool,
+
     // ---- Time-outs ----
     /// For an answer, from sending its request to its last byte [default: 30s]
     ///
@@ -639,6 +646,7 @@ impl Options {
             tls_ciphers: self.tls_ciphers.or(plan.tls_ciphers),
             tls_groups: self.tls_groups.or(plan.tls_groups),
             tls_resumption: self.tls_resumption.or(plan.tls_resumption),
+            early_data: self.early_data || plan.early_data,
             timeout: self.timeout.or(plan.timeout),
             connect_timeout: self.connect_timeout.or(plan.connect_timeout),
             idle_timeout: self.idle_timeout.or(plan.idle_timeout),

@@ -27,6 +27,9 @@ pub struct Tls {
     pub groups: Vec<String>,
     /// Take up the session of an earlier connection, with the server's tickets.
     pub resumption: bool,
+    /// Send requests in the first flight of a session that is taken up (0-RTT). One protocol is
+    /// offered then, and every request may be made twice.
+    pub early_data: bool,
 }
 
 /// Whom to believe about who the server is.

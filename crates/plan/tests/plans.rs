@@ -202,6 +202,7 @@ fn the_plan_with_every_key_has_every_key() {
         "script-arg",
         "script-timeout",
         "sandbox",
+        "early-data",
     ];
     let document: toml::Table = EVERY_KEY.parse().unwrap();
     for key in plan_file::keys_of::<Options>() {
@@ -368,6 +369,17 @@ fn what_does_not_go_together_in_tls_and_http2_is_refused() {
         (&["--alpn", "h3", "https://h/"], "\"h3\" is not spoken here"),
         (&["--h1", "--alpn", "h2", "https://h/"], "leave h2 out"),
         (&["--h2", "--no-keepalive", "-m", "2", "https://h/"], "one request"),
+        (&["--early-data", "https://h/"], "add --tls-resumption on"),
+        (&["--early-data", "--tls-resumption", "on", "https://h/"], "add --h1 or --h2"),
+        (
+            &["--early-data", "--tls-resumption", "on", "--h1", "-X", "POST", "https://h/"],
+            "a POST in the first flight may be made twice",
+        ),
+        (
+            &["--early-data", "--tls-resumption", "on", "--tls-max", "1.2", "https://h/"],
+            "TLS 1.2 has no early data",
+        ),
+        (&["--early-data", "http://h/"], "write https:// in the URL"),
     ] {
         let error = try_build(arguments).expect_err(message).to_string();
         assert!(error.contains(message), "{arguments:?}: {error}");

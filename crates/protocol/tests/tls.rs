@@ -41,6 +41,7 @@ fn plan(trust: Trust) -> TlsPlan {
         ciphers: vec![],
         groups: vec![],
         resumption: false,
+        early_data: false,
     }
 }
 
@@ -110,6 +111,11 @@ impl Pair {
             let _ = self.server.process_new_packets();
         }
         let mut plain = vec![0; 4096];
+        while let Some(mut early) = self.server.early_data()
+            && let Ok(length @ 1..) = early.read(&mut plain)
+        {
+            self.request.extend_from_slice(&plain[..length]);
+        }
         while let Ok(length @ 1..) = self.server.reader().read(&mut plain) {
             self.request.extend_from_slice(&plain[..length]);
         }
@@ -142,6 +148,10 @@ impl Pair {
         assert!(!self.started.contains(&id));
         self.upload();
         assert!(self.started.contains(&id), "told when its record was taken");
+        self.answer(answer);
+    }
+
+    fn answer(&mut self, answer: &[u8]) {
         assert!(self.request.ends_with(b"\r\n\r\n"));
         self.server.writer().write_all(answer).unwrap();
         self.download();
@@ -284,6 +294,88 @@ fn a_session_is_taken_up_again_only_if_asked() {
             resumed.push(pair.client.handshake().unwrap().resumed);
         }
         assert_eq!(resumed, [false, resumption], "{max:?}");
+    }
+}
+
+#[test]
+fn requests_leave_in_the_first_flight_only_if_asked_and_once_more_if_refused() {
+    let identity = identity(|_| ());
+    // What the server takes in the second connection, and what became of the early data.
+    for (asked, allowed, taken) in [
+        (true, &[4096, 4096][..], Some(true)),
+        (true, &[4096, 0], Some(false)),
+        // The ticket allows less than a request: the rest follows after the handshake.
+        (true, &[10, 10], Some(true)),
+        (true, &[0, 0], None),
+        (false, &[4096, 4096], None),
+    ] {
+        for step in [1, 9, 100_000] {
+            let mut config = Arc::unwrap_or_clone(server(&identity));
+            // Early data needs a server that forgets a ticket when it was used.
+            config.session_storage = rustls::server::ServerSessionMemoryCache::new(32);
+            let plan = TlsPlan { resumption: true, early_data: asked, ..plan(only(&identity)) };
+            let make = clients(&plan);
+            config.max_early_data_size = allowed[0];
+            let mut first = Pair::new(make(), &Arc::new(config.clone()), step);
+            assert_eq!(first.client.free_slots(), 0, "there is no ticket yet");
+            first.shake_hands();
+            first.ask(1, ANSWER);
+            assert_eq!(first.dones(), 1);
+            assert_eq!(first.client.handshake().unwrap().early_data, None);
+
+            config.max_early_data_size = allowed[1];
+            let mut second = Pair::new(make(), &Arc::new(config), step);
+            let is_early = taken.is_some();
+            assert_eq!(second.client.is_ready(), is_early, "{asked} {allowed:?}");
+            if is_early {
+                assert_eq!(second.client.free_slots(), 1);
+                second.client.handle_request(2, 0);
+                second.upload();
+                assert_eq!(second.started, [2], "in the first flight");
+            }
+            second.shake_hands();
+            assert!(!second.events.contains(&Event::Ready) || !is_early, "it was ready before");
+            if is_early {
+                second.answer(ANSWER);
+            } else {
+                second.ask(2, ANSWER);
+            }
+            assert_eq!(second.dones(), 1, "{allowed:?} {:?}", second.events);
+            let text = String::from_utf8(second.request.clone()).unwrap();
+            assert_eq!(text.matches("GET / HTTP/1.1").count(), 1, "{text}");
+            assert_eq!(text.matches("\r\n\r\n").count(), 1, "{text}");
+            let facts = second.client.handshake().unwrap();
+            assert_eq!((facts.resumed, facts.early_data), (true, taken), "{asked} {allowed:?}");
+        }
+    }
+}
+
+/// A server that takes early data may answer and leave before our last flight has come.
+#[test]
+fn an_answer_and_the_end_may_come_with_the_servers_flight() {
+    let identity = identity(|_| ());
+    for (step, answer) in [(1, ANSWER), (100_000, ANSWER), (1, UNTIL_END), (100_000, UNTIL_END)] {
+        let mut config = Arc::unwrap_or_clone(server(&identity));
+        config.session_storage = rustls::server::ServerSessionMemoryCache::new(32);
+        config.max_early_data_size = 4096;
+        config.send_half_rtt_data = true;
+        let config = Arc::new(config);
+        let plan = TlsPlan { resumption: true, early_data: true, ..plan(only(&identity)) };
+        let make = clients(&plan);
+        let mut first = Pair::new(make(), &config, step);
+        first.shake_hands();
+        first.ask(1, ANSWER);
+        let mut second = Pair::new(make(), &config, step);
+        second.client.handle_request(2, 0);
+        second.upload();
+        second.server.writer().write_all(answer).unwrap();
+        second.server.send_close_notify();
+        second.download();
+        assert!(second.events.contains(&Event::End), "{:?}", second.events);
+        if let Some(event) = second.client.handle_end() {
+            second.events.push(event);
+        }
+        assert_eq!(second.dones(), 1, "{step} {:?}", second.events);
     }
 }
 

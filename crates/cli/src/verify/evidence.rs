@@ -102,6 +102,11 @@ impl Evidence {
         ]
     }
 
+    /// What the machine did to the two processes.
+    pub(super) fn machine(&self) -> Machine<'_> {
+        Machine { loader: &self.record.held_up, server: &self.log.held_up_ns }
+    }
+
     /// Share of the run in which the machine held up the loader or the server.
     fn held_up(&self) -> f64 {
         let length_ns = |pauses: &[(u64, u64)]| pauses.iter().map(|(a, b)| b - a).sum::<u64>();
@@ -175,30 +180,43 @@ impl Evidence {
         self.log.entries.iter().map(|entry| entry.departed_ns.saturating_sub(entry.computed_ns))
     }
 
-    /// Measured response times less those expected: what is left is the loader's error and the
-    /// way through the kernel.
-    pub(super) fn response_errors_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
-        let (measured, expected) = self.responses_ns(path);
-        measured.iter().zip(&expected).map(|(measured, expected)| measured - expected).collect()
+    /// Measured response times, in the order of sending.
+    pub(super) fn responses_ns(&self) -> Vec<f64> {
+        self.sent().iter().map(|one| (one.done_ns - one.due_ns) as f64).collect()
     }
 
-    /// Measured response times, in the order of sending, and those that `path`, a function from
-    /// arrivals to departures, gives for the due times of the schedule.
+    /// Response times in the order of sending that `path`, a function from arrivals to departures,
+    /// gives for the due times of the schedule.
     ///
-    /// What the machine did is entered into the path: what was due, or came, while a process was
-    /// held up left, or was seen, when that was over; and an answer left as late as the server
-    /// says. None of it depends on what the loader says of a request.
-    pub(super) fn responses_ns(&self, mut path: impl FnMut(u64) -> u64) -> (Vec<f64>, Vec<f64>) {
-        let measured = self.sent().iter().map(|one| (one.done_ns - one.due_ns) as f64).collect();
-        let (loader, server) = (&self.record.held_up, &self.log.held_up_ns);
+    /// A request that finds every connection taken leaves when the oldest answer has come: answers
+    /// come in the order of the requests. And what the machine did is entered: see [`Machine`];
+    /// an answer left as late as the server says. None of it depends on what the loader says of a
+    /// request.
+    pub(super) fn expected_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
+        self.expected_on(self.machine(), self.server_late_ns(), path)
+    }
+
+    /// The same on a machine that lets both run.
+    pub(super) fn undisturbed_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
+        self.expected_on(Machine::default(), std::iter::repeat(0), path)
+    }
+
+    fn expected_on(
+        &self,
+        machine: Machine<'_>,
+        late_ns: impl Iterator<Item = u64>,
+        mut path: impl FnMut(u64) -> u64,
+    ) -> Vec<f64> {
+        let connections = self.plan.connections.count as usize;
+        let mut done_ns: Vec<u64> = Vec::with_capacity(self.sent().len());
         let due = self.schedule();
-        let due = due.iter().take(self.sent().len());
-        let expected = due.zip(self.server_late_ns()).map(|(&due_ns, late_ns)| {
-            let arrival_ns = past(server, past(loader, due_ns));
-            let done_ns = past(loader, path(arrival_ns) + late_ns);
-            (done_ns - due_ns) as f64
-        });
-        (measured, expected.collect())
+        for (&due_ns, late_ns) in due.iter().take(self.sent().len()).zip(late_ns) {
+            let place = done_ns.len().checked_sub(connections);
+            let free_ns = place.map_or(0, |place| done_ns[place]);
+            let arrival_ns = machine.arrival_ns(due_ns.max(free_ns));
+            done_ns.push(machine.done_ns(path(arrival_ns) + late_ns));
+        }
+        done_ns.iter().zip(&due).map(|(done_ns, due_ns)| (done_ns - due_ns) as f64).collect()
     }
 
     /// From the departure that the server logged to the answer read: what the loader, and the
@@ -209,15 +227,17 @@ impl Evidence {
         let mut left: Vec<u64> = left.map(|entry| entry.departed_ns).collect();
         done.sort_unstable();
         left.sort_unstable();
-        let seen = left.into_iter().map(|left| past(&self.record.held_up, left));
+        let seen = left.into_iter().map(|left| self.machine().done_ns(left));
         done.iter().zip(seen).map(|(&done, seen)| done as f64 - seen as f64).collect()
     }
 
     /// Two lines of every check with single requests: against what was computed, and against what
     /// the server really did.
     pub(super) fn single_requests(&self, path: impl FnMut(u64) -> u64) -> Vec<Line> {
-        let errors = self.response_errors_ns(path);
-        let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+        // What is left is the loader's error and the way through the kernel.
+        let (measured, expected) = (self.responses_ns(), self.expected_ns(path));
+        let errors = measured.iter().zip(&expected).map(|(measured, expected)| measured - expected);
+        let sizes: Vec<f64> = errors.map(f64::abs).collect();
         let at_most = |what: &str, unit, limit, measured| {
             Line::at_most(format!("{what}, p99"), unit, limit, measured)
         };
@@ -235,6 +255,26 @@ impl Evidence {
     pub(super) fn service_ns(&self) -> Vec<f64> {
         let ok = self.sent().iter().filter(|one| one.outcome == Outcome::Ok);
         ok.map(|one| (one.done_ns - one.sent_ns) as f64).collect()
+    }
+}
+
+/// What the machine did: the times in which one of the two processes was held up. The default is a
+/// machine that lets both run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Machine<'a> {
+    loader: &'a [(u64, u64)],
+    server: &'a [(u64, u64)],
+}
+
+impl Machine<'_> {
+    /// When the server sees a request that the loader would send at `at_ns`.
+    pub(super) fn arrival_ns(self, at_ns: u64) -> u64 {
+        past(self.server, past(self.loader, at_ns))
+    }
+
+    /// When the loader sees an answer that the server would send at `at_ns`.
+    pub(super) fn done_ns(self, at_ns: u64) -> u64 {
+        past(self.loader, past(self.server, at_ns))
     }
 }
 

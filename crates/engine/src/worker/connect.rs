@@ -72,6 +72,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 let connect_ns = now_ns.saturating_sub(since_ns);
                 let connection = &mut self.connections[key as usize];
                 connection.state = State::Handshaking { since_ns, connect_ns };
+                connection.securing = Some((since_ns, connect_ns));
                 connection.session = Some(session);
                 connection.taken = 0;
                 connection.blocked = false;
@@ -111,20 +112,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.offer_slots(key, self.free_places(key), now_ns);
     }
 
-    /// The handshake of TLS is over.
+    /// The handshake of TLS is over. Requests may have left before.
     #[cold]
     pub(super) fn secured(&mut self, key: Key, now_ns: u64) {
-        let connection = &self.connections[key as usize];
+        let connection = &mut self.connections[key as usize];
         let came_to = connection.session.as_ref().and_then(S::handshake);
-        let (Some(came_to), State::Handshaking { since_ns, connect_ns }) =
-            (came_to, connection.state)
+        let (Some(came_to), Some((since_ns, connect_ns))) = (came_to, connection.securing.take())
         else {
             return;
         };
-        let tls::Handshake { version, cipher, group, alpn, resumed } = came_to;
+        let tls::Handshake { version, cipher, group, alpn, resumed, early_data } = came_to;
         let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
         let at_ns = self.record_ns(now_ns);
-        let handshake = Handshake { version, cipher, group, alpn, resumed };
+        let handshake = Handshake { version, cipher, group, alpn, resumed, early_data };
         self.books.recorder.handshake(at_ns, connect_ns, took_ns, handshake);
     }
 

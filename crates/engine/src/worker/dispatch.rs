@@ -192,6 +192,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.held_up.works();
             let at_ns = self.reactor.now_ns();
             let sent = self.reactor.send(key, &slices[..used]);
+            if self.held_up.is_wanted() {
+                self.held_up.call(at_ns, self.reactor.now_ns());
+            }
             if !self.went(key, sent, offered, at_ns) {
                 return;
             }

@@ -23,7 +23,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use candor_pace::{Picker, Share};
-use candor_plan::Plan;
+use candor_plan::{Pacing, Plan};
 use candor_protocol::Session;
 use candor_record::{Interval, Recorder, Settings, Traced};
 
@@ -167,7 +167,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             none_since_ns: 0,
             next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
-            held_up: HeldUp::default(),
+            held_up: HeldUp::of_a_thread_that_spins(plan.threads.pacing == Pacing::Spin),
             stage: Stage::Preparing,
             dispatching: false,
             has_more_to_shed: false,

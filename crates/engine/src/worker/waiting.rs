@@ -62,10 +62,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.waits += 1;
         self.send_put();
         let before_ns = self.reactor.now_ns();
-        self.held_up.looks(before_ns);
+        self.held_up.look_begins(before_ns);
         self.reactor.wait(0);
         let after_ns = self.reactor.now_ns();
-        self.held_up.looks(after_ns);
+        self.held_up.passes(after_ns);
         if self.handle_ready() {
             self.held_up.works();
         }

@@ -2,7 +2,7 @@
 
 use super::{Files, conflict};
 use crate::error::PlanError;
-use crate::model::{Frames, HttpVersion, Windows};
+use crate::model::{Frames, HttpVersion, Request, Requests, Windows};
 use crate::options::Options;
 use crate::tls::{Identity, Pem, Tls, TlsVersion, Trust};
 use crate::url::HttpUrl;
@@ -139,6 +139,7 @@ pub(super) fn tls(
             ("--tls-ciphers", options.tls_ciphers.is_some()),
             ("--tls-groups", options.tls_groups.is_some()),
             ("--tls-resumption", options.tls_resumption.is_some()),
+            ("--early-data", options.early_data),
         ];
         return match tls_only.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => {
@@ -156,6 +157,10 @@ pub(super) fn tls(
             "no version is left; raise --tls-max",
         ));
     }
+    let resumption = options.tls_resumption.is_some_and(OnOff::is_on);
+    if options.early_data {
+        check_early_data(options, http, resumption, max)?;
+    }
     Ok(Some(Tls {
         trust: trust(options, files)?,
         server_name: options.sni.clone().unwrap_or_else(|| url.host.clone()),
@@ -165,8 +170,52 @@ pub(super) fn tls(
         max,
         ciphers: names(&options.tls_ciphers),
         groups: names(&options.tls_groups),
-        resumption: options.tls_resumption.is_some_and(OnOff::is_on),
+        resumption,
+        early_data: options.early_data,
     }))
+}
+
+/// What requests in the first flight need.
+fn check_early_data(
+    options: &Options,
+    http: HttpVersion,
+    resumption: bool,
+    max: TlsVersion,
+) -> Result<(), PlanError> {
+    if !resumption {
+        let problem = "a ticket of an earlier connection allows it; add --tls-resumption on";
+        return Err(PlanError::Value { option: "--early-data", problem: problem.to_owned() });
+    }
+    if max < TlsVersion::V13 {
+        let why = "TLS 1.2 has no early data; leave one of them out";
+        return Err(conflict("--early-data", "--tls-max 1.2", why));
+    }
+    if http == HttpVersion::Negotiated {
+        let problem = "what is spoken must be known before the handshake; add --h1 or --h2";
+        return Err(PlanError::Value { option: "--early-data", problem: problem.to_owned() });
+    }
+    if options.script.is_some() {
+        let why = "a script may make requests that must not be made twice; leave one of them out";
+        return Err(conflict("--early-data", "--script", why));
+    }
+    Ok(())
+}
+
+/// What leaves in the first flight may be sent again by anybody (RFC 8446 8, RFC 8470 2.1), so
+/// only requests that change nothing may (RFC 9110 9.2.1).
+pub(super) fn check_replay(options: &Options, requests: &Requests) -> Result<(), PlanError> {
+    const SAFE: [&str; 4] = ["GET", "HEAD", "OPTIONS", "TRACE"];
+    let is_unsafe = |one: &&Request| !SAFE.contains(&one.method.as_str());
+    match requests.list.iter().find(is_unsafe).filter(|_| options.early_data) {
+        Some(request) => Err(PlanError::Value {
+            option: "--early-data",
+            problem: format!(
+                "a {} in the first flight may be made twice; leave it out, or send GET, HEAD or OPTIONS only",
+                request.method
+            ),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn names(list: &Option<Names>) -> Vec<String> {

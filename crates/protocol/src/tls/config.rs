@@ -76,6 +76,7 @@ pub struct Connector {
     config: ClientConfig,
     name: ServerName<'static>,
     resumption: bool,
+    early_data: bool,
     needs_h2: bool,
 }
 
@@ -120,7 +121,13 @@ impl Connector {
         config.resumption = Resumption::disabled();
         // The record layer is ours.
         config.enable_secret_extraction = true;
-        Ok(Connector { config, name, resumption: tls.resumption, needs_h2: tls.alpn == ["h2"] })
+        Ok(Connector {
+            config,
+            name,
+            resumption: tls.resumption,
+            early_data: tls.early_data,
+            needs_h2: tls.alpn == ["h2"],
+        })
     }
 
     /// Makes the sessions of one thread, each around one that `make` makes once the handshake is
@@ -133,6 +140,7 @@ impl Connector {
         if self.resumption {
             // Tickets are a thread's own, so that threads share no lock.
             config.resumption = Resumption::in_memory_sessions(REMEMBERED_SESSIONS);
+            config.enable_early_data = self.early_data;
         }
         let (config, name) = (Arc::new(config), self.name.clone());
         let (resumption, needs_h2) = (self.resumption, self.needs_h2);

@@ -34,4 +34,6 @@ pub struct Handshake {
     pub alpn: &'static str,
     /// The session is an earlier one, taken up with a ticket.
     pub resumed: bool,
+    /// Whether the server took what left in the first flight (0-RTT); `None`: nothing did.
+    pub early_data: Option<bool>,
 }

@@ -20,7 +20,7 @@ pub(super) const DATA: u8 = 23;
 
 /// Type, version, length.
 pub(super) const HEADER_BYTES: usize = 5;
-const TAG_BYTES: usize = 16;
+pub(super) const TAG_BYTES: usize = 16;
 /// The most plaintext in a record.
 pub(super) const MAX_PLAIN_BYTES: usize = 1 << 14;
 /// The most that may follow a header: TLS 1.2 allows 2048 bytes beside the plaintext.

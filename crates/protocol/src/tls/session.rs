@@ -39,6 +39,8 @@ pub struct Tls<S> {
     starting: Vec<RequestId>,
     /// What came decrypted out of the handshake.
     early: Vec<u8>,
+    /// It ends with that.
+    ends_early: bool,
     /// What the inner session has not taken yet of the scratch.
     plain: Range<usize>,
     /// The inner session spoke last, and may have more to say without any more input.
@@ -46,6 +48,9 @@ pub struct Tls<S> {
     scratch: Rc<Scratch>,
     make: Rc<dyn Fn(bool) -> S>,
     facts: Option<Handshake>,
+    /// What left in the first flight, in case that the server does not take it; `None`: nothing
+    /// may.
+    spoken: Option<Vec<u8>>,
     needs_h2: bool,
     takes_tickets: bool,
     /// It is ready, and has not said so.
@@ -96,24 +101,52 @@ impl<S: Session> Tls<S> {
             written: 0,
             starting: Vec::new(),
             early: Vec::new(),
+            ends_early: false,
             plain: 0..0,
             more: false,
             scratch,
             make,
             facts: None,
+            spoken: None,
             needs_h2,
             takes_tickets,
             owes_ready: false,
         };
         // It fails where randomness does, or a configuration that was checked; the connection
         // then says nothing, and ends by the time-out.
-        if let Ok(ongoing) = Ongoing::new(config, name)
-            && let Ok(Progress::Ongoing(ongoing)) =
-                ongoing.proceed(&mut tls.incoming, &mut tls.outgoing)
-        {
-            tls.stage = Stage::Handshake(ongoing);
+        let ongoing = Ongoing::new(config, name)
+            .and_then(|ongoing| ongoing.proceed(&mut tls.incoming, &mut tls.outgoing));
+        match ongoing {
+            Ok(Progress::Ongoing(ongoing)) => tls.stage = Stage::Handshake(ongoing),
+            Ok(Progress::MaySpeak(ongoing)) => {
+                tls.stage = Stage::Handshake(ongoing);
+                // Only one protocol is offered then, so it is the one that will be spoken.
+                tls.inner = Some((tls.make)(needs_h2));
+                tls.spoken = Some(Vec::new());
+            }
+            Ok(Progress::Established(_)) | Err(_) => {}
         }
         tls
+    }
+
+    /// Lets the inner session speak in the first flight.
+    #[cold]
+    fn speak_early(&mut self) {
+        let (Stage::Handshake(ongoing), Some(inner), Some(spoken)) =
+            (&mut self.stage, &mut self.inner, &mut self.spoken)
+        else {
+            return;
+        };
+        let mut parts = [IoSlice::new(&[]); PARTS];
+        let used = inner.poll_transmit(&mut parts);
+        let plain: Vec<u8> = parts[..used].iter().flat_map(|part| part.iter().copied()).collect();
+        let taken = ongoing.speak(&plain, &mut self.outgoing);
+        if taken == 0 {
+            return;
+        }
+        spoken.extend_from_slice(&plain[..taken]);
+        let starting = &mut self.starting;
+        inner.handle_transmitted(taken, &mut |id| starting.push(id));
     }
 
     /// Takes all of `input` for the handshake.
@@ -128,13 +161,13 @@ impl<S: Session> Tls<S> {
         self.incoming.extend_from_slice(input);
         *input = &[];
         match ongoing.proceed(&mut self.incoming, &mut self.outgoing) {
-            Ok(Progress::Ongoing(ongoing)) => {
+            Ok(Progress::Ongoing(ongoing) | Progress::MaySpeak(ongoing)) => {
                 self.stage = Stage::Handshake(ongoing);
                 None
             }
             Ok(Progress::Established(established)) => match self.begin(*established) {
-                Ok(()) => {
-                    self.owes_ready = self.is_ready();
+                Ok(is_new) => {
+                    self.owes_ready = is_new && self.is_ready();
                     Some(Event::Secured)
                 }
                 Err(error) => Some(self.fail(input, error)),
@@ -143,20 +176,34 @@ impl<S: Session> Tls<S> {
         }
     }
 
-    /// The handshake is over.
-    fn begin(&mut self, established: Established) -> Result<(), Error> {
-        let Established { facts, secrets, kernel, early } = established;
+    /// The handshake is over. Returns whether the inner session begins now, and not before it.
+    fn begin(&mut self, established: Established) -> Result<bool, Error> {
+        let Established { mut facts, secrets, kernel, early, is_closed } = established;
         if self.needs_h2 && facts.alpn != "h2" {
             return Err(Error::NoH2);
         }
         let version = kernel.protocol_version();
-        let (write, read) = (Half::new(version, secrets.tx)?, Half::new(version, secrets.rx)?);
+        let (mut write, read) = (Half::new(version, secrets.tx)?, Half::new(version, secrets.rx)?);
+        let spoken = self.spoken.take().filter(|spoken| !spoken.is_empty());
+        facts.early_data = facts.early_data.filter(|_| spoken.is_some());
+        if facts.early_data == Some(false) {
+            // As if it had not been said (RFC 8446 4.2.10).
+            let mut rest = &spoken.unwrap_or_default()[..];
+            while !rest.is_empty() {
+                let taken = write.seal(DATA, &[IoSlice::new(rest)], &mut self.outgoing)?;
+                rest = &rest[taken..];
+            }
+        }
         self.stage = Stage::Open(Box::new(Records { write, read, kernel, message: Vec::new() }));
         self.early = early;
+        self.ends_early = is_closed;
         self.facts = Some(facts);
-        self.inner = Some((self.make)(facts.alpn == "h2"));
+        let is_new = self.inner.is_none();
+        if is_new {
+            self.inner = Some((self.make)(facts.alpn == "h2"));
+        }
         self.incoming.shrink_to_fit();
-        Ok(())
+        Ok(is_new)
     }
 
     #[cold]
@@ -287,6 +334,17 @@ impl<S: Session> Tls<S> {
         Ok(Step::Next)
     }
 
+    /// The server sends nothing more, and said so.
+    #[cold]
+    fn end(&mut self, input: &mut &[u8]) -> Event {
+        *input = &[];
+        self.ends_early = false;
+        if let Stage::Open(records) = std::mem::replace(&mut self.stage, Stage::Dead) {
+            self.stage = Stage::Closed(records);
+        }
+        Event::End
+    }
+
     /// Looks after requests that have an outcome before they were sent.
     #[cold]
     fn settle_early(&mut self, input: &mut &[u8], event: Event) -> Event {
@@ -341,7 +399,8 @@ impl<S: Session> Session for Tls<S> {
 
     fn free_slots(&self) -> u32 {
         match self.stage {
-            Stage::Open(_) => self.inner.as_ref().map_or(0, S::free_slots),
+            // Without an inner session there is no place either.
+            Stage::Open(_) | Stage::Handshake(_) => self.inner.as_ref().map_or(0, S::free_slots),
             _ => 0,
         }
     }
@@ -378,7 +437,9 @@ impl<S: Session> Session for Tls<S> {
 
     #[inline]
     fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
-        if self.outgoing.is_empty() {
+        if self.spoken.is_some() {
+            self.speak_early();
+        } else if self.outgoing.is_empty() {
             let (Stage::Open(records) | Stage::Closed(records), Some(inner)) =
                 (&mut self.stage, &mut self.inner)
             else {
@@ -397,6 +458,9 @@ impl<S: Session> Session for Tls<S> {
             };
             let starting = &mut self.starting;
             inner.handle_transmitted(taken, &mut |id| starting.push(id));
+        }
+        if self.outgoing.is_empty() {
+            return 0;
         }
         let Some(slice) = slices.first_mut() else { return 0 };
         *slice = IoSlice::new(&self.outgoing[self.written..]);
@@ -433,18 +497,11 @@ impl<S: Session> Session for Tls<S> {
                 }
             }
             match &self.stage {
+                Stage::Open(_) if self.ends_early => return Some(self.end(input)),
                 Stage::Open(_) => match self.next_record(input) {
                     Ok(Step::Next) => {}
                     Ok(Step::Wait) => return None,
-                    Ok(Step::Closed) => {
-                        *input = &[];
-                        if let Stage::Open(records) =
-                            std::mem::replace(&mut self.stage, Stage::Dead)
-                        {
-                            self.stage = Stage::Closed(records);
-                        }
-                        return Some(Event::End);
-                    }
+                    Ok(Step::Closed) => return Some(self.end(input)),
                     Err(error) => return Some(self.fail(input, error)),
                 },
                 Stage::Handshake(_) => {

@@ -223,10 +223,16 @@ pub struct HandshakeCount {
     pub full: u64,
     /// Sessions taken up again.
     pub resumed: u64,
+    /// Of those, how many times the server took the requests of the first flight (0-RTT).
+    #[serde(default)]
+    pub early_data_accepted: u64,
+    /// How many times it did not, and they were sent again after the handshake.
+    #[serde(default)]
+    pub early_data_rejected: u64,
 }
 
 impl HandshakeCount {
-    /// Those that differ in nothing but whether they were resumed come to one row.
+    /// Those that differ in nothing but whether they were resumed, and how, come to one row.
     fn all(handshakes: &[(Handshake, u64)]) -> Vec<Self> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let mut sorted = handshakes.to_vec();
@@ -241,6 +247,8 @@ impl HandshakeCount {
                 alpn: text(one.alpn),
                 full,
                 resumed,
+                early_data_accepted: if one.early_data == Some(true) { count } else { 0 },
+                early_data_rejected: if one.early_data == Some(false) { count } else { 0 },
             };
             let is_same = |known: &&mut HandshakeCount| {
                 (&known.version, &known.cipher, &known.group, &known.alpn)
@@ -250,6 +258,8 @@ impl HandshakeCount {
                 Some(known) => {
                     known.full += full;
                     known.resumed += resumed;
+                    known.early_data_accepted += row.early_data_accepted;
+                    known.early_data_rejected += row.early_data_rejected;
                 }
                 None => rows.push(row),
             }

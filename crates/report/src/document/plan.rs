@@ -271,6 +271,9 @@ pub struct TlsSummary {
     pub groups: Vec<String>,
     /// Whether sessions are taken up again.
     pub resumption: bool,
+    /// Whether requests leave in the first flight then (0-RTT).
+    #[serde(default)]
+    pub early_data: bool,
 }
 
 impl TlsSummary {
@@ -292,6 +295,7 @@ impl TlsSummary {
             ciphers: tls.ciphers.clone(),
             groups: tls.groups.clone(),
             resumption: tls.resumption,
+            early_data: tls.early_data,
         }
     }
 }

@@ -330,8 +330,15 @@ pub(super) fn handshakes(one: &HandshakeCount) -> String {
         0 => String::new(),
         some => format!(", {} resumed", fmt_count(some)),
     };
+    let early = match (one.early_data_accepted, one.early_data_rejected) {
+        (0, 0) => String::new(),
+        (taken, 0) => format!(", {} with 0-RTT", fmt_count(taken)),
+        (taken, not) => {
+            format!(", {} with 0-RTT, {} with it refused", fmt_count(taken), fmt_count(not))
+        }
+    };
     let count = fmt_plural(one.full, "full handshake");
-    format!("{parts}: {count}{resumed}")
+    format!("{parts}: {count}{resumed}{early}")
 }
 
 /// How long handshakes took; `None` without TLS.

@@ -117,25 +117,26 @@ impl Serving {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
             self.begin_planned_stalls();
-            self.answer_due();
+            self.answer_due(self.looked_ns);
             let wait = self.wait_ns().map(|ns| Timespec {
                 tv_sec: (ns / NS_PER_S) as i64,
                 tv_nsec: (ns % NS_PER_S) as _,
             });
             events.clear();
             let room = rustix::buffer::spare_capacity(&mut events);
-            self.look_ns();
+            let begun_ns = self.look_ns(self.looked_ns);
             // EINTR is an empty answer.
             let _ = epoll::wait(&self.epoll, room, wait.as_ref());
-            self.look_ns();
+            self.look_ns(begun_ns);
             for event in events.drain(..) {
                 match event.data.u64() {
                     STOP => return self.end(),
                     LISTENER => self.accept(),
                     data => self.ready(data as u32, (data >> 32) as u32, event.flags),
                 }
-                // Many events may come at once, and what has to leave does not wait for them.
-                self.answer_due();
+                // Many events may come at once, and what has to leave does not wait for them. What
+                // was read had come before that look ended.
+                self.answer_due(begun_ns);
             }
             if self.accept_again_ns.is_some_and(|at_ns| at_ns <= now_ns()) {
                 self.accept();
@@ -155,15 +156,17 @@ impl Serving {
         Some(next_ns.saturating_sub(now_ns()))
     }
 
-    /// The time. From one look to the next a few microseconds pass, a call that sends among them;
-    /// where it was longer the machine held this thread up, and nothing that came meanwhile was
-    /// seen, nothing left. A server that sleeps knows nothing of that.
-    fn look_ns(&mut self) -> u64 {
+    /// The time. From one look to the next a few microseconds pass, a call that sends or reads
+    /// among them; where it was longer the machine held this thread up, and nothing that came
+    /// meanwhile, or since `since_ns`, was seen, nothing left. A server that sleeps knows nothing
+    /// of that.
+    fn look_ns(&mut self, since_ns: u64) -> u64 {
         let at_ns = now_ns();
-        if self.spin {
-            let since_ns = std::mem::replace(&mut self.looked_ns, at_ns);
+        if self.spin && at_ns - std::mem::replace(&mut self.looked_ns, at_ns) >= HELD_UP_NS {
             let held_up_ns = &mut self.log.record.held_up_ns;
-            if at_ns - since_ns >= HELD_UP_NS && held_up_ns.len() < MOST_HELD_UP {
+            if let Some(last) = held_up_ns.last_mut().filter(|last| last.1 >= since_ns) {
+                last.1 = at_ns;
+            } else if held_up_ns.len() < MOST_HELD_UP {
                 held_up_ns.push((since_ns, at_ns));
             }
         }
@@ -188,10 +191,11 @@ impl Serving {
         });
     }
 
-    /// Sends every answer whose time has come.
-    fn answer_due(&mut self) {
+    /// Sends every answer whose time has come; nothing was seen since `since_ns`.
+    fn answer_due(&mut self, mut since_ns: u64) {
         loop {
-            let at_ns = self.look_ns();
+            let at_ns = self.look_ns(since_ns);
+            since_ns = at_ns;
             let Some(ticket) = self.queue.take_due(at_ns) else { return };
             let Ticket { key, generation, entry } = ticket;
             let place = &mut self.places[key as usize];

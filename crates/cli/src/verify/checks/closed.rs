@@ -5,7 +5,7 @@ use candor_stats::closed_form::closed_loop_rate;
 
 use super::super::Settings;
 use super::super::bench::Experiment;
-use super::super::evidence::{Evidence, Theory};
+use super::super::evidence::{Evidence, Machine, Theory};
 use super::super::line::{Line, Unit};
 use crate::exit::Failure;
 
@@ -37,8 +37,23 @@ pub(super) fn judge(evidence: &Evidence, think_ns: u64) -> Vec<Line> {
     lines.push(Line::never("requests beyond N·(1 + T/(D+Z))", over, format!("{sent} of {most}")));
     // 2 %: rounds take longer by the way and by the loader, and the last one is cut off.
     let rounds = window_s * 1e9 / round_ns as f64;
-    let within = rate * (0.02 + 1.0 / rounds);
+    let machine = (sent_on(evidence, evidence.machine(), think_ns) as f64
+        - sent_on(evidence, Machine::default(), think_ns) as f64)
+        .abs();
+    let within = rate * (0.02 + 1.0 / rounds) + machine / window_s;
     let what = format!("sent per second, think time {} ms", think_ns / 1_000_000);
     lines.push(Line::near(what, Unit::PerS, rate, within, sent as f64 / window_s));
     lines
+}
+
+/// How many requests one connection after the other sends until the end, with what the machine did.
+fn sent_on(evidence: &Evidence, machine: Machine<'_>, think_ns: u64) -> u64 {
+    let mut sent = 0;
+    let mut at_ns = 0;
+    while at_ns < evidence.record.window_ns {
+        sent += u64::from(CONNECTIONS);
+        let departure_ns = machine.arrival_ns(at_ns) + SERVICE_NS;
+        at_ns = machine.done_ns(departure_ns) + think_ns;
+    }
+    sent
 }

@@ -53,11 +53,10 @@ pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, Failure> {
 pub(super) fn judge(evidence: &Evidence, service_ns: u64, name: &str) -> Vec<Line> {
     let mut lines = evidence.books(Theory::Fifo { service_ns });
     let mut path = FifoPath::new(service_ns);
-    let (measured, expected) = evidence.responses_ns(|due_ns| path.departure_ns(due_ns));
-    let value = mean(&expected);
+    let value = mean(&evidence.expected_ns(|at_ns| path.departure_ns(at_ns)));
     let what = format!("response time mean, {name}");
     let within = (value * 0.01).max(WAY_NS);
-    lines.push(Line::near(what, Unit::Ns, value, within, mean(&measured)));
+    lines.push(Line::near(what, Unit::Ns, value, within, mean(&evidence.responses_ns())));
     let mut path = FifoPath::new(service_ns);
     let single = evidence.single_requests(|due_ns| path.departure_ns(due_ns));
     lines.extend(single.into_iter().map(|line| line.of(name)));

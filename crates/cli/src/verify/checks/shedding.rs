@@ -2,6 +2,8 @@
 //! places are the loader's connections and it sheds by itself; once they are the server's and it
 //! refuses.
 
+use std::collections::VecDeque;
+
 use candor_record::ErrorKind;
 use candor_record::trace::{Outcome, Traced};
 use candor_serve::truth::Fate;
@@ -9,7 +11,7 @@ use candor_stats::closed_form::{LossPath, erlang_b};
 
 use super::super::Settings;
 use super::super::bench::Experiment;
-use super::super::evidence::{Evidence, Theory, schedule};
+use super::super::evidence::{Evidence, Machine, Theory, schedule};
 use super::super::line::{Line, Unit};
 use crate::exit::Failure;
 
@@ -42,7 +44,7 @@ pub(super) fn judge_shed(evidence: &Evidence) -> Vec<Line> {
     let detail = "not sent with a free place, or sent without one".to_owned();
     lines.push(Line::never("wrong decisions to shed", wrong, detail));
     let share = ledger.shed as f64 / ledger.scheduled as f64;
-    lines.extend(shares(evidence, "share shed by the loader", share));
+    lines.extend(shares(evidence, "share shed by the loader", share, lost_at_the_loader));
     lines
 }
 
@@ -53,7 +55,7 @@ pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
     let counted = ledger.error(ErrorKind::Status);
     lines.push(Line::exactly("refusals in both books", refused.count() as u64, counted));
     let share = counted as f64 / ledger.sent as f64;
-    lines.extend(shares(evidence, "share refused by the server", share));
+    lines.extend(shares(evidence, "share refused by the server", share, lost_at_the_server));
     lines
 }
 
@@ -82,22 +84,52 @@ fn wrongly_decided(traced: &[Traced]) -> u64 {
     wrong
 }
 
-/// The share against theory, and against the sample path of this very schedule.
-fn shares(evidence: &Evidence, what: &str, share: f64) -> Vec<Line> {
-    let lost = |due_ns: &[u64]| {
-        let mut path = LossPath::new(SERVICE_NS, PLACES);
-        let lost = due_ns.iter().filter(|&&due_ns| path.departure_ns(due_ns).is_none());
-        lost.count() as f64 / due_ns.len() as f64
-    };
+/// The share against theory, and against the sample path of this very schedule: how many requests
+/// with these due times `lost` says find no place.
+fn shares(
+    evidence: &Evidence,
+    what: &str,
+    share: f64,
+    lost: fn(&[u64], Machine<'_>) -> u64,
+) -> Vec<Line> {
+    let share_on = |due_ns: &[u64], machine| lost(due_ns, machine) as f64 / due_ns.len() as f64;
     let offered = RATE_PER_S as f64 * SERVICE_NS as f64 / 1e9;
     let theory = erlang_b(offered, PLACES as u32);
     // How far one run of this length is from theory by chance: the spread of simulated ones.
-    let others = (1..=SIMULATED).map(|n| lost(&schedule(&evidence.plan, evidence.plan.seed + n)));
-    let squares: f64 = others.map(|other| (other - theory).powi(2)).sum();
-    let chance = 4.0 * (squares / SIMULATED as f64).sqrt();
-    let own = lost(&evidence.schedule());
+    let others = (1..=SIMULATED).map(|n| schedule(&evidence.plan, evidence.plan.seed + n));
+    let off = others.map(|due_ns| (share_on(&due_ns, Machine::default()) - theory).powi(2));
+    let chance = 4.0 * (off.sum::<f64>() / SIMULATED as f64).sqrt();
+    // What the machine did is in the path; it may be as far from theory beside chance.
+    let own = share_on(&evidence.schedule(), evidence.machine());
+    let undisturbed = share_on(&evidence.schedule(), Machine::default());
+    let within = chance + 0.01 + (own - undisturbed).abs();
     vec![
-        Line::near(format!("{what}, Erlang B"), Unit::Share, theory, chance + 0.01, share),
+        Line::near(format!("{what}, Erlang B"), Unit::Share, theory, within, share),
         Line::near(format!("{what}, its own path"), Unit::Share, own, 0.02, share),
     ]
+}
+
+/// The places are the loader's: one is taken from the due time until the answer is read.
+fn lost_at_the_loader(due_ns: &[u64], machine: Machine<'_>) -> u64 {
+    let mut taken_until_ns = VecDeque::with_capacity(PLACES);
+    let mut lost = 0;
+    for &due_ns in due_ns {
+        while taken_until_ns.front().is_some_and(|&done_ns| done_ns <= due_ns) {
+            taken_until_ns.pop_front();
+        }
+        if taken_until_ns.len() < PLACES {
+            let departure_ns = machine.arrival_ns(due_ns) + SERVICE_NS;
+            taken_until_ns.push_back(machine.done_ns(departure_ns));
+        } else {
+            lost += 1;
+        }
+    }
+    lost
+}
+
+/// The places are the server's: one is taken from the arrival until the answer's time has come.
+fn lost_at_the_server(due_ns: &[u64], machine: Machine<'_>) -> u64 {
+    let mut path = LossPath::new(SERVICE_NS, PLACES);
+    let arrivals_ns = due_ns.iter().map(|&due_ns| machine.arrival_ns(due_ns));
+    arrivals_ns.filter(|&at_ns| path.departure_ns(at_ns).is_none()).count() as u64
 }

@@ -43,9 +43,17 @@ pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
         length_s: (to_ns - from_ns) as f64 / 1e9,
         run_s: evidence.record.window_ns as f64 / 1e9,
     };
-    let mut path = FifoPath::new(SERVICE_NS).with_stalls(stalls.iter().copied());
-    let path = |arrival_ns| path.departure_ns(arrival_ns);
-    let (responses, _) = evidence.responses_ns(|due_ns| due_ns);
+    let path = FifoPath::new(SERVICE_NS).with_stalls(stalls.iter().copied());
+    let departure_ns = || {
+        let mut path = path.clone();
+        move |arrival_ns| path.departure_ns(arrival_ns)
+    };
+    let responses = evidence.responses_ns();
+    // The formulas are those of a machine that lets both processes run. What another one did to
+    // this schedule is the difference of its two paths.
+    let expected = evidence.expected_ns(departure_ns());
+    let undisturbed = evidence.undisturbed_ns(departure_ns());
+    let machine = |of: &dyn Fn(&[f64]) -> f64| (of(&expected) - of(&undisturbed)).abs();
     // The stall begins between two arrivals, so its quantiles are off by up to one gap; beyond
     // that a millisecond, as for single requests.
     let within = 1e9 / RATE_PER_S as f64 + 1e6;
@@ -54,10 +62,12 @@ pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
     for (name, q) in [("p90", 0.90), ("p99", 0.99), ("max", 1.0)] {
         let value = stall.response_quantile(q) * 1e9;
         let what = format!("response time {name}");
-        lines.push(Line::near(what, Unit::Ns, value, within, quantile(&responses, q)));
+        let of = |responses: &[f64]| quantile(responses, q);
+        lines.push(Line::near(what, Unit::Ns, value, within + machine(&of), of(&responses)));
     }
     let value = stall.response_mean() * 1e9;
-    lines.push(Line::near("response time mean", Unit::Ns, value, value * 0.01, mean(&responses)));
-    lines.extend(evidence.single_requests(path));
+    let within = value * 0.01 + machine(&mean);
+    lines.push(Line::near("response time mean", Unit::Ns, value, within, mean(&responses)));
+    lines.extend(evidence.single_requests(departure_ns()));
     lines
 }

@@ -127,6 +127,8 @@ fn what_tls_came_to_stands_before_the_protocol() {
         alpn: Some("h2".to_owned()),
         full: 1,
         resumed: 0,
+        early_data_accepted: 0,
+        early_data_rejected: 0,
     }];
     assert_eq!(
         text::connected(&document),
