@@ -34,6 +34,8 @@ pub(crate) struct Connection<S> {
     pub(crate) outstanding: u32,
     /// The kernel took less than was offered: the rest waits for room.
     pub(crate) blocked: bool,
+    /// What it has to send is put, and goes with that of others.
+    pub(crate) is_put: bool,
     /// Places that were offered and have no request yet.
     pub(crate) offered: u32,
     /// Those of them that came up while blocked.
@@ -59,6 +61,7 @@ impl<S> Default for Connection<S> {
             flights: Chain::default(),
             outstanding: 0,
             blocked: false,
+            is_put: false,
             offered: 0,
             parked_slots: 0,
             last_byte_ns: 0,
