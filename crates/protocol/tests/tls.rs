@@ -350,6 +350,35 @@ fn requests_leave_in_the_first_flight_only_if_asked_and_once_more_if_refused() {
     }
 }
 
+/// A server that takes early data may answer and leave before our last flight has come.
+#[test]
+fn an_answer_and_the_end_may_come_with_the_servers_flight() {
+    let identity = identity(|_| ());
+    for (step, answer) in [(1, ANSWER), (100_000, ANSWER), (1, UNTIL_END), (100_000, UNTIL_END)] {
+        let mut config = Arc::unwrap_or_clone(server(&identity));
+        config.session_storage = rustls::server::ServerSessionMemoryCache::new(32);
+        config.max_early_data_size = 4096;
+        config.send_half_rtt_data = true;
+        let config = Arc::new(config);
+        let plan = TlsPlan { resumption: true, early_data: true, ..plan(only(&identity)) };
+        let make = clients(&plan);
+        let mut first = Pair::new(make(), &config, step);
+        first.shake_hands();
+        first.ask(1, ANSWER);
+        let mut second = Pair::new(make(), &config, step);
+        second.client.handle_request(2, 0);
+        second.upload();
+        second.server.writer().write_all(answer).unwrap();
+        second.server.send_close_notify();
+        second.download();
+        assert!(second.events.contains(&Event::End), "{:?}", second.events);
+        if let Some(event) = second.client.handle_end() {
+            second.events.push(event);
+        }
+        assert_eq!(second.dones(), 1, "{step} {:?}", second.events);
+    }
+}
+
 /// Why a handshake fails, in our words.
 fn failure(plan: &TlsPlan, identity: &Identity) -> String {
     let mut pair = Pair::new(clients(plan)(), &server(identity), 100_000);

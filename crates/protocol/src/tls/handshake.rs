@@ -25,6 +25,8 @@ pub(super) struct Established {
     pub(super) kernel: Kernel,
     /// Decrypted bytes that came with the last flight of the handshake.
     pub(super) early: Vec<u8>,
+    /// After them the server said that it sends nothing more.
+    pub(super) is_closed: bool,
 }
 
 /// A handshake that goes on.
@@ -35,6 +37,8 @@ pub(super) struct Ongoing {
     may_speak: bool,
     /// The server took it.
     was_heard: bool,
+    /// The server said that it sends nothing more.
+    is_closed: bool,
 }
 
 /// Where a handshake stands.
@@ -55,7 +59,13 @@ impl Ongoing {
     ) -> Result<Box<Self>, HandshakeError> {
         let may_speak = config.enable_early_data;
         let connection = UnbufferedClientConnection::new(config, name).map_err(HandshakeError)?;
-        Ok(Box::new(Ongoing { connection, early: Vec::new(), may_speak, was_heard: false }))
+        Ok(Box::new(Ongoing {
+            connection,
+            early: Vec::new(),
+            may_speak,
+            was_heard: false,
+            is_closed: false,
+        }))
     }
 
     /// Appends `plain` to the first flight (RFC 8446 2.3), as much as the ticket allows; returns
@@ -129,6 +139,11 @@ impl Ongoing {
                     }
                     true
                 }
+                Ok(ConnectionState::PeerClosed) => {
+                    // Said once, and there may be our own last flight to come.
+                    self.is_closed = true;
+                    true
+                }
                 Ok(ConnectionState::WriteTraffic(_)) => {
                     is_over = true;
                     false
@@ -159,12 +174,18 @@ impl Ongoing {
     }
 
     fn finish(self: Box<Self>) -> Result<Progress, HandshakeError> {
-        let Ongoing { connection, early, was_heard, .. } = *self;
+        let Ongoing { connection, early, was_heard, is_closed, .. } = *self;
         // Only the session knows whether anything left early.
         let facts = Handshake { early_data: Some(was_heard), ..facts(&connection) };
         let (secrets, kernel) =
             connection.dangerous_into_kernel_connection().map_err(HandshakeError)?;
-        Ok(Progress::Established(Box::new(Established { facts, secrets, kernel, early })))
+        Ok(Progress::Established(Box::new(Established {
+            facts,
+            secrets,
+            kernel,
+            early,
+            is_closed,
+        })))
     }
 }
 

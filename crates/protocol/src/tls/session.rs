@@ -39,6 +39,8 @@ pub struct Tls<S> {
     starting: Vec<RequestId>,
     /// What came decrypted out of the handshake.
     early: Vec<u8>,
+    /// It ends with that.
+    ends_early: bool,
     /// What the inner session has not taken yet of the scratch.
     plain: Range<usize>,
     /// The inner session spoke last, and may have more to say without any more input.
@@ -99,6 +101,7 @@ impl<S: Session> Tls<S> {
             written: 0,
             starting: Vec::new(),
             early: Vec::new(),
+            ends_early: false,
             plain: 0..0,
             more: false,
             scratch,
@@ -175,7 +178,7 @@ impl<S: Session> Tls<S> {
 
     /// The handshake is over. Returns whether the inner session begins now, and not before it.
     fn begin(&mut self, established: Established) -> Result<bool, Error> {
-        let Established { mut facts, secrets, kernel, early } = established;
+        let Established { mut facts, secrets, kernel, early, is_closed } = established;
         if self.needs_h2 && facts.alpn != "h2" {
             return Err(Error::NoH2);
         }
@@ -193,6 +196,7 @@ impl<S: Session> Tls<S> {
         }
         self.stage = Stage::Open(Box::new(Records { write, read, kernel, message: Vec::new() }));
         self.early = early;
+        self.ends_early = is_closed;
         self.facts = Some(facts);
         let is_new = self.inner.is_none();
         if is_new {
@@ -328,6 +332,17 @@ impl<S: Session> Tls<S> {
         }
         records.message = rest.to_vec();
         Ok(Step::Next)
+    }
+
+    /// The server sends nothing more, and said so.
+    #[cold]
+    fn end(&mut self, input: &mut &[u8]) -> Event {
+        *input = &[];
+        self.ends_early = false;
+        if let Stage::Open(records) = std::mem::replace(&mut self.stage, Stage::Dead) {
+            self.stage = Stage::Closed(records);
+        }
+        Event::End
     }
 
     /// Looks after requests that have an outcome before they were sent.
@@ -482,18 +497,11 @@ impl<S: Session> Session for Tls<S> {
                 }
             }
             match &self.stage {
+                Stage::Open(_) if self.ends_early => return Some(self.end(input)),
                 Stage::Open(_) => match self.next_record(input) {
                     Ok(Step::Next) => {}
                     Ok(Step::Wait) => return None,
-                    Ok(Step::Closed) => {
-                        *input = &[];
-                        if let Stage::Open(records) =
-                            std::mem::replace(&mut self.stage, Stage::Dead)
-                        {
-                            self.stage = Stage::Closed(records);
-                        }
-                        return Some(Event::End);
-                    }
+                    Ok(Step::Closed) => return Some(self.end(input)),
                     Err(error) => return Some(self.fail(input, error)),
                 },
                 Stage::Handshake(_) => {
