@@ -143,6 +143,9 @@ fn the_suites_in_the_repository_are_right() {
         let sending = matrix.cells.iter().filter(|cell| !cell.client.is_null).count();
         assert!(sending >= cells && sending > 0, "{name}: {sending}");
     }
+    let page = std::fs::read_to_string(directory.join("../docs/clients.md")).unwrap();
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(suite(example).clients.len(), 2);
 }
 
 #[test]
