@@ -1,6 +1,7 @@
 //! How requests leave, as a server sees it: chunks, pieces and their gaps, bodies that wait for a 100
 //! or break off, and a burst of connections. A raw peer notes every read; nginx and the embedded
 //! target answer as servers do.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
 
