@@ -45,7 +45,7 @@ fn write(session: &mut Session) -> String {
         let bytes: Vec<u8> =
             slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect();
         if bytes.is_empty() {
-            return String::from_utf8(all).unwrap();
+            return String::from_utf8(all).expect("a request of text");
         }
         session.handle_transmitted(bytes.len(), &mut |_| {});
         all.extend(bytes);
