@@ -283,7 +283,8 @@ fn nginx_answers_whatever_way_requests_leave() {
         assert_eq!(document.count("/connections/opened"), 4, "{delivery:?}");
     }
     // This nginx answers a header. What is still to come of its body then does not come any more.
-    let flags = ["-c", "4", "-n", "100", "-b", "body", "--pieces", "5", &url];
+    let body = "body".repeat(100);
+    let flags = ["-c", "4", "-n", "100", "-b", &body, "--pieces", "5", &url];
     let document = measure(&flags);
     assert_all_ok(&document, 100);
     assert!(document.count("/connections/opened") > 50, "{}", document.at("/connections"));
