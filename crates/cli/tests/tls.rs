@@ -121,7 +121,9 @@ fn sessions_are_taken_up_again_if_asked() {
 fn requests_leave_with_the_handshake_if_asked() {
     for (directive, expected) in [("on", [true, false]), ("off", [false, false])] {
         let directives = format!("ssl_session_cache shared:s:1m; ssl_early_data {directive};");
-        for (protocol, parameters) in [("--h1", "ssl"), ("--h2", "ssl http2")] {
+        // Over HTTP/1.1 it answers and closes before our last flight has come, so it gives no new
+        // ticket then: one handshake in three is whole, and gives two.
+        for (protocol, parameters, least) in [("--h1", "ssl", 30), ("--h2", "ssl http2", 45)] {
             let (nginx, url, file) = start(listener(parameters, &directives));
             let fixed = ["--no-keepalive", "-c", "1", "-n", "50", protocol, "--early-data"];
             let tls = ["--cacert", &file, "--tls-resumption", "on", &url];
@@ -131,7 +133,7 @@ fn requests_leave_with_the_handshake_if_asked() {
                 let rows = document.list("/connections/handshakes");
                 rows.iter().map(|row| row[what].as_u64().unwrap()).sum::<u64>()
             };
-            let early = [sum("early_data_accepted") >= 45, sum("early_data_rejected") > 0];
+            let early = [sum("early_data_accepted") >= least, sum("early_data_rejected") > 0];
             assert_eq!(early, expected, "{protocol} {directive}");
             assert_same_count(nginx, &document);
         }
