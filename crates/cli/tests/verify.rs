@@ -73,9 +73,6 @@ fn queues_side_by_side_make_many_requests_quick() {
     }
     assert_eq!(of("requests in the server's log")["measured"], 2000.0);
     assert!(of("requests that waited for a connection")["measured"].is_number());
-    // Twenty queues at half of what they can do: the mean of one queue, 15 ms, and not of the sum.
-    let expected = of("response time mean")["expected"]["value"].as_f64().expect("a number");
-    assert!((13e6..25e6).contains(&expected), "{expected}");
 }
 
 #[test]

@@ -151,6 +151,7 @@ impl Evidence {
                 earlier(left.map(|entry| entry.departed_ns), answered.map(|one| one.first_byte_ns)),
             ),
             ("were due at another time than scheduled", self.not_as_scheduled()),
+            ("came to another queue than scheduled", self.not_in_their_queue()),
             ("have another departure than computed from arrivals", self.not_as_theory(theory)),
             ("left before their time", early.count()),
         ];
@@ -166,6 +167,22 @@ impl Evidence {
         let mut due: Vec<u64> = self.traced.iter().map(|one| one.due_ns).collect();
         due.sort_unstable();
         differing(&due, &self.schedule())
+    }
+
+    /// Requests by which the queues of the server have other numbers than the schedule gives them.
+    fn not_in_their_queue(&self) -> usize {
+        if matches!(self.plan.load, Load::Closed { .. }) {
+            return 0;
+        }
+        let mut missing = vec![0i64; self.queues()];
+        self.requests().take(self.sent().len()).for_each(|queue| missing[queue] += 1);
+        for entry in &self.log.entries {
+            match missing.get_mut(entry.queue as usize) {
+                Some(queue) => *queue -= 1,
+                None => missing.push(-1),
+            }
+        }
+        missing.iter().filter(|missing| **missing > 0).sum::<i64>().unsigned_abs() as usize
     }
 
     /// Entries of the log that are not what theory computes from the log's own arrivals.
