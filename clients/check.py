@@ -160,7 +160,7 @@ def check(command, server):
         assert described["driver"] == "candor.driver/1" and described["client"] and described["runtime"], described
         null = described["client"] == "null"
         for pool, concurrency in ((5, 4), (17, 16), (65, 64)):
-            counted(driver, server, pool, concurrency, null)
+            counted(driver, server, pool, concurrency, described["client"])
         if not null:
             errors(driver, server)
         for line in ("nonsense", "[]", '{"do":"fly"}', '{"do":"run"}', {"do": "run", "url": "http://a/"},
@@ -171,10 +171,12 @@ def check(command, server):
         driver.end()
 
 
-def counted(driver, server, pool, concurrency, null):
-    before = server.answered()
+def counted(driver, server, pool, concurrency, client):
+    null, before = client == "null", server.answered()
     result = driver.run(server.url + "/httpc-bench", pool, concurrency)
-    assert result["ok"] > 0 and not result["errors"], result["errors"]
+    # dlhttpc picks a connection by a hash, and says that it is taken although others are free; it has sent nothing then.
+    may_be_there = {"pool-timeout"} if client == "dlhttpc" else set()
+    assert result["ok"] > 0 and set(result["errors"]) <= may_be_there, result["errors"]
     total = result["ok"] + result["outside"]["ok"]
     answered = server.answered() - before
     assert answered == (0 if null else total), f"{pool}/{concurrency}: the driver counts {total}, the server {answered}"

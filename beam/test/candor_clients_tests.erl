@@ -74,6 +74,18 @@ kinds_test_() ->
                            {timeout, timeout}, {closed, {shutdown, closed}}, {closed, socket_closed_remotely},
                            {'pool-timeout', checkout_timeout}, {other, {weird, "thing"}}]].
 
+%% What these libraries say, without them.
+answers_of_libraries_test_() ->
+    Response = fun(State, Body) -> {ok, {buoy_resp, State, Body, 12, [], <<"OK">>, 200}} end,
+    [?_assertEqual({ok, 200, 12}, candor_client_buoy:outcome(Response(done, <<"httpc_bench!">>))),
+     ?_assertEqual({ok, 200, 0}, candor_client_buoy:outcome(Response(done, undefined))),
+     ?_assertMatch({error, 'pool-timeout', _}, candor_client_buoy:outcome({error, no_server})),
+     ?_assertMatch({error, timeout, _}, candor_client_buoy:outcome({error, timeout})),
+     ?_assertEqual({ok, 200, 12}, candor_client_dlhttpc:outcome({ok, {{200, "OK"}, [], <<"httpc_bench!">>}})),
+     ?_assertMatch({error, 'pool-timeout', _}, candor_client_dlhttpc:outcome({error, busy})),
+     ?_assertMatch({error, closed, _}, candor_client_dlhttpc:outcome({error, connection_closed})),
+     ?_assertMatch({error, refused, _}, candor_client_dlhttpc:outcome({error, econnrefused}))].
+
 cell(Concurrency, WarmUp, Duration) ->
     #{url => <<"http://127.0.0.1:1/">>, pool => Concurrency, concurrency => Concurrency, warm_up_ms => WarmUp,
       duration_ms => Duration, timeout_ms => 100, expect_status => 200, expect_body_bytes => 12}.

@@ -1,7 +1,8 @@
-%% buoy: a pool of connections without a queue, on shackle.
+%% buoy: callers share its connections, on shackle: a request goes out behind others on a connection that has none of its
+%% answers yet (pipelining), so there is no waiting for a free one, whatever the pool's size.
 -module(candor_client_buoy).
 -behaviour(candor_client).
--export([libraries/0, start/2, request/2, stop/1]).
+-export([libraries/0, start/2, request/2, stop/1, outcome/1]).
 
 -spec libraries() -> [candor_libraries:library()].
 libraries() -> [{buoy, buoy, "buoy"}].
@@ -14,20 +15,21 @@ start(Pool, #{url := Url, timeout_ms := Timeout}) ->
         {error, Reason} -> {error, Reason}
     end.
 
-%% Its answer is a record: state, status code, reason, headers, content length, body.
 -spec request(binary(), {tuple(), pos_integer()}) -> candor_client:outcome().
-request(_, {Url, Timeout}) ->
-    case buoy:get(Url, #{timeout => Timeout}) of
-        {ok, Response} when element(1, Response) =:= buoy_resp ->
-            {ok, element(3, Response), body_bytes(element(tuple_size(Response), Response))};
-        {error, no_socket} -> {error, 'pool-timeout', no_socket};
-        {error, Reason} -> candor_client:outcome(Reason)
-    end.
+request(_, {Url, Timeout}) -> outcome(buoy:get(Url, #{timeout => Timeout})).
 
 -spec stop({tuple(), pos_integer()}) -> ok.
 stop({Url, _}) ->
     _ = buoy_pool:stop(Url),
     ok.
+
+%% An answer is a record: state, body, content length, headers, reason, status code. (The kit is built without buoy's
+%% header.)
+-spec outcome({ok, tuple()} | {error, term()}) -> candor_client:outcome().
+outcome({ok, {buoy_resp, done, Body, _, _, _, Status}}) -> {ok, Status, body_bytes(Body)};
+%% None of its connections is up.
+outcome({error, Reason}) when Reason =:= no_server; Reason =:= no_socket -> {error, 'pool-timeout', Reason};
+outcome({error, Reason}) -> candor_client:outcome(Reason).
 
 body_bytes(undefined) -> 0;
 body_bytes(Body) -> iolist_size(Body).
