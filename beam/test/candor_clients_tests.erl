@@ -81,6 +81,7 @@ answers_of_libraries_test_() ->
      ?_assertEqual({ok, 200, 0}, candor_client_buoy:outcome(Response(done, undefined))),
      ?_assertMatch({error, 'pool-timeout', _}, candor_client_buoy:outcome({error, no_server})),
      ?_assertMatch({error, timeout, _}, candor_client_buoy:outcome({error, timeout})),
+     ?_assertMatch({error, closed, _}, candor_client_buoy:outcome({error, socket_closed})),
      ?_assertEqual({ok, 200, 12}, candor_client_dlhttpc:outcome({ok, {{200, "OK"}, [], <<"httpc_bench!">>}})),
      ?_assertMatch({error, 'pool-timeout', _}, candor_client_dlhttpc:outcome({error, busy})),
      ?_assertMatch({error, closed, _}, candor_client_dlhttpc:outcome({error, connection_closed})),

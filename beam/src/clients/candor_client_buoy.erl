@@ -4,6 +4,9 @@
 -behaviour(candor_client).
 -export([libraries/0, start/2, request/2, stop/1, outcome/1]).
 
+%% For all connections together.
+-define(PATIENCE_MS, 1000).
+
 -spec libraries() -> [candor_libraries:library()].
 libraries() -> [{buoy, buoy, "buoy"}].
 
@@ -11,7 +14,9 @@ libraries() -> [{buoy, buoy, "buoy"}].
 start(Pool, #{url := Url, timeout_ms := Timeout}) ->
     Parsed = buoy_utils:parse_url(Url),
     case buoy_pool:start(Parsed, [{pool_size, Pool}, {backlog_size, 100000}]) of
-        ok -> {ok, {Parsed, Timeout}};
+        ok ->
+            connected(Parsed, Pool, erlang:monotonic_time(millisecond) + ?PATIENCE_MS),
+            {ok, {Parsed, Timeout}};
         {error, Reason} -> {error, Reason}
     end.
 
@@ -29,7 +34,21 @@ stop({Url, _}) ->
 outcome({ok, {buoy_resp, done, Body, _, _, _, Status}}) -> {ok, Status, body_bytes(Body)};
 %% None of its connections is up.
 outcome({error, Reason}) when Reason =:= no_server; Reason =:= no_socket -> {error, 'pool-timeout', Reason};
+outcome({error, socket_closed}) -> {error, closed, socket_closed};
 outcome({error, Reason}) -> candor_client:outcome(Reason).
+
+%% Its connections come up while it says already that it has none, at which callers in a closed loop would do nothing but ask
+%% again. A URL is a record: host, host name, path, port, protocol.
+connected({buoy_url, _, Host, _, Port, Protocol} = Url, Pool, Until) ->
+    {ok, Name} = buoy_pool:lookup(Protocol, Host, Port),
+    case lists:all(fun(Index) -> shackle_status:active({Name, Index}) end, lists:seq(1, Pool)) of
+        true -> ok;
+        false ->
+            case erlang:monotonic_time(millisecond) < Until of
+                true -> timer:sleep(5), connected(Url, Pool, Until);
+                false -> ok
+            end
+    end.
 
 body_bytes(undefined) -> 0;
 body_bytes(Body) -> iolist_size(Body).

@@ -223,7 +223,8 @@ def slots(server, protocol):
         streams, served = [], 0
         while len(streams) < 120 and served == len(streams):
             streams.append(asking(target))
-            served += is_served(streams[-1], patience=5)
+            # cowboy closes connections on which nothing has come for 5 s, so all of this has to be over before that.
+            served += is_served(streams[-1], patience=2)
         # Nobody has gone, so the rest is refused (a close, a 503), or waits.
         rest = [asking(target) for _ in range(120 - len(streams))]
         time.sleep(1)
