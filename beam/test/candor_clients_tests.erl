@@ -6,6 +6,7 @@
 -export([libraries/0, start/2, request/2, stop/1]).
 
 libraries() -> [].
+start(13, _) -> error(unlucky);
 start(Pool, _) -> {ok, Pool}.
 stop(_) -> ok.
 
@@ -29,6 +30,10 @@ outcomes_test() ->
     %% Callers go round: of five requests each kind has one, give or take one for every caller.
     [?assert(abs(Count - Ok) =< 2 * 8) || Count <- maps:values(Errors)],
     ?assertEqual(Ok, lists:sum([Count || [_, Count] <- Counts])).
+
+a_library_that_raises_when_it_starts_is_an_answer_test() ->
+    {error, Sentence} = candor_load:run(?MODULE, cell(13, 0, 10)),
+    ?assertMatch({match, _}, re:run(iolist_to_binary(Sentence), "did not start: {error,unlucky}")).
 
 null_test() ->
     {ok, #{ok := Ok, errors := Errors}} = candor_load:run(candor_client_null, cell(2, 0, 50)),
