@@ -5,7 +5,7 @@
 -export([libraries/0, start/2, request/2, stop/1, outcome/1]).
 
 -spec libraries() -> [candor_libraries:library()].
-libraries() -> [{dispcount, dispcount, "dlhttpc"}, {dlhttpc, dlhttpc, "dlhttpc"}].
+libraries() -> [{dlhttpc, dlhttpc, "dlhttpc"}].
 
 -spec start(pos_integer(), candor_client:settings()) -> {ok, {pos_integer(), pos_integer()}}.
 start(Pool, #{timeout_ms := Timeout}) -> {ok, {Pool, Timeout}}.

@@ -214,7 +214,7 @@ def slots(server, protocol):
     """One connection after the other, each answered before the next one comes; they all stay open.
 
     All at once would let fewer through to inets, and how many would be chance: its acceptor starts a handler for
-    whoever comes, each handler asks httpd_manager whether there is room (httpd_request_handler:continue_init/5), and
+    whoever comes, each handler asks httpd_manager whether there is room (httpd_request_handler:continue_init), and
     that one counts the handlers that there are by then, those that it is going to refuse too (httpd_manager:
     handle_new_connection/4). A handler that asks when 51 have been started is refused though it was the first. One
     after the other, the one that asks is always the last of those counted, and 50 is exact.
