@@ -6,11 +6,12 @@ use std::path::Path;
 
 use candor_engine::{Control, drive};
 use candor_lab::LabError;
+use candor_lab::matrix::About;
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::matrix::{Matrix, Selection, check_plans, expand};
 use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
-use candor_lab::suite::{About, Bench, CellPlan, Outcome, Store, file, run};
+use candor_lab::suite::{Bench, CellPlan, Outcome, Store, file, run};
 use candor_plan::options::{Options, ReadFile};
 use candor_report::document::{Host, Tool};
 use candor_report::render::experiment::suite as render;
@@ -136,7 +137,7 @@ fn measured(text: &str, directory: &Path, bench: &mut dyn Bench) -> Result<Outco
     check_plans(&matrix, &Contents { files: &NoFiles })?;
     let fingerprint = fingerprint(&suite, &selection);
     let store = Store::open(directory, &fingerprint)?;
-    run(&suite, &matrix, &fingerprint, about(), &store, bench, &mut ())
+    run(&suite, &matrix, about(), &store, bench, &mut ())
 }
 
 fn names(selection: &[&str]) -> Option<Vec<String>> {
@@ -276,7 +277,7 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
 fn a_suite_is_measured_below_each_cells_own_peak() {
     let directory = tempfile::tempdir().unwrap();
     let mut bench = Simulated::new(None);
-    let suite = measured(SMALL, directory.path(), &mut bench).unwrap().suite;
+    let suite = measured(SMALL, directory.path(), &mut bench).unwrap().document;
     assert!(suite.complete && suite.failures.is_empty());
     assert_eq!(suite.progress(), (27, 27));
     assert!(bench.rates[..9].iter().all(Option::is_none), "peaks come first");
@@ -328,16 +329,16 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
     let mut first = Simulated::new(Some(14));
     let outcome = measured(SMALL, directory.path(), &mut first).unwrap();
     assert!(matches!(outcome.stopped, Some(LabError::Interrupted)));
-    assert!(!outcome.suite.complete);
-    assert_eq!(outcome.suite.progress(), (13, 27));
-    assert!(render::markdown(&outcome.suite).contains("**Not complete.** 13 of 27 trials"));
+    assert!(!outcome.document.complete);
+    assert_eq!(outcome.document.progress(), (13, 27));
+    assert!(render::markdown(&outcome.document).contains("**Not complete.** 13 of 27 trials"));
 
     // One of the trials is damaged meanwhile: it is made again, the others are not.
     let damaged = directory.path().join(Store::name_of("hello.h1.fast.closed", 2));
     std::fs::write(&damaged, "{").unwrap();
     let mut second = Simulated::new(None);
     let outcome = measured(SMALL, directory.path(), &mut second).unwrap();
-    assert!(outcome.stopped.is_none() && outcome.suite.complete);
+    assert!(outcome.stopped.is_none() && outcome.document.complete);
     assert_eq!(second.made.len(), 27 - 12);
     assert!(second.made.iter().any(|one| one.starts_with("hello.h1.fast.closed")));
     let kept: Vec<_> = first.made.iter().filter(|one| second.made.contains(one)).collect();
@@ -345,10 +346,10 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
 
     // Whole now: nothing is made, and the result is the same.
     let mut third = Simulated::new(None);
-    let again = measured(SMALL, directory.path(), &mut third).unwrap().suite;
+    let again = measured(SMALL, directory.path(), &mut third).unwrap().document;
     assert!(third.made.is_empty());
     // Text keeps floats to the last bit but one.
-    assert_eq!(render::csv(&again), render::csv(&outcome.suite));
+    assert_eq!(render::csv(&again), render::csv(&outcome.document));
     let saved = std::fs::read_to_string(directory.path().join("suite.json")).unwrap();
     let saved: candor_report::experiment::suite::Suite = serde_json::from_str(&saved).unwrap();
     assert_eq!(render::csv(&saved), render::csv(&again));
@@ -417,7 +418,7 @@ fn a_server_that_fails_is_given_up_and_the_others_go_on() {
         SMALL.replace("name = \"slow\"", "name = \"broken\"").replace("rounds = 3", "rounds = 5");
     let directory = tempfile::tempdir().unwrap();
     let mut bench = Simulated::new(None);
-    let suite = measured(&text, directory.path(), &mut bench).unwrap().suite;
+    let suite = measured(&text, directory.path(), &mut bench).unwrap().document;
     assert!(suite.complete);
     let tried = bench.made.iter().filter(|one| one.contains(".broken.")).count();
     assert_eq!(tried, 2);

@@ -8,19 +8,13 @@ use std::time::Duration;
 
 use candor_plan::Options;
 
+use crate::matrix::Head;
+
 /// A suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// Its file, as it was given.
-    pub file: String,
-    /// Its name.
-    pub name: String,
-    /// What it is about.
-    pub about: String,
-    /// Rounds of each cell, at least 1.
-    pub rounds: u64,
-    /// Seed of orders and runs.
-    pub seed: u64,
+    /// What its file says of the suite itself.
+    pub head: Head,
     /// What profiles servers while they are measured, if anything does.
     pub profile_command: Option<String>,
     /// Options of every run.
@@ -33,8 +27,6 @@ pub struct Suite {
     pub protocols: Vec<Protocol>,
     /// Loads, at least one, names unique; those with shares of a peak come last.
     pub loads: Vec<Load>,
-    /// Identifies what the file says, built-in scenarios included.
-    pub fingerprint: u64,
 }
 
 /// A server and what it can do.

@@ -1,5 +1,4 @@
-//! Names in suite files: of scenarios and sets, of protocols, of whatever stands in file names, and
-//! of files. A name that does not exist gets the nearest one that does.
+//! Names in suite files: of scenarios and sets, of protocols, and of files. A name that does not exist gets the nearest one that does.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +8,8 @@ use toml::Spanned;
 
 use super::super::content;
 use super::super::model::{Protocol, Scenario};
-use super::Reader;
 use crate::error::LabError;
+use crate::matrix::file::Reader;
 
 /// All scenarios, as a set.
 pub(super) const ALL: &str = "all";
@@ -68,29 +67,6 @@ impl Reader<'_> {
                     .ok_or_else(|| self.wrong(name, unknown_protocol(name.get_ref())))
             })
             .collect()
-    }
-
-    /// Names stand in file names and tables.
-    pub(crate) fn check_name<'n>(
-        &self,
-        name: &Spanned<String>,
-        what: &str,
-        mut known: impl Iterator<Item = &'n str>,
-    ) -> Result<(), LabError> {
-        let text = name.get_ref();
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
-        if text.is_empty() || text.len() > 64 || text.starts_with('.') || !text.chars().all(plain) {
-            return Err(self.wrong(name, format!(
-                "\"{text}\" cannot be the name of a {what}: it stands in the names of files; write letters, digits and _ - . +"
-            )));
-        }
-        match known.any(|one| one == text) {
-            true => Err(self.wrong(
-                name,
-                format!("there are two {what}s with the name \"{text}\"; rename one"),
-            )),
-            false => Ok(()),
-        }
     }
 
     /// Files are found from the suite's own directory, as those of a plan are from the plan's.
