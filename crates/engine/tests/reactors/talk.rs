@@ -72,7 +72,11 @@ pub(crate) fn read<R: Reactor>(reactor: &mut R, key: u32, bytes: usize) -> Strin
 }
 
 /// Connections under `keys`, each with its other end.
-pub(crate) fn pairs<R: Reactor>(reactor: &mut R, listener: &TcpListener, keys: &[u32]) -> Vec<TcpStream> {
+pub(crate) fn pairs<R: Reactor>(
+    reactor: &mut R,
+    listener: &TcpListener,
+    keys: &[u32],
+) -> Vec<TcpStream> {
     let pair = |key: &u32| {
         establish(reactor, *key);
         let (stream, _) = listener.accept().unwrap();

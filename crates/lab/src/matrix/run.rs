@@ -64,8 +64,7 @@ pub(crate) trait Trials {
     fn needs(&mut self, cell: usize, round: u64) -> Result<Self::Needs, String>;
 
     /// Makes a trial, keeps it and enters it.
-    fn make(&mut self, cell: usize, round: u64, needs: Self::Needs)
-    -> Result<Self::Made, Trouble>;
+    fn make(&mut self, cell: usize, round: u64, needs: Self::Needs) -> Result<Self::Made, Trouble>;
 
     /// Enters a trial that could not be made.
     fn fail(&mut self, failure: Failure);

@@ -156,7 +156,8 @@ impl Trials for Servers<'_> {
 
 impl Servers<'_> {
     fn enter(&mut self, cell: usize, round: u64, document: &Document) -> Figures {
-        let trial = trial_of(round, Store::name_of(&self.matrix.cells[cell].key(), round), document);
+        let trial =
+            trial_of(round, Store::name_of(&self.matrix.cells[cell].key(), round), document);
         let figures = trial.figures.clone();
         self.document.heading.began(&trial.started_at);
         let cell = &mut self.document.cells[cell];
@@ -233,12 +234,7 @@ fn kinds(document: &Document) -> Vec<Kind> {
         .collect()
 }
 
-fn document(
-    suite: &model::Suite,
-    matrix: &Matrix,
-    about: About,
-    store: &Store,
-) -> SuiteDocument {
+fn document(suite: &model::Suite, matrix: &Matrix, about: About, store: &Store) -> SuiteDocument {
     // In the order of the suite, what is not measured left out.
     let has = |of: &dyn Fn(&CellPlan) -> bool| matrix.cells.iter().any(of);
     let servers =

@@ -7,10 +7,10 @@ use crate::experiment::comparison::{
     Change, Comparison, Conclusion, Finding, Limit as SlowerLimit, Metric, Variant,
 };
 use crate::experiment::figures::{Figures, Percentiles};
+use crate::experiment::matrix::{Failure, Heading, Note};
 use crate::experiment::peak::{
     Answer, Ceiling, Confidence, FORMAT, Knee, Limit, Peak, Phase, Step, StepOutcome, Who,
 };
-use crate::experiment::matrix::{Failure, Heading, Note};
 use crate::experiment::suite as suites;
 use crate::experiment::suite::{Cell, Kind, Load, Scenario, Server, Suite};
 use crate::experiment::sweep::{Row, Sweep};

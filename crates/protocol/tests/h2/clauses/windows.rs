@@ -1,7 +1,7 @@
 //! Flow control, of answers and of bodies (RFC 9113 5.2, 6.9).
 
-use candor_protocol::h2::{Error, Session, Settings};
 use candor_protocol::Session as _;
+use candor_protocol::h2::{Error, Session, Settings};
 
 use crate::support::*;
 

@@ -40,10 +40,8 @@ fn page_of(title: &str, heading: &Heading) -> Page {
     let Heading { tool, started_at, seed, .. } = heading;
     let rounds = fmt_plural(heading.rounds, "round");
     page.header().text(&heading.about);
-    page.header().remark(&format!(
-        "{} {} · {started_at} · {rounds} · seed {seed}",
-        tool.name, tool.version
-    ));
+    page.header()
+        .remark(&format!("{} {} · {started_at} · {rounds} · seed {seed}", tool.name, tool.version));
     page
 }
 

@@ -1,8 +1,8 @@
 //! The page of a sweep.
 
 use super::super::page::{Page, Tone};
-use super::{again, made_by};
 use super::curve::{self, Point};
+use super::{again, made_by};
 use crate::experiment::sweep::Sweep;
 use crate::render::experiment::sweep as plain;
 
