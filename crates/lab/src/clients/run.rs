@@ -61,7 +61,7 @@ pub fn run(
     });
     let course = Course {
         cells: cells.collect(),
-        phases: vec![0..matrix.cells.len()],
+        later_from: matrix.cells.len(),
         rounds: matrix.rounds,
         seed: suite.head.seed,
         what: "client",

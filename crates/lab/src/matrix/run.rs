@@ -77,8 +77,8 @@ pub(crate) trait Trials {
 pub(crate) struct Course {
     /// Cells, in the order of the document.
     pub(crate) cells: Vec<Cell>,
-    /// Parts of them that are measured one after the other, each in all of its rounds.
-    pub(crate) phases: Vec<Range<usize>>,
+    /// Cells from this place on are measured when all others have been, in all rounds.
+    pub(crate) later_from: usize,
     /// Rounds of each cell.
     pub(crate) rounds: u64,
     /// Seed of the order.
@@ -150,9 +150,10 @@ impl<T: Trials> Run<'_, T> {
     }
 
     fn measure(&mut self) -> Result<(), LabError> {
-        for phase in &self.course.phases {
+        let Course { cells, later_from, .. } = self.course;
+        for phase in [0..*later_from, *later_from..cells.len()] {
             for round in 1..=self.course.rounds {
-                for cell in order_of(phase, self.course.seed, round) {
+                for cell in order_of(&phase, self.course.seed, round) {
                     if !self.made[cell].contains(&round) {
                         self.trial(cell, round)?;
                     }

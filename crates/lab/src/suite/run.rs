@@ -66,11 +66,10 @@ fn course(suite: &model::Suite, matrix: &Matrix, document: &SuiteDocument) -> Co
         who: plan.server.name.clone(),
         planned: planned(plan),
     });
-    let all = matrix.cells.len();
-    let peaks_from = matrix.cells.iter().position(|one| one.of_peak.is_some()).unwrap_or(all);
+    let of_peak_from = matrix.cells.iter().position(|one| one.of_peak.is_some());
     Course {
         cells: cells.collect(),
-        phases: vec![0..peaks_from, peaks_from..all],
+        later_from: of_peak_from.unwrap_or(matrix.cells.len()),
         rounds: matrix.rounds,
         seed: suite.head.seed,
         what: "server",
