@@ -135,7 +135,7 @@ fn measured(text: &str, directory: &Path, bench: &mut dyn Bench) -> Result<Outco
     let selection = Selection::default();
     let matrix = matrix(&suite, &selection)?;
     check_plans(&matrix, &Contents { files: &NoFiles })?;
-    let fingerprint = fingerprint(&suite, &selection);
+    let fingerprint = fingerprint(&suite, &selection, &NoFiles);
     let store = Store::open(directory, &fingerprint)?;
     run(&suite, &matrix, about(), &store, bench, &mut ())
 }
@@ -400,7 +400,8 @@ fn what_profiles_is_checked_and_only_for_servers_of_ours() {
     assert!(error.to_string().contains("not closed"), "{error}");
     // It is part of what a directory is of.
     let typed = Selection { profile_command: Some("perf".to_owned()), ..Selection::default() };
-    assert_ne!(fingerprint(&suite, &typed), fingerprint(&suite, &Selection::default()));
+    let of = |selection| fingerprint(&suite, selection, &NoFiles);
+    assert_ne!(of(&typed), of(&Selection::default()));
 }
 
 #[test]
@@ -410,6 +411,58 @@ fn a_scenario_is_requests_or_a_script_which_is_found_from_the_suite() {
     let suite = file::parse("suites/s.toml", text).unwrap();
     let mine = suite.scenarios.iter().find(|one| one.name == "mine").unwrap();
     assert_eq!(mine.run.script.as_deref(), Some(Path::new("suites/load.lua")));
+}
+
+/// The file of this name has this text, and there is no other.
+struct OneFile(&'static str, &'static str);
+
+impl ReadFile for OneFile {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        match path == Path::new(self.0) {
+            true => Ok(self.1.into()),
+            false => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+#[test]
+fn a_file_that_changed_makes_another_suite() {
+    let of = |lines: &str, files: &dyn ReadFile| {
+        let text = format!(
+            "[[server]]\nname = 'a'\nembedded = true\n[[scenario]]\nname = 'mine'\n{lines}\n"
+        );
+        let suite = file::parse("suites/s.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+        fingerprint(&suite, &Selection::default(), files)
+    };
+    for (lines, name) in [
+        ("[scenario.run]\nscript = 'x'", "suites/x"),
+        ("[[scenario.request]]\nbody-file = 'x'", "suites/x"),
+        (
+            "request = [{ path = '/' }]\n[[load]]\nname = 'l'\nrun = { load = 'replay x' }",
+            "suites/x",
+        ),
+        ("request = [{ path = '/' }]\n[run]\ncacert = '/x'", "/x"),
+    ] {
+        let before = of(lines, &OneFile(name, "before"));
+        assert_eq!(of(lines, &OneFile(name, "before")), before, "{lines}");
+        assert_ne!(of(lines, &OneFile(name, "after")), before, "{lines}");
+        assert_ne!(of(lines, &OneFile(name, "")), of(lines, &NoFiles), "{lines}");
+    }
+    // What candor makes itself is no file.
+    let made = "[[scenario.request]]\nbody-file = 'candor:letters/5'";
+    assert_eq!(of(made, &OneFile("candor:letters/5", "x")), of(made, &NoFiles));
+
+    let directory = tempfile::tempdir().unwrap();
+    let script = "[scenario.run]\nscript = 'load.lua'";
+    let [before, after] = ["wrk.method = 'PUT'", "wrk.method = 'GET'"]
+        .map(|text| of(script, &OneFile("suites/load.lua", text)));
+    let store = Store::open(directory.path(), &before).unwrap();
+    let document = format!("{{\"format\": \"candor.suite/1\", \"fingerprint\": \"{before}\"}}");
+    store.directory().write("suite.json", &document).unwrap();
+    drop(store);
+    let error = Store::open(directory.path(), &after).unwrap_err().to_string();
+    assert!(error.contains("older state of this one"), "{error}");
+    Store::open(directory.path(), &before).unwrap();
 }
 
 #[test]

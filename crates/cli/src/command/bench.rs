@@ -106,7 +106,7 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<Exit
     }
     let split = arguments.cores.split()?;
     let directory = matrix::out(arguments.out.as_deref(), &suite.head);
-    let store = Store::open(&directory, &fingerprint(&suite, &selection))?;
+    let store = Store::open(&directory, &fingerprint(&suite, &selection, &Disk))?;
     let profile_command = selection.profiler(&suite).map(str::to_owned);
     let measured = Measured { suite: &suite, matrix: &cells, profile_command };
     let outcome = measure(arguments, &measured, &store, split, typed)?;

@@ -3,11 +3,14 @@
 //! [`super::file`] makes these values of TOML; [`super::matrix`] combines them to cells. Nothing
 //! downstream checks them again.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_plan::Options;
 
+use super::content;
 use crate::matrix::Head;
 
 /// A suite.
@@ -27,6 +30,18 @@ pub struct Suite {
     pub protocols: Vec<Protocol>,
     /// Loads, at least one, names unique; those with shares of a peak come last.
     pub loads: Vec<Load>,
+}
+
+impl Suite {
+    /// Files that its runs read, each once.
+    pub(crate) fn files(&self) -> BTreeSet<PathBuf> {
+        let runs = self.servers.iter().map(|one| &one.run).chain([&self.run]);
+        let runs = runs.chain(self.scenarios.iter().map(|one| &one.run));
+        let runs = runs.chain(self.loads.iter().map(|one| &one.run));
+        runs.flat_map(|run| run.clone().files_mut().map(|file| file.clone()).collect::<Vec<_>>())
+            .filter(|file| content::is_a_file(file))
+            .collect()
+    }
 }
 
 /// A server and what it can do.

@@ -34,13 +34,25 @@ const FIRST_OVERHEAD: Duration = Duration::from_millis(500);
 /// What came of a suite.
 pub type Outcome = matrix::Outcome<SuiteDocument>;
 
-/// Identifies a suite together with options that were typed: a directory holds trials of one only.
-pub fn fingerprint(suite: &model::Suite, selection: &Selection) -> String {
+/// Identifies a suite together with options that were typed and with what is in the files that its runs
+/// read, such as scripts: a directory holds trials of one only.
+pub fn fingerprint(
+    suite: &model::Suite,
+    selection: &Selection,
+    files: &dyn candor_plan::ReadFile,
+) -> String {
     let mut typed = format!("{:?}", selection.run);
     if let Some(command) = &selection.profile_command {
         typed.push_str(command);
     }
-    format!("{:016x}", fnv(suite.head.fingerprint, typed.as_bytes()))
+    let typed = fnv(suite.head.fingerprint, typed.as_bytes());
+    let all = suite.files().into_iter().fold(typed, |all, file| {
+        // One that cannot be read is told of when its plan is made; here it has a length of its own.
+        let bytes = files.read(&file);
+        let length = bytes.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64);
+        fnv(fnv(all, &length.to_le_bytes()), &bytes.unwrap_or_default())
+    });
+    format!("{all:016x}")
 }
 
 /// Measures what is not there yet.

@@ -10,7 +10,6 @@ mod names;
 mod server;
 mod tables;
 
-use candor_plan::options::RequestOptions;
 use toml::Spanned;
 
 use super::each;
@@ -104,19 +103,14 @@ impl Reader<'_> {
     }
 
     fn scenario(&self, table: ScenarioTable) -> Result<Scenario, LabError> {
-        let mut run = self.found(table.run);
-        let requests = table.request.into_iter().map(|mut one| {
-            self.find(&mut one.body_file);
-            self.find(&mut one.expect_body);
-            one
-        });
-        let requests: Vec<RequestOptions> = requests.collect();
+        let mut run = table.run;
         run.request = match &table.each {
-            None => requests,
-            Some(range) => each::repeat(range.get_ref(), &requests).map_err(|problem| {
+            None => table.request,
+            Some(range) => each::repeat(range.get_ref(), &table.request).map_err(|problem| {
                 self.wrong(range, format!("each = \"{}\": {problem}", range.get_ref()))
             })?,
         };
+        let run = self.found(run);
         let makes_own = run.script.is_some();
         if run.request.is_empty() && table.unsupported.is_none() && !makes_own {
             let message = "a scenario needs at least one [[scenario.request]] table, or a script";

@@ -1,6 +1,6 @@
 //! Names in suite files: of scenarios and sets, of protocols, and of files. A name that does not exist gets the nearest one that does.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use candor_plan::Options;
 use candor_plan::suggest::did_you_mean;
@@ -70,24 +70,10 @@ impl Reader<'_> {
     }
 
     /// Files are found from the suite's own directory, as those of a plan are from the plan's.
-    pub(super) fn find(&self, file: &mut Option<PathBuf>) {
-        let directory = Path::new(self.name).parent().unwrap_or(Path::new(""));
-        if let Some(path) = file
-            && !path.to_string_lossy().starts_with(content::PREFIX)
-            && path.as_os_str() != "-"
-        {
-            *path = directory.join(&*path);
-        }
-    }
-
     pub(super) fn found(&self, mut run: Options) -> Options {
-        for one in &mut run.request {
-            self.find(&mut one.body_file);
-            self.find(&mut one.expect_body);
-        }
-        let Options { body_file, expect_body, cacert, cert, key, script, .. } = &mut run;
-        for file in [body_file, expect_body, cacert, cert, key, script] {
-            self.find(file);
+        let directory = Path::new(self.name).parent().unwrap_or(Path::new(""));
+        for file in run.files_mut().filter(|file| content::is_a_file(file)) {
+            *file = directory.join(&*file);
         }
         run
     }
