@@ -222,6 +222,31 @@ fn mistakes_are_told_with_line_key_and_remedy() {
             &["s.toml:6:12", "write such as"],
         ),
         ("rounds = \n", &["s.toml:1:10", "not valid TOML"]),
+        (
+            "[[server]]\nname = \"a\"\nembedded = true\n[[scenario]]\nname = \"mine\"\nrequest = [{ path = \"/\" }]\n[scenario.run]\nchunked = 256\n",
+            &[
+                "s.toml:8:1",
+                "chunked: no request of the scenario \"mine\"",
+                "`body-file`",
+                "leave `chunked` out",
+            ],
+        ),
+        (
+            "scenarios = [\"hello\", \"json\"]\n[run]\nconnections = 5\nexpect-continue = true\n[[server]]\nname = \"a\"\nembedded = true\n",
+            &[
+                "s.toml:4:1",
+                "expect-continue: no request of the suite's scenarios",
+                "leave `expect-continue` out",
+            ],
+        ),
+        (
+            "scenarios = [\"hello\", \"chunked_request_body\"]\n[[server]]\nname = \"a\"\nembedded = true\nscenarios = [\"hello\"]\nrun = { break-off-after = 5 }\n",
+            &["s.toml:6:9", "of the server \"a\""],
+        ),
+        (
+            "scenarios = [\"hello\"]\n[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"x\"\n[[load]]\nname = \"y\"\n[load.run]\nchunked = 1\n",
+            &["s.toml:10:1", "of the suite's scenarios"],
+        ),
     ] {
         let message = match file::parse("s.toml", text) {
             Ok(_) => panic!("{text} was taken"),
@@ -411,6 +436,28 @@ fn a_scenario_is_requests_or_a_script_which_is_found_from_the_suite() {
     let suite = file::parse("suites/s.toml", text).unwrap();
     let mine = suite.scenarios.iter().find(|one| one.name == "mine").unwrap();
     assert_eq!(mine.run.script.as_deref(), Some(Path::new("suites/load.lua")));
+}
+
+#[test]
+fn options_about_bodies_stand_beside_a_body() {
+    let server = "[[server]]\nname = 'a'\nembedded = true\n";
+    let mine = "[[scenario]]\nname = 'mine'\n";
+    for text in [
+        // Of several requests or scenarios it is for those that have a body.
+        format!("{server}[run]\nchunked = 5\n"),
+        format!(
+            "scenarios = ['mine']\n{server}{mine}request = [{{ path = '/' }}, {{ body = 'x' }}]\n[scenario.run]\nchunked = 5\n"
+        ),
+        // The body is another table's.
+        format!(
+            "scenarios = ['mine']\n{server}{mine}request = [{{ path = '/' }}]\n[scenario.run]\nchunked = 5\n[run]\nbody = 'x'\n"
+        ),
+        format!(
+            "scenarios = ['mine']\n{server}run = {{ chunked = 5 }}\n{mine}request = [{{ path = '/' }}]\n[scenario.run]\nbody-file = 'x'\n"
+        ),
+    ] {
+        suite(&text);
+    }
 }
 
 /// The file of this name has this text, and there is no other.

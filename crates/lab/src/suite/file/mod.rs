@@ -5,6 +5,7 @@
 //! same code ([`Options`]), so a flag has one name and one meaning everywhere. The built-in
 //! scenarios are a file of the same form.
 
+mod bodies;
 mod loads;
 mod names;
 mod server;
@@ -69,15 +70,18 @@ impl Reader<'_> {
         {
             return Err(self.wrong(command, format!("profile-command: {problem}")));
         }
-        Ok(Suite {
+        let measured = scenarios.iter().filter(|one| chosen.contains(&one.name)).cloned();
+        let suite = Suite {
             head,
             profile_command: table.profile_command.map(Spanned::into_inner),
             run: self.found(table.run),
             servers,
-            scenarios: scenarios.into_iter().filter(|one| chosen.contains(&one.name)).collect(),
+            scenarios: measured.collect(),
             protocols,
             loads,
-        })
+        };
+        self.check_bodies(&suite, &scenarios)?;
+        Ok(suite)
     }
 
     /// The built-in scenarios, with those of the file in their place or behind them.
