@@ -299,6 +299,23 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
 }
 
 #[test]
+fn a_load_may_have_rounds_of_its_own() {
+    let text = SMALL.replace("name = \"tail\"\n", "name = \"tail\"\nrounds = 1\n");
+    let directory = tempfile::tempdir().unwrap();
+    let mut bench = Simulated::new(None);
+    let suite = measured(&text, directory.path(), &mut bench).unwrap().document;
+    // Three cells at their peaks, thrice; six below them, once.
+    assert_eq!((suite.progress(), bench.made.len()), ((15, 15), 15));
+    assert!(suite.cells.iter().all(|cell| cell.trials.len() == cell.of_peak.map_or(3, |_| 1)));
+    // What is typed is for all.
+    let selection = Selection { rounds: Some(2), ..Selection::default() };
+    let typed = matrix(&self::suite(&text), &selection).unwrap();
+    assert!(typed.cells.iter().all(|cell| cell.rounds == 2));
+    let wrong = file::parse("small.toml", &text.replace("rounds = 1", "rounds = 0")).unwrap_err();
+    assert!(wrong.to_string().contains("small.toml:26:10: rounds = 0: write 1 to 1000"), "{wrong}");
+}
+
+#[test]
 fn a_suite_is_measured_below_each_cells_own_peak() {
     let directory = tempfile::tempdir().unwrap();
     let mut bench = Simulated::new(None);
@@ -549,7 +566,7 @@ fn the_suites_of_the_repository_are_right() {
         .filter(|path| !path.to_string_lossy().contains("http-clients"))
         .collect();
     files.sort();
-    assert_eq!(files.len(), 8, "{files:?}");
+    assert_eq!(files.len(), 9, "{files:?}");
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         let suite = file::parse(&path.display().to_string(), &text)

@@ -58,11 +58,11 @@ pub fn run(
         name: cell.name(),
         who: cell.client.clone(),
         planned: matrix.asked.warm_up + matrix.asked.duration,
+        rounds: matrix.rounds,
     });
     let course = Course {
         cells: cells.collect(),
         later_from: matrix.cells.len(),
-        rounds: matrix.rounds,
         seed: suite.head.seed,
         what: "client",
         give_up_after: GIVE_UP_AFTER,

@@ -56,14 +56,18 @@ impl Reader<'_> {
         })
     }
 
+    /// A number of rounds.
+    pub(crate) fn rounds(&self, typed: &Spanned<u64>) -> Result<u64, LabError> {
+        match *typed.get_ref() {
+            rounds @ 1..=1000 => Ok(rounds),
+            rounds => Err(self.wrong(typed, format!("rounds = {rounds}: write 1 to 1000"))),
+        }
+    }
+
     /// What it says of the suite itself. `fingerprint` is of what the file builds on.
     pub(crate) fn head(&self, keys: HeadKeys, fingerprint: u64) -> Result<Head, LabError> {
         let rounds = match &keys.rounds {
-            Some(rounds) if !(1..=1000).contains(rounds.get_ref()) => {
-                let message = format!("rounds = {}: write 1 to 1000", rounds.get_ref());
-                return Err(self.wrong(rounds, message));
-            }
-            Some(rounds) => *rounds.get_ref(),
+            Some(rounds) => self.rounds(rounds)?,
             None => DEFAULT_ROUNDS,
         };
         let by_file = Path::new(self.name).file_stem().map(|stem| stem.to_string_lossy());

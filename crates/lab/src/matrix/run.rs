@@ -79,8 +79,6 @@ pub(crate) struct Course {
     pub(crate) cells: Vec<Cell>,
     /// Cells from this place on are measured when all others have been, in all rounds.
     pub(crate) later_from: usize,
-    /// Rounds of each cell.
-    pub(crate) rounds: u64,
     /// Seed of the order.
     pub(crate) seed: u64,
     /// What is measured: `server`, `client`.
@@ -99,6 +97,8 @@ pub(crate) struct Cell {
     pub(crate) who: String,
     /// The length of its trials.
     pub(crate) planned: Duration,
+    /// How often it is measured.
+    pub(crate) rounds: u64,
 }
 
 /// Measures what is not there yet. Returns why it ended before all trials were made, if it did.
@@ -141,7 +141,8 @@ impl<T: Trials> Run<'_, T> {
     /// Enters the trials that are there.
     fn take_up(&mut self) {
         for (cell, made) in self.made.iter_mut().enumerate() {
-            made.extend((1..=self.course.rounds).filter(|&r| self.trials.take_up(cell, r)));
+            let rounds = 1..=self.course.cells[cell].rounds;
+            made.extend(rounds.filter(|&round| self.trials.take_up(cell, round)));
         }
         let (made, all) = self.progress();
         if made > 0 {
@@ -152,9 +153,10 @@ impl<T: Trials> Run<'_, T> {
     fn measure(&mut self) -> Result<(), LabError> {
         let Course { cells, later_from, .. } = self.course;
         for phase in [0..*later_from, *later_from..cells.len()] {
-            for round in 1..=self.course.rounds {
+            let rounds = cells[phase.clone()].iter().map(|cell| cell.rounds).max().unwrap_or(0);
+            for round in 1..=rounds {
                 for cell in order_of(&phase, self.course.seed, round) {
-                    if !self.made[cell].contains(&round) {
+                    if round <= cells[cell].rounds && !self.made[cell].contains(&round) {
                         self.trial(cell, round)?;
                     }
                 }
@@ -165,7 +167,7 @@ impl<T: Trials> Run<'_, T> {
 
     /// One trial. An error here ends everything; a failed trial does not.
     fn trial(&mut self, cell: usize, round: u64) -> Result<(), LabError> {
-        let Cell { name, who, planned } = &self.course.cells[cell];
+        let Cell { name, who, planned, .. } = &self.course.cells[cell];
         let name = format!("{name} round {round}");
         let is_given_up = self.failed.get(&**who).is_some_and(|n| *n >= self.course.give_up_after);
         let needs = match self.trials.needs(cell, round) {
@@ -212,7 +214,7 @@ impl<T: Trials> Run<'_, T> {
     /// Trials that are there, and trials that there will be.
     fn progress(&self) -> (u64, u64) {
         let made = self.made.iter().map(|rounds| rounds.len() as u64).sum();
-        (made, self.made.len() as u64 * self.course.rounds)
+        (made, self.course.cells.iter().map(|cell| cell.rounds).sum())
     }
 
     /// How long what is missing will take.
@@ -220,7 +222,7 @@ impl<T: Trials> Run<'_, T> {
         let overhead = self.pace.overhead().unwrap_or(self.course.first_overhead);
         let cells = self.course.cells.iter().zip(&self.made).zip(&self.in_vain);
         let left = cells.map(|((cell, made), in_vain)| {
-            let missing = self.course.rounds.saturating_sub(made.len() as u64 + in_vain);
+            let missing = cell.rounds.saturating_sub(made.len() as u64 + in_vain);
             let missing = u32::try_from(missing).unwrap_or(u32::MAX);
             (cell.planned + overhead).saturating_mul(missing)
         });

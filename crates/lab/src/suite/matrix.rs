@@ -50,6 +50,8 @@ pub struct CellPlan {
     pub load: Load,
     /// Share of the cell's peak.
     pub of_peak: Option<f64>,
+    /// How often it is measured.
+    pub rounds: u64,
     /// Options of its runs, all of them but the URL and, with a share of a peak, the rate.
     pub run: Options,
 }
@@ -61,7 +63,7 @@ pub struct Matrix {
     pub cells: Vec<CellPlan>,
     /// What was left out.
     pub notes: Vec<Note>,
-    /// Rounds of each cell.
+    /// Rounds of each cell whose load has no number of its own.
     pub rounds: u64,
 }
 
@@ -173,12 +175,15 @@ fn add(
         [] => vec![None],
         shares => shares.iter().copied().map(Some).collect(),
     };
+    // What was typed goes before all that the file says.
+    let rounds = selection.rounds.or(load.rounds).unwrap_or(suite.head.rounds);
     cells.extend(shares.into_iter().map(|of_peak| CellPlan {
         server: server.clone(),
         scenario: scenario.clone(),
         protocol,
         load: load.clone(),
         of_peak,
+        rounds,
         run: run.clone(),
     }));
 }

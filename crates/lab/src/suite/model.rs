@@ -225,4 +225,6 @@ pub struct Load {
     pub of_peak: Vec<f64>,
     /// The load whose rate is the peak; only where there are shares of it.
     pub peak_load: Option<String>,
+    /// Rounds of its cells, if they are not the suite's.
+    pub rounds: Option<u64>,
 }

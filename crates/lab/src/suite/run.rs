@@ -77,12 +77,12 @@ fn course(suite: &model::Suite, matrix: &Matrix, document: &SuiteDocument) -> Co
         name: cell.name(),
         who: plan.server.name.clone(),
         planned: planned(plan),
+        rounds: plan.rounds,
     });
     let of_peak_from = matrix.cells.iter().position(|one| one.of_peak.is_some());
     Course {
         cells: cells.collect(),
         later_from: of_peak_from.unwrap_or(matrix.cells.len()),
-        rounds: matrix.rounds,
         seed: suite.head.seed,
         what: "server",
         give_up_after: GIVE_UP_AFTER,
@@ -274,6 +274,7 @@ fn document(suite: &model::Suite, matrix: &Matrix, about: About, store: &Store) 
         load: plan.load.name.clone(),
         of_peak: plan.of_peak,
         peak_per_s: None,
+        rounds: Some(plan.rounds).filter(|&rounds| rounds != matrix.rounds),
         trials: Vec::new(),
         representative: None,
         spread: None,

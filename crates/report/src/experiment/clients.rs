@@ -242,7 +242,8 @@ impl Clients {
 
     /// Trials that are there, and trials that there will be.
     pub fn progress(&self) -> (u64, u64) {
-        self.heading.progress(self.cells.iter().map(|one| one.trials.len()))
+        let made = self.cells.iter().map(|cell| cell.trials.len() as u64).sum();
+        (made, self.cells.len() as u64 * self.heading.rounds)
     }
 
     /// How many trials have counts that do not agree with the server's.

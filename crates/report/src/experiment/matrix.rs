@@ -63,12 +63,6 @@ impl Heading {
             started_at.clone_into(&mut self.started_at);
         }
     }
-
-    /// Trials that are there, and trials that there will be, of cells with so many each.
-    pub(super) fn progress(&self, trials: impl ExactSizeIterator<Item = usize>) -> (u64, u64) {
-        let all = trials.len() as u64 * self.rounds;
-        (trials.map(|made| made as u64).sum(), all)
-    }
 }
 
 /// The trial that speaks for a cell, and how far the rates of its trials lie apart.

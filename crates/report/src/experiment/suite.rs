@@ -86,6 +86,9 @@ pub struct Cell {
     pub of_peak: Option<f64>,
     /// The peak that the share is of, in right answers a second.
     pub peak_per_s: Option<f64>,
+    /// Its rounds, where they are not as many as the suite's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
     /// Its trials, by round.
     pub trials: Vec<Trial>,
     /// The one that speaks for all, by its place in the list: the median by rate. Null without
@@ -203,7 +206,9 @@ impl Suite {
 
     /// Trials that are there, and trials that there will be.
     pub fn progress(&self) -> (u64, u64) {
-        self.heading.progress(self.cells.iter().map(|one| one.trials.len()))
+        let rounds = |cell: &Cell| cell.rounds.unwrap_or(self.heading.rounds);
+        let made = self.cells.iter().map(|cell| cell.trials.len() as u64).sum();
+        (made, self.cells.iter().map(rounds).sum())
     }
 }
 
@@ -231,6 +236,7 @@ mod tests {
             load: "closed".to_owned(),
             of_peak: Some(0.95),
             peak_per_s: None,
+            rounds: None,
             trials,
             representative: None,
             spread: None,

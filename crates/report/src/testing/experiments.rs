@@ -232,6 +232,7 @@ pub(crate) fn sample_suite(scenarios: usize) -> Suite {
                     load: of_peak.map_or("closed", |_| "open").to_owned(),
                     of_peak,
                     peak_per_s: of_peak.map(|_| rate),
+                    rounds: None,
                     trials: vec![trial(rate * of_peak.unwrap_or(1.0), p50_ns)],
                     representative: None,
                     spread: None,

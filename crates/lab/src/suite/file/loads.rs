@@ -63,11 +63,13 @@ impl Reader<'_> {
                     "of-peak is the rate of this load; leave `rate` and `load` out",
                 ));
             }
+            let rounds = one.rounds.as_ref().map(|rounds| self.rounds(rounds)).transpose()?;
             loads.push(Load {
                 name: one.name.into_inner(),
                 run: self.found(one.run),
                 of_peak,
                 peak_load,
+                rounds,
             });
         }
         if loads.is_empty() {
@@ -77,6 +79,7 @@ impl Reader<'_> {
                 run,
                 of_peak: Vec::new(),
                 peak_load: None,
+                rounds: None,
             });
         }
         loads.sort_by_key(|one| !one.of_peak.is_empty());

@@ -89,6 +89,7 @@ pub(super) struct LoadTable {
     #[serde(default)]
     pub(super) of_peak: Vec<Spanned<String>>,
     pub(super) peak_load: Option<Spanned<String>>,
+    pub(super) rounds: Option<Spanned<u64>>,
     #[serde(default)]
     pub(super) run: Options,
 }
