@@ -134,7 +134,8 @@ pub struct Link {
     /// The kernel stamps what is sent and received, as it would on Linux, and hands what is sent
     /// to the device so long after the call; `None`: it does not stamp.
     pub left_after_ns: Option<u64>,
-    /// The loader itself stands still once: from when, and how long.
+    /// The loader itself stands still once, without a core: from when, and how long. All other
+    /// time that passes is taken for its own.
     pub pause: Option<(u64, u64)>,
 }
 
@@ -189,6 +190,8 @@ pub struct SimReactor<S> {
     link: Link,
     now_ns: u64,
     origin_ns: u64,
+    /// How long the loader stood still.
+    paused_ns: u64,
     sequence: u64,
     generations: u64,
     future: BinaryHeap<Reverse<Event>>,
@@ -206,6 +209,7 @@ impl<S: SimServer> SimReactor<S> {
             link,
             now_ns: 0,
             origin_ns: 0,
+            paused_ns: 0,
             sequence: 0,
             generations: 0,
             future: BinaryHeap::new(),
@@ -333,7 +337,9 @@ impl<S: SimServer> SimReactor<S> {
         if let Some((from_ns, length_ns)) = self.link.pause
             && self.now_ns >= from_ns
         {
-            self.now_ns = self.now_ns.max(from_ns + length_ns);
+            let until_ns = self.now_ns.max(from_ns + length_ns);
+            self.paused_ns += until_ns - self.now_ns;
+            self.now_ns = until_ns;
             self.link.pause = None;
         }
     }
@@ -349,6 +355,10 @@ impl<S: SimServer> Reactor for SimReactor<S> {
 
     fn now_ns(&mut self) -> u64 {
         self.rel()
+    }
+
+    fn cpu_ns(&mut self) -> u64 {
+        self.now_ns - self.paused_ns
     }
 
     fn set_origin_ns(&mut self, origin_ns: u64) {

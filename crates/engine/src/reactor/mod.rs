@@ -31,7 +31,9 @@ pub mod uring;
 use std::io::IoSlice;
 
 use candor_record::ConnectErrorKind;
+use rustix::time::ClockId;
 
+use crate::health::clock_ns;
 use stamps::{StampFacts, StampLog};
 
 /// A connection's name within a worker: its place in the worker's table. A key is free for a new
@@ -154,6 +156,11 @@ pub trait Reactor {
 
     /// Monotonic time in nanoseconds since the origin; zero before it.
     fn now_ns(&mut self) -> u64;
+
+    /// CPU time of the calling thread, in nanoseconds since some moment: a system call.
+    fn cpu_ns(&mut self) -> u64 {
+        clock_ns(ClockId::ThreadCPUTime)
+    }
 
     /// Moves the origin of time to `origin_ns`, counted from the present origin.
     fn set_origin_ns(&mut self, origin_ns: u64);

@@ -21,7 +21,7 @@ pub(crate) struct WorkerEnd {
     pub(crate) gaps: Vec<(u64, u64)>,
     /// Answers that each connection had in the measured window.
     pub(crate) answers: Vec<u64>,
-    /// When the thread was held up while it did nothing but look.
+    /// When the machine held the thread up.
     pub(crate) held_up: Vec<(u64, u64)>,
     /// Service time by the kernel's time stamps.
     pub(crate) kernel: Option<KernelTimes>,
