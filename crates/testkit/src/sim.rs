@@ -58,6 +58,12 @@ pub trait SimServer {
     /// run's; with a link without latency the two are the same.
     fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction;
 
+    /// The loader ended its side at `at_ns`, in the middle of a request or before it sent one.
+    fn end(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+        let _ = (connection, nth);
+        Reaction::AnswerAndClose { at_ns, bytes: Vec::new() }
+    }
+
     /// The same for the head of a request whose body is not all there: what is sent before it is.
     fn head(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
         let _ = (at_ns, connection, nth);
@@ -267,24 +273,28 @@ impl<S: SimServer> SimReactor<S> {
             } else {
                 self.server.head(arrived_ns, generation, nth)
             };
-            let latency_ns = self.link.latency_ns;
-            match reaction {
-                Reaction::Answer { at_ns, bytes } => self.arrive(at_ns, key, &bytes),
-                Reaction::AnswerAndClose { at_ns, bytes } => {
-                    self.arrive(at_ns, key, &bytes);
-                    let end_ns = (at_ns + latency_ns).max(self.connection(key).last_arrival_ns);
-                    self.later(end_ns, key, Happening::End);
-                    self.connection(key).closed_there = true;
-                }
-                Reaction::Reset { at_ns } => {
-                    self.later(at_ns + latency_ns, key, Happening::Reset);
-                    self.connection(key).closed_there = true;
-                }
-                Reaction::Never => {}
-            }
+            self.react(key, reaction);
             if !is_whole {
                 return;
             }
+        }
+    }
+
+    fn react(&mut self, key: Key, reaction: Reaction) {
+        let latency_ns = self.link.latency_ns;
+        match reaction {
+            Reaction::Answer { at_ns, bytes } => self.arrive(at_ns, key, &bytes),
+            Reaction::AnswerAndClose { at_ns, bytes } => {
+                self.arrive(at_ns, key, &bytes);
+                let end_ns = (at_ns + latency_ns).max(self.connection(key).last_arrival_ns);
+                self.later(end_ns, key, Happening::End);
+                self.connection(key).closed_there = true;
+            }
+            Reaction::Reset { at_ns } => {
+                self.later(at_ns + latency_ns, key, Happening::Reset);
+                self.connection(key).closed_there = true;
+            }
+            Reaction::Never => {}
         }
     }
 
@@ -430,6 +440,16 @@ impl<S: SimServer> Reactor for SimReactor<S> {
         }
         self.serve(key);
         Sent::Written(taken)
+    }
+
+    fn end_sending(&mut self, key: Key) {
+        let arrived_ns = self.now_ns + self.link.latency_ns;
+        let connection = self.connection(key);
+        if !connection.closed_there && !connection.reset {
+            let (nth, generation) = (connection.served, connection.generation);
+            let reaction = self.server.end(arrived_ns, generation, nth);
+            self.react(key, reaction);
+        }
     }
 
     fn close(&mut self, key: Key) {

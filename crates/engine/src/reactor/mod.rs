@@ -9,6 +9,7 @@
 //! Ready{readable} ─→ receive(key) until it returns Nothing, a last piece, End or Failed
 //! send(key): Blocked ─→ Ready{writable} ─→ send(key) again
 //! put(key), put(key), … ─→ send_put() ─→ next_put() until it returns None, where it can be done
+//! end_sending(key) ─→ receive(key) as before
 //! ```
 //! Readiness is edge-triggered: what is left unread or unwritten is not announced again.
 //!
@@ -176,6 +177,10 @@ pub trait Reactor {
 
     /// Writes `slices` in order, as much as the kernel takes.
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent;
+
+    /// Ends our side of an established connection: the peer gets what was sent, and then the end.
+    /// What it sends is received as before. Nothing may be sent any more.
+    fn end_sending(&mut self, key: Key);
 
     /// Closes a connection, established or not. No event of it will be seen.
     fn close(&mut self, key: Key);
