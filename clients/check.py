@@ -159,10 +159,12 @@ def check(command, server):
         described = driver.ask({"do": "describe"})
         assert described["driver"] == "candor.driver/1" and described["client"] and described["runtime"], described
         null = described["client"] == "null"
+        # dlhttpc picks a connection by a hash, and says that it is taken although others are free; it has sent nothing then.
+        taken = {"pool-timeout"} if described["client"] == "dlhttpc" else set()
         for pool, concurrency in ((5, 4), (17, 16), (65, 64)):
-            counted(driver, server, pool, concurrency, null)
+            counted(driver, server, pool, concurrency, null, taken)
         if not null:
-            errors(driver, server)
+            errors(driver, server, taken)
         for line in ("nonsense", "[]", '{"do":"fly"}', '{"do":"run"}', {"do": "run", "url": "http://a/"},
                      {"do": "run", "url": "http://a/", "pool": 0, "concurrency": 1, "duration_ms": 1}):
             assert driver.ask(line).get("error"), f"no error for {line}"
@@ -171,18 +173,18 @@ def check(command, server):
         driver.end()
 
 
-def counted(driver, server, pool, concurrency, null):
+def counted(driver, server, pool, concurrency, null, taken):
     before = server.answered()
     result = driver.run(server.url + "/httpc-bench", pool, concurrency)
-    assert result["ok"] > 0 and not result["errors"], result["errors"]
+    assert result["ok"] > 0 and set(result["errors"]) <= taken, result["errors"]
     total = result["ok"] + result["outside"]["ok"]
     answered = server.answered() - before
     assert answered == (0 if null else total), f"{pool}/{concurrency}: the driver counts {total}, the server {answered}"
 
 
-def errors(driver, server):
-    only(driver.run(server.url + "/json", 5, 4), {"body"})
-    only(driver.run(server.url + "/nowhere", 5, 4), {"status"})
+def errors(driver, server, taken):
+    only(driver.run(server.url + "/json", 5, 4), {"body"}, taken)
+    only(driver.run(server.url + "/nowhere", 5, 4), {"status"}, taken)
     # Some clients wait for a server to come up, and then it is the time-out; some say that they have no connection.
     only(driver.run("http://127.0.0.1:1/", 4, 4, timeout_ms=100), {"refused", "timeout", "pool-timeout"})
     only(driver.run(misbehaving(never_answers), 4, 4, timeout_ms=100), {"timeout", "pool-timeout"})
@@ -196,11 +198,12 @@ def errors(driver, server):
         assert set(small["errors"]) & {"timeout", "pool-timeout"}, small["errors"]
 
 
-def only(result, kinds):
+def only(result, kinds, also=frozenset()):
+    """No answers, errors of these kinds, and none but those that may be there also."""
     assert result["ok"] == 0, f"{result['ok']} answers where there can be none"
-    assert result["errors"] or result["outside"]["errors"], "no errors where there must be some"
     seen = set(result["errors"]) | set(result["outside"]["errors"])
-    assert seen <= kinds, f"{seen} and not {kinds}: {result['examples']}"
+    assert seen & kinds, "no errors where there must be some"
+    assert seen <= kinds | also, f"{seen} and not {kinds}: {result['examples']}"
 
 
 def main(arguments):

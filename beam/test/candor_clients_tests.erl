@@ -6,6 +6,7 @@
 -export([libraries/0, start/2, request/2, stop/1]).
 
 libraries() -> [].
+start(13, _) -> error(unlucky);
 start(Pool, _) -> {ok, Pool}.
 stop(_) -> ok.
 
@@ -29,6 +30,10 @@ outcomes_test() ->
     %% Callers go round: of five requests each kind has one, give or take one for every caller.
     [?assert(abs(Count - Ok) =< 2 * 8) || Count <- maps:values(Errors)],
     ?assertEqual(Ok, lists:sum([Count || [_, Count] <- Counts])).
+
+a_library_that_raises_when_it_starts_is_an_answer_test() ->
+    {error, Sentence} = candor_load:run(?MODULE, cell(13, 0, 10)),
+    ?assertMatch({match, _}, re:run(iolist_to_binary(Sentence), "did not start: {error,unlucky}")).
 
 null_test() ->
     {ok, #{ok := Ok, errors := Errors}} = candor_load:run(candor_client_null, cell(2, 0, 50)),
@@ -73,6 +78,19 @@ kinds_test_() ->
      || {Kind, Reason} <- [{refused, {failed_connect, [{to_address, {"x", 1}}, {inet, [inet], econnrefused}]}},
                            {timeout, timeout}, {closed, {shutdown, closed}}, {closed, socket_closed_remotely},
                            {'pool-timeout', checkout_timeout}, {other, {weird, "thing"}}]].
+
+%% What these libraries say, without them.
+answers_of_libraries_test_() ->
+    Response = fun(State, Body) -> {ok, {buoy_resp, State, Body, 12, [], <<"OK">>, 200}} end,
+    [?_assertEqual({ok, 200, 12}, candor_client_buoy:outcome(Response(done, <<"httpc_bench!">>))),
+     ?_assertEqual({ok, 200, 0}, candor_client_buoy:outcome(Response(done, undefined))),
+     ?_assertMatch({error, 'pool-timeout', _}, candor_client_buoy:outcome({error, no_server})),
+     ?_assertMatch({error, timeout, _}, candor_client_buoy:outcome({error, timeout})),
+     ?_assertMatch({error, closed, _}, candor_client_buoy:outcome({error, socket_closed})),
+     ?_assertEqual({ok, 200, 12}, candor_client_dlhttpc:outcome({ok, {{200, "OK"}, [], <<"httpc_bench!">>}})),
+     ?_assertMatch({error, 'pool-timeout', _}, candor_client_dlhttpc:outcome({error, busy})),
+     ?_assertMatch({error, closed, _}, candor_client_dlhttpc:outcome({error, connection_closed})),
+     ?_assertMatch({error, refused, _}, candor_client_dlhttpc:outcome({error, econnrefused}))].
 
 cell(Concurrency, WarmUp, Duration) ->
     #{url => <<"http://127.0.0.1:1/">>, pool => Concurrency, concurrency => Concurrency, warm_up_ms => WarmUp,

@@ -1,7 +1,11 @@
-%% buoy: a pool of connections without a queue, on shackle.
+%% buoy: callers share its connections, on shackle: a request goes out behind others on a connection that has none of its
+%% answers yet (pipelining), so there is no waiting for a free one, whatever the pool's size.
 -module(candor_client_buoy).
 -behaviour(candor_client).
--export([libraries/0, start/2, request/2, stop/1]).
+-export([libraries/0, start/2, request/2, stop/1, outcome/1]).
+
+%% For all connections together.
+-define(PATIENCE_MS, 1000).
 
 -spec libraries() -> [candor_libraries:library()].
 libraries() -> [{buoy, buoy, "buoy"}].
@@ -10,24 +14,41 @@ libraries() -> [{buoy, buoy, "buoy"}].
 start(Pool, #{url := Url, timeout_ms := Timeout}) ->
     Parsed = buoy_utils:parse_url(Url),
     case buoy_pool:start(Parsed, [{pool_size, Pool}, {backlog_size, 100000}]) of
-        ok -> {ok, {Parsed, Timeout}};
+        ok ->
+            connected(Parsed, Pool, erlang:monotonic_time(millisecond) + ?PATIENCE_MS),
+            {ok, {Parsed, Timeout}};
         {error, Reason} -> {error, Reason}
     end.
 
-%% Its answer is a record: state, status code, reason, headers, content length, body.
 -spec request(binary(), {tuple(), pos_integer()}) -> candor_client:outcome().
-request(_, {Url, Timeout}) ->
-    case buoy:get(Url, #{timeout => Timeout}) of
-        {ok, Response} when element(1, Response) =:= buoy_resp ->
-            {ok, element(3, Response), body_bytes(element(tuple_size(Response), Response))};
-        {error, no_socket} -> {error, 'pool-timeout', no_socket};
-        {error, Reason} -> candor_client:outcome(Reason)
-    end.
+request(_, {Url, Timeout}) -> outcome(buoy:get(Url, #{timeout => Timeout})).
 
 -spec stop({tuple(), pos_integer()}) -> ok.
 stop({Url, _}) ->
     _ = buoy_pool:stop(Url),
     ok.
+
+%% An answer is a record: state, body, content length, headers, reason, status code. (The kit is built without buoy's
+%% header.)
+-spec outcome({ok, tuple()} | {error, term()}) -> candor_client:outcome().
+outcome({ok, {buoy_resp, done, Body, _, _, _, Status}}) -> {ok, Status, body_bytes(Body)};
+%% None of its connections is up.
+outcome({error, Reason}) when Reason =:= no_server; Reason =:= no_socket -> {error, 'pool-timeout', Reason};
+outcome({error, socket_closed}) -> {error, closed, socket_closed};
+outcome({error, Reason}) -> candor_client:outcome(Reason).
+
+%% Its connections come up while it says already that it has none, at which callers in a closed loop would do nothing but ask
+%% again. A URL is a record: host, host name, path, port, protocol.
+connected({buoy_url, _, Host, _, Port, Protocol} = Url, Pool, Until) ->
+    {ok, Name} = buoy_pool:lookup(Protocol, Host, Port),
+    case lists:all(fun(Index) -> shackle_status:active({Name, Index}) end, lists:seq(1, Pool)) of
+        true -> ok;
+        false ->
+            case erlang:monotonic_time(millisecond) < Until of
+                true -> timer:sleep(5), connected(Url, Pool, Until);
+                false -> ok
+            end
+    end.
 
 body_bytes(undefined) -> 0;
 body_bytes(Body) -> iolist_size(Body).

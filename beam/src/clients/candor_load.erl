@@ -16,7 +16,7 @@
 
 -spec run(module(), cell()) -> {ok, candor_json:json()} | {error, iodata()}.
 run(Client, #{pool := Pool, url := Url, timeout_ms := Timeout} = Cell) ->
-    case Client:start(Pool, #{url => Url, timeout_ms => Timeout}) of
+    case started(Client, Pool, #{url => Url, timeout_ms => Timeout}) of
         {ok, Handle} ->
             try
                 measure(Client, Handle, Cell)
@@ -24,6 +24,13 @@ run(Client, #{pool := Pool, url := Url, timeout_ms := Timeout} = Cell) ->
                 Client:stop(Handle)
             end;
         {error, Reason} -> {error, io_lib:format("the client did not start: ~0tP", [Reason, 30])}
+    end.
+
+started(Client, Pool, Settings) ->
+    try
+        Client:start(Pool, Settings)
+    catch
+        Class:Reason -> {error, {Class, Reason}}
     end.
 
 measure(Client, Handle, #{concurrency := Concurrency, warm_up_ms := WarmUp, duration_ms := Duration} = Cell) ->

@@ -1,4 +1,4 @@
-%% roadrunner: a handler behind its router, over HTTP/1.1 or HTTP/2. It needs OTP 29.
+%% roadrunner: a handler behind its router, over HTTP/1.1 or HTTP/2. It needs OTP 27 (29 before its version 0.5).
 %%
 %% Bodies are read in pieces where only their length is wanted. Its limits on connections (150) and on
 %% requests per connection (1000) are lifted; both names that its versions gave the latter are set.

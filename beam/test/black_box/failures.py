@@ -11,7 +11,10 @@ from target import TARGET, Target, equal, nothing_left
 
 
 def fails(code, pattern, *flags):
-    done = subprocess.run([TARGET, *flags], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    # Without libraries of the person's own: some of these must not be found.
+    environment = {name: value for name, value in os.environ.items() if name != "ERL_LIBS"}
+    done = subprocess.run([TARGET, *flags], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                          env=environment)
     equal(done.returncode, code)
     assert re.search(pattern, done.stderr), f"said {done.stderr!r}, nothing like {pattern!r}"
 

@@ -6,6 +6,7 @@ use candor_plan::options::{EXAMPLES, Options};
 use candor_plan::values::{Count, PositiveNanos};
 use candor_serve::ServeOptions;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use crate::command::bench::BenchArguments;
@@ -135,6 +136,9 @@ pub(crate) struct VerifyArguments {
     /// How long the server takes for each request of a Poisson run
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub(crate) service_time: PositiveNanos,
+    /// Queues that a Poisson run fills side by side, each with the whole load: N times the requests
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) queues: NonZeroU32,
     /// Write what was found
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

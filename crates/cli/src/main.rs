@@ -13,6 +13,7 @@ mod exit;
 mod experiment;
 mod files;
 mod forms;
+mod matrix;
 mod profiling;
 mod scripting;
 mod target_flags;

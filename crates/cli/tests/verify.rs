@@ -63,6 +63,25 @@ fn what_holds_on_any_machine_holds_here() {
     }
 }
 
+/// The books of a server that is several: each request arrived at the queue that the schedule gives
+/// it, and its departure is that queue's.
+#[test]
+fn queues_side_by_side_make_many_requests_quick() {
+    let one = ["verify", "--quick", "--only", "poisson", "--requests", "2000", "--queues", "20"];
+    let outcome = candor(&[&one[..], &["--json", "found.json"]].concat());
+    let found: Value = serde_json::from_str(&outcome.file("found.json")).expect("JSON");
+    let lines = found["checks"][0]["lines"].as_array().expect("lines");
+    let of = |begin: &str| {
+        let is_it = |line: &&Value| line["what"].as_str().is_some_and(|it| it.starts_with(begin));
+        lines.iter().find(is_it).unwrap_or_else(|| panic!("no {begin} in {}", outcome.stdout))
+    };
+    for exact in lines.iter().filter(|line| line["exact"] == true) {
+        assert_eq!(exact["ok"], true, "{exact:#}");
+    }
+    assert_eq!(of("requests in the server's log")["measured"], 2000.0);
+    assert!(of("requests that waited for a connection")["measured"].is_number());
+}
+
 #[test]
 fn one_check_alone_and_one_that_there_is_not() {
     let outcome = candor(&["verify", "--quick", "--only", "closed"]);

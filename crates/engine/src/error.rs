@@ -1,5 +1,7 @@
 //! Why a run could not be made.
 
+use candor_plan::units::fmt_plural;
+
 /// Why a run could not be made. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -38,11 +40,14 @@ pub enum EngineError {
     },
     /// More connections were asked for than files may be open.
     #[error(
-        "{connections} connections need {needed} open files, and the limit is {limit}; raise it with `ulimit -n {needed}`, or ask for fewer with -c"
+        "{connections} connections on {} need {needed} open files, and the limit is {limit}; raise it with `ulimit -n {needed}`, or ask for fewer with -c",
+        fmt_plural(u64::from(*threads), "thread")
     )]
     OpenFiles {
         /// Connections asked for.
         connections: u32,
+        /// Threads, each with a file of its own.
+        threads: u32,
         /// Files they need.
         needed: u64,
         /// The hard limit.

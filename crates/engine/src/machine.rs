@@ -12,7 +12,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::error::EngineError;
 use crate::reactor::socket::Address;
 
-/// Files that a run needs besides its connections: standard streams, epoll, results, /proc.
+/// Files that a run needs besides its connections and its threads' own: standard streams, results,
+/// /proc.
 const OTHER_FILES: u64 = 24;
 
 /// The cores this process may use, in ascending order.
@@ -37,21 +38,32 @@ pub fn keep_to_cores(cores: &[usize]) -> bool {
 }
 
 /// Raises the limit of open files as far as needed and allowed.
-pub(crate) fn reserve_files(connections: u32) -> Result<(), EngineError> {
-    let needed = u64::from(connections) + OTHER_FILES;
-    let limit = getrlimit(Resource::Nofile);
-    let hard = limit.maximum.unwrap_or(u64::MAX);
-    if limit.current.unwrap_or(u64::MAX) >= needed {
+pub(crate) fn reserve_files(connections: u32, threads: u32) -> Result<(), EngineError> {
+    let Some(raised) = raised_limit(connections, threads, getrlimit(Resource::Nofile))? else {
         return Ok(());
-    }
-    if needed > hard {
-        return Err(EngineError::OpenFiles { connections, needed, limit: hard });
-    }
-    let raised = Rlimit { current: Some(needed.max(1024).min(hard)), maximum: limit.maximum };
+    };
     setrlimit(Resource::Nofile, raised).map_err(|errno| EngineError::System {
         what: "raise the limit of open files",
         reason: std::io::Error::from(errno).to_string(),
     })
+}
+
+/// What `limit` has to become for a run of so many connections and threads, if it is too low.
+fn raised_limit(
+    connections: u32,
+    threads: u32,
+    limit: Rlimit,
+) -> Result<Option<Rlimit>, EngineError> {
+    // Each thread has an epoll instance or a ring of its own.
+    let needed = u64::from(connections) + u64::from(threads) + OTHER_FILES;
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    if limit.current.unwrap_or(u64::MAX) >= needed {
+        return Ok(None);
+    }
+    if needed > hard {
+        return Err(EngineError::OpenFiles { connections, threads, needed, limit: hard });
+    }
+    Ok(Some(Rlimit { current: Some(needed.max(1024).min(hard)), maximum: limit.maximum }))
 }
 
 /// Number of local ports that the system hands out for connections.
@@ -118,5 +130,26 @@ pub fn host() -> Host {
         virtualisation: is_virtual.then(maker),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         memory_bytes: memory_kib.map(|kib| kib * 1024),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_needs_a_file_for_each_connection_and_each_thread() {
+        let limit = |current, maximum| Rlimit { current: Some(current), maximum: Some(maximum) };
+        let raised = |threads, limit| raised_limit(100, threads, limit).map_err(|e| e.to_string());
+        let fits = 100 + OTHER_FILES + 4;
+        assert_eq!(raised(4, limit(fits, fits)), Ok(None));
+        // One more thread, one more file.
+        assert_eq!(raised(5, limit(fits, 5000)), Ok(Some(limit(1024, 5000))));
+        assert_eq!(raised(5, limit(fits, fits + 1)), Ok(Some(limit(fits + 1, fits + 1))));
+        let refused = raised(5, limit(fits, fits)).unwrap_err();
+        let wanted = format!("100 connections on 5 threads need {} open files", fits + 1);
+        assert!(refused.starts_with(&wanted) && refused.contains("`ulimit -n"), "{refused}");
+        let unlimited = Rlimit { current: None, maximum: None };
+        assert_eq!(raised(u32::MAX, unlimited), Ok(None));
     }
 }

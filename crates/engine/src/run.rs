@@ -108,13 +108,13 @@ pub fn run_scripted(
     let protocol = Protocol::of(plan)?;
     let addresses = resolve::addresses(&plan.target)?;
     check_ports(plan, &addresses)?;
-    reserve_files(plan.connections.max)?;
+    let workers = workers(plan);
+    reserve_files(plan.connections.max, workers)?;
     let dialer = Dialer {
         addresses,
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
     };
-    let workers = workers(plan);
     let dialer_of = |worker: u32| match scripts.address(worker) {
         None => dialer.clone(),
         Some(address) => Dialer { addresses: [Address::Tcp(address)].into(), ..dialer.clone() },

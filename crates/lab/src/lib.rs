@@ -11,6 +11,7 @@ pub mod engine_runner;
 pub mod error;
 pub mod interrupt;
 pub mod loads;
+pub mod matrix;
 pub mod peak;
 pub mod site;
 pub mod suite;

@@ -10,8 +10,9 @@ use candor_lab::clients::matrix::Absent;
 use candor_lab::clients::model::{Asked, Client, PoolRule, Pools, Server, Suite};
 use candor_lab::clients::protocol::{Answer, Counts, Described};
 use candor_lab::clients::{
-    About, Bench, CellPlan, Matrix, Measured, Outcome, Selection, Store, Trouble, expand, file, run,
+    Bench, CellPlan, Matrix, Measured, Outcome, Selection, Store, expand, file, run,
 };
+use candor_lab::matrix::{About, Trouble};
 use candor_record::Histogram;
 use candor_report::document::{Host, Tool};
 use candor_report::render::experiment::clients as render;
@@ -119,9 +120,9 @@ fn measured(
 fn what_is_left_out_of_a_file_has_a_default() {
     let client = "[[client]]\nname = 'a'\ncommand = ['x']\n";
     let least = suite(&format!("concurrencies = [4]\n{client}"));
-    assert_eq!(least.name, "small", "the file's name");
+    assert_eq!(least.head.name, "small", "the file's name");
     assert_eq!(least.pools, Pools::Rule(PoolRule::Plus(1)));
-    assert_eq!((least.rounds, least.seed, least.asked.duration.as_secs()), (3, 1, 5));
+    assert_eq!((least.head.rounds, least.head.seed, least.asked.duration.as_secs()), (3, 1, 5));
     assert_eq!((least.asked.expect_status, least.asked.expect_body_bytes), (200, Some(12)));
     let Server::Command { command, .. } = &least.server else { panic!("{:?}", least.server) };
     assert_eq!(command.join(" "), "beam/bin/target --server raw --scenario httpc_bench");
@@ -244,7 +245,7 @@ fn a_client_that_is_missing_is_a_note_or_an_error_if_it_was_asked_for() {
 fn every_cell_is_measured_in_rounds_of_their_own_order() {
     let directory = tempfile::tempdir().unwrap();
     let (outcome, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
-    let clients = outcome.clients;
+    let clients = outcome.document;
     assert!(clients.complete && clients.failures.is_empty() && clients.wrong() == 0);
     assert_eq!(clients.progress(), (18, 18));
     let rounds: Vec<Vec<String>> = made
@@ -272,7 +273,7 @@ fn every_cell_is_measured_in_rounds_of_their_own_order() {
     assert_eq!(speaker.latency.max_ns, Some(1_002_009));
     // Again: nothing is left to do.
     let (again, made) = measured(directory.path(), |key, _| panic!("{key} again"));
-    assert_eq!((made.len(), again.clients.cells), (0, clients.cells));
+    assert_eq!((made.len(), again.document.cells), (0, clients.cells));
 }
 
 #[test]
@@ -287,7 +288,7 @@ fn counts_that_do_not_agree_are_marked_and_made_again() {
         let (answer, server) = right(key, times);
         Ok((answer, if key == "other.p5.c4" && times == 1 { server + 1 } else { server }))
     });
-    let clients = outcome.clients;
+    let clients = outcome.document;
     assert_eq!((clients.wrong(), clients.progress()), (1, (18, 18)));
     let cell = clients.cells.iter().find(|one| one.client == "other").unwrap();
     let wrong = cell.wrong().next().unwrap();
@@ -301,7 +302,7 @@ fn counts_that_do_not_agree_are_marked_and_made_again() {
 
     let (again, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert_eq!(made, ["other.p5.c4"]);
-    assert_eq!((again.clients.wrong(), trials(".wrong.json"), trials(".json")), (0, 0, 18));
+    assert_eq!((again.document.wrong(), trials(".wrong.json"), trials(".json")), (0, 0, 18));
 }
 
 #[test]
@@ -315,7 +316,7 @@ fn errors_are_told_by_kind() {
         let late = answer(900, &[("timeout", 50), ("body", 50)]);
         Ok((late, 900 + 100 + 50 + 20))
     });
-    let clients = outcome.clients;
+    let clients = outcome.document;
     assert_eq!(clients.wrong(), 0);
     let cell = clients.cells.iter().find(|one| one.client == "other").unwrap();
     let speaker = cell.speaker().unwrap();
@@ -335,7 +336,7 @@ fn a_driver_that_fails_is_a_failure_and_the_run_goes_on() {
         false => Ok(right(key, times)),
     };
     let (outcome, made) = measured(directory.path(), broken);
-    let clients = outcome.clients;
+    let clients = outcome.document;
     assert!(clients.complete);
     assert_eq!((clients.progress(), clients.failures.len()), ((12, 18), 6));
     // Three times in a row, and no more.
@@ -344,7 +345,7 @@ fn a_driver_that_fails_is_a_failure_and_the_run_goes_on() {
     // The next time it is tried again.
     let (outcome, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert!(made.iter().all(|key| key.starts_with("other")) && made.len() == 6, "{made:?}");
-    assert!(outcome.clients.failures.is_empty());
+    assert!(outcome.document.failures.is_empty());
 }
 
 #[test]
@@ -359,13 +360,32 @@ fn what_was_made_survives_an_interruption() {
         }
     });
     assert!(matches!(outcome.stopped, Some(LabError::Interrupted)));
-    assert!(!outcome.clients.complete);
-    assert_eq!(outcome.clients.progress(), (6, 18));
+    assert!(!outcome.document.complete);
+    assert_eq!(outcome.document.progress(), (6, 18));
     let (outcome, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
-    assert_eq!((made.len(), outcome.clients.progress()), (12, (18, 18)));
+    assert_eq!((made.len(), outcome.document.progress()), (12, (18, 18)));
     // Another suite's, or under other options.
     let other = Selection { embedded: true, ..Selection::default() };
     let refused = Store::open(directory.path(), &run::fingerprint(&suite(SMALL), &other));
     let error = refused.unwrap_err().to_string();
     assert!(error.contains("--out"), "{error}");
+}
+
+#[test]
+fn a_directory_is_one_processs_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Store::open(directory.path(), "f").unwrap();
+    let also = first.clone();
+    drop(first);
+    let error = Store::open(directory.path(), "f").unwrap_err().to_string();
+    let holder = format!("another candor clients (process {})", std::process::id());
+    assert!(error.contains(&holder) && error.contains("--out"), "{error}");
+    drop(also);
+    // Nothing was measured: it is still nobody's, and free.
+    drop(Store::open(directory.path(), "g").unwrap());
+    // A suite of servers is another kind of directory, once there is something in it.
+    let (outcome, _) = measured(directory.path(), |key, times| Ok(right(key, times)));
+    assert!(outcome.stopped.is_none());
+    let error = candor_lab::suite::Store::open(directory.path(), "g").unwrap_err().to_string();
+    assert!(error.contains("no suite's"), "{error}");
 }

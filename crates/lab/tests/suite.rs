@@ -6,11 +6,12 @@ use std::path::Path;
 
 use candor_engine::{Control, drive};
 use candor_lab::LabError;
+use candor_lab::matrix::About;
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::matrix::{Matrix, Selection, check_plans, expand};
 use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
-use candor_lab::suite::{About, Bench, CellPlan, Outcome, Store, file, run};
+use candor_lab::suite::{Bench, CellPlan, Outcome, Store, file, run};
 use candor_plan::options::{Options, ReadFile};
 use candor_report::document::{Host, Tool};
 use candor_report::render::experiment::suite as render;
@@ -134,9 +135,9 @@ fn measured(text: &str, directory: &Path, bench: &mut dyn Bench) -> Result<Outco
     let selection = Selection::default();
     let matrix = matrix(&suite, &selection)?;
     check_plans(&matrix, &Contents { files: &NoFiles })?;
-    let fingerprint = fingerprint(&suite, &selection);
+    let fingerprint = fingerprint(&suite, &selection, &NoFiles);
     let store = Store::open(directory, &fingerprint)?;
-    run(&suite, &matrix, &fingerprint, about(), &store, bench, &mut ())
+    run(&suite, &matrix, about(), &store, bench, &mut ())
 }
 
 fn names(selection: &[&str]) -> Option<Vec<String>> {
@@ -221,6 +222,31 @@ fn mistakes_are_told_with_line_key_and_remedy() {
             &["s.toml:6:12", "write such as"],
         ),
         ("rounds = \n", &["s.toml:1:10", "not valid TOML"]),
+        (
+            "[[server]]\nname = \"a\"\nembedded = true\n[[scenario]]\nname = \"mine\"\nrequest = [{ path = \"/\" }]\n[scenario.run]\nchunked = 256\n",
+            &[
+                "s.toml:8:1",
+                "chunked: no request of the scenario \"mine\"",
+                "`body-file`",
+                "leave `chunked` out",
+            ],
+        ),
+        (
+            "scenarios = [\"hello\", \"json\"]\n[run]\nconnections = 5\nexpect-continue = true\n[[server]]\nname = \"a\"\nembedded = true\n",
+            &[
+                "s.toml:4:1",
+                "expect-continue: no request of the suite's scenarios",
+                "leave `expect-continue` out",
+            ],
+        ),
+        (
+            "scenarios = [\"hello\", \"chunked_request_body\"]\n[[server]]\nname = \"a\"\nembedded = true\nscenarios = [\"hello\"]\nrun = { break-off-after = 5 }\n",
+            &["s.toml:6:9", "of the server \"a\""],
+        ),
+        (
+            "scenarios = [\"hello\"]\n[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"x\"\n[[load]]\nname = \"y\"\n[load.run]\nchunked = 1\n",
+            &["s.toml:10:1", "of the suite's scenarios"],
+        ),
     ] {
         let message = match file::parse("s.toml", text) {
             Ok(_) => panic!("{text} was taken"),
@@ -276,7 +302,7 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
 fn a_suite_is_measured_below_each_cells_own_peak() {
     let directory = tempfile::tempdir().unwrap();
     let mut bench = Simulated::new(None);
-    let suite = measured(SMALL, directory.path(), &mut bench).unwrap().suite;
+    let suite = measured(SMALL, directory.path(), &mut bench).unwrap().document;
     assert!(suite.complete && suite.failures.is_empty());
     assert_eq!(suite.progress(), (27, 27));
     assert!(bench.rates[..9].iter().all(Option::is_none), "peaks come first");
@@ -328,16 +354,16 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
     let mut first = Simulated::new(Some(14));
     let outcome = measured(SMALL, directory.path(), &mut first).unwrap();
     assert!(matches!(outcome.stopped, Some(LabError::Interrupted)));
-    assert!(!outcome.suite.complete);
-    assert_eq!(outcome.suite.progress(), (13, 27));
-    assert!(render::markdown(&outcome.suite).contains("**Not complete.** 13 of 27 trials"));
+    assert!(!outcome.document.complete);
+    assert_eq!(outcome.document.progress(), (13, 27));
+    assert!(render::markdown(&outcome.document).contains("**Not complete.** 13 of 27 trials"));
 
     // One of the trials is damaged meanwhile: it is made again, the others are not.
     let damaged = directory.path().join(Store::name_of("hello.h1.fast.closed", 2));
     std::fs::write(&damaged, "{").unwrap();
     let mut second = Simulated::new(None);
     let outcome = measured(SMALL, directory.path(), &mut second).unwrap();
-    assert!(outcome.stopped.is_none() && outcome.suite.complete);
+    assert!(outcome.stopped.is_none() && outcome.document.complete);
     assert_eq!(second.made.len(), 27 - 12);
     assert!(second.made.iter().any(|one| one.starts_with("hello.h1.fast.closed")));
     let kept: Vec<_> = first.made.iter().filter(|one| second.made.contains(one)).collect();
@@ -345,10 +371,10 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
 
     // Whole now: nothing is made, and the result is the same.
     let mut third = Simulated::new(None);
-    let again = measured(SMALL, directory.path(), &mut third).unwrap().suite;
+    let again = measured(SMALL, directory.path(), &mut third).unwrap().document;
     assert!(third.made.is_empty());
     // Text keeps floats to the last bit but one.
-    assert_eq!(render::csv(&again), render::csv(&outcome.suite));
+    assert_eq!(render::csv(&again), render::csv(&outcome.document));
     let saved = std::fs::read_to_string(directory.path().join("suite.json")).unwrap();
     let saved: candor_report::experiment::suite::Suite = serde_json::from_str(&saved).unwrap();
     assert_eq!(render::csv(&saved), render::csv(&again));
@@ -399,7 +425,8 @@ fn what_profiles_is_checked_and_only_for_servers_of_ours() {
     assert!(error.to_string().contains("not closed"), "{error}");
     // It is part of what a directory is of.
     let typed = Selection { profile_command: Some("perf".to_owned()), ..Selection::default() };
-    assert_ne!(fingerprint(&suite, &typed), fingerprint(&suite, &Selection::default()));
+    let of = |selection| fingerprint(&suite, selection, &NoFiles);
+    assert_ne!(of(&typed), of(&Selection::default()));
 }
 
 #[test]
@@ -412,12 +439,86 @@ fn a_scenario_is_requests_or_a_script_which_is_found_from_the_suite() {
 }
 
 #[test]
+fn options_about_bodies_stand_beside_a_body() {
+    let server = "[[server]]\nname = 'a'\nembedded = true\n";
+    let mine = "[[scenario]]\nname = 'mine'\n";
+    for text in [
+        // Of several requests or scenarios it is for those that have a body.
+        format!("{server}[run]\nchunked = 5\n"),
+        format!(
+            "scenarios = ['mine']\n{server}{mine}request = [{{ path = '/' }}, {{ body = 'x' }}]\n[scenario.run]\nchunked = 5\n"
+        ),
+        // The body is another table's.
+        format!(
+            "scenarios = ['mine']\n{server}{mine}request = [{{ path = '/' }}]\n[scenario.run]\nchunked = 5\n[run]\nbody = 'x'\n"
+        ),
+        format!(
+            "scenarios = ['mine']\n{server}run = {{ chunked = 5 }}\n{mine}request = [{{ path = '/' }}]\n[scenario.run]\nbody-file = 'x'\n"
+        ),
+    ] {
+        suite(&text);
+    }
+}
+
+/// The file of this name has this text, and there is no other.
+struct OneFile(&'static str, &'static str);
+
+impl ReadFile for OneFile {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        match path == Path::new(self.0) {
+            true => Ok(self.1.into()),
+            false => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+#[test]
+fn a_file_that_changed_makes_another_suite() {
+    let of = |lines: &str, files: &dyn ReadFile| {
+        let text = format!(
+            "[[server]]\nname = 'a'\nembedded = true\n[[scenario]]\nname = 'mine'\n{lines}\n"
+        );
+        let suite = file::parse("suites/s.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+        fingerprint(&suite, &Selection::default(), files)
+    };
+    for (lines, name) in [
+        ("[scenario.run]\nscript = 'x'", "suites/x"),
+        ("[[scenario.request]]\nbody-file = 'x'", "suites/x"),
+        (
+            "request = [{ path = '/' }]\n[[load]]\nname = 'l'\nrun = { load = 'replay x' }",
+            "suites/x",
+        ),
+        ("request = [{ path = '/' }]\n[run]\ncacert = '/x'", "/x"),
+    ] {
+        let before = of(lines, &OneFile(name, "before"));
+        assert_eq!(of(lines, &OneFile(name, "before")), before, "{lines}");
+        assert_ne!(of(lines, &OneFile(name, "after")), before, "{lines}");
+        assert_ne!(of(lines, &OneFile(name, "")), of(lines, &NoFiles), "{lines}");
+    }
+    // What candor makes itself is no file.
+    let made = "[[scenario.request]]\nbody-file = 'candor:letters/5'";
+    assert_eq!(of(made, &OneFile("candor:letters/5", "x")), of(made, &NoFiles));
+
+    let directory = tempfile::tempdir().unwrap();
+    let script = "[scenario.run]\nscript = 'load.lua'";
+    let [before, after] = ["wrk.method = 'PUT'", "wrk.method = 'GET'"]
+        .map(|text| of(script, &OneFile("suites/load.lua", text)));
+    let store = Store::open(directory.path(), &before).unwrap();
+    let document = format!("{{\"format\": \"candor.suite/1\", \"fingerprint\": \"{before}\"}}");
+    store.directory().write("suite.json", &document).unwrap();
+    drop(store);
+    let error = Store::open(directory.path(), &after).unwrap_err().to_string();
+    assert!(error.contains("older state of this one"), "{error}");
+    Store::open(directory.path(), &before).unwrap();
+}
+
+#[test]
 fn a_server_that_fails_is_given_up_and_the_others_go_on() {
     let text =
         SMALL.replace("name = \"slow\"", "name = \"broken\"").replace("rounds = 3", "rounds = 5");
     let directory = tempfile::tempdir().unwrap();
     let mut bench = Simulated::new(None);
-    let suite = measured(&text, directory.path(), &mut bench).unwrap().suite;
+    let suite = measured(&text, directory.path(), &mut bench).unwrap().document;
     assert!(suite.complete);
     let tried = bench.made.iter().filter(|one| one.contains(".broken.")).count();
     assert_eq!(tried, 2);

@@ -139,6 +139,18 @@ pub struct ServeOptions {
     )]
     pub places: Option<NonZeroUsize>,
 
+    /// Queues side by side, each as if it were a server of its own
+    ///
+    /// The path says which: /0, /1 and so on; every other path is of the first.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "truth",
+        default_value = "1",
+        help_heading = "Truth server"
+    )]
+    pub queues: NonZeroUsize,
+
     /// Look for requests all the time instead of sleeping; takes a whole core
     ///
     /// A thread that sleeps wakes some tens of microseconds late, on a virtual machine more. The
@@ -198,6 +210,7 @@ impl ServeOptions {
                 Truth::Delay => Discipline::Delay { service_ns },
                 Truth::Capped => Discipline::Capped { service_ns, places },
             },
+            queues: self.queues,
             stalls: self.stall,
             spin: self.spin,
             port_file: self.port_file,
@@ -333,6 +346,8 @@ mod tests {
             &["--service-time", "1ms"],
             &["--log", "x"],
             &["--spin"],
+            &["--queues", "2"],
+            &["--truth", "fifo", "--service-time", "1ms", "--queues", "0"],
             &["--truth", "fifo", "--service-time", "1ms", "--fault", "hang"],
             &["--truth", "fifo", "--service-time", "1ms", "--threads", "2"],
         ] {

@@ -175,6 +175,16 @@ def effects():
     return cases
 
 
+def student():
+    """Means of two sets, each as scattered: Student's test."""
+    cases = []
+    for a, b in two_sets():
+        found = stats.ttest_ind(a, b, equal_var=True)
+        cases.append({"a": [float(x) for x in a], "b": [float(x) for x in b],
+                      "p": float(found.pvalue)})
+    return cases
+
+
 makers = (ranks, dispersion, mann_kendall, mann_whitney, anderson_darling, anderson_darling_p,
-          bootstrap, bca_levels, effects)
+          bootstrap, bca_levels, effects, student)
 print(json.dumps({maker.__name__: maker() for maker in makers}, indent=1))

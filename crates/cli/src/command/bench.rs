@@ -1,22 +1,20 @@
 //! `candor bench`: a suite file in, a directory of results out.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use candor_lab::LabError;
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::managed::{Managed, missing};
-use candor_lab::suite::matrix::{Matrix, Selection, check_plans};
+use candor_lab::suite::matrix::{CellPlan, Matrix, Selection, check_plans};
 use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
-use candor_lab::suite::{About, Outcome, Store, Watcher, expand, file, run};
-use candor_lab::target::cores::{Split, fmt_cores};
-use candor_plan::options::{Options, ReadFile};
+use candor_lab::suite::{Outcome, Store, expand, file, run};
+use candor_lab::target::cores::Split;
+use candor_plan::options::Options;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
-use candor_report::document::Tool;
 use candor_report::experiment::figures::Figures;
+use candor_report::experiment::suite::Suite as Document;
 use clap::Args;
 
 use crate::command::run::facts;
@@ -25,6 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::experiment::Watched;
 use crate::files::Disk;
 use crate::forms::SUITE;
+use crate::matrix::{self, Lines};
 use crate::profiling::{self, ProfileFlags};
 use crate::target_flags::CoreFlags;
 
@@ -98,32 +97,20 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<Exit
     if let Some(command) = &arguments.profile.profile_command {
         profiling::spec(command, PathBuf::new())?;
     }
-    let suite = read(path)?;
+    let suite = matrix::read(path, file::parse)?;
     let selection = arguments.selection();
-    let matrix = expand(&suite, &selection, &missing)?;
-    check_plans(&matrix, &Contents { files: &Disk })?;
+    let cells = expand(&suite, &selection, &missing)?;
+    check_plans(&cells, &Contents { files: &Disk })?;
     if arguments.list {
-        return list(&suite, &matrix);
+        return list(&suite, &cells);
     }
     let split = arguments.cores.split()?;
-    let directory =
-        arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-results", suite.name)));
-    let fingerprint = fingerprint(&suite, &selection);
-    let store = Store::open(&directory, &fingerprint)?;
+    let directory = matrix::out(arguments.out.as_deref(), &suite.head);
+    let store = Store::open(&directory, &fingerprint(&suite, &selection, &Disk))?;
     let profile_command = selection.profiler(&suite).map(str::to_owned);
-    let measured = Measured { suite: &suite, matrix: &matrix, fingerprint, profile_command };
+    let measured = Measured { suite: &suite, matrix: &cells, profile_command };
     let outcome = measure(arguments, &measured, &store, split, typed)?;
-    finish(arguments, &store, &outcome)
-}
-
-fn read(path: &Path) -> Result<Suite, Failure> {
-    let name = path.display().to_string();
-    let bytes = Disk
-        .read(path)
-        .map_err(|error| Failure::usage(format!("cannot read the suite {name}: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the suite {name} is not UTF-8 text")))?;
-    Ok(file::parse(&name, &text)?)
+    matrix::finish(arguments.quiet, store.directory(), &SUITE, &outcome, exit)
 }
 
 impl BenchArguments {
@@ -149,7 +136,6 @@ impl BenchArguments {
 struct Measured<'a> {
     suite: &'a Suite,
     matrix: &'a Matrix,
-    fingerprint: String,
     profile_command: Option<String>,
 }
 
@@ -161,20 +147,8 @@ fn measure(
     typed: &[String],
 ) -> Result<Outcome, Failure> {
     let facts = facts(typed);
-    let about = About {
-        tool: Tool { name: "candor".to_owned(), version: facts.version.clone() },
-        arguments: facts.arguments.clone(),
-        host: facts.host.clone(),
-        cores: format!(
-            "servers {}, loader {}{}",
-            fmt_cores(&split.target),
-            fmt_cores(&split.loader),
-            if split.is_shared() { " (shared: figures are of both)" } else { "" }
-        ),
-    };
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::could_not_run(format!("cannot find this program's own file: {error}"))
-    })?;
+    let about = matrix::about(facts.clone(), &split, "servers", "loader");
+    let program = matrix::program()?;
     let mut watched = Watched::new(arguments.quiet)?;
     let mut bench = Managed {
         runner: watched.runner(facts),
@@ -184,99 +158,37 @@ fn measure(
         files: &Disk,
         profile_command: measured.profile_command.clone(),
     };
-    let mut told = Told { quiet: arguments.quiet, line: String::new() };
-    let Measured { suite, matrix, fingerprint, .. } = measured;
-    let outcome = run(suite, matrix, fingerprint, about, store, &mut bench, &mut told);
+    let mut told = Lines::new(arguments.quiet, in_words);
+    let Measured { suite, matrix, .. } = measured;
+    let outcome = run(suite, matrix, about, store, &mut bench, &mut told);
     watched.end();
     Ok(outcome?)
 }
 
-/// Writes what is made of the trials, and says what came of it.
-fn finish(
-    arguments: &BenchArguments,
-    store: &Store,
-    outcome: &Outcome,
-) -> Result<ExitCode, Failure> {
-    let suite = &outcome.suite;
-    store.write("results.csv", &(SUITE.csv)(suite))?;
-    store.write("README.md", &(SUITE.markdown)(suite))?;
-    store.write("index.html", &(SUITE.html)(suite))?;
-    if !arguments.quiet {
-        console::print(&(SUITE.text)(suite))?;
-        console::note(&format!("candor: the results are in {}", store.directory().display()));
-    }
-    Ok(match &outcome.stopped {
-        Some(LabError::Interrupted) => {
-            console::note("candor: interrupted; the same command goes on where it stopped");
-            Exit::Interrupted
-        }
-        Some(why) => {
-            console::note(&format!("candor: {why}"));
-            Exit::CouldNotRun
-        }
-        None if !suite.failures.is_empty() => Exit::CouldNotRun,
-        None => Exit::Fine,
-    }
-    .into())
-}
-
-/// Progress, a line for each trial.
-struct Told {
-    quiet: bool,
-    line: String,
-}
-
-impl Watcher for Told {
-    fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
-        let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
-        // Whole seconds: it is a guess.
-        let left_ns = left_ns.next_multiple_of(1_000_000_000);
-        self.line = format!("[{number}/{of}, {} left] {trial}", fmt_duration_ns(left_ns));
-    }
-
-    fn done(&mut self, _: &str, figures: &Figures) {
-        let rate = figures.rate_per_s.map_or("no rate".to_owned(), fmt_per_second);
-        let p99 = figures.response.p99_ns.map_or("–".to_owned(), fmt_duration_ns);
-        let failed = match figures.failed {
-            0 => String::new(),
-            failed => format!(", {} ({})", fmt_plural(failed, "failure"), figures.failures),
-        };
-        let is_unprofiled = figures.warnings.iter().any(|id| id == "profile-failed");
-        let profile = if is_unprofiled { ", no whole profile: see its result" } else { "" };
-        self.say(&format!("{}: {rate}, p99 {p99}{failed}{profile}", self.line));
-    }
-
-    fn failed(&mut self, trial: &str, why: &str) {
-        self.say(&format!("{trial}: {why}"));
-    }
-
-    fn note(&mut self, line: &str) {
-        self.say(line);
+fn exit(suite: &Document) -> Exit {
+    match suite.failures.is_empty() {
+        true => Exit::Fine,
+        false => Exit::CouldNotRun,
     }
 }
 
-impl Told {
-    fn say(&self, line: &str) {
-        if !self.quiet {
-            console::note(&format!("candor: {line}"));
-        }
-    }
+/// A trial in half a sentence.
+fn in_words(figures: &Figures) -> String {
+    let rate = figures.rate_per_s.map_or("no rate".to_owned(), fmt_per_second);
+    let p99 = figures.response.p99_ns.map_or("–".to_owned(), fmt_duration_ns);
+    let failed = match figures.failed {
+        0 => String::new(),
+        failed => format!(", {} ({})", fmt_plural(failed, "failure"), figures.failures),
+    };
+    let is_unprofiled = figures.warnings.iter().any(|id| id == "profile-failed");
+    let profile = if is_unprofiled { ", no whole profile: see its result" } else { "" };
+    format!("{rate}, p99 {p99}{failed}{profile}")
 }
 
-fn list(suite: &Suite, matrix: &Matrix) -> Result<ExitCode, Failure> {
-    let mut out = format!(
-        "{}: {} in {}\n",
-        suite.name,
-        fmt_plural(matrix.cells.len() as u64, "cell"),
-        fmt_plural(matrix.rounds, "round")
-    );
-    for cell in &matrix.cells {
-        out.push_str(&format!("  {}\n", cell.key()));
-    }
-    for note in &matrix.notes {
-        out.push_str(&format!("left out: {}: {}\n", note.what, note.why));
-    }
-    console::print(&out)?;
+fn list(suite: &Suite, cells: &Matrix) -> Result<ExitCode, Failure> {
+    let extent = matrix::extent(&suite.head, cells.cells.len(), cells.rounds);
+    let listed = matrix::listed(cells.cells.iter().map(CellPlan::key), &cells.notes);
+    console::print(&format!("{extent}\n{listed}"))?;
     Ok(Exit::Fine.into())
 }
 

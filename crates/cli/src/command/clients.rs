@@ -1,28 +1,26 @@
 //! `candor clients`: a suite of client libraries in, a directory of results out.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use candor_lab::Interrupt;
 use candor_lab::clients::managed::{Managed, allow_connections, describe};
 use candor_lab::clients::model::{Pools, Server, Suite, sizes};
-use candor_lab::clients::{About, Matrix, Outcome, Selection, Store, Watcher, expand, file, run};
-use candor_lab::target::cores::{Split, fmt_cores};
-use candor_lab::{Interrupt, LabError};
-use candor_plan::options::ReadFile;
+use candor_lab::clients::{CellPlan, Matrix, Selection, Store, expand, file, run};
+use candor_lab::target::cores::Split;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
-use candor_report::document::Tool;
-use candor_report::experiment::clients::Trial;
+use candor_report::experiment::clients::Clients;
 use candor_report::render::experiment::clients as render;
-use candor_report::render::html;
 use clap::Args;
 
 use crate::command::run::facts;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::experiment::Watched;
-use crate::files::Disk;
+use crate::forms::CLIENTS;
+use crate::matrix::{self, Lines};
 use crate::target_flags::CoreFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -106,7 +104,7 @@ fn concurrencies(text: &str) -> Result<Concurrencies, String> {
 }
 
 pub(crate) fn clients(arguments: &ClientsArguments, typed: &[String]) -> Result<ExitCode, Failure> {
-    let suite = read(&arguments.suite)?;
+    let suite = matrix::read(&arguments.suite, file::parse)?;
     let selection = arguments.selection();
     let split = arguments.cores.split()?;
     let mut watched = Watched::new(true)?;
@@ -116,17 +114,16 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: &[String]) -> Result<
         let clients = fmt_plural(clients as u64, "client");
         console::note(&format!("candor: asking the drivers of {clients} what they are"));
     }
-    let matrix = find(&suite, &selection, &split, &interrupt)?;
+    let cells = find(&suite, &selection, &split, &interrupt)?;
     if arguments.list {
-        return list(&suite, &matrix);
+        return list(&suite, &cells);
     }
-    let directory =
-        arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-results", suite.name)));
+    let directory = matrix::out(arguments.out.as_deref(), &suite.head);
     let store = Store::open(&directory, &run::fingerprint(&suite, &selection))?;
-    let most = matrix.cells.iter().map(|cell| cell.pool.max(cell.concurrency)).max();
+    let most = cells.cells.iter().map(|cell| cell.pool.max(cell.concurrency)).max();
     allow_connections(most.unwrap_or(0));
     let mut bench = Managed {
-        program: program()?,
+        program: matrix::program()?,
         server: match selection.embedded {
             true => Server::Embedded { arguments: Vec::new() },
             false => suite.server.clone(),
@@ -136,16 +133,16 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: &[String]) -> Result<
         interrupt,
         up: None,
     };
-    let about = about(&split, typed);
-    let mut told = Told { quiet: arguments.quiet, line: String::new() };
-    let outcome = run::run(&suite, &matrix, &selection, about, &store, &mut bench, &mut told);
+    let about = matrix::about(facts(typed), &split, "server", "drivers");
+    let mut told = Lines::new(arguments.quiet, render::in_words);
+    let outcome = run::run(&suite, &cells, &selection, about, &store, &mut bench, &mut told);
     let stopped = bench.take_down();
     watched.end();
     let outcome = outcome?;
     if let Err(error) = stopped {
         console::note(&format!("candor: {error}"));
     }
-    finish(arguments, &store, &outcome)
+    matrix::finish(arguments.quiet, store.directory(), &CLIENTS, &outcome, exit)
 }
 
 /// The cells, of clients that are installed.
@@ -157,37 +154,6 @@ fn find(
 ) -> Result<Matrix, Failure> {
     let grace = suite.asked.grace;
     Ok(expand(suite, selection, &mut |client| describe(client, grace, split, interrupt))?)
-}
-
-fn program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| {
-        Failure::could_not_run(format!("cannot find this program's own file: {error}"))
-    })
-}
-
-fn about(split: &Split, typed: &[String]) -> About {
-    let facts = facts(typed);
-    About {
-        tool: Tool { name: "candor".to_owned(), version: facts.version },
-        arguments: facts.arguments,
-        host: facts.host,
-        cores: format!(
-            "server {}, drivers {}{}",
-            fmt_cores(&split.target),
-            fmt_cores(&split.loader),
-            if split.is_shared() { " (shared: figures are of both)" } else { "" }
-        ),
-    }
-}
-
-fn read(path: &Path) -> Result<Suite, Failure> {
-    let name = path.display().to_string();
-    let bytes = Disk
-        .read(path)
-        .map_err(|error| Failure::usage(format!("cannot read the suite {name}: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the suite {name} is not UTF-8 text")))?;
-    Ok(file::parse(&name, &text)?)
 }
 
 impl ClientsArguments {
@@ -206,96 +172,32 @@ impl ClientsArguments {
     }
 }
 
-/// Writes what is made of the trials, and says what came of it.
-fn finish(
-    arguments: &ClientsArguments,
-    store: &Store,
-    outcome: &Outcome,
-) -> Result<ExitCode, Failure> {
-    let clients = &outcome.clients;
-    store.write("results.csv", &render::csv(clients))?;
-    store.write("README.md", &render::markdown(clients))?;
-    store.write("index.html", &html::clients(clients))?;
-    if !arguments.quiet {
-        console::print(&render::text(clients))?;
-        console::note(&format!("candor: the results are in {}", store.directory().display()));
-    }
-    Ok(match &outcome.stopped {
-        Some(LabError::Interrupted) => {
-            console::note("candor: interrupted; the same command goes on where it stopped");
-            Exit::Interrupted
-        }
-        Some(why) => {
-            console::note(&format!("candor: {why}"));
-            Exit::CouldNotRun
-        }
-        None if clients.wrong() > 0 => Exit::NotTrustworthy,
-        None if !clients.failures.is_empty() => Exit::CouldNotRun,
-        None => Exit::Fine,
-    }
-    .into())
-}
-
-/// Progress, a line for each trial.
-struct Told {
-    quiet: bool,
-    line: String,
-}
-
-impl Watcher for Told {
-    fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
-        let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
-        // Whole seconds: it is a guess.
-        let left_ns = left_ns.next_multiple_of(1_000_000_000);
-        self.line = format!("[{number}/{of}, {} left] {trial}", fmt_duration_ns(left_ns));
-    }
-
-    fn done(&mut self, _: &str, made: &Trial) {
-        self.say(&format!("{}: {}", self.line, render::in_words(made)));
-    }
-
-    fn failed(&mut self, trial: &str, why: &str) {
-        self.say(&format!("{trial}: {why}"));
-    }
-
-    fn note(&mut self, line: &str) {
-        self.say(line);
+fn exit(clients: &Clients) -> Exit {
+    match (clients.wrong(), clients.failures.is_empty()) {
+        (1.., _) => Exit::NotTrustworthy,
+        (0, false) => Exit::CouldNotRun,
+        (0, true) => Exit::Fine,
     }
 }
 
-impl Told {
-    fn say(&self, line: &str) {
-        if !self.quiet {
-            console::note(&format!("candor: {line}"));
-        }
-    }
-}
-
-fn list(suite: &Suite, matrix: &Matrix) -> Result<ExitCode, Failure> {
-    let each = matrix.asked.warm_up + matrix.asked.duration;
-    let trials = matrix.cells.len() as u64 * matrix.rounds;
+fn list(suite: &Suite, cells: &Matrix) -> Result<ExitCode, Failure> {
+    let each = cells.asked.warm_up + cells.asked.duration;
+    let trials = cells.cells.len() as u64 * cells.rounds;
     let all_s = each.as_secs_f64() * trials as f64;
     let mut out = format!(
-        "{}: {} in {}, {} without starts\n",
-        suite.name,
-        fmt_plural(matrix.cells.len() as u64, "cell"),
-        fmt_plural(matrix.rounds, "round"),
+        "{}, {} without starts\n",
+        matrix::extent(&suite.head, cells.cells.len(), cells.rounds),
         fmt_duration_ns((all_s.ceil() * 1e9) as u64),
     );
-    for present in &matrix.clients {
+    for present in &cells.clients {
         let described = &present.described;
         out.push_str(&format!(
             "client {}: {} {}, {}\n",
             present.client.name, described.client, described.version, described.runtime
         ));
     }
-    for cell in &matrix.cells {
-        out.push_str(&format!("  {}\n", cell.key()));
-    }
-    for note in &matrix.notes {
-        out.push_str(&format!("left out: {}: {}\n", note.what, note.why));
-    }
-    for failure in &matrix.failures {
+    out.push_str(&matrix::listed(cells.cells.iter().map(CellPlan::key), &cells.notes));
+    for failure in &cells.failures {
         out.push_str(&format!("broken: {}: {}\n", failure.trial, failure.why));
     }
     console::print(&out)?;

@@ -72,6 +72,7 @@ fn settings(arguments: &VerifyArguments) -> Result<Settings, Failure> {
         only: arguments.only.clone(),
         poisson_requests: arguments.requests.map(|one| one.get()),
         poisson_service_ns: arguments.service_time.get(),
+        poisson_queues: arguments.queues,
     })
 }
 

@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use candor_engine::{Control, Observer};
 use candor_plan::options::Options;
-use candor_plan::{Plan, Trace};
+use candor_plan::{Order, Plan, Request, Requests, Trace};
 use candor_record::trace::Traced;
 use candor_serve::truth;
 use clap::Parser;
@@ -25,11 +26,25 @@ use crate::files::Disk;
 /// A truth server and a load, as flags: `candor serve …` and `candor run … URL`.
 #[derive(Debug, Clone)]
 pub(super) struct Experiment {
-    pub(super) server: String,
-    pub(super) load: String,
+    server: String,
+    load: String,
+    /// Queues of the server; requests come to each of them as often.
+    queues: NonZeroU32,
 }
 
 impl Experiment {
+    pub(super) fn new(server: impl Into<String>, load: impl Into<String>) -> Self {
+        Experiment { server: server.into(), load: load.into(), queues: NonZeroU32::MIN }
+    }
+
+    /// The same with so many queues side by side: the load is divided among them at random, so
+    /// that Poisson arrivals are Poisson arrivals at each of them.
+    pub(super) fn with_queues(mut self, queues: NonZeroU32) -> Self {
+        self.server = format!("{} --queues {queues}", self.server);
+        self.queues = queues;
+        self
+    }
+
     /// Makes it. Where server and loader have a core each they spin: what is to be proved is not
     /// how late a sleeping thread wakes on this machine. `meanwhile` runs beside the load, in a
     /// thread of its own, with the server's address.
@@ -39,7 +54,7 @@ impl Experiment {
         }
         let server = format!("{} --spin", self.server);
         let load = format!("{} --pacing spin", self.load);
-        Experiment { server, load }.make_as_typed(meanwhile)
+        Experiment { server, load, ..*self }.make_as_typed(meanwhile)
     }
 
     /// Makes it with these flags and no other.
@@ -48,7 +63,8 @@ impl Experiment {
         meanwhile: impl FnOnce(&str) + Send,
     ) -> Result<Evidence, Failure> {
         let server = Server::start(&self.server)?;
-        let plan = plan(&self.load, server.url())?;
+        let mut plan = plan(&self.load, server.url())?;
+        divide(&mut plan.requests, self.queues);
         let mut traced = Traces::default();
         let record = thread::scope(|scope| {
             scope.spawn(|| meanwhile(server.address()));
@@ -71,6 +87,16 @@ pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, Failure> {
     let (mut plan, _) = typed.options.build(&Disk).map_err(Failure::could_not_run)?;
     plan.recording.trace = Some(Trace::All);
     Ok(plan)
+}
+
+/// The requests of a plan that has one, divided among so many queues.
+fn divide(requests: &mut Requests, queues: NonZeroU32) {
+    if queues.get() > 1 {
+        let one = requests.list[0].clone();
+        let to = |queue| Request { path: format!("/{queue}"), ..one.clone() };
+        requests.list = (0..queues.get()).map(to).collect();
+        requests.order = Order::Weighted;
+    }
 }
 
 #[derive(Default)]

@@ -7,7 +7,7 @@
 //! makes no difference: if every request arrives after it was sent, then the k-th arrival is
 //! after the k-th sending.
 
-use candor_pace::{Limit, Schedule, Share};
+use candor_pace::{Due, Limit, Picker, Schedule, Share};
 use candor_plan::{Load, Plan};
 use candor_record::RunRecord;
 use candor_record::trace::{Outcome, Traced};
@@ -70,7 +70,19 @@ impl Evidence {
 
     /// The due times that plan and seed ask for; empty in a closed load.
     pub(super) fn schedule(&self) -> Vec<u64> {
-        schedule(&self.plan, self.plan.seed)
+        schedule(&self.plan, self.plan.seed).map(|due| due.due_ns).collect()
+    }
+
+    /// Which request each arrival of the schedule sends: to a server of several queues, which of
+    /// them it comes to.
+    pub(super) fn requests(&self) -> impl Iterator<Item = usize> + use<> {
+        let picker = Picker::new(&self.plan.requests, self.plan.seed);
+        schedule(&self.plan, self.plan.seed).map(move |due| picker.pick(due.index))
+    }
+
+    /// How many queues the server has.
+    pub(super) fn queues(&self) -> usize {
+        self.plan.requests.list.len()
     }
 
     /// What has to hold on any machine, however busy: three lines. And one on the server itself,
@@ -139,6 +151,7 @@ impl Evidence {
                 earlier(left.map(|entry| entry.departed_ns), answered.map(|one| one.first_byte_ns)),
             ),
             ("were due at another time than scheduled", self.not_as_scheduled()),
+            ("came to another queue than scheduled", self.not_in_their_queue()),
             ("have another departure than computed from arrivals", self.not_as_theory(theory)),
             ("left before their time", early.count()),
         ];
@@ -156,14 +169,35 @@ impl Evidence {
         differing(&due, &self.schedule())
     }
 
+    /// Requests by which the queues of the server have other numbers than the schedule gives them.
+    fn not_in_their_queue(&self) -> usize {
+        if matches!(self.plan.load, Load::Closed { .. }) {
+            return 0;
+        }
+        let mut missing = vec![0i64; self.queues()];
+        self.requests().take(self.sent().len()).for_each(|queue| missing[queue] += 1);
+        for entry in &self.log.entries {
+            match missing.get_mut(entry.queue as usize) {
+                Some(queue) => *queue -= 1,
+                None => missing.push(-1),
+            }
+        }
+        missing.iter().filter(|missing| **missing > 0).sum::<i64>().unsigned_abs() as usize
+    }
+
     /// Entries of the log that are not what theory computes from the log's own arrivals.
     fn not_as_theory(&self, theory: Theory) -> usize {
         let arrivals = self.log.entries.iter().map(|entry| entry.arrival_ns);
         let departures: Vec<Option<u64>> = match theory {
             Theory::Fifo { service_ns } => {
                 let stalls = self.log.stalls_ns.iter().copied();
-                let mut path = FifoPath::new(service_ns).with_stalls(stalls);
-                arrivals.map(|at| Some(path.departure_ns(at))).collect()
+                let path = FifoPath::new(service_ns).with_stalls(stalls);
+                let mut paths = vec![path; self.queues()];
+                let queues = self.log.entries.iter().map(|entry| entry.queue as usize);
+                let departure = |(queue, at)| {
+                    paths.get_mut(queue).map(|path: &mut FifoPath| path.departure_ns(at))
+                };
+                queues.zip(arrivals).map(departure).collect()
             }
             Theory::Delay { service_ns } => arrivals.map(|at| Some(at + service_ns)).collect(),
             Theory::Capped { service_ns, places } => {
@@ -189,7 +223,8 @@ impl Evidence {
     /// gives for the due times of the schedule.
     ///
     /// A request that finds every connection taken leaves when the oldest answer has come: answers
-    /// come in the order of the requests. And what the machine did is entered: see [`Machine`];
+    /// come in the order of the requests. (Of several queues they do not, and each request has a
+    /// connection at once, which is checked.) And what the machine did is entered: see [`Machine`];
     /// an answer left as late as the server says. None of it depends on what the loader says of a
     /// request.
     pub(super) fn expected_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
@@ -211,7 +246,8 @@ impl Evidence {
         let mut done_ns: Vec<u64> = Vec::with_capacity(self.sent().len());
         let due = self.schedule();
         for (&due_ns, late_ns) in due.iter().take(self.sent().len()).zip(late_ns) {
-            let place = done_ns.len().checked_sub(connections);
+            let is_in_order = self.queues() == 1;
+            let place = done_ns.len().checked_sub(connections).filter(|_| is_in_order);
             let free_ns = place.map_or(0, |place| done_ns[place]);
             let arrival_ns = machine.arrival_ns(due_ns.max(free_ns));
             done_ns.push(machine.done_ns(path(arrival_ns) + late_ns));
@@ -287,16 +323,16 @@ fn past(held_up: &[(u64, u64)], at_ns: u64) -> u64 {
     }
 }
 
-/// The due times that a plan asks for with a seed; empty in a closed load.
-pub(super) fn schedule(plan: &Plan, seed: u64) -> Vec<u64> {
-    let Load::Open(load) = &plan.load else { return Vec::new() };
+/// The arrivals that a plan asks for with a seed; none in a closed load.
+pub(super) fn schedule(plan: &Plan, seed: u64) -> impl Iterator<Item = Due> + use<> {
+    let Load::Open(load) = &plan.load else { return None.into_iter().flatten() };
     let limit = Limit {
         end_ns: plan.stop.duration_ns,
         measured_count: plan.stop.count,
         ..Limit::default()
     };
     let alone = Share { worker: 0, workers: 1 };
-    Schedule::new(load, seed, alone, limit).map(|due| due.due_ns).collect()
+    Some(Schedule::new(load, seed, alone, limit)).into_iter().flatten()
 }
 
 /// The smallest value that a share `q` in [0, 1] of all does not exceed; NaN of none.

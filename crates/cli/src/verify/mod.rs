@@ -20,6 +20,7 @@ mod evidence;
 mod line;
 mod noise;
 
+use std::num::NonZeroU32;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -59,6 +60,8 @@ pub(crate) struct Settings {
     pub(crate) poisson_requests: Option<u64>,
     /// Service time of the server that Poisson runs meet.
     pub(crate) poisson_service_ns: u64,
+    /// Queues that they fill side by side.
+    pub(crate) poisson_queues: NonZeroU32,
 }
 
 /// What a check found.

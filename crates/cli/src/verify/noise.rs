@@ -47,10 +47,10 @@ pub(super) fn measure(length: Length) -> Result<Vec<Floor>, Failure> {
     let run_ms = length.pick(2000, 500);
     let mut floors = Vec::new();
     for &rate_per_s in rates {
-        let experiment = Experiment {
-            server: "--truth delay --service-time 0".to_owned(),
-            load: format!("-R {rate_per_s} -c 10 -t 1 -d {run_ms}ms"),
-        };
+        let experiment = Experiment::new(
+            "--truth delay --service-time 0",
+            format!("-R {rate_per_s} -c 10 -t 1 -d {run_ms}ms"),
+        );
         let evidence = experiment.make_as_typed(|_| ())?;
         let lag = evidence.sent().iter().map(|one| (one.sent_ns - one.ready_ns) as f64);
         floors.push(Floor {

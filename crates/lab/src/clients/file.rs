@@ -1,11 +1,10 @@
 //! Files of client suites: from TOML to a checked [`Suite`], with errors that say what, where and the
-//! remedy, as those of other suites do: the reader of those is used here.
+//! remedy, as those of other suites do.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
-use candor_plan::plan_file::{self, keys_of};
+use candor_plan::plan_file::keys_of;
 use candor_plan::suggest::did_you_mean;
 use candor_plan::values::{Nanos, PositiveNanos, RequestPath};
 use serde::Deserialize;
@@ -13,7 +12,7 @@ use toml::Spanned;
 
 use super::model::{Asked, Client, PoolRule, Pools, Server, Suite, check_size};
 use crate::error::LabError;
-use crate::suite::file::{FNV_START, Reader, fnv};
+use crate::matrix::file::{FNV_START, HeadKeys, Reader};
 
 /// The server, if the file names none: the kit's own, which answers as the httpc benchmark's did.
 const DEFAULT_SERVER: [&str; 5] =
@@ -22,7 +21,6 @@ const DEFAULT_SERVER: [&str; 5] =
 pub(crate) const EMBEDDED_PATH: &str = "/httpc-bench";
 /// What both answer: `httpc_bench!`.
 const BODY_BYTES: u64 = 12;
-const DEFAULT_ROUNDS: u64 = 3;
 const WARM_UP: Duration = Duration::from_secs(1);
 const DURATION: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,10 +30,8 @@ const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The suite in `text`, which stands in the file `name`.
 pub fn parse(name: &str, text: &str) -> Result<Suite, LabError> {
-    let table: SuiteTable = toml::from_str(text).map_err(|error| {
-        LabError::Usage(plan_file::explain(name, text, &error, &keys).to_string())
-    })?;
-    Reader { name, text }.client_suite(table)
+    let reader = Reader { name, text };
+    reader.client_suite(reader.table(&keys)?)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -96,14 +92,8 @@ fn keys(path: &str) -> &'static [&'static str] {
 
 impl Reader<'_> {
     fn client_suite(&self, table: SuiteTable) -> Result<Suite, LabError> {
-        let rounds = match &table.rounds {
-            Some(rounds) if !(1..=1000).contains(rounds.get_ref()) => {
-                let message = format!("rounds = {}: write 1 to 1000", rounds.get_ref());
-                return Err(self.wrong(rounds, message));
-            }
-            Some(rounds) => *rounds.get_ref(),
-            None => DEFAULT_ROUNDS,
-        };
+        let SuiteTable { name, about, rounds, seed, .. } = table;
+        let head = self.head(HeadKeys { name, about, rounds, seed }, FNV_START)?;
         let concurrencies = match &table.concurrencies {
             Some(list) => self.sizes("concurrencies", list)?,
             None => {
@@ -123,27 +113,13 @@ impl Reader<'_> {
             expect_status,
             expect_body_bytes,
         };
-        let by_file =
-            Path::new(self.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let name = match &table.name {
-            Some(name) => {
-                self.check_name(name, "suite", std::iter::empty())?;
-                name.get_ref().clone()
-            }
-            None => by_file.unwrap_or_else(|| "clients".to_owned()),
-        };
         Ok(Suite {
-            file: self.name.to_owned(),
-            name,
-            about: table.about,
-            rounds,
-            seed: table.seed.unwrap_or(1),
+            head,
             asked,
             concurrencies,
             pools,
             server,
             clients: self.clients(table.client)?,
-            fingerprint: fnv(FNV_START, self.text.as_bytes()),
         })
     }
 
@@ -272,16 +248,6 @@ impl Reader<'_> {
             });
         }
         Ok(clients)
-    }
-
-    fn check_command(&self, command: &Spanned<Vec<String>>) -> Result<(), LabError> {
-        match command.get_ref().first().is_none_or(String::is_empty) {
-            true => {
-                Err(self
-                    .wrong(command, "the command is empty; write [\"program\", \"argument\", …]"))
-            }
-            false => Ok(()),
-        }
     }
 }
 

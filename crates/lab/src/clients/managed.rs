@@ -20,9 +20,10 @@ use super::matrix::{Absent, Found};
 use super::model::{Asked, Client, Server};
 use super::protocol::{self, Ask, DESCRIBE};
 use super::store::Store;
-use super::{Bench, CellPlan, Measured, Trouble};
+use super::{Bench, CellPlan, Measured};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
+use crate::matrix::Trouble;
 use crate::target::cores::Split;
 use crate::target::{Running, TargetSpec, http};
 
@@ -149,7 +150,7 @@ impl Managed {
             }
         };
         spec.cores = Some(self.split.target.clone());
-        spec.log = Some(self.store.log_of("server"));
+        spec.log = Some(self.store.directory().log_of("server"));
         let running = Running::start(&spec)?;
         let Some(stats) = running.announced().stats.clone() else {
             return Err(LabError::Target {
@@ -174,7 +175,7 @@ impl Managed {
             return Err(Trouble::Cell("the server is gone".to_owned()));
         };
         let url = up.url(asked).map_err(|why| Trouble::Everything(LabError::Usage(why)))?;
-        let log = self.store.log_of(&cell.client.name);
+        let log = self.store.directory().log_of(&cell.client.name);
         let mut driver = start(&cell.client, &self.split, Some(&log)).map_err(told)?;
         let line = driver.ask(DESCRIBE, asked.grace, &self.interrupt).map_err(told)?;
         protocol::described(&line).map_err(|what| told(driver.broken(&what)))?;

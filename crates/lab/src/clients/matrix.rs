@@ -6,12 +6,12 @@
 
 use std::time::Duration;
 
-use candor_plan::suggest::did_you_mean;
-use candor_report::experiment::suite::{Failure, Note};
+use candor_report::experiment::matrix::{Failure, Note};
 
 use super::model::{Asked, Client, Pools, Suite};
 use super::protocol::Described;
 use crate::error::LabError;
+use crate::matrix::names::pick;
 
 /// What the user wants of a suite; `None`: all of it, as the suite has it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -133,7 +133,7 @@ pub fn expand(
         let broken = failures.iter().map(|one| format!("{}: {}", one.trial, one.why));
         return Err(LabError::Usage(format!(
             "no client of the suite {} can be measured here: {}",
-            suite.name,
+            suite.head.name,
             notes.chain(broken).collect::<Vec<_>>().join("; ")
         )));
     }
@@ -152,7 +152,7 @@ pub fn expand(
         cells,
         notes,
         failures,
-        rounds: selection.rounds.unwrap_or(suite.rounds),
+        rounds: selection.rounds.unwrap_or(suite.head.rounds),
         pools: pools.to_string(),
         asked,
     })
@@ -165,23 +165,7 @@ fn with_needs(client: &Client, why: String) -> String {
     }
 }
 
-/// In the order in which they were named; each once.
 fn chosen<'s>(suite: &'s Suite, selection: &Selection) -> Result<Vec<&'s Client>, LabError> {
     let Some(names) = &selection.clients else { return Ok(suite.clients.iter().collect()) };
-    let mut all: Vec<&Client> = Vec::new();
-    for name in names {
-        match suite.clients.iter().find(|one| one.name == *name) {
-            Some(_) if all.iter().any(|other| other.name == *name) => {}
-            Some(one) => all.push(one),
-            None => {
-                let words: Vec<&str> = suite.clients.iter().map(|one| one.name.as_str()).collect();
-                let hint = did_you_mean(name, words.iter().copied());
-                return Err(LabError::Usage(format!(
-                    "the suite has no client \"{name}\"; it has {}{hint}",
-                    words.join(", ")
-                )));
-            }
-        }
-    }
-    Ok(all)
+    pick(names, &suite.clients, |one| &one.name, "client")
 }

@@ -17,17 +17,13 @@ pub mod protocol;
 pub mod run;
 pub mod store;
 
-use std::time::Duration;
-
-use candor_report::experiment::clients::Trial;
-
-use crate::error::LabError;
+use crate::matrix::Trouble;
 use protocol::Answer;
 
 pub use managed::Managed;
 pub use matrix::{CellPlan, Matrix, Selection, expand};
 pub use model::Suite;
-pub use run::{About, Outcome, run};
+pub use run::{Outcome, run};
 pub use store::Store;
 
 /// Makes one trial. Tests have one that knows its answers.
@@ -48,38 +44,3 @@ pub struct Measured {
     /// CPU time of the driver and all that it started, over the whole cell.
     pub cpu_s: f64,
 }
-
-/// Why there is no trial.
-#[derive(Debug)]
-pub enum Trouble {
-    /// This cell could not be measured; others may be.
-    Cell(String),
-    /// Nothing can be measured any more.
-    Everything(LabError),
-}
-
-/// Sees a matrix while it goes on.
-pub trait Watcher {
-    /// A trial begins: which, its number, of how many, and how long all that are left will take.
-    fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
-        let _ = (trial, number, of, left);
-    }
-
-    /// It is over.
-    fn done(&mut self, trial: &str, made: &Trial) {
-        let _ = (trial, made);
-    }
-
-    /// It could not be made.
-    fn failed(&mut self, trial: &str, why: &str) {
-        let _ = (trial, why);
-    }
-
-    /// Something worth a line.
-    fn note(&mut self, line: &str) {
-        let _ = line;
-    }
-}
-
-/// Nobody looks.
-impl Watcher for () {}

@@ -5,22 +5,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::matrix::Head;
+
 /// More callers or connections than this no cell has.
 pub const MOST: u64 = 100_000;
 
 /// A suite of client libraries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// Its file, as it was given.
-    pub file: String,
-    /// Its name.
-    pub name: String,
-    /// What it is about.
-    pub about: String,
-    /// Rounds of each cell, at least 1.
-    pub rounds: u64,
-    /// Seed of the orders.
-    pub seed: u64,
+    /// What its file says of the suite itself.
+    pub head: Head,
     /// What is asked in every cell.
     pub asked: Asked,
     /// Callers, each once, at least one.
@@ -31,8 +25,6 @@ pub struct Suite {
     pub server: Server,
     /// Clients, at least one, names unique.
     pub clients: Vec<Client>,
-    /// Identifies what the file says.
-    pub fingerprint: u64,
 }
 
 /// What is the same in every cell.

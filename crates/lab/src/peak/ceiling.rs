@@ -12,8 +12,9 @@ use super::{Search, Stop};
 const GAIN: f64 = 1.03;
 /// So often nothing, and the doubling ends.
 const PATIENCE: u32 = 2;
-/// A throughput of this share of the highest is as high.
-const AS_HIGH: f64 = 0.99;
+/// A throughput of this share of the highest is as high. With hardly enough connections every pause
+/// of the loader leaves the target without work, so there is not much room here.
+const AS_HIGH: f64 = 0.995;
 
 impl Search<'_> {
     pub(super) fn ceiling(&mut self) -> Result<Ceiling, Stop> {

@@ -39,6 +39,11 @@ impl ReadFile for Contents<'_> {
     }
 }
 
+/// Whether a plan's file is one of the system's, and neither made here nor the standard input.
+pub(crate) fn is_a_file(name: &Path) -> bool {
+    !name.to_string_lossy().starts_with(PREFIX) && name.as_os_str() != "-"
+}
+
 /// The content of this name, the prefix left out.
 pub(crate) fn make(what: &str) -> Result<Vec<u8>, String> {
     let (kind, argument) = what.split_once('/').unwrap_or((what, ""));

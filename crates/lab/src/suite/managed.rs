@@ -149,7 +149,7 @@ impl Managed<'_> {
         note: Option<String>,
     ) -> Result<Brought, LabError> {
         spec.cores = Some(self.split.target.clone());
-        spec.log = Some(self.store.log_of(&spec.name));
+        spec.log = Some(self.store.directory().log_of(&spec.name));
         let running = Running::start(&spec)?;
         let url = url.unwrap_or_else(|| running.url().to_owned());
         let split = Some(self.split.clone());

@@ -3,13 +3,13 @@
 //! What a server cannot do is a note where the matrix made the combination, and an error where the
 //! user asked for it by name: silence there would look like a result. Pure: nothing is started.
 
-use candor_plan::suggest::did_you_mean;
 use candor_plan::{Options, ReadFile};
-use candor_report::experiment::suite::Note;
+use candor_report::experiment::matrix::Note;
 
 use super::file::{of_name, unknown_protocol, unknown_scenario};
 use super::model::{Load, Protocol, Scenario, Server, ServerKind, Suite};
 use crate::error::LabError;
+use crate::matrix::names::pick;
 
 /// What the user wants of a suite; `None`: all of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -143,11 +143,11 @@ pub fn expand(
     if cells.is_empty() {
         return Err(LabError::Usage(format!(
             "nothing of the suite {} is left to measure: {}",
-            suite.name,
+            suite.head.name,
             notes.told()
         )));
     }
-    Ok(Matrix { cells, notes: notes.list(), rounds: selection.rounds.unwrap_or(suite.rounds) })
+    Ok(Matrix { cells, notes: notes.list(), rounds: selection.rounds.unwrap_or(suite.head.rounds) })
 }
 
 /// Adds the cells of one combination: one, or one for each share of the peak.
@@ -227,31 +227,6 @@ fn chosen_loads<'s>(suite: &'s Suite, selection: &Selection) -> Result<Vec<&'s L
     Ok(loads)
 }
 
-/// In the order in which they were named; each once.
-fn pick<'s, T>(
-    names: &[String],
-    known: &'s [T],
-    name_of: impl Fn(&T) -> &String,
-    what: &str,
-) -> Result<Vec<&'s T>, LabError> {
-    let mut all: Vec<&T> = Vec::new();
-    for name in names {
-        match known.iter().find(|one| name_of(one) == name) {
-            Some(_) if all.iter().any(|other| name_of(other) == name) => {}
-            Some(one) => all.push(one),
-            None => {
-                let words: Vec<&str> = known.iter().map(|one| name_of(one).as_str()).collect();
-                let hint = did_you_mean(name, words.iter().copied());
-                return Err(LabError::Usage(format!(
-                    "the suite has no {what} \"{name}\"; it has {}{hint}",
-                    words.join(", ")
-                )));
-            }
-        }
-    }
-    Ok(all)
-}
-
 fn chosen_scenarios<'s>(
     suite: &'s Suite,
     selection: &Selection,
@@ -262,7 +237,7 @@ fn chosen_scenarios<'s>(
         let found = of_name(name, &suite.scenarios);
         if found.is_empty() {
             let message = unknown_scenario(name, &suite.scenarios);
-            return Err(LabError::Usage(format!("{message} (in the suite {})", suite.name)));
+            return Err(LabError::Usage(format!("{message} (in the suite {})", suite.head.name)));
         }
         wanted.extend(found);
     }

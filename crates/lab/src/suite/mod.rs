@@ -15,17 +15,14 @@ pub mod model;
 pub mod run;
 pub mod store;
 
-use std::time::Duration;
-
 use candor_plan::Options;
 use candor_report::Document;
-use candor_report::experiment::figures::Figures;
 
 use crate::error::LabError;
 
 pub use matrix::{CellPlan, Matrix, Selection, expand};
 pub use model::Suite;
-pub use run::{About, Outcome, run};
+pub use run::{Outcome, run};
 pub use store::Store;
 
 /// Makes one trial: brings the cell's server up, runs, and takes it down again. Tests have one that
@@ -40,29 +37,3 @@ pub trait Bench {
         options: Options,
     ) -> Result<Document, LabError>;
 }
-
-/// Sees a suite while it goes on.
-pub trait Watcher {
-    /// A trial begins: which, its number, of how many, and how long all that are left will take.
-    fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
-        let _ = (trial, number, of, left);
-    }
-
-    /// It is over.
-    fn done(&mut self, trial: &str, figures: &Figures) {
-        let _ = (trial, figures);
-    }
-
-    /// It could not be made.
-    fn failed(&mut self, trial: &str, why: &str) {
-        let _ = (trial, why);
-    }
-
-    /// Something worth a line.
-    fn note(&mut self, line: &str) {
-        let _ = line;
-    }
-}
-
-/// Nobody looks.
-impl Watcher for () {}

@@ -3,24 +3,21 @@
 //! [`super::file`] makes these values of TOML; [`super::matrix`] combines them to cells. Nothing
 //! downstream checks them again.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_plan::Options;
 
+use super::content;
+use crate::matrix::Head;
+
 /// A suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// Its file, as it was given.
-    pub file: String,
-    /// Its name.
-    pub name: String,
-    /// What it is about.
-    pub about: String,
-    /// Rounds of each cell, at least 1.
-    pub rounds: u64,
-    /// Seed of orders and runs.
-    pub seed: u64,
+    /// What its file says of the suite itself.
+    pub head: Head,
     /// What profiles servers while they are measured, if anything does.
     pub profile_command: Option<String>,
     /// Options of every run.
@@ -33,8 +30,18 @@ pub struct Suite {
     pub protocols: Vec<Protocol>,
     /// Loads, at least one, names unique; those with shares of a peak come last.
     pub loads: Vec<Load>,
-    /// Identifies what the file says, built-in scenarios included.
-    pub fingerprint: u64,
+}
+
+impl Suite {
+    /// Files that its runs read, each once.
+    pub(crate) fn files(&self) -> BTreeSet<PathBuf> {
+        let runs = self.servers.iter().map(|one| &one.run).chain([&self.run]);
+        let runs = runs.chain(self.scenarios.iter().map(|one| &one.run));
+        let runs = runs.chain(self.loads.iter().map(|one| &one.run));
+        runs.flat_map(|run| run.clone().files_mut().map(|file| file.clone()).collect::<Vec<_>>())
+            .filter(|file| content::is_a_file(file))
+            .collect()
+    }
 }
 
 /// A server and what it can do.

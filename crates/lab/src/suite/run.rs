@@ -1,261 +1,185 @@
-//! Measuring a suite: in which order, what is there already, and what every trial came to.
-//!
-//! Loads that need no peak come first, round by round, the cells of a round in an order that is
-//! drawn for it, so that drift of the machine meets all servers alike. Then come the loads at shares
-//! of each cell's own peak, in rounds again. A trial that cannot be made is a failure in the document
-//! and the suite goes on; a server that fails again and again is given up.
+//! Measuring a suite: what a trial needs, how it is made, and what its document becomes in that of the
+//! suite. The order is [`crate::matrix`]'s: loads that need no peak come first, and then those at shares
+//! of each cell's own peak.
 
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use candor_plan::units::fmt_share;
 use candor_plan::values::Nanos;
 use candor_plan::{NS_PER_S, Rate, build};
 use candor_report::Document;
-use candor_report::document::{EndReason, Host, Tool};
+use candor_report::document::EndReason;
 use candor_report::experiment::figures::Figures;
+use candor_report::experiment::matrix::Failure;
 use candor_report::experiment::suite::{
-    Cell, FORMAT, Failure, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial,
+    Cell, FORMAT, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial,
 };
-use candor_stats::bootstrap::Random;
+use candor_report::render::json;
 
+use super::Bench;
 use super::matrix::{CellPlan, Matrix, Selection};
 use super::model::{self, ServerKind};
 use super::store::{SUITE_JSON, Store};
-use super::{Bench, Watcher, file};
 use crate::compare::order;
 use crate::error::LabError;
+use crate::matrix::file::fnv;
+use crate::matrix::run::{Cell as Slot, Course, Trials, Trouble, Watcher};
+use crate::matrix::{self, About};
 
 /// A server that failed so often without a single success in between is not started again.
 const GIVE_UP_AFTER: u32 = 2;
 /// What a trial costs beside its own length, until it is known better: starting a server, the drain.
 const FIRST_OVERHEAD: Duration = Duration::from_millis(500);
 
-/// What the caller knows of the whole.
-#[derive(Debug, Clone, PartialEq)]
-pub struct About {
-    /// The tool.
-    pub tool: Tool,
-    /// The command line, secrets redacted.
-    pub arguments: Vec<String>,
-    /// The machine of the loader.
-    pub host: Host,
-    /// Cores of targets and of the loader, in words.
-    pub cores: String,
-}
-
 /// What came of a suite.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The document, of all trials that are there.
-    pub suite: SuiteDocument,
-    /// Why it ended before all trials were made.
-    pub stopped: Option<LabError>,
-}
+pub type Outcome = matrix::Outcome<SuiteDocument>;
 
-/// Identifies a suite together with options that were typed: a directory holds trials of one only.
-pub fn fingerprint(suite: &model::Suite, selection: &Selection) -> String {
+/// Identifies a suite together with options that were typed and with what is in the files that its runs
+/// read, such as scripts: a directory holds trials of one only.
+pub fn fingerprint(
+    suite: &model::Suite,
+    selection: &Selection,
+    files: &dyn candor_plan::ReadFile,
+) -> String {
     let mut typed = format!("{:?}", selection.run);
     if let Some(command) = &selection.profile_command {
         typed.push_str(command);
     }
-    format!("{:016x}", file::fnv(suite.fingerprint, typed.as_bytes()))
+    let typed = fnv(suite.head.fingerprint, typed.as_bytes());
+    let all = suite.files().into_iter().fold(typed, |all, file| {
+        // One that cannot be read is told of when its plan is made; here it has a length of its own.
+        let bytes = files.read(&file);
+        let length = bytes.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64);
+        fnv(fnv(all, &length.to_le_bytes()), &bytes.unwrap_or_default())
+    });
+    format!("{all:016x}")
 }
 
 /// Measures what is not there yet.
 pub fn run(
     suite: &model::Suite,
     matrix: &Matrix,
-    fingerprint: &str,
     about: About,
     store: &Store,
     bench: &mut dyn Bench,
-    watcher: &mut dyn Watcher,
+    watcher: &mut dyn Watcher<Figures>,
 ) -> Result<Outcome, LabError> {
-    let mut run = Run {
-        document: document(suite, matrix, fingerprint, about),
-        suite,
-        matrix,
-        store,
-        pace: Pace::default(),
-        failed: BTreeMap::new(),
-    };
-    run.take_up(watcher);
-    run.save()?;
-    let stopped = run.measure(bench, watcher);
-    run.document.complete = stopped.is_none();
-    run.save()?;
-    Ok(Outcome { suite: run.document, stopped })
+    let document = document(suite, matrix, about, store);
+    let course = course(suite, matrix, &document);
+    let mut trials = Servers { document, suite, matrix, store, bench };
+    let stopped = matrix::run::run(&course, &mut trials, watcher)?;
+    Ok(Outcome { document: trials.document, stopped })
 }
 
-struct Run<'a> {
+/// Loads at shares of a peak come behind the loads that find it.
+fn course(suite: &model::Suite, matrix: &Matrix, document: &SuiteDocument) -> Course {
+    let cells = document.cells.iter().zip(&matrix.cells).map(|(cell, plan)| Slot {
+        name: cell.name(),
+        who: plan.server.name.clone(),
+        planned: planned(plan),
+    });
+    let of_peak_from = matrix.cells.iter().position(|one| one.of_peak.is_some());
+    Course {
+        cells: cells.collect(),
+        later_from: of_peak_from.unwrap_or(matrix.cells.len()),
+        rounds: matrix.rounds,
+        seed: suite.head.seed,
+        what: "server",
+        give_up_after: GIVE_UP_AFTER,
+        first_overhead: FIRST_OVERHEAD,
+    }
+}
+
+struct Servers<'a> {
     document: SuiteDocument,
     suite: &'a model::Suite,
     matrix: &'a Matrix,
     store: &'a Store,
-    pace: Pace,
-    /// Failures in a row, by server.
-    failed: BTreeMap<String, u32>,
+    bench: &'a mut dyn Bench,
 }
 
-impl Run<'_> {
-    /// Reads the trials that are there.
-    fn take_up(&mut self, watcher: &mut dyn Watcher) {
-        for (index, plan) in self.matrix.cells.iter().enumerate() {
-            for round in 1..=self.matrix.rounds {
-                if let Some(document) = self.store.trial(&plan.key(), round) {
-                    self.enter(index, round, &document);
-                }
-            }
-        }
-        let (made, all) = self.document.progress();
-        if made > 0 {
-            watcher.note(&format!("{made} of {all} trials are there already"));
-        }
-    }
+impl Trials for Servers<'_> {
+    type Needs = candor_plan::Options;
+    type Made = Figures;
 
-    fn measure(&mut self, bench: &mut dyn Bench, watcher: &mut dyn Watcher) -> Option<LabError> {
-        let cells = &self.matrix.cells;
-        let peaks_from = cells.iter().position(|one| one.of_peak.is_some()).unwrap_or(cells.len());
-        for phase in [0..peaks_from, peaks_from..cells.len()] {
-            for round in 1..=self.matrix.rounds {
-                let mut order: Vec<usize> = phase.clone().collect();
-                let mixed = order::mix(self.suite.seed, round ^ ((phase.start as u64) << 32));
-                order::shuffle(&mut order, &mut Random::new(mixed));
-                for index in order {
-                    if !self.has(index, round)
-                        && let Err(why) = self.trial(index, round, bench, watcher)
-                    {
-                        return Some(why);
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    fn has(&self, index: usize, round: u64) -> bool {
-        self.document.cells[index].trials.iter().any(|one| one.round == round)
-    }
-
-    /// One trial. An error here ends the suite; a failed trial does not.
-    fn trial(
-        &mut self,
-        index: usize,
-        round: u64,
-        bench: &mut dyn Bench,
-        watcher: &mut dyn Watcher,
-    ) -> Result<(), LabError> {
-        let plan = &self.matrix.cells[index];
-        let name = format!("{} round {round}", self.document.cells[index].name());
-        let given_up = self.failed.get(&plan.server.name).is_some_and(|n| *n >= GIVE_UP_AFTER);
-        let options = match self.options(index, round) {
-            Ok(_) if given_up => {
-                Err("its server was given up after failing again and again".to_owned())
-            }
-            other => other,
+    fn take_up(&mut self, cell: usize, round: u64) -> bool {
+        let Some(document) = self.store.trial(&self.matrix.cells[cell].key(), round) else {
+            return false;
         };
-        let options = match options {
-            Ok(options) => options,
-            Err(why) => {
-                self.fail(&name, &why, watcher);
-                return Ok(());
-            }
-        };
-        let (made, all) = self.document.progress();
-        let number = made + self.document.failures.len() as u64 + 1;
-        watcher.begins(&name, number, all, self.left());
-        let begun = Instant::now();
-        match bench.trial(plan, round, options) {
-            Ok(document) if document.end.reason == EndReason::Interrupted => {
-                Err(LabError::Interrupted)
-            }
-            Ok(document) if document.end.partial => {
-                // It is kept to be looked at, under a name that no later run takes for a trial.
-                self.store.keep(&format!("{}.partial", plan.key()), round, &document)?;
-                *self.failed.entry(plan.server.name.clone()).or_default() += 1;
-                self.fail(&name, &why_partial(&document), watcher);
-                Ok(())
-            }
-            Ok(document) => {
-                self.store.keep(&plan.key(), round, &document)?;
-                self.failed.remove(&plan.server.name);
-                self.pace.learn(planned(plan), begun.elapsed());
-                self.enter(index, round, &document);
-                self.save()?;
-                if let Some(trial) =
-                    self.document.cells[index].trials.iter().find(|t| t.round == round)
-                {
-                    watcher.done(&name, &trial.figures);
-                }
-                Ok(())
-            }
-            Err(LabError::Interrupted) => Err(LabError::Interrupted),
-            Err(why) => {
-                *self.failed.entry(plan.server.name.clone()).or_default() += 1;
-                self.fail(&name, &why.to_string(), watcher);
-                Ok(())
-            }
-        }
-    }
-
-    fn fail(&mut self, name: &str, why: &str, watcher: &mut dyn Watcher) {
-        watcher.failed(name, why);
-        self.document.failures.push(Failure { trial: name.to_owned(), why: why.to_owned() });
+        self.enter(cell, round, &document);
+        true
     }
 
     /// Options of a trial: the cell's, the round's seed, and the rate if it is a share of the peak.
-    fn options(&mut self, index: usize, round: u64) -> Result<candor_plan::Options, String> {
-        let plan = &self.matrix.cells[index];
+    fn needs(&mut self, cell: usize, round: u64) -> Result<candor_plan::Options, String> {
+        let plan = &self.matrix.cells[cell];
         let mut options = plan.run.clone();
         if options.seed.is_none() {
-            options.seed = Some(order::seed_of_round(self.suite.seed, round));
+            options.seed = Some(order::seed_of_round(self.suite.head.seed, round));
         }
         let Some(share) = plan.of_peak else { return Ok(options) };
         let key = plan.peak_key().unwrap_or_default();
         let peak = self.matrix.cells.iter().position(|one| one.key() == key);
         let peak_per_s = peak
-            .and_then(|index| self.document.cells[index].speaker())
+            .and_then(|peak| self.document.cells[peak].speaker())
             .and_then(|trial| trial.figures.rate_per_s)
             .filter(|rate| *rate > 0.0)
             .ok_or_else(|| format!("its peak is not known: {key} has no usable trial"))?;
-        self.document.cells[index].peak_per_s = Some(peak_per_s);
+        self.document.cells[cell].peak_per_s = Some(peak_per_s);
         options.rate = Some(rate(peak_per_s * share));
         Ok(options)
     }
 
-    fn enter(&mut self, index: usize, round: u64, document: &Document) {
-        let file = Store::name_of(&self.matrix.cells[index].key(), round);
-        let cell = &mut self.document.cells[index];
+    fn make(
+        &mut self,
+        cell: usize,
+        round: u64,
+        options: candor_plan::Options,
+    ) -> Result<Figures, Trouble> {
+        let plan = &self.matrix.cells[cell];
+        let document = match self.bench.trial(plan, round, options) {
+            Ok(document) if document.end.reason == EndReason::Interrupted => {
+                return Err(Trouble::Everything(LabError::Interrupted));
+            }
+            Ok(document) => document,
+            Err(LabError::Interrupted) => return Err(Trouble::Everything(LabError::Interrupted)),
+            Err(why) => return Err(Trouble::Cell(why.to_string())),
+        };
+        // One that ended early is kept to be looked at, under a name that no later run takes for a trial.
+        let is_whole = !document.end.partial;
+        let key = if is_whole { plan.key() } else { format!("{}.partial", plan.key()) };
+        self.store.keep(&key, round, &document).map_err(Trouble::Everything)?;
+        match is_whole {
+            true => Ok(self.enter(cell, round, &document)),
+            false => Err(Trouble::Cell(why_partial(&document))),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.document.failures.push(failure);
+    }
+
+    fn save(&mut self, is_complete: bool) -> Result<(), LabError> {
+        self.document.complete = is_complete;
+        self.store.directory().write(SUITE_JSON, &json::any(&self.document))
+    }
+}
+
+impl Servers<'_> {
+    fn enter(&mut self, cell: usize, round: u64, document: &Document) -> Figures {
+        let trial =
+            trial_of(round, Store::name_of(&self.matrix.cells[cell].key(), round), document);
+        let figures = trial.figures.clone();
+        self.document.heading.began(&trial.started_at);
+        let cell = &mut self.document.cells[cell];
         if let Some(share) = cell.of_peak
             && cell.peak_per_s.is_none()
         {
             cell.peak_per_s = document.rate.asked_per_s.map(|asked| asked / share);
         }
-        cell.trials.push(trial_of(round, file, document));
+        cell.trials.push(trial);
         cell.settle();
-        let started = &document.started_at;
-        if self.document.started_at.is_empty() || *started < self.document.started_at {
-            self.document.started_at.clone_from(started);
-        }
-    }
-
-    fn save(&self) -> Result<(), LabError> {
-        let text = serde_json::to_string_pretty(&self.document)
-            .map_err(|error| LabError::Usage(format!("the suite's document: {error}")))?;
-        self.store.write(SUITE_JSON, &(text + "\n"))
-    }
-
-    /// How long what is missing will take.
-    fn left(&self) -> Duration {
-        let cells = self.matrix.cells.iter().zip(&self.document.cells);
-        cells
-            .map(|(plan, cell)| {
-                let missing = self.matrix.rounds.saturating_sub(cell.trials.len() as u64);
-                let missing = u32::try_from(missing).unwrap_or(u32::MAX);
-                (planned(plan) + self.pace.overhead()).saturating_mul(missing)
-            })
-            .sum()
+        figures
     }
 }
 
@@ -269,24 +193,6 @@ fn why_partial(document: &Document) -> String {
             let sentence = document.verdicts.first().map(|one| one.sentence.clone());
             sentence.unwrap_or_else(|| "it ended early".to_owned())
         }
-    }
-}
-
-/// What trials cost beside their length, from those that were made.
-#[derive(Debug, Default)]
-struct Pace {
-    trials: u32,
-    beside: Duration,
-}
-
-impl Pace {
-    fn learn(&mut self, planned: Duration, took: Duration) {
-        self.trials += 1;
-        self.beside += took.saturating_sub(planned);
-    }
-
-    fn overhead(&self) -> Duration {
-        self.beside.checked_div(self.trials).unwrap_or(FIRST_OVERHEAD)
     }
 }
 
@@ -339,12 +245,7 @@ fn kinds(document: &Document) -> Vec<Kind> {
         .collect()
 }
 
-fn document(
-    suite: &model::Suite,
-    matrix: &Matrix,
-    fingerprint: &str,
-    about: About,
-) -> SuiteDocument {
+fn document(suite: &model::Suite, matrix: &Matrix, about: About, store: &Store) -> SuiteDocument {
     // In the order of the suite, what is not measured left out.
     let has = |of: &dyn Fn(&CellPlan) -> bool| matrix.cells.iter().any(of);
     let servers =
@@ -379,17 +280,7 @@ fn document(
     });
     SuiteDocument {
         format: FORMAT.to_owned(),
-        tool: about.tool,
-        arguments: about.arguments,
-        name: suite.name.clone(),
-        about: suite.about.clone(),
-        file: suite.file.clone(),
-        started_at: String::new(),
-        host: about.host,
-        cores: about.cores,
-        rounds: matrix.rounds,
-        seed: suite.seed,
-        fingerprint: fingerprint.to_owned(),
+        heading: about.heading(&suite.head, matrix.rounds, store.directory()),
         servers: servers.collect(),
         scenarios: scenarios.collect(),
         loads: loads.collect(),
@@ -402,8 +293,7 @@ fn document(
 
 fn source(kind: &ServerKind) -> String {
     match kind {
-        ServerKind::Embedded { arguments } if arguments.is_empty() => "embedded".to_owned(),
-        ServerKind::Embedded { arguments } => format!("embedded {}", arguments.join(" ")),
+        ServerKind::Embedded { arguments } => matrix::embedded(arguments),
         ServerKind::Url(urls) => {
             urls.all().map(|url| candor_plan::redact::url(url)).collect::<Vec<_>>().join(", ")
         }

@@ -555,27 +555,23 @@ impl Options {
     pub fn from_toml(name: &str, text: &str) -> Result<Options, PlanError> {
         let mut options = plan_file::parse(name, text)?;
         let directory = Path::new(name).parent().unwrap_or(Path::new(""));
-        options.find_files_from(directory);
+        for file in options.files_mut().filter(|file| file.as_os_str() != "-") {
+            *file = directory.join(&*file);
+        }
         Ok(options)
     }
 
-    fn find_files_from(&mut self, directory: &Path) {
-        let find = |file: &mut PathBuf| {
-            if file.as_os_str() != "-" {
-                *file = directory.join(&*file);
-            }
-        };
-        let requests = self.request.iter_mut();
-        requests
-            .flat_map(|one| [&mut one.body_file, &mut one.expect_body])
-            .chain([&mut self.body_file, &mut self.expect_body, &mut self.script])
-            .chain([&mut self.cacert, &mut self.cert, &mut self.key])
-            .flatten()
-            .for_each(find);
-        for part in self.load.iter_mut().flat_map(|shape| &mut shape.parts) {
-            if let Part::Replay(file) = part {
-                find(file);
-            }
-        }
+    /// Every file that these options read, those of requests among them; `-` is the standard input.
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let Options { request, body_file, expect_body, script, cacert, cert, key, load, .. } = self;
+        let requests = request.iter_mut();
+        let of_requests = requests.flat_map(|one| [&mut one.body_file, &mut one.expect_body]);
+        let own = [body_file, expect_body, script, cacert, cert, key];
+        let parts = load.iter_mut().flat_map(|shape| &mut shape.parts);
+        let replayed = parts.filter_map(|part| match part {
+            Part::Replay(file) => Some(file),
+            _ => None,
+        });
+        of_requests.chain(own).flatten().chain(replayed)
     }
 }

@@ -109,9 +109,6 @@ fn as_size(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use candor_plan::Pieces;
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -131,57 +128,5 @@ mod tests {
         assert_eq!(upto(3), b"3\r\nabc\r\n");
         assert_eq!(upto(7), b"3\r\nabc\r\n3\r\ndef\r\n2\r\ng");
         assert_eq!(place_in_body(7, 8, None), 7);
-    }
-
-    fn delivery() -> impl Strategy<Value = Delivery> {
-        let pieces = (2u32..40, 1u64..1000);
-        let pieces = pieces.prop_map(|(count, gap_ns)| Pieces { count, gap_ns });
-        (
-            proptest::option::of(1u64..50),
-            proptest::option::of(pieces),
-            proptest::option::of(1u64..50),
-            proptest::option::of(0u64..30),
-        )
-            .prop_map(|(chunk_bytes, pieces, continue_ns, break_off_after)| Delivery {
-                chunk_bytes,
-                continue_ns: continue_ns.filter(|_| pieces.is_none()),
-                pieces,
-                break_off_after,
-            })
-    }
-
-    proptest! {
-        /// Stops go up and lie within; pieces differ by a byte at most, and their times are even.
-        #[test]
-        fn stops_cut_a_request_evenly(delivery in delivery(), head in 1usize..60) {
-            let content = [b'x'; 30];
-            let body = match chunk_size(&delivery) {
-                Some(size) => chunked(&content, size),
-                None => content.to_vec(),
-            };
-            let stops = stops(&delivery, head, body.len(), content.len());
-            prop_assert!(stops.windows(2).all(|two| two[0].at < two[1].at), "{:?}", stops);
-            prop_assert!(stops.iter().all(|one| (1..head + body.len()).contains(&one.at)));
-            let end = match stops.last() {
-                Some(Stop { at, until: Until::Never }) => *at,
-                _ => head + body.len(),
-            };
-            prop_assert_eq!(delivery.break_off_after.is_some(), end < head + body.len());
-            if let Some(pieces) = delivery.pieces {
-                let mut places = vec![0];
-                for (n, one) in stops.iter().enumerate() {
-                    places.push(one.at);
-                    if let Until::Due { after_ns } = one.until {
-                        prop_assert_eq!(after_ns, pieces.gap_ns * (n as u64 + 1));
-                    }
-                }
-                if places.last() != Some(&end) {
-                    places.push(end);
-                }
-                let lengths: Vec<_> = places.windows(2).map(|two| two[1] - two[0]).collect();
-                prop_assert_eq!(lengths.len(), end.min(pieces.count as usize));
-                prop_assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1);
-            }
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use candor_plan::{Delivery, Pieces};
 use candor_protocol::expect::Mismatch;
-use candor_protocol::h1::{Limits, Prepared, Session, Until, prepare};
+use candor_protocol::h1::{Limits, Prepared, Session, Stop, Until, prepare};
 use candor_protocol::{Answer, Event, Hold, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -195,8 +195,9 @@ fn a_request_that_stops_waits_for_the_rest_of_the_one_before() {
     assert_eq!(feed(&mut session, OK), [unasked()]);
 }
 
-fn delivery() -> impl Strategy<Value = Delivery> {
-    let pieces = (2u32..12, 1u64..1000).prop_map(|(count, gap_ns)| Pieces { count, gap_ns });
+/// Any way for a request with a body of 30 bytes to leave, in fewer pieces than `pieces`.
+fn delivery(pieces: u32) -> impl Strategy<Value = Delivery> {
+    let pieces = (2..pieces, 1u64..1000).prop_map(|(count, gap_ns)| Pieces { count, gap_ns });
     (
         proptest::option::of(1u64..50),
         proptest::option::of(pieces),
@@ -214,11 +215,41 @@ fn delivery() -> impl Strategy<Value = Delivery> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..Default::default() })]
 
+    /// Stops go up and lie within; pieces differ by a byte at most, and their times are even. There may
+    /// be more pieces asked for than there are bytes.
+    #[test]
+    fn stops_cut_a_request_evenly(delivery in delivery(400)) {
+        let Prepared { head, body, stops, .. } = request(&[b'x'; 30], delivery);
+        let length = head.len() + body.len();
+        prop_assert!(stops.windows(2).all(|two| two[0].at < two[1].at), "{:?}", stops);
+        prop_assert!(stops.iter().all(|one| (1..length).contains(&one.at)));
+        let end = match stops.last() {
+            Some(Stop { at, until: Until::Never }) => *at,
+            _ => length,
+        };
+        prop_assert_eq!(delivery.break_off_after.is_some(), end < length);
+        if let Some(pieces) = delivery.pieces {
+            let mut places = vec![0];
+            for (n, one) in stops.iter().enumerate() {
+                places.push(one.at);
+                if let Until::Due { after_ns } = one.until {
+                    prop_assert_eq!(after_ns, pieces.gap_ns * (n as u64 + 1));
+                }
+            }
+            if places.last() != Some(&end) {
+                places.push(end);
+            }
+            let lengths: Vec<_> = places.windows(2).map(|two| two[1] - two[0]).collect();
+            prop_assert_eq!(lengths.len(), end.min(pieces.count as usize));
+            prop_assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1);
+        }
+    }
+
     /// However the socket takes the bytes: each stop holds until it is lifted and is told once, and
     /// what was written in the end is the request, or as much of it as does not break off.
     #[test]
     fn stops_hold_however_bytes_are_taken(
-        delivery in delivery(),
+        delivery in delivery(12),
         room in 1usize..4,
         accepts in vec(1usize..40, 1..60),
     ) {
@@ -264,7 +295,7 @@ proptest! {
     /// unless the rest was let go before it. After the break none was expected.
     #[test]
     fn answers_at_a_stop_depend_on_the_bytes_alone(
-        delivery in delivery(),
+        delivery in delivery(12),
         passed in 0usize..14,
         hints in 0usize..3,
         continues in any::<bool>(),

@@ -238,3 +238,8 @@ pub(crate) fn assert_refused(session: &mut Session, input: &[u8], id: u32, error
     let pong = Frame { kind: PING, flags: ACK, stream: 0, payload: vec![7; 8] };
     assert_eq!(frames(&transmit(session)), [pong]);
 }
+
+/// What frames of this kind carry.
+pub(crate) fn payload_of(frames: &[Frame], kind: u8) -> Vec<&[u8]> {
+    frames.iter().filter(|f| f.kind == kind).map(|f| &f.payload[..]).collect()
+}

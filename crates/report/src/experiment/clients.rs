@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ReadError;
 use super::figures::Percentiles;
-use super::suite::{Failure, Note};
+use super::matrix::{Failure, Heading, Note, median_by_rate};
 use crate::document::latency::Distribution;
-use crate::document::{Host, Tool};
 
 /// The value of [`Clients::format`] that this version writes.
 pub const FORMAT: &str = "candor.clients/1";
@@ -25,28 +24,9 @@ pub const TRIAL_FORMAT: &str = "candor.clients-trial/1";
 pub struct Clients {
     /// `candor.clients/1`. Fields may be added under the same number.
     pub format: String,
-    /// What made the document.
-    pub tool: Tool,
-    /// The command line, secrets redacted.
-    pub arguments: Vec<String>,
-    /// The suite's name.
-    pub name: String,
-    /// What it is about, in the words of its author.
-    pub about: String,
-    /// The file of the suite.
-    pub file: String,
-    /// When the first trial began, RFC 3339, UTC; empty before.
-    pub started_at: String,
-    /// The machine.
-    pub host: Host,
-    /// Cores of the server and of the drivers, in words.
-    pub cores: String,
-    /// Rounds of each cell.
-    pub rounds: u64,
-    /// Seed of the order.
-    pub seed: u64,
-    /// Identifies what was asked for; a directory is taken up again only by the same.
-    pub fingerprint: String,
+    /// Whose it is.
+    #[serde(flatten)]
+    pub heading: Heading,
     /// The server: `embedded`, or a command.
     pub server: String,
     /// What was asked in every cell.
@@ -231,17 +211,13 @@ impl Cell {
     /// Puts the trials in order of rounds, and chooses the representative and the spread.
     pub fn settle(&mut self) {
         self.trials.sort_by_key(|one| one.round);
-        let rate = |index: usize| self.trials[index].rate_per_s;
-        let mut usable: Vec<usize> =
-            (0..self.trials.len()).filter(|&index| self.trials[index].agrees()).collect();
-        usable.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)));
-        // Of an even number the lower middle one: a real run, and not the better one.
-        let middle = usable.len().checked_sub(1).map(|last| usable[last / 2]);
-        self.spread = usable
-            .first()
-            .zip(usable.last())
-            .map(|(&low, &high)| Spread { rate_low_per_s: rate(low), rate_high_per_s: rate(high) });
-        self.representative = middle.map(|index| index as u64);
+        let trials = self.trials.iter().enumerate().filter(|(_, one)| one.agrees());
+        let median = median_by_rate(trials.map(|(at, one)| (at, one.rate_per_s)));
+        self.spread = median.map(|median| Spread {
+            rate_low_per_s: median.rate_low_per_s,
+            rate_high_per_s: median.rate_high_per_s,
+        });
+        self.representative = median.map(|median| median.place);
     }
 }
 
@@ -266,8 +242,7 @@ impl Clients {
 
     /// Trials that are there, and trials that there will be.
     pub fn progress(&self) -> (u64, u64) {
-        let made = self.cells.iter().map(|one| one.trials.len() as u64).sum();
-        (made, self.cells.len() as u64 * self.rounds)
+        self.heading.progress(self.cells.iter().map(|one| one.trials.len()))
     }
 
     /// How many trials have counts that do not agree with the server's.

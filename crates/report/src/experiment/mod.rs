@@ -6,6 +6,7 @@
 pub mod clients;
 pub mod comparison;
 pub mod figures;
+pub mod matrix;
 pub mod peak;
 pub mod suite;
 pub mod sweep;

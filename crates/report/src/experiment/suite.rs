@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ReadError;
 use super::figures::Figures;
-use crate::document::{Host, Tool};
+use super::matrix::{Failure, Heading, Note, median_by_rate};
 
 /// The value of [`Suite::format`] that this version writes.
 pub const FORMAT: &str = "candor.suite/1";
@@ -20,28 +20,9 @@ pub const FORMAT: &str = "candor.suite/1";
 pub struct Suite {
     /// `candor.suite/1`. Fields may be added under the same number.
     pub format: String,
-    /// What made the document.
-    pub tool: Tool,
-    /// The command line, secrets redacted.
-    pub arguments: Vec<String>,
-    /// The suite's name.
-    pub name: String,
-    /// What it is about, in the words of its author.
-    pub about: String,
-    /// The file of the suite.
-    pub file: String,
-    /// When the first trial began, RFC 3339, UTC; empty before.
-    pub started_at: String,
-    /// The machine of the loader.
-    pub host: Host,
-    /// Cores of targets and of the loader, in words.
-    pub cores: String,
-    /// Rounds of each cell.
-    pub rounds: u64,
-    /// Seed of the order and of the runs.
-    pub seed: u64,
-    /// Identifies what was asked for; a directory is taken up again only by the same.
-    pub fingerprint: String,
+    /// Whose it is.
+    #[serde(flatten)]
+    pub heading: Heading,
     /// Servers, in the order of the tables.
     pub servers: Vec<Server>,
     /// Scenarios, in the order of the tables.
@@ -157,24 +138,6 @@ pub struct Spread {
     pub p99_high_ns: Option<u64>,
 }
 
-/// A combination that was left out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Note {
-    /// What it is about, such as `nginx, slow_client`.
-    pub what: String,
-    /// Why.
-    pub why: String,
-}
-
-/// A trial that could not be made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Failure {
-    /// Which: server, scenario, protocol, load and round.
-    pub trial: String,
-    /// Why, and the remedy.
-    pub why: String,
-}
-
 /// Below this share of the asked rate a row is marked as saturated.
 pub const SATURATED_BELOW: f64 = 0.99;
 
@@ -193,25 +156,19 @@ impl Cell {
     /// Puts the trials in order of rounds, and chooses the representative and the spread.
     pub fn settle(&mut self) {
         self.trials.sort_by_key(|one| one.round);
-        let rate = |index: usize| self.trials[index].figures.rate_per_s.unwrap_or(0.0);
-        let mut usable: Vec<usize> = (0..self.trials.len())
-            .filter(|&index| {
-                let figures = &self.trials[index].figures;
-                figures.rate_per_s.is_some() && !figures.unusable
-            })
-            .collect();
-        usable.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)));
-        // Of an even number the lower middle one: a real run, and not the better one.
-        let middle = usable.len().checked_sub(1).map(|last| usable[last / 2]);
-        let p99: Vec<u64> =
-            usable.iter().filter_map(|&i| self.trials[i].figures.response.p99_ns).collect();
-        self.spread = usable.first().zip(usable.last()).map(|(&low, &high)| Spread {
-            rate_low_per_s: rate(low),
-            rate_high_per_s: rate(high),
+        let usable = || {
+            let figures = self.trials.iter().map(|one| &one.figures).enumerate();
+            figures.filter(|(_, figures)| figures.rate_per_s.is_some() && !figures.unusable)
+        };
+        let median = median_by_rate(usable().filter_map(|(at, one)| Some((at, one.rate_per_s?))));
+        let p99: Vec<u64> = usable().filter_map(|(_, one)| one.response.p99_ns).collect();
+        self.spread = median.map(|median| Spread {
+            rate_low_per_s: median.rate_low_per_s,
+            rate_high_per_s: median.rate_high_per_s,
             p99_low_ns: p99.iter().min().copied(),
             p99_high_ns: p99.iter().max().copied(),
         });
-        self.representative = middle.map(|index| index as u64);
+        self.representative = median.map(|median| median.place);
     }
 }
 
@@ -246,8 +203,7 @@ impl Suite {
 
     /// Trials that are there, and trials that there will be.
     pub fn progress(&self) -> (u64, u64) {
-        let made = self.cells.iter().map(|one| one.trials.len() as u64).sum();
-        (made, self.cells.len() as u64 * self.rounds)
+        self.heading.progress(self.cells.iter().map(|one| one.trials.len()))
     }
 }
 

@@ -7,7 +7,7 @@ use super::figures::Figures;
 use crate::document::Document;
 use crate::document::plan::LoadKind;
 use crate::document::target::Resources;
-use crate::verdicts::Severity;
+use crate::verdicts::{Severity, Verdict};
 
 /// What an experiment measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,14 +46,23 @@ pub struct Trial {
     pub held: bool,
     /// Whether something was found that speaks for the loader as the limit, and what.
     pub loader_findings: Vec<String>,
-    /// The loader's own machine paused while it was made (`host-hiccup`, `clock-jump`): it says
-    /// little of the target.
+    /// The loader's own machine paused while it was made: it said so (`host-hiccup`,
+    /// `clock-jump`), or requests left late by a loader that was not busy (`send-lag` without
+    /// `loader-cpu`). Such a run says little of the target.
     #[serde(default)]
     pub disturbed: bool,
 }
 
 /// Verdicts that say that the loader's machine paused.
 const PAUSES: [&str; 2] = ["host-hiccup", "clock-jump"];
+
+fn is_disturbed(document: &Document) -> bool {
+    let has = |wanted: &str| {
+        let one = |one: &&Verdict| one.id == wanted && one.severity >= Severity::Warning;
+        document.verdicts.iter().find(one).is_some()
+    };
+    PAUSES.into_iter().any(has) || (has("send-lag") && !has("loader-cpu"))
+}
 
 /// Verdicts that say that the loader may have made the numbers.
 const LOADER_FINDINGS: [&str; 3] = ["loader-cpu", "send-lag", "shared-core"];
@@ -71,10 +80,7 @@ impl Trial {
                 .filter(|id| LOADER_FINDINGS.contains(id))
                 .map(str::to_owned)
                 .collect(),
-            disturbed: document
-                .verdicts
-                .iter()
-                .any(|one| PAUSES.contains(&one.id.as_str()) && one.severity >= Severity::Warning),
+            disturbed: is_disturbed(document),
         }
     }
 }

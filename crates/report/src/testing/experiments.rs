@@ -7,11 +7,12 @@ use crate::experiment::comparison::{
     Change, Comparison, Conclusion, Finding, Limit as SlowerLimit, Metric, Variant,
 };
 use crate::experiment::figures::{Figures, Percentiles};
+use crate::experiment::matrix::{Failure, Heading, Note};
 use crate::experiment::peak::{
     Answer, Ceiling, Confidence, FORMAT, Knee, Limit, Peak, Phase, Step, StepOutcome, Who,
 };
 use crate::experiment::suite as suites;
-use crate::experiment::suite::{Cell, Failure, Kind, Load, Note, Scenario, Server, Suite};
+use crate::experiment::suite::{Cell, Kind, Load, Scenario, Server, Suite};
 use crate::experiment::sweep::{Row, Sweep};
 use crate::experiment::trial::{Subject, Trial};
 
@@ -247,17 +248,19 @@ pub(crate) fn sample_suite(scenarios: usize) -> Suite {
     };
     Suite {
         format: suites::FORMAT.to_owned(),
-        tool: tool(),
-        arguments: arguments(),
-        name: "main".to_owned(),
-        about: "The main set.".to_owned(),
-        file: "suites/main.toml".to_owned(),
-        started_at: "2026-01-01T00:00:00Z".to_owned(),
-        host: Host { cpu: Some("Example CPU".to_owned()), ..Host::default() },
-        cores: "targets on 0, loader on 1".to_owned(),
-        rounds: 1,
-        seed: 1,
-        fingerprint: "f".to_owned(),
+        heading: Heading {
+            tool: tool(),
+            arguments: arguments(),
+            name: "main".to_owned(),
+            about: "The main set.".to_owned(),
+            file: "suites/main.toml".to_owned(),
+            started_at: "2026-01-01T00:00:00Z".to_owned(),
+            host: Host { cpu: Some("Example CPU".to_owned()), ..Host::default() },
+            cores: "targets on 0, loader on 1".to_owned(),
+            rounds: 1,
+            seed: 1,
+            fingerprint: "f".to_owned(),
+        },
         servers: servers
             .map(|name| Server {
                 name: name.to_owned(),

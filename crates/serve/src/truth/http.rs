@@ -39,8 +39,8 @@ pub(super) struct Head {
 /// What a request is for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asks {
-    /// To be served, whatever its path.
-    Service,
+    /// To be served, in the queue of this number; a path that names none is of the first.
+    Service { queue: usize },
     /// For the server's counts.
     Stats,
     /// For a stall, from now on.
@@ -87,7 +87,7 @@ fn asks(method: &str, target: &str) -> Asks {
             let missing = || "say how long: /__stall?for=2s".to_owned();
             Asks::Stall(lasts.ok_or_else(missing).and_then(parse_duration))
         }
-        _ => Asks::Service,
+        _ => Asks::Service { queue: path.get(1..).and_then(|n| n.parse().ok()).unwrap_or(0) },
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
         let text = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
         let parsed = head(&format!("{text}GET "));
         assert_eq!((parsed.length, parsed.body, parsed.close), (text.len(), 0, false));
-        assert_eq!(parsed.asks, Asks::Service);
+        assert_eq!(parsed.asks, Asks::Service { queue: 0 });
         assert_eq!(parse(&text.as_bytes()[..text.len() - 1]), Parsed::Partial);
         assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 12\r\n\r\n").body, 12);
         assert!(head("GET / HTTP/1.1\r\nconnection: Close\r\n\r\n").close);
@@ -136,7 +136,11 @@ mod tests {
         let stall = Asks::Stall(Ok(Duration::from_millis(1500)));
         assert_eq!(head("POST /__stall?for=1.5s HTTP/1.1\r\n\r\n").asks, stall);
         assert!(matches!(head("POST /__stall HTTP/1.1\r\n\r\n").asks, Asks::Stall(Err(_))));
-        assert_eq!(head("GET /__stall?for=1s HTTP/1.1\r\n\r\n").asks, Asks::Service);
+        let first = Asks::Service { queue: 0 };
+        assert_eq!(head("GET /__stall?for=1s HTTP/1.1\r\n\r\n").asks, first);
+        assert_eq!(head("GET /12?a=b HTTP/1.1\r\n\r\n").asks, Asks::Service { queue: 12 });
+        assert_eq!(head("GET /12/3 HTTP/1.1\r\n\r\n").asks, first);
+        assert_eq!(head("OPTIONS * HTTP/1.1\r\n\r\n").asks, first);
     }
 
     proptest! {

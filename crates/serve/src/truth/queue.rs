@@ -5,6 +5,7 @@
 //! shows in one answer and not in those behind it. Times come in as nanoseconds of any clock.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 
 /// How the truth server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +140,46 @@ impl<T: Copy> Queue<T> {
     }
 }
 
+/// Queues side by side that know nothing of each other, at least one.
+#[derive(Debug)]
+pub(super) struct Queues<T> {
+    queues: Vec<Queue<T>>,
+}
+
+impl<T: Copy> Queues<T> {
+    pub(super) fn new(discipline: Discipline, count: NonZeroUsize) -> Self {
+        Queues { queues: (0..count.get()).map(|_| Queue::new(discipline)).collect() }
+    }
+
+    /// The queue that a number means: beyond the last they begin again.
+    pub(super) fn of_number(&self, number: usize) -> usize {
+        number % self.queues.len()
+    }
+
+    /// As [`Queue::arrive`], in one of them.
+    pub(super) fn arrive(&mut self, queue: usize, arrival_ns: u64, ticket: T) -> Option<u64> {
+        self.queues[queue].arrive(arrival_ns, ticket)
+    }
+
+    /// As [`Queue::stall`], in all of them.
+    pub(super) fn stall(&mut self, from_ns: u64, to_ns: u64, mut moved: impl FnMut(T, u64)) {
+        for queue in &mut self.queues {
+            queue.stall(from_ns, to_ns, &mut moved);
+        }
+    }
+
+    /// When the next answer of any of them has to leave.
+    pub(super) fn next_departure_ns(&self) -> Option<u64> {
+        self.queues.iter().filter_map(Queue::next_departure_ns).min()
+    }
+
+    /// Takes out the next answer of any of them that has to leave by `now_ns`.
+    pub(super) fn take_due(&mut self, now_ns: u64) -> Option<T> {
+        let departs = |queue: &Queue<T>| queue.next_departure_ns().unwrap_or(u64::MAX);
+        self.queues.iter_mut().min_by_key(|queue| departs(queue))?.take_due(now_ns)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use candor_stats::closed_form::{FifoPath, LossPath, Stall};
@@ -263,5 +304,25 @@ mod tests {
             while queue.take_due(arrival_ns).is_some() {}
         }
         assert!((sum_s / 20_000.0 / stall.response_mean() - 1.0).abs() < 0.005);
+    }
+
+    #[test]
+    fn queues_side_by_side_know_nothing_of_each_other() {
+        let fifo = Discipline::Fifo { service_ns: 10 };
+        let mut queues = Queues::new(fifo, NonZeroUsize::new(2).unwrap());
+        assert_eq!((queues.of_number(1), queues.of_number(2)), (1, 0));
+        assert_eq!(queues.arrive(0, 100, 'a'), Some(110));
+        assert_eq!(queues.arrive(0, 101, 'b'), Some(120));
+        assert_eq!(queues.arrive(1, 102, 'c'), Some(112));
+        assert_eq!(queues.next_departure_ns(), Some(110));
+        assert_eq!(queues.take_due(109), None);
+        let left: Vec<char> = std::iter::from_fn(|| queues.take_due(200)).collect();
+        assert_eq!(left, ['a', 'c', 'b']);
+        // A stall is everybody's.
+        assert_eq!(queues.arrive(1, 200, 'd'), Some(210));
+        assert_eq!(queues.arrive(0, 200, 'e'), Some(210));
+        let mut moved = Vec::new();
+        queues.stall(200, 250, |ticket, at_ns| moved.push((ticket, at_ns)));
+        assert_eq!(moved, [('e', 260), ('d', 260)]);
     }
 }

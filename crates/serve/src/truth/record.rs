@@ -37,6 +37,8 @@ pub struct Entry {
     pub departed_ns: u64,
     /// The server's number of its connection, from 0.
     pub connection: u32,
+    /// Which of the queues it came to, from 0.
+    pub queue: u32,
     /// What became of it.
     pub fate: Fate,
 }
@@ -93,7 +95,7 @@ impl Log {
     }
 }
 
-const COLUMNS: &str = "arrival_ns,computed_ns,departed_ns,connection,fate";
+const COLUMNS: &str = "arrival_ns,computed_ns,departed_ns,connection,queue,fate";
 
 impl Record {
     /// How late the answers left that are written down.
@@ -120,9 +122,10 @@ impl Record {
         }
         let _ = writeln!(text, "# unlogged={}\n{COLUMNS}", self.unlogged);
         for entry in &self.entries {
-            let Entry { arrival_ns, computed_ns, departed_ns, connection, fate } = entry;
+            let Entry { arrival_ns, computed_ns, departed_ns, connection, queue, fate } = entry;
             let fate = fate.name();
-            let _ = writeln!(text, "{arrival_ns},{computed_ns},{departed_ns},{connection},{fate}");
+            let _ = write!(text, "{arrival_ns},{computed_ns},{departed_ns},");
+            let _ = writeln!(text, "{connection},{queue},{fate}");
             if text.len() > 1 << 16 {
                 out.write_all(text.as_bytes())?;
                 text.clear();
@@ -173,6 +176,7 @@ fn read_entry(line: &str) -> Option<Entry> {
         computed_ns: number()?,
         departed_ns: number()?,
         connection: number()?.try_into().ok()?,
+        queue: number()?.try_into().ok()?,
         fate: Fate::Answered,
     };
     let name = fields.next()?;
@@ -185,7 +189,8 @@ mod tests {
     use super::*;
 
     fn entry(late_ns: u64, fate: Fate) -> Entry {
-        Entry { arrival_ns: 5, computed_ns: 100, departed_ns: 100 + late_ns, connection: 3, fate }
+        let departed_ns = 100 + late_ns;
+        Entry { arrival_ns: 5, computed_ns: 100, departed_ns, connection: 3, queue: 1, fate }
     }
 
     #[test]

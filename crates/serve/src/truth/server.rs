@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How it answers.
     pub discipline: Discipline,
+    /// How many queues it has, each by itself.
+    pub queues: NonZeroUsize,
     /// Stalls, counted from when it begins to serve.
     pub stalls: Vec<PlannedStall>,
     /// Whether it looks for requests all the time instead of sleeping.

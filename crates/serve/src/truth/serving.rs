@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::connection::{Connection, Next, answer};
 use super::http::Asks;
-use super::queue::Queue;
+use super::queue::Queues;
 use super::record::{Entry, Fate, Log};
 use super::server::Config;
 
@@ -63,7 +63,7 @@ struct Place {
 pub(super) struct Serving {
     epoll: OwnedFd,
     listener: TcpListener,
-    queue: Queue<Ticket>,
+    queues: Queues<Ticket>,
     spin: bool,
     /// Of a server that spins; of any other nothing is known.
     held_up: HeldUp,
@@ -99,7 +99,7 @@ impl Serving {
         Ok(Serving {
             epoll,
             listener,
-            queue: Queue::new(config.discipline),
+            queues: Queues::new(config.discipline, config.queues),
             spin: config.spin,
             held_up: HeldUp::default(),
             log: Log::new(config.log_capacity),
@@ -153,7 +153,7 @@ impl Serving {
             return Some(0);
         }
         let departure_ns =
-            self.queue.next_departure_ns().map(|at| at.saturating_sub(WAKE_EARLY_NS));
+            self.queues.next_departure_ns().map(|at| at.saturating_sub(WAKE_EARLY_NS));
         let stall_ns = self.planned_ns.last().map(|&(from_ns, _)| from_ns);
         let next_ns = [departure_ns, stall_ns, self.accept_again_ns].into_iter().flatten().min()?;
         Some(next_ns.saturating_sub(now_ns()))
@@ -170,7 +170,7 @@ impl Serving {
     fn stall(&mut self, from_ns: u64, to_ns: u64) {
         self.log.record.stalls_ns.push((from_ns, to_ns));
         let entries = &mut self.log.record.entries;
-        self.queue.stall(from_ns, to_ns, |ticket, computed_ns| {
+        self.queues.stall(from_ns, to_ns, |ticket, computed_ns| {
             if let Some(entry) = ticket.entry {
                 entries[entry].computed_ns = computed_ns;
             }
@@ -181,7 +181,7 @@ impl Serving {
     fn answer_due(&mut self) {
         loop {
             let at_ns = now_ns();
-            let Some(ticket) = self.queue.take_due(at_ns) else { return };
+            let Some(ticket) = self.queues.take_due(at_ns) else { return };
             let Ticket { key, generation, entry } = ticket;
             let place = &mut self.places[key as usize];
             let connection = place.connection.as_mut().filter(|_| place.generation == generation);
@@ -255,8 +255,8 @@ impl Serving {
                 Next::Request { asks } => asks,
             };
             let goes_on = match asks {
-                Asks::Service => {
-                    let refused = self.arrive(key, generation, now_ns());
+                Asks::Service { queue } => {
+                    let refused = self.arrive(key, generation, queue, now_ns());
                     if !refused {
                         return;
                     }
@@ -286,21 +286,21 @@ impl Serving {
         }
     }
 
-    /// A request arrives; whether it is refused.
-    fn arrive(&mut self, key: u32, generation: u32, arrival_ns: u64) -> bool {
+    /// A request arrives for the queue of this number; whether it is refused.
+    fn arrive(&mut self, key: u32, generation: u32, number: usize, arrival_ns: u64) -> bool {
         let Some(connection) = &mut self.places[key as usize].connection else { return false };
+        let queue = self.queues.of_number(number);
         let entry = Entry {
             arrival_ns,
             computed_ns: arrival_ns,
             departed_ns: arrival_ns,
             connection: connection.number,
+            queue: queue as u32,
             fate: Fate::Refused,
         };
         let entry = self.log.enter(entry);
-        let Some(computed_ns) = self.queue.arrive(arrival_ns, Ticket { key, generation, entry })
-        else {
-            return true;
-        };
+        let ticket = Ticket { key, generation, entry };
+        let Some(computed_ns) = self.queues.arrive(queue, arrival_ns, ticket) else { return true };
         connection.is_busy = true;
         if let Some(entry) = entry {
             let entry = &mut self.log.record.entries[entry];

@@ -16,10 +16,10 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
     let run_s = settings.length.pick("2.5", "1");
     let mut lines = Vec::new();
     for think_ms in [0, 20] {
-        let experiment = Experiment {
-            server: "--truth delay --service-time 20ms".to_owned(),
-            load: format!("-c {CONNECTIONS} -t 1 -d {run_s}s --think-time {think_ms}ms"),
-        };
+        let experiment = Experiment::new(
+            "--truth delay --service-time 20ms",
+            format!("-c {CONNECTIONS} -t 1 -d {run_s}s --think-time {think_ms}ms"),
+        );
         lines.extend(judge(&experiment.make(|_| ())?, think_ms * 1_000_000));
     }
     Ok(Line::join(lines))

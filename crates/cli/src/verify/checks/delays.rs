@@ -24,10 +24,10 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
             let fits = connections * 800 / (delay_ms + 1);
             let rate = fits.clamp(1, MOST_PER_S);
             let run_ms = settings.length.pick(1500, 600).max(15_000 / rate);
-            let experiment = Experiment {
-                server: format!("--truth delay --service-time {delay_ms}ms"),
-                load: format!("-R {rate} -c {connections} -t 1 -d {run_ms}ms"),
-            };
+            let experiment = Experiment::new(
+                format!("--truth delay --service-time {delay_ms}ms"),
+                format!("-R {rate} -c {connections} -t 1 -d {run_ms}ms"),
+            );
             lines.extend(judge(&experiment.make(|_| ())?, delay_ms * 1_000_000));
         }
     }

@@ -17,10 +17,10 @@ pub(super) const CONNECTIONS: u64 = 8;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
     let run_s = settings.length.pick(5, 2);
-    let experiment = Experiment {
-        server: "--truth fifo --service-time 10ms".to_owned(),
-        load: format!("-R {RATE_PER_S} -c {CONNECTIONS} -t 1 -d {run_s}s --drain 1s"),
-    };
+    let experiment = Experiment::new(
+        "--truth fifo --service-time 10ms",
+        format!("-R {RATE_PER_S} -c {CONNECTIONS} -t 1 -d {run_s}s --drain 1s"),
+    );
     Ok(judge(&experiment.make(|_| ())?))
 }
 

@@ -24,15 +24,15 @@ const SIMULATED: u64 = 200;
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
     let run_s = settings.length.pick("5", "1");
     let load = format!("-R {RATE_PER_S} --arrivals poisson -t 1 -d {run_s}s");
-    let shed = Experiment {
-        server: "--truth delay --service-time 12.5ms".to_owned(),
-        load: format!("{load} -c {PLACES} --shed-after 0"),
-    };
+    let shed = Experiment::new(
+        "--truth delay --service-time 12.5ms",
+        format!("{load} -c {PLACES} --shed-after 0"),
+    );
     let mut lines = judge_shed(&shed.make(|_| ())?);
-    let refused = Experiment {
-        server: format!("--truth capped --places {PLACES} --service-time 12.5ms"),
-        load: format!("{load} -c 50"),
-    };
+    let refused = Experiment::new(
+        format!("--truth capped --places {PLACES} --service-time 12.5ms"),
+        format!("{load} -c 50"),
+    );
     lines.extend(judge_refused(&refused.make(|_| ())?));
     Ok(Line::join(lines))
 }
@@ -96,7 +96,10 @@ fn shares(
     let offered = RATE_PER_S as f64 * SERVICE_NS as f64 / 1e9;
     let theory = erlang_b(offered, PLACES as u32);
     // How far one run of this length is from theory by chance: the spread of simulated ones.
-    let others = (1..=SIMULATED).map(|n| schedule(&evidence.plan, evidence.plan.seed + n));
+    let others = (1..=SIMULATED).map(|n| {
+        let due = schedule(&evidence.plan, evidence.plan.seed + n);
+        due.map(|due| due.due_ns).collect::<Vec<_>>()
+    });
     let off = others.map(|due_ns| (share_on(&due_ns, Machine::default()) - theory).powi(2));
     let chance = 4.0 * (off.sum::<f64>() / SIMULATED as f64).sqrt();
     // What the machine did is in the path; it may be as far from theory beside chance.

@@ -18,10 +18,10 @@ pub(super) const RATE_PER_S: u64 = 1000;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
     let (run_s, stall_ms) = lengths(settings.length);
-    let experiment = Experiment {
-        server: "--truth fifo --service-time 100us".to_owned(),
-        load: format!("-R {RATE_PER_S} -c 20 -t 1 -d {run_s}s"),
-    };
+    let experiment = Experiment::new(
+        "--truth fifo --service-time 100us",
+        format!("-R {RATE_PER_S} -c 20 -t 1 -d {run_s}s"),
+    );
     let evidence = experiment.make(|address| {
         thread::sleep(Duration::from_secs_f64(run_s / 4.0));
         // A stall that was not to be had shows in the log, which has none then.

@@ -45,6 +45,7 @@ fn simulated(
             computed_ns: at_ns,
             departed_ns: at_ns,
             connection: connection as u32,
+            queue: 0,
             fate: if departure_ns.is_some() { Fate::Answered } else { Fate::Refused },
         });
         let refusal = || b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec();

@@ -5,9 +5,9 @@ use candor_plan::suggest::did_you_mean;
 use candor_plan::units::parse_share;
 
 use super::super::model::Load;
-use super::Reader;
 use super::tables::LoadTable;
 use crate::error::LabError;
+use crate::matrix::file::Reader;
 
 impl Reader<'_> {
     /// The loads; a closed one if there is none. Those that need a peak come last.

@@ -1,24 +1,22 @@
 //! Suite files: from TOML to a checked [`Suite`], with errors that say what, where and the remedy.
 //!
-//! [`tables`] is what may stand in a file; the reader here and in the modules beside it checks it, a
+//! [`tables`] is what may stand in a file; the [`Reader`] is extended here and in the modules beside to check it, a
 //! module for each kind of table, and [`names`] looks names up. Options of runs are those of plans, read by the
 //! same code ([`Options`]), so a flag has one name and one meaning everywhere. The built-in
 //! scenarios are a file of the same form.
 
+mod bodies;
 mod loads;
 mod names;
 mod server;
 mod tables;
 
-use std::path::Path;
-
-use candor_plan::options::RequestOptions;
-use candor_plan::{PlanError, plan_file};
 use toml::Spanned;
 
 use super::each;
 use super::model::{Protocol, Scenario, Server, Suite};
 use crate::error::LabError;
+use crate::matrix::file::{FNV_START, HeadKeys, Reader, fnv};
 use crate::target::words;
 use names::ALL;
 pub(crate) use names::{of_name, unknown_protocol, unknown_scenario};
@@ -26,63 +24,29 @@ use tables::{ScenarioTable, SuiteTable, keys};
 
 /// The built-in scenarios.
 const SCENARIOS: &str = include_str!("../scenarios.toml");
-/// Rounds, if nothing is said.
-const DEFAULT_ROUNDS: u64 = 3;
 
 /// The suite in `text`, which stands in the file `name`.
 pub fn parse(name: &str, text: &str) -> Result<Suite, LabError> {
-    let table: SuiteTable = toml::from_str(text).map_err(|error| {
-        LabError::Usage(plan_file::explain(name, text, &error, &keys).to_string())
-    })?;
-    Reader { name, text }.suite(table)
+    let reader = Reader { name, text };
+    reader.suite(reader.table(&keys)?)
 }
 
 /// The built-in scenarios, in order.
 pub fn built_in() -> Result<Vec<Scenario>, LabError> {
     let reader = Reader { name: "scenarios.toml", text: SCENARIOS };
-    let table: SuiteTable = toml::from_str(SCENARIOS).map_err(|error| {
-        LabError::Usage(plan_file::explain(reader.name, SCENARIOS, &error, &keys).to_string())
-    })?;
+    let table: SuiteTable = reader.table(&keys)?;
     table.scenario.into_iter().map(|one| reader.scenario(one)).collect()
 }
 
-/// What errors need: the file and its text.
-pub(crate) struct Reader<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) text: &'a str,
-}
-
 impl Reader<'_> {
-    pub(crate) fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> LabError {
-        let (line, column) = plan_file::position(self.text, at.span().start);
-        LabError::Usage(
-            PlanError::PlanFile {
-                file: self.name.to_owned(),
-                line,
-                column,
-                message: message.into(),
-            }
-            .to_string(),
-        )
-    }
-
-    pub(crate) fn missing(&self, message: impl Into<String>) -> LabError {
-        LabError::Usage(format!("{}: {}", self.name, message.into()))
-    }
-
     fn suite(&self, table: SuiteTable) -> Result<Suite, LabError> {
+        let SuiteTable { name, about, rounds, seed, .. } = table;
+        let keys = HeadKeys { name, about, rounds, seed };
+        let head = self.head(keys, fnv(FNV_START, SCENARIOS.as_bytes()))?;
         let scenarios = self.scenarios(table.scenario)?;
         let chosen = match table.scenarios.as_slice() {
             [] => scenarios.iter().map(|one| one.name.clone()).collect(),
             names => self.named(names, &scenarios)?,
-        };
-        let rounds = match &table.rounds {
-            Some(rounds) if !(1..=1000).contains(rounds.get_ref()) => {
-                let message = format!("rounds = {}: write 1 to 1000", rounds.get_ref());
-                return Err(self.wrong(rounds, message));
-            }
-            Some(rounds) => *rounds.get_ref(),
-            None => DEFAULT_ROUNDS,
         };
         if table.server.is_empty() {
             let remedy = "write a [[server]] table with a name and `embedded = true`, a `command` or a `url`";
@@ -106,29 +70,18 @@ impl Reader<'_> {
         {
             return Err(self.wrong(command, format!("profile-command: {problem}")));
         }
-        let by_file =
-            Path::new(self.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let name = match &table.name {
-            Some(name) => {
-                self.check_name(name, "suite", std::iter::empty())?;
-                name.get_ref().clone()
-            }
-            None => by_file.unwrap_or_else(|| "suite".to_owned()),
-        };
-        Ok(Suite {
-            file: self.name.to_owned(),
-            name,
-            about: table.about,
-            rounds,
-            seed: table.seed.unwrap_or(1),
+        let measured = scenarios.iter().filter(|one| chosen.contains(&one.name)).cloned();
+        let suite = Suite {
+            head,
             profile_command: table.profile_command.map(Spanned::into_inner),
             run: self.found(table.run),
             servers,
-            scenarios: scenarios.into_iter().filter(|one| chosen.contains(&one.name)).collect(),
+            scenarios: measured.collect(),
             protocols,
             loads,
-            fingerprint: fnv(fnv(FNV_START, SCENARIOS.as_bytes()), self.text.as_bytes()),
-        })
+        };
+        self.check_bodies(&suite, &scenarios)?;
+        Ok(suite)
     }
 
     /// The built-in scenarios, with those of the file in their place or behind them.
@@ -154,19 +107,14 @@ impl Reader<'_> {
     }
 
     fn scenario(&self, table: ScenarioTable) -> Result<Scenario, LabError> {
-        let mut run = self.found(table.run);
-        let requests = table.request.into_iter().map(|mut one| {
-            self.find(&mut one.body_file);
-            self.find(&mut one.expect_body);
-            one
-        });
-        let requests: Vec<RequestOptions> = requests.collect();
+        let mut run = table.run;
         run.request = match &table.each {
-            None => requests,
-            Some(range) => each::repeat(range.get_ref(), &requests).map_err(|problem| {
+            None => table.request,
+            Some(range) => each::repeat(range.get_ref(), &table.request).map_err(|problem| {
                 self.wrong(range, format!("each = \"{}\": {problem}", range.get_ref()))
             })?,
         };
+        let run = self.found(run);
         let makes_own = run.script.is_some();
         if run.request.is_empty() && table.unsupported.is_none() && !makes_own {
             let message = "a scenario needs at least one [[scenario.request]] table, or a script";
@@ -193,11 +141,4 @@ fn needed(protocol: Protocol, chosen: &[String], known: &[Scenario]) -> bool {
         .iter()
         .filter(|one| chosen.contains(&one.name))
         .any(|one| one.protocols.iter().all(|p| p.is_tls()) && one.protocols.contains(&protocol))
-}
-
-pub(crate) const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a, 64 bits: no secret depends on it, only whether two texts are the same.
-pub(crate) fn fnv(start: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,7 +1,6 @@
-//! Names in suite files: of scenarios and sets, of protocols, of whatever stands in file names, and
-//! of files. A name that does not exist gets the nearest one that does.
+//! Names in suite files: of scenarios and sets, of protocols, and of files. A name that does not exist gets the nearest one that does.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use candor_plan::Options;
 use candor_plan::suggest::did_you_mean;
@@ -9,8 +8,8 @@ use toml::Spanned;
 
 use super::super::content;
 use super::super::model::{Protocol, Scenario};
-use super::Reader;
 use crate::error::LabError;
+use crate::matrix::file::Reader;
 
 /// All scenarios, as a set.
 pub(super) const ALL: &str = "all";
@@ -70,48 +69,11 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// Names stand in file names and tables.
-    pub(crate) fn check_name<'n>(
-        &self,
-        name: &Spanned<String>,
-        what: &str,
-        mut known: impl Iterator<Item = &'n str>,
-    ) -> Result<(), LabError> {
-        let text = name.get_ref();
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
-        if text.is_empty() || text.len() > 64 || text.starts_with('.') || !text.chars().all(plain) {
-            return Err(self.wrong(name, format!(
-                "\"{text}\" cannot be the name of a {what}: it stands in the names of files; write letters, digits and _ - . +"
-            )));
-        }
-        match known.any(|one| one == text) {
-            true => Err(self.wrong(
-                name,
-                format!("there are two {what}s with the name \"{text}\"; rename one"),
-            )),
-            false => Ok(()),
-        }
-    }
-
     /// Files are found from the suite's own directory, as those of a plan are from the plan's.
-    pub(super) fn find(&self, file: &mut Option<PathBuf>) {
-        let directory = Path::new(self.name).parent().unwrap_or(Path::new(""));
-        if let Some(path) = file
-            && !path.to_string_lossy().starts_with(content::PREFIX)
-            && path.as_os_str() != "-"
-        {
-            *path = directory.join(&*path);
-        }
-    }
-
     pub(super) fn found(&self, mut run: Options) -> Options {
-        for one in &mut run.request {
-            self.find(&mut one.body_file);
-            self.find(&mut one.expect_body);
-        }
-        let Options { body_file, expect_body, cacert, cert, key, script, .. } = &mut run;
-        for file in [body_file, expect_body, cacert, cert, key, script] {
-            self.find(file);
+        let directory = Path::new(self.name).parent().unwrap_or(Path::new(""));
+        for file in run.files_mut().filter(|file| content::is_a_file(file)) {
+            *file = directory.join(&*file);
         }
         run
     }

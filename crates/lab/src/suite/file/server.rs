@@ -7,9 +7,9 @@ use candor_plan::suggest::did_you_mean;
 use toml::Spanned;
 
 use super::super::model::{Command, Protocol, ReadyWhen, Scenario, Server, ServerKind, Urls};
-use super::Reader;
 use super::tables::ServerTable;
 use crate::error::LabError;
+use crate::matrix::file::Reader;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -83,11 +83,7 @@ impl Reader<'_> {
         table: &ServerTable,
         command: &Spanned<Vec<String>>,
     ) -> Result<ServerKind, LabError> {
-        if command.get_ref().first().is_none_or(String::is_empty) {
-            return Err(
-                self.wrong(command, "the command is empty; write [\"program\", \"argument\", …]")
-            );
-        }
+        self.check_command(command)?;
         let urls = table.urls();
         let has_url = urls.all().next().is_some();
         let ready = match &table.ready {

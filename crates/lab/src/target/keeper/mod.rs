@@ -19,7 +19,7 @@ mod lines;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -117,7 +117,7 @@ fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Ch
         Some(_) => (Stdio::piped(), Stdio::piped()),
         None => (Stdio::null(), log.try_clone()?.into()),
     };
-    let mut child = Command::new(program)
+    let mut child = Command::new(this_one(program).unwrap_or_else(|| program.into()))
         .args(arguments)
         .stdin(stdin)
         .stdout(stdout)
@@ -131,6 +131,12 @@ fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Ch
         input.connect(&mut child);
     }
     Ok(child)
+}
+
+/// The file of this very program if that is what `program` means, wherever it is installed.
+fn this_one(program: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok().filter(|_| program == "candor")?;
+    own.file_name().is_some_and(|name| name == "candor").then_some(own)
 }
 
 /// Says a line; whoever is to hear it may be gone.

@@ -2,6 +2,7 @@
 
 pub mod clients;
 pub mod comparison;
+mod matrix;
 pub mod peak;
 mod plot;
 pub mod suite;

@@ -43,6 +43,7 @@ pub fn render(document: &Document, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::SentTogether;
     use crate::expect::Expectation;
     use crate::testing;
 
@@ -132,6 +133,21 @@ mod tests {
 
         document.arguments.clear();
         assert!(!render(&document, Style::Plain).contains("Again"));
+    }
+
+    /// 300 calls of 8 µs and 100 of 4 µs are 400 of 7 µs.
+    #[test]
+    fn what_was_sent_together_is_said() {
+        let mut document = testing::healthy_closed();
+        assert!(!render(&document, Style::Plain).contains("sent together"));
+        let of = |calls, took_mean_ns, took_max_ns| {
+            Some(SentTogether { calls, sends: 4 * calls, took_mean_ns, took_max_ns })
+        };
+        document.workers[0].sent_together = of(300, 8000.0, 20_000);
+        document.workers[1].sent_together = of(100, 4000.0, 52_000);
+        let text = render(&document, Style::Plain);
+        let line = "\n             1,600 requests sent together in 400 calls, which took 7 µs on average, at most 52 µs\n";
+        assert!(text.contains(line), "{text}");
     }
 
     /// What a server sent may stand in an example; it must not reach the terminal as it is.

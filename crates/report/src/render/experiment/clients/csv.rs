@@ -74,7 +74,7 @@ fn row(clients: &Clients, cell: &Cell, trial: &Trial, represents: bool) -> Vec<S
         client.map(pick).cloned().unwrap_or_default()
     };
     let mut fields = vec![
-        clients.name.clone(),
+        clients.heading.name.clone(),
         cell.client.clone(),
         text(|one| &one.library),
         text(|one| &one.version),

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 
-use super::suite::hardware;
+use super::matrix;
 use super::table::escaped;
 use crate::experiment::clients::{Client, Clients};
 
@@ -29,10 +29,7 @@ pub(in crate::render) const MARKS: &str = "Of each cell one run is shown, the on
 
 /// The README.
 pub fn markdown(clients: &Clients) -> String {
-    let mut out = format!("# HTTP client libraries: {}\n\n", clients.name);
-    if !clients.about.is_empty() {
-        let _ = write!(out, "{}\n\n", escaped(&clients.about));
-    }
+    let mut out = matrix::title("HTTP client libraries", &clients.heading);
     environment(&mut out, clients);
     let (made, all) = clients.progress();
     if made > 0 || all > 0 {
@@ -69,20 +66,9 @@ pub fn text(clients: &Clients) -> String {
 }
 
 fn environment(out: &mut String, clients: &Clients) {
-    let started = clients.started_at.split('T').next().unwrap_or_default();
-    let on = if started.is_empty() { String::new() } else { format!(" on {started}") };
-    let _ = writeln!(
-        out,
-        "Captured by `candor clients` {} from `{}`{on}.\n",
-        clients.tool.version, clients.file
-    );
-    let (made, all) = clients.progress();
+    matrix::captured(out, "candor clients", &clients.heading);
     if !clients.complete {
-        let _ = writeln!(
-            out,
-            "> **Not complete.** {made} of {all} trials are there; the command below goes on where \
-             it was interrupted.\n"
-        );
+        matrix::not_complete(out, clients.progress());
     }
     let wrong = clients.wrong();
     if wrong > 0 {
@@ -93,13 +79,13 @@ fn environment(out: &mut String, clients: &Clients) {
             fmt_plural(wrong, "trial")
         );
     }
-    hardware(out, &clients.host, &clients.cores);
+    matrix::hardware(out, &clients.heading);
     let _ = writeln!(
         out,
         "- {} a cell, in rounds, the order within a round drawn at random (seed {}); a fresh driver \
          for each run, one at a time, against one server",
-        fmt_plural(clients.rounds, "run"),
-        clients.seed
+        fmt_plural(clients.heading.rounds, "run"),
+        clients.heading.seed
     );
     let _ = writeln!(out, "- {}", escaped(&asked(clients)));
     let _ = writeln!(out, "- Server: `{}`", clients.server.replace('`', "'").replace('\n', " "));
@@ -112,7 +98,8 @@ fn environment(out: &mut String, clients: &Clients) {
             client.command.join(" ").replace('`', "'").replace('\n', " ")
         );
     }
-    let _ = writeln!(out, "\nRun it again with:\n\n```\n{}\n```\n", clients.arguments.join(" "));
+    out.push('\n');
+    matrix::again(out, &clients.heading);
 }
 
 /// What every cell was asked for, in words.

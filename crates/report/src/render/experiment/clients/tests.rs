@@ -4,7 +4,7 @@ use super::{csv, markdown, tables, text};
 use crate::document::{Host, Tool};
 use crate::experiment::clients::{Asked, Cell, Client, Clients, ErrorCount, FORMAT, Trial};
 use crate::experiment::figures::Percentiles;
-use crate::experiment::suite::{Failure, Note};
+use crate::experiment::matrix::{Failure, Heading, Note};
 use crate::testing;
 
 /// A run without errors.
@@ -74,17 +74,19 @@ pub(crate) fn sample() -> Clients {
     null.cpu_us_per_request = Some(1.5);
     Clients {
         format: FORMAT.to_owned(),
-        tool: Tool { name: "candor".to_owned(), version: "0.1.0".to_owned() },
-        arguments: ["candor", "clients", "http-clients.toml"].map(str::to_owned).into(),
-        name: "http-clients".to_owned(),
-        about: "Client libraries.".to_owned(),
-        file: "suites/http-clients.toml".to_owned(),
-        started_at: "2026-01-01T00:00:00.000Z".to_owned(),
-        host: Host { cpu: Some("Example CPU".to_owned()), ..Host::default() },
-        cores: "server 0, drivers 1".to_owned(),
-        rounds: 2,
-        seed: 1,
-        fingerprint: "f".to_owned(),
+        heading: Heading {
+            tool: Tool { name: "candor".to_owned(), version: "0.1.0".to_owned() },
+            arguments: ["candor", "clients", "http-clients.toml"].map(str::to_owned).into(),
+            name: "http-clients".to_owned(),
+            about: "Client libraries.".to_owned(),
+            file: "suites/http-clients.toml".to_owned(),
+            started_at: "2026-01-01T00:00:00.000Z".to_owned(),
+            host: Host { cpu: Some("Example CPU".to_owned()), ..Host::default() },
+            cores: "server 0, drivers 1".to_owned(),
+            rounds: 2,
+            seed: 1,
+            fingerprint: "f".to_owned(),
+        },
         server: "beam/bin/target --server raw --scenario httpc_bench".to_owned(),
         asked: Asked {
             path: None,

@@ -81,7 +81,7 @@ fn row(suite: &Suite, cell: &Cell, trial: &Trial, represents: bool) -> Vec<Strin
         .map(|share| flag(share < crate::experiment::suite::SATURATED_BELOW))
         .unwrap_or_default();
     let mut fields = vec![
-        suite.name.clone(),
+        suite.heading.name.clone(),
         cell.server.clone(),
         cell.scenario.clone(),
         cell.protocol.clone(),

@@ -12,19 +12,16 @@ use std::fmt::Write as _;
 
 use candor_plan::units::fmt_plural;
 
+use super::matrix;
 use super::table::escaped;
 use super::trials::PROFILED;
-use crate::document::Host;
 use crate::experiment::suite::{Cell, Suite};
 
 pub use csv::{COLUMNS, csv};
 
 /// The README.
 pub fn markdown(suite: &Suite) -> String {
-    let mut out = format!("# Benchmark results: {}\n\n", suite.name);
-    if !suite.about.is_empty() {
-        let _ = write!(out, "{}\n\n", escaped(&suite.about));
-    }
+    let mut out = matrix::title("Benchmark results", &suite.heading);
     environment(&mut out, suite);
     tables::throughput(&mut out, suite);
     tables::kinds(&mut out, suite);
@@ -53,31 +50,20 @@ pub fn text(suite: &Suite) -> String {
 }
 
 fn environment(out: &mut String, suite: &Suite) {
-    let started = suite.started_at.split('T').next().unwrap_or_default();
-    let on = if started.is_empty() { String::new() } else { format!(" on {started}") };
-    let _ = writeln!(
-        out,
-        "Captured by `candor bench` {} from `{}`{on}.\n",
-        suite.tool.version, suite.file
-    );
+    matrix::captured(out, "candor bench", &suite.heading);
     if !suite.complete {
-        let (made, all) = suite.progress();
-        let _ = writeln!(
-            out,
-            "> **Not complete.** {made} of {all} trials are there; the command below goes on where \
-             it was interrupted.\n"
-        );
+        matrix::not_complete(out, suite.progress());
     }
     if suite.is_profiled() {
         let _ = writeln!(out, "> **{PROFILED}**\n");
     }
-    hardware(out, &suite.host, &suite.cores);
+    matrix::hardware(out, &suite.heading);
     let _ = writeln!(
         out,
         "- {} a cell, in rounds, the order within a round drawn at random (seed {}); one server \
          at a time, in a fresh process for each run",
-        fmt_plural(suite.rounds, "run"),
-        suite.seed
+        fmt_plural(suite.heading.rounds, "run"),
+        suite.heading.seed
     );
     for load in &suite.loads {
         let _ = writeln!(out, "- Load `{}`: {}", load.name, escaped(&load.about));
@@ -100,27 +86,7 @@ fn environment(out: &mut String, suite: &Suite) {
          warnings, `✗` a share of failed requests; both are explained below the tables. Units and \
          columns of `results.csv` are in candor's docs/suites.md.\n"
     );
-    let _ = writeln!(out, "Run it again with:\n\n```\n{}\n```\n", suite.arguments.join(" "));
-}
-
-/// The machine, and who has which of its cores.
-pub(super) fn hardware(out: &mut String, host: &Host, split: &str) {
-    let _ = writeln!(out, "**Hardware / runtime**\n");
-    let cores = host.cores.map(|n| format!(" ({n} cores)")).unwrap_or_default();
-    let cpu = host.cpu.as_deref().unwrap_or("unknown");
-    let _ = writeln!(out, "- CPU: {}{cores}", escaped(cpu));
-    for (name, value) in [
-        ("Kernel", &host.kernel),
-        ("Virtualisation", &host.virtualisation),
-        ("CPU governor", &host.governor),
-    ] {
-        if let Some(value) = value {
-            let _ = writeln!(out, "- {name}: {}", escaped(value));
-        }
-    }
-    if !split.is_empty() {
-        let _ = writeln!(out, "- Cores: {}", escaped(split));
-    }
+    matrix::again(out, &suite.heading);
 }
 
 fn left_out(out: &mut String, suite: &Suite) {

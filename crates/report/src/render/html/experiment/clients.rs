@@ -5,9 +5,9 @@ use candor_plan::units::{fmt_count, fmt_plural};
 
 use super::super::axis::{Axis, Unit};
 use super::super::chart::{Chart, Series, of_values};
-use super::super::page::{Page, Section, Tone};
+use super::super::page::{Section, Tone};
 use super::super::svg::COLOURS;
-use super::again;
+use super::{again, made_by, not_complete, page_of, suite_and_cores};
 use crate::experiment::clients::{Cell, Clients, Trial};
 use crate::render::experiment::clients::{MARKS, asked, tables, what};
 
@@ -16,18 +16,9 @@ const MOST_CHARTS: usize = 12;
 
 /// The page of a matrix of client libraries.
 pub fn render(clients: &Clients) -> String {
-    let mut page = Page::new(&format!("HTTP client libraries: {}", clients.name));
-    let header = page.header();
-    header.text(&clients.about);
-    let rounds = fmt_plural(clients.rounds, "round");
-    header.remark(&format!(
-        "{} {} · {} · {rounds} · seed {}",
-        clients.tool.name, clients.tool.version, clients.started_at, clients.seed
-    ));
-    let (made, all) = clients.progress();
+    let mut page = page_of("HTTP client libraries", &clients.heading);
     if !clients.complete {
-        let sentence = format!("{made} of {all} trials are there.");
-        header.standing(Tone::Doubtful, "NOT COMPLETE", &sentence);
+        not_complete(page.header(), clients.progress());
     }
     let wrong = clients.wrong();
     if wrong > 0 {
@@ -35,7 +26,7 @@ pub fn render(clients: &Clients) -> String {
             "In {} the driver and the server do not count the same requests.",
             fmt_plural(wrong, "trial")
         );
-        header.standing(Tone::Bad, "COUNTS DO NOT AGREE", &sentence);
+        page.header().standing(Tone::Bad, "COUNTS DO NOT AGREE", &sentence);
     }
     page.section("rates", "Rate by concurrency", |section| {
         charts(
@@ -91,23 +82,15 @@ pub fn render(clients: &Clients) -> String {
         section.facts(&facts);
     });
     page.section("again", "How it was done", |section| {
-        let mut facts = vec![
-            ("Suite", clients.file.clone()),
-            ("Cores", clients.cores.clone()),
-            ("Asked", asked(clients)),
-            ("Server", clients.server.clone()),
-        ];
+        let mut facts = suite_and_cores(&clients.heading);
+        facts.extend([("Asked", asked(clients)), ("Server", clients.server.clone())]);
         facts.extend(clients.clients.iter().map(|one| {
             ("Client", format!("{}: {}: {}", one.name, what(one), one.command.join(" ")))
         }));
         facts.retain(|(_, fact)| !fact.is_empty());
-        again(section, &clients.host, &clients.arguments, facts);
+        again(section, &clients.heading.host, &clients.heading.arguments, facts);
     });
-    let tool = &clients.tool;
-    page.footer(&format!(
-        "Made by {} {} from a {} document.",
-        tool.name, tool.version, clients.format
-    ));
+    made_by(&mut page, &clients.heading.tool, &clients.format);
     page.finish()
 }
 

@@ -4,7 +4,7 @@ use super::super::axis::{Axis, Unit};
 use super::super::chart::{Across, Chart, Dot, Mark, Series};
 use super::super::page::{Page, Section, Tone};
 use super::super::svg::COLOURS;
-use super::again;
+use super::{again, made_by};
 use crate::experiment::comparison::{Comparison, Conclusion, Finding, Metric};
 use crate::render::experiment::comparison as plain;
 
@@ -46,11 +46,7 @@ pub fn render(comparison: &Comparison) -> String {
         let facts = variants.map(|one| ("Compared", plain::named(&one.name, &one.source)));
         again(section, &comparison.host, &comparison.arguments, facts.collect());
     });
-    let tool = &comparison.tool;
-    page.footer(&format!(
-        "Made by {} {} from a {} document.",
-        tool.name, tool.version, comparison.format
-    ));
+    made_by(&mut page, &comparison.tool, &comparison.format);
     page.finish()
 }
 

@@ -5,8 +5,8 @@ use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 use super::super::axis::{Axis, Unit};
 use super::super::chart::{Across, Chart, Mark, Series};
 use super::super::page::{Page, Tone};
-use super::again;
 use super::curve::{self, Point};
+use super::{again, made_by};
 use crate::experiment::peak::{Confidence, Peak, Who};
 use crate::render::experiment::peak as plain;
 use crate::render::words::NOTHING;
@@ -43,10 +43,7 @@ pub fn render(peak: &Peak) -> String {
         facts.push(("Limit", peak.limit.why.clone()));
         again(section, &peak.host, &peak.arguments, facts);
     });
-    page.footer(&format!(
-        "Made by {} {} from a {} document.",
-        peak.tool.name, peak.tool.version, peak.format
-    ));
+    made_by(&mut page, &peak.tool, &peak.format);
     page.finish()
 }
 

@@ -4,9 +4,9 @@ use candor_plan::units::fmt_plural;
 
 use super::super::axis::{Axis, Unit};
 use super::super::chart::{Chart, Series, of_values};
-use super::super::page::{Page, Section, Tone};
+use super::super::page::{Section, Tone};
 use super::super::svg::COLOURS;
-use super::again;
+use super::{again, made_by, not_complete, page_of, suite_and_cores};
 use crate::experiment::suite::{Cell, Suite};
 use crate::render::experiment::suite::tables;
 use crate::render::experiment::trials::PROFILED;
@@ -21,21 +21,12 @@ const MARKS: &str = "Of each cell one run is shown, the one with the median rate
 
 /// The page of a suite.
 pub fn render(suite: &Suite) -> String {
-    let mut page = Page::new(&format!("Benchmark results: {}", suite.name));
-    let header = page.header();
-    header.text(&suite.about);
-    let rounds = fmt_plural(suite.rounds, "round");
-    header.remark(&format!(
-        "{} {} · {} · {rounds} · seed {}",
-        suite.tool.name, suite.tool.version, suite.started_at, suite.seed
-    ));
-    let (made, all) = suite.progress();
+    let mut page = page_of("Benchmark results", &suite.heading);
     if !suite.complete {
-        let sentence = format!("{made} of {all} trials are there.");
-        header.standing(Tone::Doubtful, "NOT COMPLETE", &sentence);
+        not_complete(page.header(), suite.progress());
     }
     if suite.is_profiled() {
-        header.standing(Tone::Doubtful, "PROFILED", PROFILED);
+        page.header().standing(Tone::Doubtful, "PROFILED", PROFILED);
     }
     page.section("throughput", "Throughput", |section| {
         tables::for_each_table(suite, &mut |heading, table| {
@@ -64,7 +55,7 @@ pub fn render(suite: &Suite) -> String {
         doubts(section, suite)
     });
     page.section("again", "How it was done", |section| {
-        let mut facts = vec![("Suite", suite.file.clone()), ("Cores", suite.cores.clone())];
+        let mut facts = suite_and_cores(&suite.heading);
         facts
             .extend(suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about))));
         facts.extend(suite.servers.iter().map(|one| {
@@ -73,13 +64,9 @@ pub fn render(suite: &Suite) -> String {
             ("Server", format!("{}: {}{about}", one.name, one.source))
         }));
         facts.retain(|(_, fact)| !fact.is_empty());
-        again(section, &suite.host, &suite.arguments, facts);
+        again(section, &suite.heading.host, &suite.heading.arguments, facts);
     });
-    let tool = &suite.tool;
-    page.footer(&format!(
-        "Made by {} {} from a {} document.",
-        tool.name, tool.version, suite.format
-    ));
+    made_by(&mut page, &suite.heading.tool, &suite.format);
     page.finish()
 }
 

@@ -1,8 +1,8 @@
 //! The page of a sweep.
 
 use super::super::page::{Page, Tone};
-use super::again;
 use super::curve::{self, Point};
+use super::{again, made_by};
 use crate::experiment::sweep::Sweep;
 use crate::render::experiment::sweep as plain;
 
@@ -45,10 +45,6 @@ pub fn render(sweep: &Sweep) -> String {
         let facts = vec![("Seed", sweep.seed.to_string())];
         again(section, &sweep.host, &sweep.arguments, facts);
     });
-    let tool = &sweep.tool;
-    page.footer(&format!(
-        "Made by {} {} from a {} document.",
-        tool.name, tool.version, sweep.format
-    ));
+    made_by(&mut page, &sweep.tool, &sweep.format);
     page.finish()
 }

@@ -1,0 +1,147 @@
+//! What `candor bench` and `candor clients` have in common: a suite's file in, a directory of results
+//! out, and a line for each trial in between.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use candor_lab::LabError;
+use candor_lab::matrix::{About, Directory, Head, Outcome, Watcher};
+use candor_lab::target::cores::{Split, fmt_cores};
+use candor_plan::options::ReadFile;
+use candor_plan::units::{fmt_duration_ns, fmt_plural};
+use candor_report::Facts;
+use candor_report::document::Tool;
+use candor_report::experiment::matrix::Note;
+
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::files::Disk;
+use crate::forms::Forms;
+
+/// The suite in the file at `path`, as `parse` makes it of the file's name and text.
+pub(crate) fn read<S>(
+    path: &Path,
+    parse: impl FnOnce(&str, &str) -> Result<S, LabError>,
+) -> Result<S, Failure> {
+    let name = path.display().to_string();
+    let bytes = Disk
+        .read(path)
+        .map_err(|error| Failure::usage(format!("cannot read the suite {name}: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("the suite {name} is not UTF-8 text")))?;
+    Ok(parse(&name, &text)?)
+}
+
+/// Where results go: what was named, or a directory with the suite's name.
+pub(crate) fn out(named: Option<&Path>, head: &Head) -> PathBuf {
+    named.map_or_else(|| PathBuf::from(format!("{}-results", head.name)), Path::to_owned)
+}
+
+/// This program's own file: the embedded target is another process of it.
+pub(crate) fn program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        Failure::could_not_run(format!("cannot find this program's own file: {error}"))
+    })
+}
+
+/// What a document says at its top. `target` and `loader` say who has the one cores and the other.
+pub(crate) fn about(facts: Facts, split: &Split, target: &str, loader: &str) -> About {
+    let shared = if split.is_shared() { " (shared: figures are of both)" } else { "" };
+    let (targets, loaders) = (fmt_cores(&split.target), fmt_cores(&split.loader));
+    About {
+        tool: Tool { name: "candor".to_owned(), version: facts.version },
+        arguments: facts.arguments,
+        host: facts.host,
+        cores: format!("{target} {targets}, {loader} {loaders}{shared}"),
+    }
+}
+
+/// How many cells there are, and in how many rounds.
+pub(crate) fn extent(head: &Head, cells: usize, rounds: u64) -> String {
+    format!(
+        "{}: {} in {}",
+        head.name,
+        fmt_plural(cells as u64, "cell"),
+        fmt_plural(rounds, "round")
+    )
+}
+
+/// Cells that would be measured, and what was left out, a line each.
+pub(crate) fn listed(keys: impl Iterator<Item = String>, notes: &[Note]) -> String {
+    let cells = keys.map(|key| format!("  {key}\n"));
+    let notes = notes.iter().map(|note| format!("left out: {}: {}\n", note.what, note.why));
+    cells.chain(notes).collect()
+}
+
+/// Progress, a line for each trial.
+pub(crate) struct Lines<T> {
+    quiet: bool,
+    /// A trial in half a sentence.
+    in_words: fn(&T) -> String,
+    line: String,
+}
+
+impl<T> Lines<T> {
+    pub(crate) fn new(quiet: bool, in_words: fn(&T) -> String) -> Self {
+        Lines { quiet, in_words, line: String::new() }
+    }
+
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            console::note(&format!("candor: {line}"));
+        }
+    }
+}
+
+impl<T> Watcher<T> for Lines<T> {
+    fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
+        let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+        // Whole seconds: it is a guess.
+        let left_ns = left_ns.checked_next_multiple_of(1_000_000_000).unwrap_or(u64::MAX);
+        self.line = format!("[{number}/{of}, {} left] {trial}", fmt_duration_ns(left_ns));
+    }
+
+    fn done(&mut self, _: &str, made: &T) {
+        self.say(&format!("{}: {}", self.line, (self.in_words)(made)));
+    }
+
+    fn failed(&mut self, trial: &str, why: &str) {
+        self.say(&format!("{trial}: {why}"));
+    }
+
+    fn note(&mut self, line: &str) {
+        self.say(line);
+    }
+}
+
+/// Writes what is made of the trials, and says what came of them. `exit` is of a matrix that was not
+/// stopped.
+pub(crate) fn finish<D>(
+    quiet: bool,
+    directory: &Directory,
+    forms: &Forms<D>,
+    outcome: &Outcome<D>,
+    exit: impl FnOnce(&D) -> Exit,
+) -> Result<ExitCode, Failure> {
+    let document = &outcome.document;
+    directory.write("results.csv", &(forms.csv)(document))?;
+    directory.write("README.md", &(forms.markdown)(document))?;
+    directory.write("index.html", &(forms.html)(document))?;
+    if !quiet {
+        console::print(&(forms.text)(document))?;
+        console::note(&format!("candor: the results are in {}", directory.path().display()));
+    }
+    Ok(match &outcome.stopped {
+        Some(LabError::Interrupted) => {
+            console::note("candor: interrupted; the same command goes on where it stopped");
+            Exit::Interrupted
+        }
+        Some(why) => {
+            console::note(&format!("candor: {why}"));
+            Exit::CouldNotRun
+        }
+        None => exit(document),
+    }
+    .into())
+}

@@ -1,0 +1,153 @@
+//! Sends that break or do not fit, and waiting.
+
+use std::io::{IoSlice, Read, Write};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use candor_engine::reactor::{Reactor, Received, Sent};
+
+use crate::common::{MS, S};
+use crate::harness::{On, With, dialer, tcp};
+use crate::talk::{establish, pairs};
+
+on_each_reactor! {
+    an_answer_before_a_reset_is_an_answer sends_that_do_not_fit_or_fail waiting
+}
+
+/// What the server said before it broke the connection is read, although a send fails.
+fn an_answer_before_a_reset_is_an_answer(on: On) {
+    struct Talk(TcpListener);
+    impl With<String> for Talk {
+        fn with<R: Reactor>(self, mut reactor: R) -> String {
+            establish(&mut reactor, 0);
+            let (mut stream, _) = self.0.accept().unwrap();
+            assert!(matches!(reactor.send(0, &[IoSlice::new(b"hello")]), Sent::Written(5)));
+            stream.write_all(b"goodbye").unwrap();
+            // With "hello" unread the kernel makes this a reset.
+            drop(stream);
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while !matches!(reactor.send(0, &[IoSlice::new(b"more")]), Sent::Failed(_)) {
+                assert!(Instant::now() < deadline, "the connection breaks");
+            }
+            let mut text = String::new();
+            loop {
+                match reactor.receive(0) {
+                    Received::Bytes { bytes, .. } => {
+                        text.push_str(std::str::from_utf8(bytes).unwrap());
+                    }
+                    Received::Nothing => panic!("it has ended, and that is known"),
+                    Received::End { .. } => return text,
+                    Received::Failed { .. } => return text,
+                }
+            }
+        }
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    assert_eq!(on.reactor(dialer(tcp(address)), Talk(listener)), "goodbye");
+}
+
+/// Of sends that leave together each has its own fate.
+fn sends_that_do_not_fit_or_fail(on: On) {
+    struct Fill(TcpListener);
+    impl With<()> for Fill {
+        fn with<R: Reactor>(self, mut reactor: R) {
+            if R::TOGETHER == 0 {
+                return;
+            }
+            let mut peers = pairs(&mut reactor, &self.0, &[0, 1]);
+            let piece = [7; 8192];
+            let (mut taken, mut others) = (0, 0);
+            let mut is_full = false;
+            while !is_full {
+                assert!(
+                    reactor.put(0, &[IoSlice::new(&piece[..4000]), IoSlice::new(&piece[4000..])])
+                );
+                assert!(reactor.put(1, &[IoSlice::new(b"x")]));
+                reactor.send_put();
+                match reactor.next_put() {
+                    Some((0, 8192, Sent::Written(bytes))) => {
+                        taken += bytes;
+                        is_full = bytes < 8192;
+                    }
+                    Some((0, 8192, Sent::Blocked)) => is_full = true,
+                    other => panic!("{other:?}"),
+                }
+                assert!(matches!(reactor.next_put(), Some((1, 1, Sent::Written(1)))));
+                others += 1;
+                assert!(taken < 64 << 20, "a socket is full some time");
+            }
+            let mut got = vec![0; taken];
+            peers[0].read_exact(&mut got).unwrap();
+            assert!(got.iter().all(|byte| *byte == 7));
+            let mut got = vec![0; others];
+            peers[1].read_exact(&mut got).unwrap();
+            // There is room again, and that is said.
+            let deadline_ns = reactor.now_ns() + 5 * S;
+            let mut is_writable = false;
+            while !is_writable {
+                assert!(reactor.now_ns() < deadline_ns);
+                reactor.wait(deadline_ns);
+                while let Some(ready) = reactor.next_ready() {
+                    is_writable |= ready.key == 0 && ready.writable;
+                }
+            }
+            // A connection that broke, between two that did not.
+            establish(&mut reactor, 2);
+            let (mut last, _) = self.0.accept().unwrap();
+            drop(peers.remove(1));
+            let mut has_failed = false;
+            let mut said = 0;
+            while !has_failed {
+                assert!(reactor.now_ns() < deadline_ns);
+                for key in [0, 1, 2] {
+                    assert!(reactor.put(key, &[IoSlice::new(b"!")]));
+                }
+                reactor.send_put();
+                assert!(matches!(reactor.next_put(), Some((0, 1, Sent::Written(1)))));
+                match reactor.next_put() {
+                    Some((1, 1, Sent::Written(1))) => {}
+                    Some((1, 1, Sent::Failed(failure))) => has_failed = failure.reset,
+                    other => panic!("{other:?}"),
+                }
+                assert!(matches!(reactor.next_put(), Some((2, 1, Sent::Written(1)))));
+                said += 1;
+            }
+            let mut got = vec![0; said];
+            last.read_exact(&mut got).unwrap();
+            assert!(got.iter().all(|byte| *byte == b'!'));
+        }
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    on.reactor(dialer(tcp(address)), Fill(listener));
+}
+
+fn waiting(on: On) {
+    struct Wait;
+    impl With<()> for Wait {
+        fn with<R: Reactor>(self, mut reactor: R) {
+            // In the past, it only looks.
+            let begun = Instant::now();
+            for _ in 0..1000 {
+                reactor.wait(0);
+            }
+            assert!(begun.elapsed() < Duration::from_secs(1));
+            for span_ns in [1, 100_000, 1_500_000, 30 * MS] {
+                let until_ns = reactor.now_ns() + span_ns;
+                // A signal may end a wait early, but not many do.
+                let mut waits = 0;
+                while reactor.now_ns() < until_ns {
+                    reactor.wait(until_ns);
+                    waits += 1;
+                    assert!(reactor.next_ready().is_none());
+                }
+                assert!(waits <= 5, "{waits} waits for {span_ns} ns");
+            }
+            let origin_ns = reactor.now_ns();
+            reactor.set_origin_ns(origin_ns + S);
+            assert_eq!(reactor.now_ns(), 0);
+        }
+    }
+    on.reactor(dialer(tcp("127.0.0.1:9".parse().unwrap())), Wait);
+}

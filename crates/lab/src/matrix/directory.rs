@@ -1,0 +1,214 @@
+//! The directory of a matrix: whose it is, and who is at it.
+//!
+//! Every trial is a file in `trials/`, written whole or not at all. The document of the whole says
+//! which suite the directory is of; another one is refused, because its trials would be mixed with
+//! these. For the same reason one process at a time has the directory, by a lock. Everything else in
+//! it is made of the trials and can be made again. What a trial's file is called and what is in it, the
+//! two kinds of suites say ([`crate::suite::Store`], [`crate::clients::Store`]).
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use candor_report::write_atomically;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::error::LabError;
+
+/// Where trials are.
+pub(crate) const TRIALS: &str = "trials";
+/// Where output of servers and drivers goes.
+const LOGS: &str = "logs";
+/// Who has the directory.
+const LOCK: &str = ".lock";
+
+/// What directories of one kind of suites have in them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kind {
+    /// The command that measures into it.
+    pub(crate) command: &'static str,
+    /// The name of the document of the whole.
+    pub(crate) document: &'static str,
+    /// The document's format.
+    pub(crate) format: &'static str,
+    /// What is wrong with a directory of somebody else's.
+    pub(crate) foreign: &'static str,
+}
+
+/// The directory of one matrix, which is nobody else's as long as a clone of this lives.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    path: PathBuf,
+    fingerprint: String,
+    _lock: Arc<Lock>,
+}
+
+/// A file that one process at a time holds, with its number in it. The kernel lets go of it when
+/// the process ends, however that comes about, so the file itself means nothing and stays.
+#[derive(Debug)]
+struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// `None`: somebody else has it, and who, if that can be told.
+    fn take(path: &Path) -> io::Result<Result<Lock, Option<u32>>> {
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                file.set_len(0)?;
+                file.rewind()?;
+                writeln!(file, "{}", std::process::id())?;
+                Ok(Ok(Lock { _file: file }))
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut text = String::new();
+                let _ = file.read_to_string(&mut text);
+                Ok(Err(text.trim().parse().ok()))
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+impl Directory {
+    /// Makes the directory, or takes up one of the same suite that nobody else is at.
+    pub(crate) fn open(path: &Path, kind: &Kind, fingerprint: &str) -> Result<Self, LabError> {
+        // Looked at first: what is not ours gets no lock either.
+        kind.check_ours(path)?;
+        make(path)?;
+        let lock = match Lock::take(&path.join(LOCK)) {
+            Ok(Ok(lock)) => lock,
+            Ok(Err(holder)) => return Err(kind.held(path, holder)),
+            Err(error) => {
+                return Err(LabError::File {
+                    what: "cannot lock",
+                    path: path.join(LOCK).display().to_string(),
+                    reason: error.to_string(),
+                });
+            }
+        };
+        // Whoever had it before may have written it.
+        if let Some(text) = kind.check_ours(path)? {
+            kind.check_same(path, &text, fingerprint)?;
+        }
+        for part in [TRIALS, LOGS] {
+            make(&path.join(part))?;
+        }
+        let (path, fingerprint) = (path.to_owned(), fingerprint.to_owned());
+        Ok(Directory { path, fingerprint, _lock: Arc::new(lock) })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Identifies what its trials are of.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Where the output of a server or a driver goes.
+    pub(crate) fn log_of(&self, name: &str) -> PathBuf {
+        self.path.join(LOGS).join(format!("{name}.log"))
+    }
+
+    /// A folder in it that not every directory has.
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, LabError> {
+        let folder = self.path.join(name);
+        make(&folder)?;
+        Ok(folder)
+    }
+
+    /// The text of a file in it, if it is there.
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.path.join(name)).ok()
+    }
+
+    /// Writes a file in it.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), LabError> {
+        write_atomically(&self.path.join(name), text.as_bytes()).map_err(|error| LabError::File {
+            what: "cannot write",
+            path: error.path.display().to_string(),
+            reason: format!("{}; trials that were made are kept", error.cause),
+        })
+    }
+}
+
+impl Kind {
+    /// The text of the document of the whole, if there is one. A directory of somebody else's is
+    /// refused.
+    fn check_ours(&self, path: &Path) -> Result<Option<String>, LabError> {
+        match fs::read_to_string(path.join(self.document)) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) if path.join(self.document).exists() => {
+                Err(refused(path, &format!("its {} cannot be read", self.document)))
+            }
+            Err(_) => {
+                // One in which nothing was measured yet has these, and nothing in them.
+                let is_empty =
+                    |path: PathBuf| fs::read_dir(path).is_ok_and(|mut all| all.next().is_none());
+                let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
+                let is_foreign = entries.any(|entry| match entry.file_name().to_str() {
+                    Some(LOCK) => false,
+                    Some(TRIALS | LOGS) => !is_empty(entry.path()),
+                    _ => true,
+                });
+                match is_foreign {
+                    true => Err(refused(path, self.foreign)),
+                    false => Ok(None),
+                }
+            }
+        }
+    }
+
+    fn check_same(&self, path: &Path, text: &str, fingerprint: &str) -> Result<(), LabError> {
+        #[derive(serde::Deserialize)]
+        struct Probe {
+            format: String,
+            fingerprint: String,
+        }
+        let document = self.document;
+        let known: Probe = serde_json::from_str(text)
+            .map_err(|error| refused(path, &format!("its {document} is damaged ({error})")))?;
+        if known.format != self.format {
+            let why = format!("its {document} is of another version, {}", known.format);
+            return Err(refused(path, &why));
+        }
+        if known.fingerprint != fingerprint {
+            return Err(refused(
+                path,
+                "it holds trials of another suite, of an older state of this one, or under other options",
+            ));
+        }
+        Ok(())
+    }
+
+    fn held(&self, path: &Path, holder: Option<u32>) -> LabError {
+        let who = holder.map_or("another process".to_owned(), |pid| format!("process {pid}"));
+        LabError::Usage(format!(
+            "{}: another {} ({who}) is measuring into it; wait until it has ended, end it, or name \
+             another directory with --out",
+            path.display(),
+            self.command
+        ))
+    }
+}
+
+fn refused(path: &Path, why: &str) -> LabError {
+    LabError::Usage(format!(
+        "{}: {why}; name another directory with --out, or take this one away",
+        path.display()
+    ))
+}
+
+fn make(path: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(path).map_err(|error| LabError::File {
+        what: "cannot make",
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    })
+}

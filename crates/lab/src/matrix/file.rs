@@ -1,0 +1,143 @@
+//! Files of suites: what every one of them has, and errors that say what, where and the remedy.
+//!
+//! Which tables there are besides, and what they mean, is known to the readers of the two kinds of
+//! suites, which extend [`Reader`].
+
+use std::path::Path;
+
+use candor_plan::{PlanError, plan_file};
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+
+use crate::error::LabError;
+
+/// Rounds, if nothing is said.
+const DEFAULT_ROUNDS: u64 = 3;
+
+/// What a suite's file says of the suite itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Head {
+    /// The file, as it was given.
+    pub file: String,
+    /// The suite's name.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+    /// Rounds of each cell, at least 1.
+    pub rounds: u64,
+    /// Seed of orders, and of runs.
+    pub seed: u64,
+    /// Identifies what the file says, and what it builds on.
+    pub fingerprint: u64,
+}
+
+/// The same as it is typed.
+pub(crate) struct HeadKeys {
+    pub(crate) name: Option<Spanned<String>>,
+    pub(crate) about: String,
+    pub(crate) rounds: Option<Spanned<u64>>,
+    pub(crate) seed: Option<u64>,
+}
+
+/// What errors need: the file and its text.
+pub(crate) struct Reader<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl Reader<'_> {
+    /// All of the file. `keys` has those of the table at a path, for suggestions.
+    pub(crate) fn table<T: DeserializeOwned>(
+        &self,
+        keys: &dyn Fn(&str) -> &'static [&'static str],
+    ) -> Result<T, LabError> {
+        toml::from_str(self.text).map_err(|error| {
+            LabError::Usage(plan_file::explain(self.name, self.text, &error, keys).to_string())
+        })
+    }
+
+    /// What it says of the suite itself. `fingerprint` is of what the file builds on.
+    pub(crate) fn head(&self, keys: HeadKeys, fingerprint: u64) -> Result<Head, LabError> {
+        let rounds = match &keys.rounds {
+            Some(rounds) if !(1..=1000).contains(rounds.get_ref()) => {
+                let message = format!("rounds = {}: write 1 to 1000", rounds.get_ref());
+                return Err(self.wrong(rounds, message));
+            }
+            Some(rounds) => *rounds.get_ref(),
+            None => DEFAULT_ROUNDS,
+        };
+        let by_file = Path::new(self.name).file_stem().map(|stem| stem.to_string_lossy());
+        let name = match &keys.name {
+            Some(name) => {
+                self.check_name(name, "suite", std::iter::empty())?;
+                name.get_ref().clone()
+            }
+            None => by_file.map_or_else(|| "suite".to_owned(), |stem| stem.into_owned()),
+        };
+        Ok(Head {
+            file: self.name.to_owned(),
+            name,
+            about: keys.about,
+            rounds,
+            seed: keys.seed.unwrap_or(1),
+            fingerprint: fnv(fingerprint, self.text.as_bytes()),
+        })
+    }
+
+    /// Names stand in file names and tables.
+    pub(crate) fn check_name<'n>(
+        &self,
+        name: &Spanned<String>,
+        what: &str,
+        mut known: impl Iterator<Item = &'n str>,
+    ) -> Result<(), LabError> {
+        let text = name.get_ref();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
+        if text.is_empty() || text.len() > 64 || text.starts_with('.') || !text.chars().all(plain) {
+            return Err(self.wrong(name, format!(
+                "\"{text}\" cannot be the name of a {what}: it stands in the names of files; write letters, digits and _ - . +"
+            )));
+        }
+        match known.any(|one| one == text) {
+            true => Err(self.wrong(
+                name,
+                format!("there are two {what}s with the name \"{text}\"; rename one"),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_command(&self, command: &Spanned<Vec<String>>) -> Result<(), LabError> {
+        match command.get_ref().first().is_none_or(String::is_empty) {
+            true => {
+                Err(self
+                    .wrong(command, "the command is empty; write [\"program\", \"argument\", …]"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Something is wrong where `at` stands.
+    pub(crate) fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> LabError {
+        self.wrong_at(at.span().start, message)
+    }
+
+    /// Something is wrong at this byte of the text.
+    pub(crate) fn wrong_at(&self, byte: usize, message: impl Into<String>) -> LabError {
+        let (line, column) = plan_file::position(self.text, byte);
+        let (file, message) = (self.name.to_owned(), message.into());
+        LabError::Usage(PlanError::PlanFile { file, line, column, message }.to_string())
+    }
+
+    /// Something is not there.
+    pub(crate) fn missing(&self, message: impl Into<String>) -> LabError {
+        LabError::Usage(format!("{}: {}", self.name, message.into()))
+    }
+}
+
+pub(crate) const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a, 64 bits: no secret depends on it, only whether two texts are the same.
+pub(crate) fn fnv(start: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,255 @@
+//! Measuring a matrix: in which order, what is there already, and what becomes of every trial.
+//!
+//! Round by round, the cells of a round in an order that is drawn for it, so that drift of the machine
+//! meets all alike. A trial that cannot be made is a failure in the document and the others go on;
+//! whoever fails again and again is given up. How a trial is made, kept and entered into a document is
+//! a value of [`Trials`], and nothing here starts anything by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use candor_report::experiment::matrix::Failure;
+use candor_stats::bootstrap::Random;
+
+use crate::compare::order;
+use crate::error::LabError;
+
+/// Sees a matrix while it goes on. `T` is what is told of a trial.
+pub trait Watcher<T> {
+    /// A trial begins: which, its number, of how many, and how long all that are left will take.
+    fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
+        let _ = (trial, number, of, left);
+    }
+
+    /// It is over.
+    fn done(&mut self, trial: &str, made: &T) {
+        let _ = (trial, made);
+    }
+
+    /// It could not be made.
+    fn failed(&mut self, trial: &str, why: &str) {
+        let _ = (trial, why);
+    }
+
+    /// Something worth a line.
+    fn note(&mut self, line: &str) {
+        let _ = line;
+    }
+}
+
+/// Nobody looks.
+impl<T> Watcher<T> for () {}
+
+/// Why there is no trial.
+#[derive(Debug)]
+pub enum Trouble {
+    /// This cell could not be measured; others may be.
+    Cell(String),
+    /// Nothing can be measured any more.
+    Everything(LabError),
+}
+
+/// The trials of a matrix, by the places of their cells and their rounds.
+pub(crate) trait Trials {
+    /// What a trial needs beside its cell.
+    type Needs;
+    /// What is told of one that was made.
+    type Made;
+
+    /// Enters the trial that was kept by an earlier run; returns whether there is one.
+    fn take_up(&mut self, cell: usize, round: u64) -> bool;
+
+    /// What a trial needs, or why it cannot be tried.
+    fn needs(&mut self, cell: usize, round: u64) -> Result<Self::Needs, String>;
+
+    /// Makes a trial, keeps it and enters it.
+    fn make(&mut self, cell: usize, round: u64, needs: Self::Needs) -> Result<Self::Made, Trouble>;
+
+    /// Enters a trial that could not be made.
+    fn fail(&mut self, failure: Failure);
+
+    /// Writes the document as it is now.
+    fn save(&mut self, is_complete: bool) -> Result<(), LabError>;
+}
+
+/// What is measured, and in which order.
+pub(crate) struct Course {
+    /// Cells, in the order of the document.
+    pub(crate) cells: Vec<Cell>,
+    /// Cells from this place on are measured when all others have been, in all rounds.
+    pub(crate) later_from: usize,
+    /// Rounds of each cell.
+    pub(crate) rounds: u64,
+    /// Seed of the order.
+    pub(crate) seed: u64,
+    /// What is measured: `server`, `client`.
+    pub(crate) what: &'static str,
+    /// One that failed so often without a single success in between is not tried again.
+    pub(crate) give_up_after: u32,
+    /// What a trial costs beside its own length, until it is known better.
+    pub(crate) first_overhead: Duration,
+}
+
+/// A cell as the course sees it.
+pub(crate) struct Cell {
+    /// Its name.
+    pub(crate) name: String,
+    /// Who is measured in it, and is given up after failing again and again.
+    pub(crate) who: String,
+    /// The length of its trials.
+    pub(crate) planned: Duration,
+}
+
+/// Measures what is not there yet. Returns why it ended before all trials were made, if it did.
+pub(crate) fn run<T: Trials>(
+    course: &Course,
+    trials: &mut T,
+    watcher: &mut dyn Watcher<T::Made>,
+) -> Result<Option<LabError>, LabError> {
+    let cells = course.cells.len();
+    let mut run = Run {
+        course,
+        trials,
+        watcher,
+        made: vec![BTreeSet::new(); cells],
+        in_vain: vec![0; cells],
+        failed: BTreeMap::new(),
+        pace: Pace::default(),
+    };
+    run.take_up();
+    run.trials.save(false)?;
+    let stopped = run.measure().err();
+    run.trials.save(stopped.is_none())?;
+    Ok(stopped)
+}
+
+struct Run<'a, T: Trials> {
+    course: &'a Course,
+    trials: &'a mut T,
+    watcher: &'a mut dyn Watcher<T::Made>,
+    /// Rounds of which there is a trial, by cell.
+    made: Vec<BTreeSet<u64>>,
+    /// Trials that were tried or given up in vain, by cell.
+    in_vain: Vec<u64>,
+    /// Failures in a row, by who is measured.
+    failed: BTreeMap<&'a str, u32>,
+    pace: Pace,
+}
+
+impl<T: Trials> Run<'_, T> {
+    /// Enters the trials that are there.
+    fn take_up(&mut self) {
+        for (cell, made) in self.made.iter_mut().enumerate() {
+            made.extend((1..=self.course.rounds).filter(|&r| self.trials.take_up(cell, r)));
+        }
+        let (made, all) = self.progress();
+        if made > 0 {
+            self.watcher.note(&format!("{made} of {all} trials are there already"));
+        }
+    }
+
+    fn measure(&mut self) -> Result<(), LabError> {
+        let Course { cells, later_from, .. } = self.course;
+        for phase in [0..*later_from, *later_from..cells.len()] {
+            for round in 1..=self.course.rounds {
+                for cell in order_of(&phase, self.course.seed, round) {
+                    if !self.made[cell].contains(&round) {
+                        self.trial(cell, round)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One trial. An error here ends everything; a failed trial does not.
+    fn trial(&mut self, cell: usize, round: u64) -> Result<(), LabError> {
+        let Cell { name, who, planned } = &self.course.cells[cell];
+        let name = format!("{name} round {round}");
+        let is_given_up = self.failed.get(&**who).is_some_and(|n| *n >= self.course.give_up_after);
+        let needs = match self.trials.needs(cell, round) {
+            Ok(_) if is_given_up => {
+                let what = self.course.what;
+                Err(format!("its {what} was given up after failing again and again"))
+            }
+            other => other,
+        };
+        let needs = match needs {
+            Ok(needs) => needs,
+            Err(why) => {
+                self.fail(cell, &name, why);
+                return Ok(());
+            }
+        };
+        let (made, all) = self.progress();
+        let number = made + self.in_vain.iter().sum::<u64>() + 1;
+        self.watcher.begins(&name, number, all, self.left());
+        let begun = Instant::now();
+        match self.trials.make(cell, round, needs) {
+            Ok(made) => {
+                self.failed.remove(&**who);
+                self.pace.learn(*planned, begun.elapsed());
+                self.made[cell].insert(round);
+                self.watcher.done(&name, &made);
+                self.trials.save(false)
+            }
+            Err(Trouble::Everything(why)) => Err(why),
+            Err(Trouble::Cell(why)) => {
+                *self.failed.entry(who).or_default() += 1;
+                self.fail(cell, &name, why);
+                Ok(())
+            }
+        }
+    }
+
+    fn fail(&mut self, cell: usize, name: &str, why: String) {
+        self.in_vain[cell] += 1;
+        self.watcher.failed(name, &why);
+        self.trials.fail(Failure { trial: name.to_owned(), why });
+    }
+
+    /// Trials that are there, and trials that there will be.
+    fn progress(&self) -> (u64, u64) {
+        let made = self.made.iter().map(|rounds| rounds.len() as u64).sum();
+        (made, self.made.len() as u64 * self.course.rounds)
+    }
+
+    /// How long what is missing will take.
+    fn left(&self) -> Duration {
+        let overhead = self.pace.overhead().unwrap_or(self.course.first_overhead);
+        let cells = self.course.cells.iter().zip(&self.made).zip(&self.in_vain);
+        let left = cells.map(|((cell, made), in_vain)| {
+            let missing = self.course.rounds.saturating_sub(made.len() as u64 + in_vain);
+            let missing = u32::try_from(missing).unwrap_or(u32::MAX);
+            (cell.planned + overhead).saturating_mul(missing)
+        });
+        left.fold(Duration::ZERO, Duration::saturating_add)
+    }
+}
+
+/// The cells of a phase in the order of this round.
+fn order_of(phase: &Range<usize>, seed: u64, round: u64) -> Vec<usize> {
+    let mut cells: Vec<usize> = phase.clone().collect();
+    let mixed = order::mix(seed, round ^ ((phase.start as u64) << 32));
+    order::shuffle(&mut cells, &mut Random::new(mixed));
+    cells
+}
+
+/// What trials cost beside their length, from those that were made.
+#[derive(Debug, Default)]
+struct Pace {
+    trials: u32,
+    beside: Duration,
+}
+
+impl Pace {
+    fn learn(&mut self, planned: Duration, took: Duration) {
+        self.trials += 1;
+        self.beside += took.saturating_sub(planned);
+    }
+
+    fn overhead(&self) -> Option<Duration> {
+        self.beside.checked_div(self.trials)
+    }
+}
