@@ -225,6 +225,36 @@ fn a_request_that_breaks_off_is_followed_by_the_end() {
 }
 
 #[test]
+fn an_answer_after_the_break_is_heard() {
+    let peer = Raw::start(4, |wire| {
+        while wire.read() {}
+        wire.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno");
+        wire.text()
+    });
+    let url = peer.url();
+    let flags = ["-c", "1", "-n", "4", "-X", "POST", "-b", "hello", "--break-off-after", "3", &url];
+    let outcome = candor(&[&flags[..], &["--json", "result.json"]].concat());
+    let document = outcome.document();
+    assert_eq!((document.ledger("sent"), document.ledger("broken_off")), (4, 4));
+    assert_eq!(document.count("/connections/retired"), 4);
+    let heard = serde_json::json!([{"status": 400, "count": 4}]);
+    assert_eq!(document.at("/broken_off_statuses"), &heard);
+    assert_eq!(document.at("/statuses"), &serde_json::json!([]));
+    assert!(outcome.stdout.contains("answered after the break: 400 × 4"), "{}", outcome.stdout);
+    assert!(peer.finish().iter().all(|text| text.ends_with("\r\n\r\nhel")));
+}
+
+#[test]
+fn over_tls_what_breaks_off_is_closed_in_full() {
+    let target = Target::start(&["--tls"]);
+    let url = target.url("/echo").replace("http:", "https:");
+    let flags = ["-c", "1", "-n", "4", "-b", "hello", "--break-off-after", "3", "--insecure"];
+    let document = measure(&[&flags[..], &["--h1", &url]].concat());
+    assert_eq!((document.ledger("sent"), document.ledger("broken_off")), (4, 4));
+    assert_eq!((document.ledger("errors"), document.count("/connections/retired")), (0, 4));
+}
+
+#[test]
 fn an_answer_before_the_break_counts_by_its_status() {
     let peer = Raw::start(1, |wire| {
         while !wire.text().contains("\r\n\r\nh") {

@@ -6,11 +6,18 @@
 //! `exact` (both books complete, due times as scheduled, nothing before its cause, departures as
 //! computed) hold on any machine, and have to say yes.
 
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+
 mod common;
 
 use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use common::candor;
+use candor_serve::truth::{Record, now_ns};
+use candor_testkit::process::{Managed, read_port_file};
+use common::{CANDOR, candor};
+use rustix::process::Signal;
 use serde_json::Value;
 
 #[test]
@@ -81,4 +88,31 @@ fn one_check_alone_and_one_that_there_is_not() {
     assert!([0, 4].contains(&outcome.code()), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("closed: ") && !outcome.stdout.contains("stall: "));
     candor(&["verify", "--only", "nothing"]).assert_refused(2, &["nothing", "stall", "pause"]);
+}
+
+/// A process that is stopped does not run, whoever stops it: here it is a signal.
+#[test]
+fn a_server_that_spins_knows_when_it_did_not_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let (ports, log) = (directory.path().join("ports"), directory.path().join("log.csv"));
+    let mut command = Command::new(CANDOR);
+    command.args(["serve", "--truth", "delay", "--service-time", "1ms", "--spin", "--listen", "0"]);
+    command.arg("--port-file").arg(&ports).arg("--log").arg(&log);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = Managed::spawn(&mut command).unwrap();
+    read_port_file(&ports, Duration::from_secs(10)).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let begun_ns = now_ns();
+    server.signal(Signal::STOP).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let ended_ns = now_ns();
+    server.signal(Signal::CONT).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    server.stop().unwrap();
+    let record = Record::from_csv(&std::fs::read_to_string(log).unwrap()).unwrap();
+    // It ran until the signal reached it, and no longer.
+    let middle_ns = (begun_ns + ended_ns) / 2;
+    let stopped = record.held_up_ns.iter().find(|(from, to)| (*from..*to).contains(&middle_ns));
+    let &(from_ns, to_ns) = stopped.unwrap_or_else(|| panic!("{:?}", record.held_up_ns));
+    assert!(to_ns - from_ns >= 100_000_000 && to_ns >= ended_ns - 1_000_000, "{from_ns} {to_ns}");
 }

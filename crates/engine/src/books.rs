@@ -130,6 +130,9 @@ impl Books {
         let kind = match mismatch {
             Mismatch::Status(_) => ErrorKind::Status,
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
+            Mismatch::BrokenOff => {
+                return self.break_off(answer.id, chain, Some(answer.status), at_ns);
+            }
         };
         let flight = self.flights.remove(answer.id, chain);
         let name = self.names[flight.request as usize].clone();
@@ -178,11 +181,18 @@ impl Books {
         self.trace(&flight, Outcome::Failed(kind), status.unwrap_or(0), at_ns);
     }
 
-    /// It was broken off, as it was meant to be, and has no answer.
-    pub(crate) fn break_off(&mut self, id: RequestId, chain: &mut Chain, at_ns: u64) {
+    /// It was broken off, as it was meant to be, and had no answer by then. `status` is that of one
+    /// that came afterwards.
+    pub(crate) fn break_off(
+        &mut self,
+        id: RequestId,
+        chain: &mut Chain,
+        status: Option<u16>,
+        at_ns: u64,
+    ) {
         let flight = self.flights.remove(id, chain);
-        self.recorder.broken_off(at_ns, flight.phase);
-        self.trace(&flight, Outcome::BrokenOff, 0, at_ns);
+        self.recorder.broken_off(at_ns, flight.phase, status);
+        self.trace(&flight, Outcome::BrokenOff, status.unwrap_or(0), at_ns);
     }
 
     /// The drain is over: what is in flight is unfinished.

@@ -86,7 +86,7 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
             trace: intake.finish(end.trace, observer),
             kernel: end.kernel,
         });
-        RunRecord { connection_answers: end.answers, ..record }
+        RunRecord { connection_answers: end.answers, held_up: end.held_up, ..record }
     }
 }
 

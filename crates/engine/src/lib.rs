@@ -19,7 +19,6 @@ mod error;
 mod flight;
 mod gaps;
 mod health;
-mod held_up;
 mod hiccup;
 mod machine;
 mod memory;

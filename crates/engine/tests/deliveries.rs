@@ -4,7 +4,7 @@
 mod common;
 
 use candor_plan::{Arrivals, Delivery, Load, OpenLoad, Pieces, Plan, Segment};
-use candor_record::{ErrorKind, RunEnd, RunRecord};
+use candor_record::{ErrorKind, Outcome, RunEnd, RunRecord};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::trace::drive_traced;
 use common::*;
@@ -16,10 +16,24 @@ fn run(plan: &Plan, server: impl SimServer, link: Link) -> RunRecord {
     record
 }
 
-/// Answers each request after `delay_ns`, and does `at_head` when it has the head alone.
+/// Answers each request after `delay_ns`, and does `at_head` when it has the head alone. It closes
+/// when it reads the end.
 struct Server<H> {
     delay_ns: u64,
     at_head: H,
+}
+
+/// Does this when it reads the end.
+struct AtEnd<E>(E);
+
+impl<E: FnMut(u64) -> Reaction> SimServer for AtEnd<E> {
+    fn request(&mut self, _: u64, _: u64, _: u64) -> Reaction {
+        unreachable!("no request is sent whole")
+    }
+
+    fn end(&mut self, at_ns: u64, _: u64, _: u64) -> Reaction {
+        self.0(at_ns)
+    }
 }
 
 impl<H: FnMut(u64) -> Reaction> SimServer for Server<H> {
@@ -29,6 +43,23 @@ impl<H: FnMut(u64) -> Reaction> SimServer for Server<H> {
 
     fn head(&mut self, at_ns: u64, _: u64, _: u64) -> Reaction {
         (self.at_head)(at_ns)
+    }
+}
+
+/// The same, and it does what it does at a head when it reads the end.
+struct Fickle<H>(Server<H>);
+
+impl<H: FnMut(u64) -> Reaction> SimServer for Fickle<H> {
+    fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+        self.0.request(at_ns, connection, nth)
+    }
+
+    fn head(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+        self.0.head(at_ns, connection, nth)
+    }
+
+    fn end(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+        self.0.head(at_ns, connection, nth)
     }
 }
 
@@ -135,10 +166,94 @@ fn what_breaks_off_is_counted_apart_and_replaced_at_once() {
     let server = Server { delay_ns: 0, at_head: |_| Reaction::Never };
     let record = run(&delivered(3, breaking(40)), server, link);
     let ledger = &record.total.ledger;
-    // Connecting takes 2 ms each time, and the first are there at the beginning.
-    assert_eq!((ledger.sent, ledger.broken_off), (3 * 500, 3 * 500));
+    // Connecting takes 2 ms each time, and so does the server's own end; the first are there at the
+    // beginning.
+    assert_eq!((ledger.sent, ledger.broken_off), (3 * 250, 3 * 250));
     assert_eq!((ledger.ok, ledger.errors.total(), ledger.unfinished), (0, 0, 0));
-    assert_eq!(record.total.connections.lost.total(), 0);
+    let connections = &record.total.connections;
+    assert_eq!((connections.retired, connections.closed_by_server), (3 * 250, 0));
+    assert_eq!(connections.lost.total(), 0);
+    assert_eq!(record.total.broken_off_statuses, []);
+}
+
+#[test]
+fn an_answer_after_the_break_is_heard_and_counted_apart() {
+    let mut plan = delivered(2, breaking(40));
+    plan.recording.warm_up_ns = S / 2;
+    let (way, d) = (MS, 3 * MS);
+    let link = Link { latency_ns: way, ..Link::default() };
+    let refusal = b"HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\nno";
+    let server = AtEnd(|at_ns: u64| Reaction::Answer { at_ns: at_ns + d, bytes: refusal.to_vec() });
+    let (record, traced) = drive_traced(&plan, SimReactor::new(server, link));
+    // There and back, the server's time, and there and back to connect again.
+    let (first, each) = (record.total.warm_up.broken_off, 4 * way + d);
+    let ledger = &record.total.ledger;
+    assert!(ledger.balances() && record.total.warm_up.balances());
+    assert_eq!((ledger.sent, ledger.broken_off), (ledger.scheduled, ledger.scheduled));
+    assert_eq!(ledger.broken_off + first, 2 * (3 * S / 2).div_ceil(each));
+    // Of the measured ones.
+    assert_eq!(record.total.broken_off_statuses, [(400, ledger.broken_off)]);
+    assert_eq!(record.total.statuses, []);
+    assert_eq!(
+        record.total.connections.lost.total() + record.total.connections.closed_by_server,
+        0
+    );
+    for one in &traced {
+        assert_eq!((one.outcome, one.status), (Outcome::BrokenOff, 400));
+        assert_eq!(one.done_ns - one.sent_ns, 2 * way + d);
+    }
+}
+
+#[test]
+fn what_becomes_of_the_connection_after_the_break_is_no_error() {
+    let half = || b"HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\nno".to_vec();
+    let until_the_end = || b"HTTP/1.0 408 No\r\n\r\nlate".to_vec();
+    let reactions: [(&str, Reaction, &[u16]); 4] = [
+        ("an answer that ends early", closes(half()), &[]),
+        ("one that ends with the connection", closes(until_the_end()), &[408]),
+        ("a reset", Reaction::Reset { at_ns: MS }, &[]),
+        ("silence", Reaction::Never, &[]),
+    ];
+    for (what, reaction, heard) in reactions {
+        let mut plan = delivered(1, breaking(40));
+        plan.timeouts.request_ns = 50 * MS;
+        let later = |at_ns: u64| match reaction.clone() {
+            Reaction::AnswerAndClose { bytes, .. } => Reaction::AnswerAndClose { at_ns, bytes },
+            Reaction::Reset { .. } => Reaction::Reset { at_ns: at_ns + MS },
+            other => other,
+        };
+        let record = run(&plan, AtEnd(later), Link { latency_ns: MS, ..Link::default() });
+        let ledger = &record.total.ledger;
+        assert_eq!(ledger.broken_off, ledger.sent, "{what}: {ledger:?}");
+        assert_eq!(ledger.unfinished + ledger.errors.total(), 0, "{what}");
+        let statuses = record.total.broken_off_statuses.iter().map(|(status, _)| *status);
+        assert_eq!(statuses.collect::<Vec<_>>(), heard, "{what}");
+        assert_eq!(record.total.connections.retired, ledger.sent, "{what}");
+        if what == "silence" {
+            // A request may take 50 ms, and connecting takes 2.
+            assert_eq!(ledger.sent, S.div_ceil(52 * MS));
+        }
+    }
+    // What is no HTTP is none, whenever it comes.
+    let nonsense = |at_ns| Reaction::Answer { at_ns, bytes: b"nonsense\r\n\r\n".to_vec() };
+    let link = Link { latency_ns: MS, ..Link::default() };
+    let record = run(&delivered(1, breaking(40)), AtEnd(nonsense), link);
+    let ledger = &record.total.ledger;
+    assert_eq!(ledger.error(ErrorKind::Malformed), ledger.sent);
+}
+
+fn closes(bytes: Vec<u8>) -> Reaction {
+    Reaction::AnswerAndClose { at_ns: 0, bytes }
+}
+
+#[test]
+fn the_end_of_the_run_leaves_nothing_broken_off_unfinished() {
+    let mut plan = delivered(3, breaking(40));
+    plan.stop.drain_ns = 10 * MS;
+    let record = run(&plan, AtEnd(|_| Reaction::Never), Link::default());
+    let ledger = &record.total.ledger;
+    assert_eq!((ledger.sent, ledger.broken_off, ledger.unfinished), (3, 3, 0));
+    assert_eq!(record.elapsed_ns, S + 10 * MS);
 }
 
 #[test]
@@ -256,7 +371,7 @@ proptest! {
                 _ => bytes(&ok_bytes()),
             }
         };
-        let server = Server { delay_ns: MS, at_head: &mut fate };
+        let server = Fickle(Server { delay_ns: MS, at_head: &mut fate });
         // Connecting takes time: otherwise a client that always goes away never gets anywhere.
         let link = Link { latency_ns: MS / 10, send_limit_bytes, piece_bytes, ..Link::default() };
         let record = run(&plan, server, link);

@@ -22,6 +22,9 @@ pub enum Mismatch {
         /// Offset of the first byte that differs.
         offset: u64,
     },
+    /// Its request had been broken off: none was expected.
+    #[error("answered after it was broken off")]
+    BrokenOff,
 }
 
 /// The check of one body as it arrives.

@@ -161,7 +161,8 @@ pub enum Hold {
         /// So long from now.
         wait_ns: u64,
     },
-    /// Nothing: no more of it is sent.
+    /// Nothing: no more of it is sent. An answer that comes from now on is the connection's last, and
+    /// none was expected ([`Mismatch::BrokenOff`]).
     BrokenOff,
 }
 

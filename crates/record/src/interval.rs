@@ -137,6 +137,8 @@ pub struct Interval {
     pub secured: Histogram,
     /// Complete answers of measured requests by status.
     pub statuses: Vec<(u16, u64)>,
+    /// Complete answers that were heard to measured requests after these had been broken off.
+    pub broken_off_statuses: Vec<(u16, u64)>,
     /// Bytes written to sockets.
     pub bytes_sent: u64,
     /// Bytes read from sockets.
@@ -182,6 +184,7 @@ impl Interval {
             handshake: Histogram::new(digits),
             secured: Histogram::new(digits),
             statuses: Vec::with_capacity(16),
+            broken_off_statuses: Vec::new(),
             bytes_sent: 0,
             bytes_received: 0,
             body_bytes: 0,
@@ -198,10 +201,12 @@ impl Interval {
     /// Counts one complete answer with this status.
     #[inline]
     pub fn add_status(&mut self, status: u16, count: u64) {
-        match self.statuses.iter_mut().find(|(known, _)| *known == status) {
-            Some((_, n)) => *n += count,
-            None => self.statuses.push((status, count)),
-        }
+        add_to(&mut self.statuses, status, count);
+    }
+
+    /// The same of one to a request that had been broken off.
+    pub fn add_broken_off_status(&mut self, status: u16, count: u64) {
+        add_to(&mut self.broken_off_statuses, status, count);
     }
 
     /// Complete answers of measured requests, expected or not.
@@ -240,6 +245,9 @@ impl Interval {
         for &(status, count) in &other.statuses {
             self.add_status(status, count);
         }
+        for &(status, count) in &other.broken_off_statuses {
+            self.add_broken_off_status(status, count);
+        }
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.body_bytes += other.body_bytes;
@@ -270,6 +278,7 @@ impl Interval {
         self.handshake.clear();
         self.secured.clear();
         self.statuses.clear();
+        self.broken_off_statuses.clear();
         self.bytes_sent = 0;
         self.bytes_received = 0;
         self.body_bytes = 0;
@@ -287,5 +296,13 @@ impl Interval {
                 histogram.clear();
             }
         }
+    }
+}
+
+#[inline]
+fn add_to(statuses: &mut Vec<(u16, u64)>, status: u16, count: u64) {
+    match statuses.iter_mut().find(|(known, _)| *known == status) {
+        Some((_, n)) => *n += count,
+        None => statuses.push((status, count)),
     }
 }

@@ -12,6 +12,7 @@
 mod batches;
 mod collector;
 mod errors;
+mod held_up;
 mod hiccups;
 mod histogram;
 mod interval;
@@ -25,6 +26,7 @@ pub mod trace;
 pub use batches::{Batch, Buckets};
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
 pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
+pub use held_up::HeldUp;
 pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{Exact, HIGHEST_NS, Histogram, Latencies, PlacesError};
 pub use interval::{ConnectionCounts, GoAways, Handshake, Interval, RequestCounts};

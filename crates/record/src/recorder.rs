@@ -278,10 +278,14 @@ impl Recorder {
         }
     }
 
-    /// A sent request was broken off by us, and not answered before.
-    pub fn broken_off(&mut self, now_ns: u64, phase: Phase) {
+    /// A sent request was broken off by us, and not answered before. `status` is that of a complete
+    /// answer that came afterwards, if there was one.
+    pub fn broken_off(&mut self, now_ns: u64, phase: Phase, status: Option<u16>) {
         self.advance(now_ns);
         self.ledger(phase).broken_off += 1;
+        if let (Phase::Measured, Some(status)) = (phase, status) {
+            self.current.add_broken_off_status(status, 1);
+        }
     }
 
     /// A request was dropped unsent because it was too old.

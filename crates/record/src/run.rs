@@ -140,8 +140,8 @@ pub struct RunRecord {
     /// A sample of due times of each worker, each with the one that followed it; empty in a closed
     /// load.
     pub gaps: Vec<Vec<(u64, u64)>>,
-    /// From when to when workers were held up by the machine while they only looked for events, in
-    /// order; known only of workers that never sleep.
+    /// From when to when workers were held up by the machine, in order; known only of workers that
+    /// never sleep ([`HeldUp`](crate::HeldUp)).
     pub held_up: Vec<(u64, u64)>,
     /// What the hiccup watch saw, if there was one.
     pub hiccups: Option<Hiccups>,

@@ -28,7 +28,7 @@ enum Fate {
     Ok,
     Failed(usize),
     Unfinished,
-    BrokenOff,
+    BrokenOff(Option<u16>),
     Unsent,
     Shed,
 }
@@ -38,7 +38,7 @@ fn request() -> impl Strategy<Value = Request> {
         6 => Just(Fate::Ok),
         2 => (0..ErrorKind::ALL.len()).prop_map(Fate::Failed),
         1 => Just(Fate::Unfinished),
-        1 => Just(Fate::BrokenOff),
+        1 => proptest::option::of(400u16..403).prop_map(Fate::BrokenOff),
         1 => Just(Fate::Unsent),
         1 => Just(Fate::Shed),
     ];
@@ -94,7 +94,7 @@ impl Request {
                 recorder.error(now_ns, failure, || "example".to_owned());
             }
             Fate::Unfinished => recorder.unfinished(now_ns, phase, age_ns),
-            Fate::BrokenOff => recorder.broken_off(now_ns, phase),
+            Fate::BrokenOff(status) => recorder.broken_off(now_ns, phase, status),
             Fate::Unsent => recorder.unsent(now_ns, phase, age_ns),
             Fate::Shed => recorder.shed(now_ns, phase),
         }
@@ -179,11 +179,16 @@ proptest! {
             prop_assert_eq!(ledger.shed, of(|fate| matches!(fate, Fate::Shed)));
             prop_assert_eq!(ledger.unsent, of(|fate| matches!(fate, Fate::Unsent)));
             prop_assert_eq!(ledger.unfinished, of(|fate| matches!(fate, Fate::Unfinished)));
-            prop_assert_eq!(ledger.broken_off, of(|fate| matches!(fate, Fate::BrokenOff)));
+            prop_assert_eq!(ledger.broken_off, of(|fate| matches!(fate, Fate::BrokenOff(_))));
         }
         let statuses: u64 = record.total.statuses.iter().map(|(_, count)| count).sum();
         let answered = measured.ok + measured.error(ErrorKind::Status) + measured.error(ErrorKind::Body);
         prop_assert_eq!(statuses, answered);
+        let heard: u64 = record.total.broken_off_statuses.iter().map(|(_, count)| count).sum();
+        let is_heard = |one: &&Request| {
+            one.phase() == Phase::Measured && matches!(one.fate, Fate::BrokenOff(Some(_)))
+        };
+        prop_assert_eq!(heard, requests.iter().filter(is_heard).count() as u64);
         let rows = &record.total.requests;
         prop_assert_eq!(rows.iter().map(|row| row.sent).sum::<u64>(), measured.sent);
         prop_assert_eq!(rows.iter().map(|row| row.ok).sum::<u64>(), measured.ok);

@@ -58,6 +58,12 @@ pub trait SimServer {
     /// run's; with a link without latency the two are the same.
     fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction;
 
+    /// The loader ended its side at `at_ns`, in the middle of a request or before it sent one.
+    fn end(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+        let _ = (connection, nth);
+        Reaction::AnswerAndClose { at_ns, bytes: Vec::new() }
+    }
+
     /// The same for the head of a request whose body is not all there: what is sent before it is.
     fn head(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
         let _ = (at_ns, connection, nth);
@@ -134,7 +140,8 @@ pub struct Link {
     /// The kernel stamps what is sent and received, as it would on Linux, and hands what is sent
     /// to the device so long after the call; `None`: it does not stamp.
     pub left_after_ns: Option<u64>,
-    /// The loader itself stands still once: from when, and how long.
+    /// The loader itself stands still once, without a core: from when, and how long. All other
+    /// time that passes is taken for its own.
     pub pause: Option<(u64, u64)>,
 }
 
@@ -189,6 +196,8 @@ pub struct SimReactor<S> {
     link: Link,
     now_ns: u64,
     origin_ns: u64,
+    /// How long the loader stood still.
+    paused_ns: u64,
     sequence: u64,
     generations: u64,
     future: BinaryHeap<Reverse<Event>>,
@@ -206,6 +215,7 @@ impl<S: SimServer> SimReactor<S> {
             link,
             now_ns: 0,
             origin_ns: 0,
+            paused_ns: 0,
             sequence: 0,
             generations: 0,
             future: BinaryHeap::new(),
@@ -263,24 +273,28 @@ impl<S: SimServer> SimReactor<S> {
             } else {
                 self.server.head(arrived_ns, generation, nth)
             };
-            let latency_ns = self.link.latency_ns;
-            match reaction {
-                Reaction::Answer { at_ns, bytes } => self.arrive(at_ns, key, &bytes),
-                Reaction::AnswerAndClose { at_ns, bytes } => {
-                    self.arrive(at_ns, key, &bytes);
-                    let end_ns = (at_ns + latency_ns).max(self.connection(key).last_arrival_ns);
-                    self.later(end_ns, key, Happening::End);
-                    self.connection(key).closed_there = true;
-                }
-                Reaction::Reset { at_ns } => {
-                    self.later(at_ns + latency_ns, key, Happening::Reset);
-                    self.connection(key).closed_there = true;
-                }
-                Reaction::Never => {}
-            }
+            self.react(key, reaction);
             if !is_whole {
                 return;
             }
+        }
+    }
+
+    fn react(&mut self, key: Key, reaction: Reaction) {
+        let latency_ns = self.link.latency_ns;
+        match reaction {
+            Reaction::Answer { at_ns, bytes } => self.arrive(at_ns, key, &bytes),
+            Reaction::AnswerAndClose { at_ns, bytes } => {
+                self.arrive(at_ns, key, &bytes);
+                let end_ns = (at_ns + latency_ns).max(self.connection(key).last_arrival_ns);
+                self.later(end_ns, key, Happening::End);
+                self.connection(key).closed_there = true;
+            }
+            Reaction::Reset { at_ns } => {
+                self.later(at_ns + latency_ns, key, Happening::Reset);
+                self.connection(key).closed_there = true;
+            }
+            Reaction::Never => {}
         }
     }
 
@@ -333,7 +347,9 @@ impl<S: SimServer> SimReactor<S> {
         if let Some((from_ns, length_ns)) = self.link.pause
             && self.now_ns >= from_ns
         {
-            self.now_ns = self.now_ns.max(from_ns + length_ns);
+            let until_ns = self.now_ns.max(from_ns + length_ns);
+            self.paused_ns += until_ns - self.now_ns;
+            self.now_ns = until_ns;
             self.link.pause = None;
         }
     }
@@ -349,6 +365,10 @@ impl<S: SimServer> Reactor for SimReactor<S> {
 
     fn now_ns(&mut self) -> u64 {
         self.rel()
+    }
+
+    fn cpu_ns(&mut self) -> u64 {
+        self.now_ns - self.paused_ns
     }
 
     fn set_origin_ns(&mut self, origin_ns: u64) {
@@ -420,6 +440,16 @@ impl<S: SimServer> Reactor for SimReactor<S> {
         }
         self.serve(key);
         Sent::Written(taken)
+    }
+
+    fn end_sending(&mut self, key: Key) {
+        let arrived_ns = self.now_ns + self.link.latency_ns;
+        let connection = self.connection(key);
+        if !connection.closed_there && !connection.reset {
+            let (nth, generation) = (connection.served, connection.generation);
+            let reaction = self.server.end(arrived_ns, generation, nth);
+            self.react(key, reaction);
+        }
     }
 
     fn close(&mut self, key: Key) {

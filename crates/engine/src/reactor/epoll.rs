@@ -179,6 +179,13 @@ impl Reactor for EpollReactor {
         socket::send(fd, slices)
     }
 
+    fn end_sending(&mut self, key: Key) {
+        if let Some(fd) = &self.sockets[key as usize].fd {
+            socket::end_sending(fd);
+        }
+        self.clock.time_passed();
+    }
+
     fn close(&mut self, key: Key) {
         let socket = self.slot(key);
         socket.generation = socket.generation.wrapping_add(1);

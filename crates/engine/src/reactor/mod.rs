@@ -9,6 +9,7 @@
 //! Ready{readable} ─→ receive(key) until it returns Nothing, a last piece, End or Failed
 //! send(key): Blocked ─→ Ready{writable} ─→ send(key) again
 //! put(key), put(key), … ─→ send_put() ─→ next_put() until it returns None, where it can be done
+//! end_sending(key) ─→ receive(key) as before
 //! ```
 //! Readiness is edge-triggered: what is left unread or unwritten is not announced again.
 //!
@@ -31,7 +32,9 @@ pub mod uring;
 use std::io::IoSlice;
 
 use candor_record::ConnectErrorKind;
+use rustix::time::ClockId;
 
+use crate::health::clock_ns;
 use stamps::{StampFacts, StampLog};
 
 /// A connection's name within a worker: its place in the worker's table. A key is free for a new
@@ -155,6 +158,11 @@ pub trait Reactor {
     /// Monotonic time in nanoseconds since the origin; zero before it.
     fn now_ns(&mut self) -> u64;
 
+    /// CPU time of the calling thread, in nanoseconds since some moment: a system call.
+    fn cpu_ns(&mut self) -> u64 {
+        clock_ns(ClockId::ThreadCPUTime)
+    }
+
     /// Moves the origin of time to `origin_ns`, counted from the present origin.
     fn set_origin_ns(&mut self, origin_ns: u64);
 
@@ -169,6 +177,10 @@ pub trait Reactor {
 
     /// Writes `slices` in order, as much as the kernel takes.
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent;
+
+    /// Ends our side of an established connection: the peer gets what was sent, and then the end.
+    /// What it sends is received as before. Nothing may be sent any more.
+    fn end_sending(&mut self, key: Key);
 
     /// Closes a connection, established or not. No event of it will be seen.
     fn close(&mut self, key: Key);

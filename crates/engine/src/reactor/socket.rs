@@ -13,8 +13,8 @@ use std::sync::Arc;
 use rustix::event::Timespec;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, socket_with,
-    sockopt,
+    AddressFamily, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
+    shutdown, socket_with, sockopt,
 };
 
 use candor_record::ConnectErrorKind;
@@ -153,6 +153,12 @@ fn until_done(call: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
             other => return other,
         }
     }
+}
+
+/// Sends nothing more: the peer reads what was sent, and then the end.
+pub(super) fn end_sending(fd: &OwnedFd) {
+    // It fails where the connection is broken, which the next read says better.
+    let _ = shutdown(fd, Shutdown::Write);
 }
 
 /// How an established connection broke.

@@ -190,6 +190,10 @@ impl Reactor for StampedReactor {
         sent
     }
 
+    fn end_sending(&mut self, key: Key) {
+        self.plain.end_sending(key);
+    }
+
     fn close(&mut self, key: Key) {
         *self.log(key) = None;
         self.plain.close(key);

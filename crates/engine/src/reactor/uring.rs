@@ -342,6 +342,14 @@ impl Reactor for UringReactor {
         sent
     }
 
+    fn end_sending(&mut self, key: Key) {
+        // What was put has gone: its session does not stop before it has heard so.
+        if let Some(fd) = &self.sockets[key as usize].fd {
+            socket::end_sending(fd);
+        }
+        self.clock.time_passed();
+    }
+
     fn close(&mut self, key: Key) {
         self.clock.time_passed();
         let socket = std::mem::take(self.slot(key));

@@ -32,7 +32,7 @@ pub(super) enum Loss {
     Retired,
     /// It is as old as connections may become.
     Old,
-    /// Its request breaks off here.
+    /// Its request was broken off, and nothing more is awaited.
     BrokenOff,
 }
 
@@ -343,6 +343,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let why = match &loss {
             Loss::Retired | Loss::Old | Loss::BrokenOff => Disconnect::Retired,
             Loss::Announced => Disconnect::ByServer,
+            // It followed us.
+            Loss::End if self.is_broken_off(key) => Disconnect::Retired,
             Loss::End if in_order => Disconnect::ByServer,
             Loss::End => Disconnect::Lost(LossKind::Closed),
             Loss::Failed(failure) if failure.reset => Disconnect::Lost(LossKind::Reset),
@@ -373,16 +375,21 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Whoever broke a request off gets no answer, in whichever way the server lets go then.
+    /// Whoever broke a request off need not get an answer, in whichever way the server lets go then,
+    /// or does not.
     fn after_break(&self, key: Key, loss: Loss) -> Loss {
-        let is_let_go = matches!(&loss, Loss::Failed(failure) if failure.reset);
+        let is_let_go = match &loss {
+            Loss::Failed(failure) => failure.reset,
+            Loss::Timeout { .. } | Loss::IdleTimeout | Loss::Old => true,
+            _ => false,
+        };
         match is_let_go && self.is_broken_off(key) {
             true => Loss::BrokenOff,
             false => loss,
         }
     }
 
-    fn is_broken_off(&self, key: Key) -> bool {
+    pub(super) fn is_broken_off(&self, key: Key) -> bool {
         let session = &self.connections[key as usize].session;
         self.own.stops && session.as_ref().is_some_and(S::is_broken_off)
     }
@@ -414,8 +421,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                             connection.answered += u64::from(at_ns >= self.own.warm_up_ns);
                         }
                         Event::FirstByte(id) => books.first_byte(id, at_ns),
-                        Event::Failed { id: Some(id), failure: Failure::Closed } if broken_off => {
-                            books.break_off(id, chain, at_ns);
+                        Event::Failed {
+                            id: Some(id),
+                            failure: Failure::Closed | Failure::Truncated,
+                        } if broken_off => {
+                            books.break_off(id, chain, None, at_ns);
                             connection.fruitless = 0;
                         }
                         Event::Failed { id: Some(id), failure } => {
@@ -457,7 +467,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             Loss::BrokenOff => {
                 while let Some(id) = chain.first() {
-                    books.break_off(id, chain, at_ns);
+                    books.break_off(id, chain, None, at_ns);
                 }
                 connection.fruitless = 0;
             }

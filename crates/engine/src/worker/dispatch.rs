@@ -192,12 +192,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 return self.one_more_put();
             }
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
-            self.held_up.works();
             let at_ns = self.reactor.now_ns();
             let sent = self.reactor.send(key, &slices[..used]);
-            if self.held_up.is_wanted() {
-                self.held_up.call(at_ns, self.reactor.now_ns());
-            }
             if !self.went(key, sent, offered, at_ns) {
                 return;
             }

@@ -21,7 +21,7 @@ pub(crate) struct WorkerEnd {
     pub(crate) gaps: Vec<(u64, u64)>,
     /// Answers that each connection had in the measured window.
     pub(crate) answers: Vec<u64>,
-    /// When the thread was held up while it did nothing but look.
+    /// When the machine held the thread up.
     pub(crate) held_up: Vec<(u64, u64)>,
     /// Service time by the kernel's time stamps.
     pub(crate) kernel: Option<KernelTimes>,
@@ -94,9 +94,15 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn wind_up(&mut self, window_end_ns: u64, sink: &mut impl Sink) {
         let now_ns = self.reactor.now_ns();
         for key in 0..self.connections.len() as Key {
+            let broken_off = self.is_broken_off(key);
             let connection = &mut self.connections[key as usize];
-            while let Some(id) = connection.flights.first() {
-                self.books.leave_unfinished(id, &mut connection.flights, now_ns);
+            let chain = &mut connection.flights;
+            while let Some(id) = chain.first() {
+                if broken_off {
+                    self.books.break_off(id, chain, None, now_ns);
+                } else {
+                    self.books.leave_unfinished(id, chain, now_ns);
+                }
             }
             if connection.state == State::Open {
                 self.books.recorder.disconnected(now_ns, Disconnect::RunOver, String::new);

@@ -111,7 +111,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn receive_piece(&mut self, key: Key) -> Option<Intake> {
         let connection = &mut self.connections[key as usize];
         let session = connection.session.as_mut()?;
-        let begun_ns = self.held_up.is_wanted().then(|| self.reactor.now_ns());
         let (bytes, at_ns, more) = match self.reactor.receive(key) {
             Received::Bytes { bytes, at_ns, more } => (bytes, at_ns, more),
             Received::Nothing => return None,
@@ -126,9 +125,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 return None;
             }
         };
-        if let Some(begun_ns) = begun_ns {
-            self.held_up.call(begun_ns, at_ns);
-        }
         let books = &mut self.books;
         books.recorder.bytes_received(bytes.len() as u64);
         let mut intake = Intake {

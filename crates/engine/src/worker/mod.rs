@@ -25,9 +25,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use candor_pace::{Picker, Share};
-use candor_plan::{Pacing, Plan};
+use candor_plan::Plan;
 use candor_protocol::Session;
-use candor_record::{Interval, Recorder, Settings, Traced};
+use candor_record::{HeldUp, Interval, Recorder, Settings, Traced};
 
 pub(crate) use self::ending::WorkerEnd;
 use self::kernel::KernelBooks;
@@ -38,7 +38,6 @@ use crate::books::Books;
 use crate::chain::{Chain, Links};
 use crate::connection::{Connection, Slot};
 use crate::control::Control;
-use crate::held_up::HeldUp;
 use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Key, Reactor};
@@ -117,6 +116,7 @@ pub(crate) struct Worker<R, S, M> {
     none_since_ns: u64,
     next_turn: u64,
     pacer: Pacer,
+    /// Of turns that do not sleep.
     held_up: HeldUp,
     stage: Stage,
     dispatching: bool,
@@ -173,7 +173,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             none_since_ns: 0,
             next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
-            held_up: HeldUp::of_a_thread_that_spins(plan.threads.pacing == Pacing::Spin),
+            held_up: HeldUp::default(),
             stage: Stage::Preparing,
             dispatching: false,
             has_more_to_shed: false,
@@ -246,7 +246,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let mut woke_ns = None;
         loop {
             let now_ns = woke_ns.take().unwrap_or_else(|| self.reactor.now_ns());
-            self.held_up.passes(now_ns);
+            self.watch_turn(now_ns);
             // First, because a request that was due and could leave before the end is not unsent
             // only because this worker wakes late.
             self.dispatch(now_ns);
@@ -334,9 +334,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.books.recorder.recycle(empty);
             }
         }
-        self.deliver_trace(any, sink);
-        if any {
-            self.held_up.works();
+        if self.deliver_trace(any, sink) || any {
+            // The channel has locks.
+            self.held_up.leave_out();
         }
     }
 }

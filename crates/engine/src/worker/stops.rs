@@ -101,8 +101,15 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// No more of the request is sent. What the server said by now still counts; then we are gone.
+    /// No more of the request is sent, and the server is told so. What it has to say to that is heard,
+    /// for as long as a request may take; then we are gone.
+    ///
+    /// A protocol with a goodbye has no half of a connection to end: there, what has come by now is
+    /// heard, and no more.
     fn break_off(&mut self, key: Key) {
+        if !S::SPEAKS_UNASKED {
+            return self.reactor.end_sending(key);
+        }
         let generation = self.connections[key as usize].generation;
         self.receive_all(key, false);
         if self.connections[key as usize].generation == generation {

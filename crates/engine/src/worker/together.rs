@@ -43,17 +43,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         // What comes of a call may put more.
         while self.together.put > 0 {
             let put = std::mem::take(&mut self.together.put);
-            self.held_up.works();
             let at_ns = self.reactor.now_ns();
             self.reactor.send_put();
-            if put > 1 || self.held_up.is_wanted() {
+            if put > 1 {
                 let gone_ns = self.reactor.now_ns();
-                if self.held_up.is_wanted() {
-                    self.held_up.call(at_ns, gone_ns);
-                }
-                if put > 1 {
-                    self.together.sums.add(put as u64, gone_ns.saturating_sub(at_ns));
-                }
+                self.together.sums.add(put as u64, gone_ns.saturating_sub(at_ns));
             }
             while let Some((key, offered, sent)) = self.reactor.next_put() {
                 self.connections[key as usize].is_put = false;

@@ -29,12 +29,10 @@ pub(super) fn tracer(plan: &Plan, share: Share) -> Option<Box<Tracer>> {
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Gives full blocks away, `all` also the one that is being filled, and takes back what is
-    /// empty.
+    /// empty. Returns whether there was any.
     #[inline]
-    pub(super) fn deliver_trace(&mut self, all: bool, sink: &mut impl Sink) {
-        if let Some(tracer) = &mut self.books.tracer {
-            deliver(tracer, all, sink);
-        }
+    pub(super) fn deliver_trace(&mut self, all: bool, sink: &mut impl Sink) -> bool {
+        self.books.tracer.as_mut().is_some_and(|tracer| deliver(tracer, all, sink))
     }
 
     /// Gives everything away.
@@ -44,15 +42,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 }
 
-fn deliver(tracer: &mut Tracer, all: bool, sink: &mut impl Sink) {
+fn deliver(tracer: &mut Tracer, all: bool, sink: &mut impl Sink) -> bool {
+    let mut any = false;
     if all {
         tracer.end_block();
     }
     while let Some(block) = tracer.take_full() {
         sink.deliver_traced(block);
+        any = true;
     }
     while let Some((block, bound)) = sink.take_back() {
         tracer.recycle(block);
         tracer.narrow(bound);
+        any = true;
     }
+    any
 }

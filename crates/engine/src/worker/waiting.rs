@@ -25,8 +25,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.wait_and_handle(0);
             return None;
         }
-        if self.pacer.never_sleeps() && self.is_sending_by_schedule() {
-            self.look();
+        if self.never_sleeps() {
+            self.wait_and_handle(0);
             return None;
         }
         let until_ns = self.next_event_ns(now_ns);
@@ -52,22 +52,20 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    fn is_sending_by_schedule(&self) -> bool {
-        self.stage == Stage::Running && matches!(self.source, Source::Open(_))
+    /// Whether it looks for events again and again at present, and waits for none.
+    #[inline]
+    fn never_sleeps(&self) -> bool {
+        self.pacer.never_sleeps()
+            && self.stage == Stage::Running
+            && matches!(self.source, Source::Open(_))
     }
 
-    /// Looks whether anything is ready, and handles it. How long the look took is how long this
-    /// thread was held up; so is what passes from there to the loop's next reading of the clock.
-    fn look(&mut self) {
-        self.waits += 1;
-        self.send_put();
-        let before_ns = self.reactor.now_ns();
-        self.held_up.look_begins(before_ns);
-        self.reactor.wait(0);
-        let after_ns = self.reactor.now_ns();
-        self.held_up.passes(after_ns);
-        if self.handle_ready() {
-            self.held_up.works();
+    /// A turn of the loop begins. One that does not sleep is watched for when the machine holds it
+    /// up; a script may wait for whatever it likes.
+    #[inline]
+    pub(super) fn watch_turn(&mut self, now_ns: u64) {
+        if self.never_sleeps() && self.script.is_none() {
+            self.held_up.turn(now_ns, self.reactor.cpu_ns());
         }
     }
 
@@ -146,10 +144,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.waits += 1;
         self.send_put();
         self.reactor.wait(until_ns);
-        self.handle_ready()
-    }
-
-    fn handle_ready(&mut self) -> bool {
         let mut any = false;
         while let Some(ready) = self.reactor.next_ready() {
             self.handle(ready);

@@ -26,6 +26,7 @@ macro_rules! on_each_reactor {
 }
 
 mod failures;
+mod halves;
 mod harness;
 mod keys;
 mod runs;

@@ -242,9 +242,10 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = "Requests")]
     pub piece_gap: Option<PositiveNanos>,
 
-    /// A client that goes away: close the connection after so many bytes of a body
+    /// A client that goes away: end what is sent after so many bytes of a body
     ///
-    /// HTTP/1.1 only. Counted as broken off, unless an answer came before.
+    /// HTTP/1.1 only. Counted as broken off, unless an answer came before; one that comes after is
+    /// counted apart.
     #[arg(long, value_name = "SIZE", help_heading = "Requests")]
     pub break_off_after: Option<Size>,
 

@@ -16,9 +16,9 @@ use super::made::{Capture, Extras};
 use super::memo::{Memo, Ticket};
 use super::stops::{Stop, Until};
 use super::{Error, Prepared};
-use crate::expect::BodyCheck;
+use crate::expect::{BodyCheck, Mismatch};
 use crate::made::Made;
-use crate::session::{Answer, Captured, Event, Failure, Hold, RequestId};
+use crate::session::{Answer, Captured, Event, Failure, Hold, RequestId, Session as _};
 
 /// Bounds on the parts of an answer. Line ends count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -374,14 +374,17 @@ impl Session {
         let current = self.pop_outstanding()?;
         self.lines.release();
         self.interim_answers = 0;
-        self.state = if last { State::Ended } else { State::Status };
-        Some(Event::Done(Answer {
-            id: current.id,
-            status,
-            body_bytes: check.length(),
-            expected: check.finish(&self.prepared(current.request).expect, status),
-            last,
-        }))
+        let body_bytes = check.length();
+        let mut expected = check.finish(&self.prepared(current.request).expect, status);
+        if last {
+            self.state = State::Ended;
+            if self.is_broken_off() {
+                expected = Err(Mismatch::BrokenOff);
+            }
+        } else {
+            self.state = State::Status;
+        }
+        Some(Event::Done(Answer { id: current.id, status, body_bytes, expected, last }))
     }
 
     #[cold]
@@ -600,7 +603,6 @@ mod tests {
     use super::*;
     use crate::h1::lines::KEPT_BYTES;
     use crate::h1::prepare;
-    use crate::session::Session as _;
 
     #[test]
     fn an_idle_connection_holds_next_to_nothing() {

@@ -5,8 +5,9 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use candor_plan::{Delivery, Pieces};
+use candor_protocol::expect::Mismatch;
 use candor_protocol::h1::{Limits, Prepared, Session, Stop, Until, prepare};
-use candor_protocol::{Event, Hold, Session as _};
+use candor_protocol::{Answer, Event, Hold, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -138,11 +139,28 @@ fn an_answer_to_what_broke_off_is_the_last() {
     write(&mut session);
     assert_eq!(session.take_hold(), Some(Hold::BrokenOff));
     let refused = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(feed(&mut session, refused), answered(7, 400, 0, true));
+    // Whatever it says, none was expected.
+    assert_eq!(feed(&mut session, refused), heard(7, 400, 0));
+    let mut session = begun(b"hello", breaking(0));
+    write(&mut session);
+    assert_eq!(session.take_hold(), Some(Hold::BrokenOff));
+    assert_eq!(feed(&mut session, b"HTTP/1.1 200 OK\r\n\r\n"), [Event::FirstByte(7)]);
+    assert_eq!(end(&mut session), heard(7, 200, 0)[1..]);
+    // Before the break it is an answer like any other.
+    let mut session = begun(b"hello", breaking(0));
+    write(&mut session);
+    assert_eq!(feed(&mut session, OK), answered(7, 200, 2, true));
     let mut session = begun(b"hello", breaking(0));
     write(&mut session);
     assert_eq!(feed(&mut session, b"HTTP/1.1 400 Ba"), []);
     assert_eq!(end(&mut session), [truncated(7)]);
+}
+
+/// An answer that comes after the break.
+fn heard(id: u32, status: u16, body_bytes: u64) -> [Event; 2] {
+    let expected = Err(Mismatch::BrokenOff);
+    let answer = Answer { id, status, body_bytes, expected, last: true };
+    [Event::FirstByte(id), Event::Done(answer)]
 }
 
 #[test]
@@ -274,7 +292,7 @@ proptest! {
     }
 
     /// Whole or byte by byte, an answer says the same at every stop, and is the connection's last
-    /// unless the rest was let go before it.
+    /// unless the rest was let go before it. After the break none was expected.
     #[test]
     fn answers_at_a_stop_depend_on_the_bytes_alone(
         delivery in delivery(12),
@@ -304,7 +322,11 @@ proptest! {
         let is_last = left > 0 || delivery.break_off_after.is_some();
         let mut wanted = Vec::new();
         wanted.extend((waits && continues).then_some(Event::Continue));
-        wanted.extend(answered(7, 200, 2, is_last));
+        let is_broken_off = delivery.break_off_after.is_some() && passed >= stops.len();
+        wanted.extend(match is_broken_off {
+            true => heard(7, 200, 2),
+            false => answered(7, 200, 2, is_last),
+        });
         prop_assert_eq!(&feed(&mut whole, &input), &wanted);
         let bytes: Vec<Event> = input.chunks(1).flat_map(|byte| feed(&mut cut, byte)).collect();
         prop_assert_eq!(&bytes, &wanted);

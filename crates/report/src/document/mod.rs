@@ -100,6 +100,10 @@ pub struct Document {
     pub trace: Option<TraceSummary>,
     /// Complete answers of measured requests by status.
     pub statuses: Vec<StatusCount>,
+    /// Complete answers by status that were heard to measured requests after these had been broken
+    /// off. They are nowhere else. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken_off_statuses: Vec<StatusCount>,
     /// Failed measured requests by kind. Kinds that did not occur are left out.
     pub errors: Vec<ErrorCount>,
     /// Failed warm-up requests by kind.
@@ -392,6 +396,7 @@ impl Document {
             kernel: Kernel::of(plan, record),
             trace: TraceSummary::of(plan, record),
             statuses: StatusCount::all(&total.statuses),
+            broken_off_statuses: StatusCount::all(&total.broken_off_statuses),
             errors: counts::errors(&total.ledger.errors),
             warm_up_errors: counts::errors(&total.warm_up.errors),
             connect_errors: counts::connect_errors(&total.connections.failed),

@@ -6,7 +6,7 @@ use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 
-use crate::document::counts::{HandshakeCount, LedgerCounts};
+use crate::document::counts::{HandshakeCount, LedgerCounts, StatusCount};
 use crate::document::kernel::{Kernel, TraceSummary};
 use crate::document::latency::Distribution;
 use crate::document::plan::LoadKind;
@@ -55,6 +55,12 @@ pub(super) fn how(document: &Document) -> Vec<String> {
     }
     parts.push(window);
     parts
+}
+
+/// Answers by status.
+pub(super) fn statuses(all: &[StatusCount]) -> String {
+    let all = all.iter().map(|one| format!("{} × {}", one.status, fmt_count(one.count)));
+    all.collect::<Vec<_>>().join(", ")
 }
 
 /// What made the run, when, and from which seed.

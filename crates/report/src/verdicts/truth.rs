@@ -173,6 +173,11 @@ fn counts(document: &Document, found: &mut Vec<String>) {
             ledger.errors,
         );
     }
+    let heard = sum(&mut document.broken_off_statuses.iter().map(|one| one.count));
+    if heard > ledger.broken_off {
+        let broken_off = ledger.broken_off;
+        found.push(format!("{heard} answers to {broken_off} requests that were broken off"));
+    }
     if document.rate.answered_in_window > answered {
         found.push(format!(
             "more answers within the window ({}) than at all ({answered})",
@@ -240,6 +245,7 @@ fn schedule_slack(document: &Document, asked: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::found;
+    use crate::document::counts::StatusCount;
     use crate::document::{Document, EndReason};
     use crate::testing;
     use crate::verdicts::Severity;
@@ -261,7 +267,7 @@ mod tests {
     #[test]
     fn every_contradiction_is_found() {
         type Spoil = fn(&mut Document);
-        let spoils: [(&str, Spoil); 13] = [
+        let spoils: [(&str, Spoil); 14] = [
             ("do not ascend", |d| d.latencies.response.min_ns = Some(9_007_199_254_740_991)),
             ("longer than the run", |d| d.latencies.service.max_ns = Some(u64::MAX)),
             ("outside of the extremes", |d| d.latencies.connect.mean_ns = Some(f64::NAN)),
@@ -269,6 +275,9 @@ mod tests {
             ("no extremes", |d| d.latencies.queue_wait.max_ns = None),
             ("samples and requests ok", |d| d.latencies.first_byte.count += 1),
             ("answers by status", |d| d.statuses[0].count += 1),
+            ("requests that were broken off", |d| {
+                d.broken_off_statuses.push(StatusCount { status: 400, count: 1 });
+            }),
             ("sent by interval", |d| d.intervals[0].sent -= 1),
             ("ok by interval", |d| d.intervals[0].ok -= 1),
             ("more answers within", |d| d.rate.answered_in_window += 100),

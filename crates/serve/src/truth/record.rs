@@ -65,8 +65,8 @@ pub struct Record {
     pub unlogged: u64,
     /// Stalls, each a beginning and an end on the monotonic clock.
     pub stalls_ns: Vec<(u64, u64)>,
-    /// When it was held up by the machine while it only looked for requests, in the same form;
-    /// known only if it spins.
+    /// When it was held up by the machine, in the same form; known only if it spins
+    /// ([`HeldUp`](candor_record::HeldUp)).
     pub held_up_ns: Vec<(u64, u64)>,
 }
 

@@ -2,14 +2,16 @@
 //!
 //! It sleeps until shortly before the next departure, by a wait that takes nanoseconds, and then
 //! looks again and again: a thread that sleeps to the very time wakes some tens of microseconds
-//! after it. Told to spin, it does not sleep for arrivals either. What arrives is stamped right after the read that completed it, what leaves right
-//! before the call that sends it.
+//! after it. Told to spin, it does not sleep for arrivals either, and knows when the machine held
+//! it up. What arrives is stamped right after the read that completed it, what leaves right before
+//! the call that sends it.
 
 use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 
+use candor_record::HeldUp;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -25,9 +27,6 @@ use super::server::Config;
 const WAKE_EARLY_NS: u64 = 150_000;
 /// After a failed `accept`, so that a lack of files does not spin.
 const ACCEPT_AGAIN_NS: u64 = 10_000_000;
-/// A look for events that takes so long was held up by the machine; so many are written down.
-const HELD_UP_NS: u64 = 100_000;
-const MOST_HELD_UP: usize = 1 << 16;
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
 const NS_PER_S: u64 = 1_000_000_000;
@@ -37,7 +36,11 @@ const STOP: u64 = u64::MAX - 1;
 
 /// Nanoseconds of the system's monotonic clock.
 pub fn now_ns() -> u64 {
-    let t = clock_gettime(ClockId::Monotonic);
+    clock_ns(ClockId::Monotonic)
+}
+
+fn clock_ns(clock: ClockId) -> u64 {
+    let t = clock_gettime(clock);
     t.tv_sec as u64 * NS_PER_S + t.tv_nsec as u64
 }
 
@@ -62,8 +65,8 @@ pub(super) struct Serving {
     listener: TcpListener,
     queues: Queues<Ticket>,
     spin: bool,
-    /// When it last looked at the clock, spinning.
-    looked_ns: u64,
+    /// Of a server that spins; of any other nothing is known.
+    held_up: HeldUp,
     pub(super) log: Log,
     /// Stalls to come, the next one last.
     planned_ns: Vec<(u64, u64)>,
@@ -98,7 +101,7 @@ impl Serving {
             listener,
             queues: Queues::new(config.discipline, config.queues),
             spin: config.spin,
-            looked_ns: begun_ns,
+            held_up: HeldUp::default(),
             log: Log::new(config.log_capacity),
             planned_ns,
             places: Vec::new(),
@@ -116,27 +119,27 @@ impl Serving {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
+            if self.spin {
+                self.held_up.turn(now_ns(), clock_ns(ClockId::ThreadCPUTime));
+            }
             self.begin_planned_stalls();
-            self.answer_due(self.looked_ns);
+            self.answer_due();
             let wait = self.wait_ns().map(|ns| Timespec {
                 tv_sec: (ns / NS_PER_S) as i64,
                 tv_nsec: (ns % NS_PER_S) as _,
             });
             events.clear();
             let room = rustix::buffer::spare_capacity(&mut events);
-            let begun_ns = self.look_ns(self.looked_ns);
             // EINTR is an empty answer.
             let _ = epoll::wait(&self.epoll, room, wait.as_ref());
-            self.look_ns(begun_ns);
             for event in events.drain(..) {
                 match event.data.u64() {
                     STOP => return self.end(),
                     LISTENER => self.accept(),
                     data => self.ready(data as u32, (data >> 32) as u32, event.flags),
                 }
-                // Many events may come at once, and what has to leave does not wait for them. What
-                // was read had come before that look ended.
-                self.answer_due(begun_ns);
+                // Many events may come at once, and what has to leave does not wait for them.
+                self.answer_due();
             }
             if self.accept_again_ns.is_some_and(|at_ns| at_ns <= now_ns()) {
                 self.accept();
@@ -154,23 +157,6 @@ impl Serving {
         let stall_ns = self.planned_ns.last().map(|&(from_ns, _)| from_ns);
         let next_ns = [departure_ns, stall_ns, self.accept_again_ns].into_iter().flatten().min()?;
         Some(next_ns.saturating_sub(now_ns()))
-    }
-
-    /// The time. From one look to the next a few microseconds pass, a call that sends or reads
-    /// among them; where it was longer the machine held this thread up, and nothing that came
-    /// meanwhile, or since `since_ns`, was seen, nothing left. A server that sleeps knows nothing
-    /// of that.
-    fn look_ns(&mut self, since_ns: u64) -> u64 {
-        let at_ns = now_ns();
-        if self.spin && at_ns - std::mem::replace(&mut self.looked_ns, at_ns) >= HELD_UP_NS {
-            let held_up_ns = &mut self.log.record.held_up_ns;
-            if let Some(last) = held_up_ns.last_mut().filter(|last| last.1 >= since_ns) {
-                last.1 = at_ns;
-            } else if held_up_ns.len() < MOST_HELD_UP {
-                held_up_ns.push((since_ns, at_ns));
-            }
-        }
-        at_ns
     }
 
     fn begin_planned_stalls(&mut self) {
@@ -191,11 +177,10 @@ impl Serving {
         });
     }
 
-    /// Sends every answer whose time has come; nothing was seen since `since_ns`.
-    fn answer_due(&mut self, mut since_ns: u64) {
+    /// Sends every answer whose time has come.
+    fn answer_due(&mut self) {
         loop {
-            let at_ns = self.look_ns(since_ns);
-            since_ns = at_ns;
+            let at_ns = now_ns();
             let Some(ticket) = self.queues.take_due(at_ns) else { return };
             let Ticket { key, generation, entry } = ticket;
             let place = &mut self.places[key as usize];
@@ -348,6 +333,7 @@ impl Serving {
 
     /// Everything is dropped at once, answers that had to leave later included.
     fn end(&mut self) {
+        self.log.record.held_up_ns = self.held_up.take();
         self.places.clear();
         self.free.clear();
     }

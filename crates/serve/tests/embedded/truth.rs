@@ -2,6 +2,7 @@
 //! it writes down is what a client saw. Nothing depends on how late a busy machine is.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use candor_serve::PlannedStall;
@@ -15,6 +16,7 @@ fn config(discipline: Discipline) -> Config {
     Config {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         discipline,
+        queues: NonZeroUsize::MIN,
         stalls: vec![],
         spin: false,
         port_file: None,

@@ -212,10 +212,11 @@ fn requests(section: &mut Section, document: &Document) {
     ledger(section, document);
     errors(section, "Errors", &document.errors, document.ledger.sent);
     if !document.statuses.is_empty() {
-        let statuses = document.statuses.iter();
-        let all: Vec<_> =
-            statuses.map(|one| format!("{} × {}", one.status, fmt_count(one.count))).collect();
-        section.facts(&[("Statuses", all.join(", "))]);
+        section.facts(&[("Statuses", words::statuses(&document.statuses))]);
+    }
+    if !document.broken_off_statuses.is_empty() {
+        let heard = words::statuses(&document.broken_off_statuses);
+        section.facts(&[("Answered after the break", heard)]);
     }
     if !document.requests.is_empty() {
         section.heading("Each request");

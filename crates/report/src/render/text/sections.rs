@@ -82,12 +82,11 @@ pub(super) fn errors(page: &mut Page, document: &Document) {
     kinds(page, "No connect", &document.connect_errors, 0);
     let unexpected = count_of(&document.errors, "status") > 0;
     if unexpected || document.statuses.len() > 1 {
-        let statuses: Vec<_> = document
-            .statuses
-            .iter()
-            .map(|one| format!("{} × {}", one.status, fmt_count(one.count)))
-            .collect();
-        page.entry("Statuses", &statuses.join(", "));
+        page.entry("Statuses", &words::statuses(&document.statuses));
+    }
+    if !document.broken_off_statuses.is_empty() {
+        let heard = words::statuses(&document.broken_off_statuses);
+        page.entry("Broken off", &format!("answered after the break: {heard}"));
     }
 }
 
