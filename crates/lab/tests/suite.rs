@@ -307,6 +307,7 @@ fn a_load_may_have_rounds_of_its_own() {
     // Three cells at their peaks, thrice; six below them, once.
     assert_eq!((suite.progress(), bench.made.len()), ((15, 15), 15));
     assert!(suite.cells.iter().all(|cell| cell.trials.len() == cell.of_peak.map_or(3, |_| 1)));
+    assert!(render::markdown(&suite).contains("after 0 ns of warm-up, 1 run a cell"));
     // What is typed is for all.
     let selection = Selection { rounds: Some(2), ..Selection::default() };
     let typed = matrix(&self::suite(&text), &selection).unwrap();

@@ -309,6 +309,17 @@ impl ValueEnum for Arrivals {
     }
 }
 
+impl Pacing {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Pacing::Auto => "auto",
+            Pacing::Sleep => "sleep",
+            Pacing::Spin => "spin",
+        }
+    }
+}
+
 impl ValueEnum for Pacing {
     fn value_variants<'a>() -> &'a [Self] {
         &[Pacing::Auto, Pacing::Sleep, Pacing::Spin]

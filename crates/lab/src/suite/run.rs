@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use candor_plan::units::fmt_share;
+use candor_plan::units::{fmt_plural, fmt_share};
 use candor_plan::values::Nanos;
 use candor_plan::{NS_PER_S, Rate, build};
 use candor_report::Document;
@@ -12,7 +12,7 @@ use candor_report::document::EndReason;
 use candor_report::experiment::figures::Figures;
 use candor_report::experiment::matrix::Failure;
 use candor_report::experiment::suite::{
-    Cell, FORMAT, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial,
+    Cell, FORMAT, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial, Utilization,
 };
 use candor_report::render::json;
 
@@ -218,12 +218,15 @@ fn rate(per_s: f64) -> Rate {
 
 fn trial_of(round: u64, file: String, document: &Document) -> Trial {
     let per_second = document.window_intervals().filter_map(|one| one.answered_per_s).collect();
+    let target = document.target.as_ref();
+    let utilization = target.into_iter().flat_map(|target| target.utilization());
     Trial {
         round,
         file,
         started_at: document.started_at.clone(),
         figures: Figures::of(document),
         per_second,
+        utilization: utilization.map(|(at_s, share)| Utilization { at_s, share }).collect(),
         kinds: kinds(document),
     }
 }
@@ -321,8 +324,12 @@ fn about_load(load: &model::Load, matrix: &Matrix) -> String {
     let warm_up_ns = run.warm_up.map_or(0, |Nanos(ns)| ns);
     let time = candor_plan::units::fmt_duration_ns;
     let duration_ns = run.duration.map_or(build::DEFAULT_DURATION_NS, |one| one.get());
+    let rounds = match cell.rounds {
+        rounds if rounds == matrix.rounds => String::new(),
+        rounds => format!(", {} a cell", fmt_plural(rounds, "run")),
+    };
     format!(
-        "{kind}, {connections} connections, {} measured after {} of warm-up",
+        "{kind}, {connections} connections, {} measured after {} of warm-up{rounds}",
         time(duration_ns),
         time(warm_up_ns)
     )

@@ -46,6 +46,9 @@ pub struct PlanSummary {
     pub warm_up_ns: u64,
     /// Workers asked for; null: chosen by the loader.
     pub threads: Option<u32>,
+    /// How workers wait for due times: `auto`, `sleep` or `spin`.
+    #[serde(default)]
+    pub pacing: String,
     /// Whether workers are pinned to cores.
     pub pin: bool,
     /// Seed of everything random.
@@ -352,6 +355,7 @@ impl PlanSummary {
             interval_ns: plan.recording.interval_ns,
             warm_up_ns: plan.recording.warm_up_ns,
             threads: plan.threads.count,
+            pacing: plan.threads.pacing.as_str().to_owned(),
             pin: plan.threads.pin,
             seed: plan.seed,
         }

@@ -37,6 +37,23 @@ pub struct Resources {
     pub log_tail: Vec<String>,
 }
 
+impl Resources {
+    /// Seconds since the measured window began, and the share of time since the look before in
+    /// which the schedulers of the target's runtime worked, in the mean over them: what the target
+    /// says as `scheduler_utilization_mean`, or of each as `scheduler_utilization`.
+    pub fn utilization(&self) -> impl Iterator<Item = (f64, f64)> {
+        let share = |json: &serde_json::Value| match json.get("scheduler_utilization_mean") {
+            Some(mean) => mean.as_f64(),
+            None => {
+                let each = json.get("scheduler_utilization")?.as_array()?;
+                let sum: f64 = each.iter().filter_map(serde_json::Value::as_f64).sum();
+                (!each.is_empty()).then(|| sum / each.len() as f64)
+            }
+        };
+        self.stats.iter().filter_map(move |look| Some((look.at_s, share(&look.json)?)))
+    }
+}
+
 /// A target's process tree at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceSample {

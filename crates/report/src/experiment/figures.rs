@@ -59,6 +59,9 @@ pub struct Figures {
     pub rss_peak_bytes: Option<u64>,
     /// The largest memory that the target's runtime said to hold.
     pub runtime_memory_peak_bytes: Option<u64>,
+    /// Share of the window in which the schedulers of the target's runtime worked, as it says.
+    #[serde(default)]
+    pub scheduler_utilization: Option<f64>,
     /// Ids of verdicts that are warnings or worse.
     pub warnings: Vec<String>,
     /// Whether one of them says that the figures cannot be true, or the run ended early.
@@ -163,6 +166,7 @@ impl Figures {
             requests_per_cpu_s: target.and_then(|one| one.requests_per_cpu_s),
             rss_peak_bytes: target.and_then(|one| one.rss_peak_bytes),
             runtime_memory_peak_bytes: target.and_then(runtime_memory),
+            scheduler_utilization: target.and_then(utilization),
             warnings,
             unusable: document.is_invalid() || document.end.partial,
             target_ended: target.and_then(|one| one.ended.clone()),
@@ -218,6 +222,12 @@ fn runtime_memory(target: &Resources) -> Option<u64> {
     target.stats.iter().filter_map(|one| of(&one.json)).max()
 }
 
+/// The mean of all looks, which are evenly spaced.
+fn utilization(target: &Resources) -> Option<f64> {
+    let (sum, looks) = target.utilization().fold((0.0, 0u32), |(sum, n), (_, x)| (sum + x, n + 1));
+    (looks > 0).then(|| sum / f64::from(looks))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +261,10 @@ mod tests {
         let mut document = testing::healthy_closed();
         let stats = |bytes: u64| StatsSample {
             at_s: 1.0,
-            json: serde_json::json!({ "beam_memory_bytes": bytes }),
+            json: serde_json::json!({
+                "beam_memory_bytes": bytes,
+                "scheduler_utilization": [0.25, bytes as f64 / 10.0],
+            }),
         };
         document.target = Some(Resources {
             cpu_share_mean: Some(0.5),
@@ -263,5 +276,7 @@ mod tests {
         let figures = Figures::of(&document);
         assert_eq!(figures.target_cpu_us, Some(50.0));
         assert_eq!(figures.runtime_memory_peak_bytes, Some(9));
+        // Means of 0.25 and 0.7, 0.9, 0.8.
+        assert!((figures.scheduler_utilization.unwrap() - 0.525).abs() < 1e-9);
     }
 }

@@ -111,8 +111,20 @@ pub struct Trial {
     pub figures: Figures,
     /// Complete answers a second in each interval of the window.
     pub per_second: Vec<f64>,
+    /// How busy the schedulers of the server's runtime were, if it says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub utilization: Vec<Utilization>,
     /// Requests by kind, if the scenario has several.
     pub kinds: Vec<Kind>,
+}
+
+/// How busy the schedulers of a runtime were.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Utilization {
+    /// Seconds since the measured window began.
+    pub at_s: f64,
+    /// Share of the time since the look before, in the mean over all schedulers, in [0, 1].
+    pub share: f64,
 }
 
 /// One request of a scenario that has several.
@@ -224,6 +236,7 @@ mod tests {
             started_at: String::new(),
             figures,
             per_second: Vec::new(),
+            utilization: Vec::new(),
             kinds: Vec::new(),
         }
     }

@@ -212,6 +212,7 @@ pub(crate) fn sample_suite(scenarios: usize) -> Suite {
         started_at: String::new(),
         figures: figures(rate, p50_ns),
         per_second: (0..10).map(|second| rate + f64::from(second)).collect(),
+        utilization: Vec::new(),
         kinds: vec![Kind {
             name: "GET /".to_owned(),
             ok: 5,

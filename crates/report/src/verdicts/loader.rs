@@ -3,6 +3,7 @@
 use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share};
 
 use super::{Finding, Severity};
+use crate::document::plan::LoadKind;
 use crate::document::{Document, WorkerRow};
 
 /// A worker that uses more of its core than this has nothing left for a peak.
@@ -18,8 +19,13 @@ const WAITED_SHARE_LIMIT: f64 = 0.1;
 const WAITED_FLOOR_NS: u64 = 50_000_000;
 
 /// A worker was above 90 % of its core, of the time in which it could have it: one that shares
-/// its core with others and is never idle is at its limit all the same.
+/// its core with others and is never idle is at its limit all the same. One that was told to spin
+/// uses the core whatever it has to do: where all requests leave, and half of them on time, it has
+/// time to spare.
 pub(super) fn cpu(document: &Document) -> Option<Finding> {
+    if spins(document) && is_on_time(document) {
+        return None;
+    }
     let share = |worker: &WorkerRow| {
         let had_ns = worker.wall_ns.saturating_sub(worker.waited_ns.unwrap_or(0));
         let cpu_share = worker.cpu_share?;
@@ -44,6 +50,17 @@ pub(super) fn cpu(document: &Document) -> Option<Finding> {
         ],
         remedy: "Give it more cores with --threads, or run it on another machine than the target.",
     })
+}
+
+/// A closed load never spins.
+fn spins(document: &Document) -> bool {
+    document.plan.load.kind == LoadKind::Open && document.plan.pacing == "spin"
+}
+
+fn is_on_time(document: &Document) -> bool {
+    let lag_ns = document.latencies.send_lag.percentile_ns("p50");
+    let has_left_all = document.ledger.shed == 0 && document.ledger.unsent == 0;
+    has_left_all && lag_ns.is_some_and(|lag_ns| lag_ns <= LAG_FLOOR_NS)
 }
 
 /// A worker was ready to run and waited for its core.
@@ -106,6 +123,11 @@ mod tests {
         let verdict = found(&document, "loader-cpu").unwrap();
         assert!(verdict.sentence.starts_with("1 of 2"), "{}", verdict.sentence);
         assert_eq!(verdict.evidence["busiest_cpu_share"], 0.93);
+        // A thread that spins is busy with waiting, unless it comes too late for what it waits for.
+        document.plan.pacing = "spin".to_owned();
+        assert!(found(&document, "loader-cpu").is_none());
+        document.ledger.shed = 1;
+        assert!(found(&document, "loader-cpu").is_some());
     }
 
     #[test]

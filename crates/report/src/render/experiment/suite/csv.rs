@@ -8,7 +8,7 @@ use crate::experiment::figures::Figures;
 use crate::experiment::suite::{Cell, Suite, Trial};
 
 /// The columns, in order; units are in the names.
-pub const COLUMNS: [&str; 45] = [
+pub const COLUMNS: [&str; 46] = [
     "suite",
     "server",
     "scenario",
@@ -51,6 +51,7 @@ pub const COLUMNS: [&str; 45] = [
     "requests_per_cpu_s",
     "rss_peak_bytes",
     "runtime_memory_peak_bytes",
+    "scheduler_utilization",
     "warnings",
     "saturated",
     "file",
@@ -114,6 +115,7 @@ fn row(suite: &Suite, cell: &Cell, trial: &Trial, represents: bool) -> Vec<Strin
         float(figures.requests_per_cpu_s),
         whole(figures.rss_peak_bytes),
         whole(figures.runtime_memory_peak_bytes),
+        float(figures.scheduler_utilization),
         figures.warnings.join(" "),
         saturated,
         trial.file.clone(),

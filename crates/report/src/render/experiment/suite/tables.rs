@@ -236,7 +236,8 @@ pub(super) fn resources(out: &mut String, suite: &Suite) {
         out.push_str(
             "## Resources\n\nOf all processes of a server, sampled every 100 ms in the measured \
              window only: the largest resident memory, the largest memory that the runtime says \
-             to hold, the mean CPU time by wall time (100 % is one core), and answers by CPU \
+             to hold, the mean CPU time by wall time (100 % is one core), how busy its schedulers \
+             say that they were (they may wait busily, which costs CPU time), and answers by CPU \
              second, which is what to compare servers by that are not equally busy.\n\n",
         );
     }
@@ -256,6 +257,7 @@ pub(in crate::render) fn resources_of(suite: &Suite) -> Vec<(&'static str, Table
             ("rss".to_owned(), Align::Right),
             ("runtime".to_owned(), Align::Right),
             ("cpu%".to_owned(), Align::Right),
+            ("schedulers".to_owned(), Align::Right),
             ("req per CPU-s".to_owned(), Align::Right),
         ]);
         for scenario in &suite.scenarios {
@@ -277,6 +279,7 @@ pub(in crate::render) fn resources_of(suite: &Suite) -> Vec<(&'static str, Table
                     bytes(figures.rss_peak_bytes),
                     bytes(figures.runtime_memory_peak_bytes),
                     figures.target_cpu_share.map_or(NOTHING.to_owned(), percent),
+                    figures.scheduler_utilization.map_or(NOTHING.to_owned(), percent),
                     figures.requests_per_cpu_s.map_or(NOTHING.to_owned(), short_rate),
                 ]);
             }

@@ -101,8 +101,27 @@ fn seconds(section: &mut Section, suite: &Suite) {
         let chart = Chart::new(SECONDS[n], &format!("Answers a second: {name}"), x, y)
             .about("Of each server the run that its row in the table is of.");
         section.chart(&series.into_iter().fold(chart, Chart::series));
+        if let Some(chart) = schedulers(BUSY[n], name, cells) {
+            section.chart(&chart);
+        }
     }
     more(section, groups.len());
+}
+
+/// How busy the schedulers of each server's runtime were meanwhile; `None` if no server says so.
+fn schedulers(id: &'static str, name: &str, cells: &[&Cell]) -> Option<Chart> {
+    let series = cells.iter().take(COLOURS).enumerate().filter_map(|(colour, cell)| {
+        let looks = &cell.speaker()?.utilization;
+        let points = looks.iter().map(|look| (look.at_s, Some(look.share)));
+        (!looks.is_empty()).then(|| Series::line(cell.server.clone(), colour, points))
+    });
+    let series: Vec<Series> = series.collect();
+    let length_s = series.iter().filter_map(|one| one.at.last().map(|at| at.0)).fold(0.0, f64::max);
+    let x = Axis::span("seconds of the run", Unit::Count, 0.0, length_s);
+    let y = Axis::linear("busy", Unit::Share, 1.0);
+    let chart = Chart::new(id, &format!("Schedulers at work: {name}"), x, y)
+        .about("The mean over the schedulers of each server's runtime, by its own account.");
+    (!series.is_empty()).then(|| series.into_iter().fold(chart, Chart::series))
 }
 
 /// Latency over the share of each server's own peak.
@@ -177,5 +196,7 @@ fn doubts(section: &mut Section, suite: &Suite) {
 /// Anchors of charts.
 const SECONDS: [&str; MOST_CHARTS] =
     ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12"];
+const BUSY: [&str; MOST_CHARTS] =
+    ["u1", "u2", "u3", "u4", "u5", "u6", "u7", "u8", "u9", "u10", "u11", "u12"];
 const BELOW: [&str; MOST_CHARTS] =
     ["b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9", "b10", "b11", "b12"];

@@ -3,7 +3,7 @@
 use super::super::poison::{self, PAYLOADS, parsed, readable};
 use super::{clients, comparison, peak, suite, sweep};
 use crate::experiment::comparison::Comparison;
-use crate::experiment::suite::Suite;
+use crate::experiment::suite::{Suite, Utilization};
 use crate::render::experiment::clients::tests::sample as sample_clients;
 use crate::testing;
 use crate::testing::experiments::{sample_comparison, sample_peak, sample_suite, sample_sweep};
@@ -24,6 +24,19 @@ fn the_pages() {
         assert_eq!(once.len(), ids.len(), "{name}: {ids:?}");
         assert!(parsed(&page).data.len() > 1, "{name}: no charts");
     }
+}
+
+#[test]
+fn schedulers_at_work_stand_under_the_rate() {
+    let mut suite = sample_suite(1);
+    assert!(!suite::render(&suite).contains("Schedulers at work"));
+    let look = |n: u32| Utilization { at_s: f64::from(n) / 10.0, share: 0.79 };
+    suite.cells[0].trials[0].utilization = (1..=10).map(look).collect();
+    suite.cells[0].trials[0].figures.scheduler_utilization = Some(0.79);
+    let page = suite::render(&suite);
+    let chart = page.find("Schedulers at work: scenario0, h1, closed").expect("a chart");
+    assert!(page.find("Answers a second: scenario0").expect("a chart") < chart);
+    assert!(page.contains("79.0 %") || page.contains(">79"), "no figure in the table");
 }
 
 /// All 42 scenarios of the seed on three servers.
