@@ -3,6 +3,8 @@
 //! Read at the beginning and at the end of a run from the kernel's accounting of the thread, so
 //! that it costs the run nothing.
 
+use std::mem::zeroed;
+
 use candor_record::WorkerHealth;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -32,6 +34,27 @@ pub(crate) fn waited_ns() -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// How often a thread left its core.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Switches {
+    /// To wait for something: an event, a time, a lock.
+    pub(crate) voluntary: u64,
+    /// Because the kernel had something else to run there.
+    pub(crate) involuntary: u64,
+}
+
+impl Switches {
+    /// Those of the calling thread until now: a system call (getrusage(2)).
+    pub(crate) fn now() -> Self {
+        // SAFETY: all of it are integers, for which zero is a value.
+        let mut usage: libc::rusage = unsafe { zeroed() };
+        // SAFETY: the kernel writes one `rusage`, which lives until after the call. It cannot fail
+        // with these arguments; if it did, nothing would have been counted.
+        let _ = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        Switches { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
+    }
+}
+
 impl Snapshot {
     pub(crate) fn take() -> Self {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
@@ -41,18 +64,12 @@ impl Snapshot {
         let field = |n: usize| {
             after_name.split_ascii_whitespace().nth(n - 3).and_then(|f| f.parse().ok()).unwrap_or(0)
         };
-        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-        let involuntary_switches = status
-            .lines()
-            .find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))
-            .and_then(|count| count.trim().parse().ok())
-            .unwrap_or(0);
         Snapshot {
             wall_ns: clock_ns(ClockId::Monotonic),
             cpu_ns: clock_ns(ClockId::ThreadCPUTime),
             user_ticks: field(14),
             system_ticks: field(15),
-            involuntary_switches,
+            involuntary_switches: Switches::now().involuntary,
             waited_ns: waited_ns(),
         }
     }

@@ -1,15 +1,21 @@
 //! When a thread that never sleeps was held up by the machine, seen from that very thread.
 //!
-//! A thread that looks for events again and again, and never waits for one, runs all the time. So
-//! where in one turn of its loop more time passed than it ran, by its own CPU time, something
-//! else had its core: the hypervisor, or another thread. Nothing that it does itself is counted,
-//! however long it takes: while it computes, and while it is in a system call, its CPU time goes
-//! on. (The kernel leaves out of a thread's CPU time what the hypervisor took from the core,
-//! where that says so: `CONFIG_PARAVIRT_TIME_ACCOUNTING`. Where it does not, less is noted here.)
+//! A thread that looks for events again and again, and never waits for one, runs all the time. A
+//! turn of its loop does what is to do, then looks once, which is one system call that does not
+//! wait, and handles what it found. Two things in it are somebody else's doing:
+//!
+//! - More time passed in a turn than the thread ran, by its own CPU time: the hypervisor, or another
+//!   thread, had its core. Nothing that it does itself is counted, however long it takes: while it
+//!   computes, and while it is in a system call, its CPU time goes on. (The kernel leaves out of a
+//!   thread's CPU time what the hypervisor took from the core, where that says so:
+//!   `CONFIG_PARAVIRT_TIME_ACCOUNTING`.)
+//! - A look took long. There is nothing of the thread's own in it, so whatever its CPU time says,
+//!   that was an interrupt, or a hypervisor that does not say what it took.
 //!
 //! Readings of two clocks come in, pairs of times go out, and nothing here decides anything.
 //! The loader's workers and the truth server each have one; `candor verify` enters what they note
-//! into what it expects.
+//! into what it expects, and the report tells from the looks that found nothing how busy a thread
+//! was that never sleeps.
 
 /// Shorter ones are not told from the time between two readings, and do not matter.
 const LEAST_NS: u64 = 100_000;
@@ -21,6 +27,9 @@ const ROOM: usize = 1 << 16;
 pub struct HeldUp {
     /// The turn that is going on; `None`: nothing is known of it.
     turn: Option<Turn>,
+    /// Since when it looks for events, and has found none yet.
+    looks_since_ns: Option<u64>,
+    spun_ns: u64,
     noted: Vec<(u64, u64)>,
 }
 
@@ -42,10 +51,12 @@ impl HeldUp {
     #[inline]
     pub fn turn(&mut self, at_ns: u64, cpu_ns: u64) {
         let mut since_ns = at_ns;
+        self.spun_ns += self.looks_since_ns.map_or(0, |from_ns| at_ns.saturating_sub(from_ns));
+        let was_held_up = self.looked(at_ns).is_some();
         if let Some(turn) = self.turn.take() {
             let ran_ns = cpu_ns.saturating_sub(turn.cpu_ns);
             let took_ns = at_ns.saturating_sub(turn.began_ns);
-            if took_ns.saturating_sub(ran_ns) >= LEAST_NS {
+            if !was_held_up && took_ns.saturating_sub(ran_ns) >= LEAST_NS {
                 self.note(turn.since_ns, at_ns - ran_ns);
             }
             // What a long turn of ours keeps waiting, it keeps waiting itself.
@@ -54,10 +65,54 @@ impl HeldUp {
         self.turn = Some(Turn { began_ns: at_ns, cpu_ns, since_ns });
     }
 
+    /// It has done what there was to do, and looks for events until it says that it has
+    /// [`found`](Self::found) one, or until the next turn.
+    #[inline]
+    pub fn looks(&mut self, at_ns: u64) {
+        self.looks_since_ns = Some(at_ns);
+    }
+
+    /// The look has found something. `cpu_ns` is asked only if it took long.
+    #[inline]
+    pub fn found(&mut self, at_ns: u64, cpu_ns: impl FnOnce() -> u64) {
+        if let Some(since_ns) = self.looked(at_ns) {
+            // What is handled now is judged by itself.
+            self.turn = Some(Turn { began_ns: at_ns, cpu_ns: cpu_ns(), since_ns });
+        }
+    }
+
+    /// The look has found something, and may have done something with it: that is the thread's own.
+    #[inline]
+    pub fn stops_looking(&mut self) {
+        self.looks_since_ns = None;
+    }
+
+    /// A look is over. If it was held up, since when things came that it keeps waiting.
+    #[inline]
+    fn looked(&mut self, at_ns: u64) -> Option<u64> {
+        let looks_since_ns = self.looks_since_ns.take()?;
+        let took_ns = at_ns.saturating_sub(looks_since_ns);
+        (took_ns >= LEAST_NS).then(|| self.note_look(looks_since_ns, at_ns))
+    }
+
+    #[cold]
+    fn note_look(&mut self, looks_since_ns: u64, at_ns: u64) -> u64 {
+        // As after a long turn: what was done before the look is the thread's own.
+        let turn_since_ns = self.turn.as_ref().map_or(looks_since_ns, |turn| turn.since_ns);
+        let since_ns = turn_since_ns.max(looks_since_ns.saturating_sub(LEAST_NS));
+        self.note(since_ns, at_ns);
+        since_ns
+    }
+
     /// The turn that is going on may wait for something of our own: that is nobody else's doing.
     #[inline]
     pub fn leave_out(&mut self) {
         self.turn = None;
+    }
+
+    /// How long it looked for events, again and again, and found none, until now.
+    pub fn spun_ns(&self) -> u64 {
+        self.spun_ns
     }
 
     #[cold]
@@ -145,6 +200,51 @@ mod tests {
         held_up.turn(10 * MS, MS);
         // Nor does the next one know when the one before began.
         assert_eq!(held_up.take(), [(9 * MS, 10 * MS)]);
+    }
+
+    #[test]
+    fn a_long_look_is_noted_whatever_ran() {
+        let mut held_up = HeldUp::default();
+        held_up.turn(0, 0);
+        held_up.looks(US);
+        held_up.turn(2 * US, 2 * US);
+        // Nothing found, and the CPU time went on.
+        held_up.looks(3 * US);
+        held_up.turn(5 * MS, 5 * MS);
+        assert_eq!(held_up.spun_ns(), US + 5 * MS - 3 * US);
+        held_up.looks(5 * MS + US);
+        held_up.turn(5 * MS + 2 * US, 5 * MS + 2 * US);
+        assert_eq!(held_up.take(), [(0, 5 * MS)]);
+
+        // Something found: what is done with it is the thread's own, and so is what it did before.
+        held_up.looks(9 * MS);
+        held_up.found(11 * MS, || 11 * MS);
+        held_up.turn(20 * MS, 20 * MS);
+        assert_eq!(held_up.take(), [(9 * MS - LEAST_NS, 11 * MS)]);
+        // Unless it is held up in doing it.
+        held_up.looks(21 * MS);
+        held_up.found(22 * MS, || 22 * MS);
+        held_up.turn(26 * MS, 23 * MS);
+        assert_eq!(held_up.take(), [(21 * MS - LEAST_NS, 25 * MS)]);
+    }
+
+    #[test]
+    fn a_short_look_is_no_excuse_and_not_asked_about() {
+        let mut held_up = HeldUp::default();
+        let spun_ns = held_up.spun_ns();
+        held_up.turn(0, 0);
+        held_up.looks(US);
+        held_up.found(100 * US, || unreachable!("a system call for nothing"));
+        held_up.turn(7 * MS, 7 * MS);
+        held_up.found(9 * MS, || unreachable!("it did not look"));
+        held_up.turn(9 * MS, 9 * MS);
+        assert_eq!(held_up.take(), []);
+        assert_eq!(held_up.spun_ns(), spun_ns);
+        // A look is known also where the turn is not.
+        held_up.leave_out();
+        held_up.looks(10 * MS);
+        held_up.turn(12 * MS, 9 * MS);
+        assert_eq!(held_up.take(), [(10 * MS, 12 * MS)]);
     }
 
     #[test]

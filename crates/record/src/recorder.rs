@@ -190,6 +190,12 @@ impl Recorder {
         (!self.finished.is_empty()).then(|| self.finished.remove(0))
     }
 
+    /// Whether [`take_finished`](Self::take_finished) has one.
+    #[inline]
+    pub fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
     /// Gives an interval's memory back.
     pub fn recycle(&mut self, mut interval: Interval) {
         interval.clear();

@@ -42,6 +42,9 @@ pub struct WorkerHealth {
     pub involuntary_switches: u64,
     /// Times that the worker waited for events over `wall_ns`.
     pub waits: u64,
+    /// Of a worker that never sleeps: how long it looked for events and found none over `wall_ns`.
+    /// That was CPU time which it did not need.
+    pub spun_ns: u64,
     /// Requests that left together.
     pub sent_together: SentTogether,
 }

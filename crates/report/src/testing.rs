@@ -106,6 +106,7 @@ impl Run {
                 waited_ns: Some(wall_ns / 100),
                 involuntary_switches: 7,
                 waits: 1000,
+                spun_ns: 0,
                 sent_together: Default::default(),
             };
             collector.worker_ended(worker, health);

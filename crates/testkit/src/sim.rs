@@ -371,6 +371,10 @@ impl<S: SimServer> Reactor for SimReactor<S> {
         self.now_ns - self.paused_ns
     }
 
+    fn times_waited(&mut self) -> u64 {
+        0
+    }
+
     fn set_origin_ns(&mut self, origin_ns: u64) {
         self.origin_ns += origin_ns;
     }

@@ -34,7 +34,7 @@ use std::io::IoSlice;
 use candor_record::ConnectErrorKind;
 use rustix::time::ClockId;
 
-use crate::health::clock_ns;
+use crate::health::{Switches, clock_ns};
 use stamps::{StampFacts, StampLog};
 
 /// A connection's name within a worker: its place in the worker's table. A key is free for a new
@@ -161,6 +161,11 @@ pub trait Reactor {
     /// CPU time of the calling thread, in nanoseconds since some moment: a system call.
     fn cpu_ns(&mut self) -> u64 {
         clock_ns(ClockId::ThreadCPUTime)
+    }
+
+    /// How often the calling thread has waited for something, since some moment: a system call.
+    fn times_waited(&mut self) -> u64 {
+        Switches::now().voluntary
     }
 
     /// Moves the origin of time to `origin_ns`, counted from the present origin.

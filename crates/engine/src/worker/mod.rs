@@ -229,12 +229,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         control: &Control,
         sink: &mut impl Sink,
     ) -> WorkerEnd {
+        let wake_ns = if self.pacer.never_sleeps() { 0 } else { origin_ns };
         while self.reactor.now_ns() < origin_ns {
-            self.wait_and_handle(origin_ns);
+            self.wait_and_handle(wake_ns);
         }
         self.reactor.set_origin_ns(origin_ns);
         self.connect_pace.set_origin(origin_ns);
         self.stage = Stage::Running;
+        self.watch_beginning();
         self.none_since_ns = 0;
         // What became free or failed before the beginning did so at the beginning.
         self.spread_slots();
@@ -327,6 +329,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         self.books.recorder.set_in_flight(self.books.flights.len() as u64);
         self.books.recorder.advance(now_ns);
+        let delivers = self.books.recorder.has_finished() || self.has_full_trace();
+        let waited = delivers.then(|| self.reactor.times_waited());
         let mut any = false;
         while let Some(interval) = self.books.recorder.take_finished() {
             any = true;
@@ -334,8 +338,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.books.recorder.recycle(empty);
             }
         }
-        if self.deliver_trace(any, sink) || any {
-            // The channel has locks.
+        self.deliver_trace(any, sink);
+        if waited.is_some_and(|waited| waited != self.reactor.times_waited()) {
+            // The channel has locks, and whoever waits for one is not held up by the machine.
             self.held_up.leave_out();
         }
     }

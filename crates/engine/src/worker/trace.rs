@@ -28,11 +28,19 @@ pub(super) fn tracer(plan: &Plan, share: Share) -> Option<Box<Tracer>> {
 }
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
-    /// Gives full blocks away, `all` also the one that is being filled, and takes back what is
-    /// empty. Returns whether there was any.
+    /// Whether there are full blocks to give away.
     #[inline]
-    pub(super) fn deliver_trace(&mut self, all: bool, sink: &mut impl Sink) -> bool {
-        self.books.tracer.as_mut().is_some_and(|tracer| deliver(tracer, all, sink))
+    pub(super) fn has_full_trace(&self) -> bool {
+        self.books.tracer.as_ref().is_some_and(|tracer| tracer.has_full())
+    }
+
+    /// Gives full blocks away, `all` also the one that is being filled, and takes back what is
+    /// empty.
+    #[inline]
+    pub(super) fn deliver_trace(&mut self, all: bool, sink: &mut impl Sink) {
+        if let Some(tracer) = &mut self.books.tracer {
+            deliver(tracer, all, sink);
+        }
     }
 
     /// Gives everything away.
@@ -42,19 +50,15 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 }
 
-fn deliver(tracer: &mut Tracer, all: bool, sink: &mut impl Sink) -> bool {
-    let mut any = false;
+fn deliver(tracer: &mut Tracer, all: bool, sink: &mut impl Sink) {
     if all {
         tracer.end_block();
     }
     while let Some(block) = tracer.take_full() {
         sink.deliver_traced(block);
-        any = true;
     }
     while let Some((block, bound)) = sink.take_back() {
         tracer.recycle(block);
         tracer.narrow(bound);
-        any = true;
     }
-    any
 }

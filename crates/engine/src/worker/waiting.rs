@@ -26,7 +26,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return None;
         }
         if self.never_sleeps() {
-            self.wait_and_handle(0);
+            self.look_and_handle();
             return None;
         }
         let until_ns = self.next_event_ns(now_ns);
@@ -55,17 +55,56 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Whether it looks for events again and again at present, and waits for none.
     #[inline]
     fn never_sleeps(&self) -> bool {
-        self.pacer.never_sleeps()
-            && self.stage == Stage::Running
-            && matches!(self.source, Source::Open(_))
+        self.pacer.never_sleeps() && self.stage != Stage::Preparing
     }
 
     /// A turn of the loop begins. One that does not sleep is watched for when the machine holds it
-    /// up; a script may wait for whatever it likes.
+    /// up.
     #[inline]
     pub(super) fn watch_turn(&mut self, now_ns: u64) {
-        if self.never_sleeps() && self.script.is_none() {
+        if self.never_sleeps() {
             self.held_up.turn(now_ns, self.reactor.cpu_ns());
+            self.leave_out_script();
+        }
+    }
+
+    /// The run has begun, and nothing was done in it yet.
+    pub(super) fn watch_beginning(&mut self) {
+        if self.never_sleeps() {
+            self.held_up.looks(0);
+            let now_ns = self.reactor.now_ns();
+            self.watch_turn(now_ns);
+        }
+    }
+
+    /// It may wait for whatever it likes.
+    #[inline]
+    fn leave_out_script(&mut self) {
+        if self.script.is_some() {
+            self.held_up.leave_out();
+        }
+    }
+
+    /// As [`wait_and_handle`](Self::wait_and_handle) for a worker that does not wait.
+    fn look_and_handle(&mut self) {
+        self.waits += 1;
+        self.send_put();
+        let looks_ns = self.reactor.now_ns();
+        self.held_up.looks(looks_ns);
+        self.reactor.wait(0);
+        let Some(mut ready) = self.reactor.next_ready() else { return };
+        if R::TOGETHER == 0 {
+            let found_ns = self.reactor.now_ns();
+            self.held_up.found(found_ns, || self.reactor.cpu_ns());
+        } else {
+            // What it found it has received, too.
+            self.held_up.stops_looking();
+        }
+        self.leave_out_script();
+        loop {
+            self.handle(ready);
+            let Some(next) = self.reactor.next_ready() else { return };
+            ready = next;
         }
     }
 
@@ -78,6 +117,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             _ => None,
         }
+    }
+
+    /// How long it looked for events, again and again, and found none.
+    pub(crate) fn spun_ns(&self) -> u64 {
+        self.held_up.spun_ns()
     }
 
     /// How often the worker waited for events.

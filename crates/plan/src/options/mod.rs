@@ -182,10 +182,11 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub warm_up: Option<Nanos>,
 
-    /// Open load: how a thread waits until a request is due [default: auto]
+    /// How a thread waits until a request is due, or answered [default: auto]
     ///
     /// Sleeping threads wake some microseconds late, which shows as send lag. `auto` sleeps up to
-    /// a margin that it learns, and spins for the rest, with up to a quarter of a core.
+    /// a margin that it learns, and spins for the rest, with up to a quarter of a core. `spin`
+    /// never sleeps, in a closed loop neither.
     #[arg(long, value_name = "WAY", help_heading = "Load")]
     pub pacing: Option<Pacing>,
 

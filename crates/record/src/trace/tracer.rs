@@ -72,6 +72,12 @@ impl Tracer {
         true
     }
 
+    /// Whether [`take_full`](Self::take_full) has one.
+    #[inline]
+    pub fn has_full(&self) -> bool {
+        !self.full.is_empty()
+    }
+
     /// The oldest full block, if any.
     pub fn take_full(&mut self) -> Option<Vec<Traced>> {
         (!self.full.is_empty()).then(|| self.full.remove(0))

@@ -262,6 +262,10 @@ pub struct WorkerRow {
     pub involuntary_switches: u64,
     /// Times it waited for events.
     pub waits: u64,
+    /// How long it looked for events and found none (`--pacing spin`): CPU time, or time in which
+    /// the machine held it up, that it did not need.
+    #[serde(default)]
+    pub spun_ns: u64,
     /// Requests that left together; null if each left in a call of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_together: Option<SentTogether>,
@@ -511,6 +515,7 @@ impl WorkerRow {
             waited_ns: health.waited_ns,
             involuntary_switches: health.involuntary_switches,
             waits: health.waits,
+            spun_ns: health.spun_ns,
             sent_together: SentTogether::of(health.sent_together),
             response_mean_ns: figures.response_mean_ns(),
         }

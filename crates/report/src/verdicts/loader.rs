@@ -3,7 +3,6 @@
 use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share};
 
 use super::{Finding, Severity};
-use crate::document::plan::LoadKind;
 use crate::document::{Document, WorkerRow};
 
 /// A worker that uses more of its core than this has nothing left for a peak.
@@ -19,17 +18,19 @@ const WAITED_SHARE_LIMIT: f64 = 0.1;
 const WAITED_FLOOR_NS: u64 = 50_000_000;
 
 /// A worker was above 90 % of its core, of the time in which it could have it: one that shares
-/// its core with others and is never idle is at its limit all the same. One that was told to spin
-/// uses the core whatever it has to do: where all requests leave, and half of them on time, it has
-/// time to spare.
+/// its core with others and is never idle is at its limit all the same. One that never sleeps uses
+/// its core whatever it has to do, and what it spent on looking for events in vain does not count.
 pub(super) fn cpu(document: &Document) -> Option<Finding> {
-    if spins(document) && is_on_time(document) {
-        return None;
-    }
     let share = |worker: &WorkerRow| {
+        let cpu_ns = worker.cpu_user_ns.saturating_add(worker.cpu_system_ns);
+        let busy_share =
+            worker.cpu_share? * cpu_ns.saturating_sub(worker.spun_ns) as f64 / cpu_ns.max(1) as f64;
         let had_ns = worker.wall_ns.saturating_sub(worker.waited_ns.unwrap_or(0));
-        let cpu_share = worker.cpu_share?;
-        Some(if had_ns > 0 { cpu_share * worker.wall_ns as f64 / had_ns as f64 } else { cpu_share })
+        Some(if had_ns > 0 {
+            busy_share * worker.wall_ns as f64 / had_ns as f64
+        } else {
+            busy_share
+        })
     };
     let shares = || document.workers.iter().filter_map(share);
     let busiest = shares().max_by(f64::total_cmp)?;
@@ -50,17 +51,6 @@ pub(super) fn cpu(document: &Document) -> Option<Finding> {
         ],
         remedy: "Give it more cores with --threads, or run it on another machine than the target.",
     })
-}
-
-/// A closed load never spins.
-fn spins(document: &Document) -> bool {
-    document.plan.load.kind == LoadKind::Open && document.plan.pacing == "spin"
-}
-
-fn is_on_time(document: &Document) -> bool {
-    let lag_ns = document.latencies.send_lag.percentile_ns("p50");
-    let has_left_all = document.ledger.shed == 0 && document.ledger.unsent == 0;
-    has_left_all && lag_ns.is_some_and(|lag_ns| lag_ns <= LAG_FLOOR_NS)
 }
 
 /// A worker was ready to run and waited for its core.
@@ -123,10 +113,12 @@ mod tests {
         let verdict = found(&document, "loader-cpu").unwrap();
         assert!(verdict.sentence.starts_with("1 of 2"), "{}", verdict.sentence);
         assert_eq!(verdict.evidence["busiest_cpu_share"], 0.93);
-        // A thread that spins is busy with waiting, unless it comes too late for what it waits for.
-        document.plan.pacing = "spin".to_owned();
+        // A thread that never sleeps is not busy while it looks for events in vain.
+        let worker = &mut document.workers[1];
+        let cpu_ns = worker.cpu_user_ns + worker.cpu_system_ns;
+        worker.spun_ns = cpu_ns / 10;
         assert!(found(&document, "loader-cpu").is_none());
-        document.ledger.shed = 1;
+        document.workers[1].spun_ns = cpu_ns / 100;
         assert!(found(&document, "loader-cpu").is_some());
     }
 

@@ -151,9 +151,9 @@ impl<T: Copy> Queues<T> {
         Queues { queues: (0..count.get()).map(|_| Queue::new(discipline)).collect() }
     }
 
-    /// The queue that a number means: beyond the last they begin again.
+    /// The queue that a number means: the first, if there is none of that number.
     pub(super) fn of_number(&self, number: usize) -> usize {
-        number % self.queues.len()
+        if number < self.queues.len() { number } else { 0 }
     }
 
     /// As [`Queue::arrive`], in one of them.
@@ -310,7 +310,8 @@ mod tests {
     fn queues_side_by_side_know_nothing_of_each_other() {
         let fifo = Discipline::Fifo { service_ns: 10 };
         let mut queues = Queues::new(fifo, NonZeroUsize::new(2).unwrap());
-        assert_eq!((queues.of_number(1), queues.of_number(2)), (1, 0));
+        let of = |number| queues.of_number(number);
+        assert_eq!((of(0), of(1), of(2), of(3)), (0, 1, 0, 0));
         assert_eq!(queues.arrive(0, 100, 'a'), Some(110));
         assert_eq!(queues.arrive(0, 101, 'b'), Some(120));
         assert_eq!(queues.arrive(1, 102, 'c'), Some(112));

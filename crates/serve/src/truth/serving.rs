@@ -128,10 +128,16 @@ impl Serving {
                 tv_sec: (ns / NS_PER_S) as i64,
                 tv_nsec: (ns % NS_PER_S) as _,
             });
+            if self.spin {
+                self.held_up.looks(now_ns());
+            }
             events.clear();
             let room = rustix::buffer::spare_capacity(&mut events);
             // EINTR is an empty answer.
             let _ = epoll::wait(&self.epoll, room, wait.as_ref());
+            if self.spin && !events.is_empty() {
+                self.held_up.found(now_ns(), || clock_ns(ClockId::ThreadCPUTime));
+            }
             for event in events.drain(..) {
                 match event.data.u64() {
                     STOP => return self.end(),
