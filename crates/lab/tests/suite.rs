@@ -557,6 +557,20 @@ fn a_server_that_fails_is_given_up_and_the_others_go_on() {
 
 /// Every suite of the repository is right, and so is the example of the guide.
 #[test]
+fn a_suite_without_loads_has_one_that_is_called_what_it_is() {
+    let name = |run| {
+        let text =
+            format!("scenarios = [\"hello\"]\n{run}[[server]]\nname = \"a\"\nembedded = true\n");
+        let suite = suite(&text);
+        assert_eq!(suite.loads.len(), 1);
+        suite.loads[0].name.clone()
+    };
+    assert_eq!(name(""), "closed");
+    assert_eq!(name("[run]\nrate = \"2k\"\n"), "open");
+    assert_eq!(name("[run]\nload = \"ramp 1..10 over 10s\"\n"), "open");
+}
+
+#[test]
 fn the_suites_of_the_repository_are_right() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files: Vec<_> = std::fs::read_dir(root.join("suites"))

@@ -10,8 +10,13 @@ use crate::error::LabError;
 use crate::matrix::file::Reader;
 
 impl Reader<'_> {
-    /// The loads; a closed one if there is none. Those that need a peak come last.
-    pub(super) fn loads(&self, tables: Vec<LoadTable>) -> Result<Vec<Load>, LabError> {
+    /// The loads; that of the whole suite if there is none, which `is_open` or closed. Those that
+    /// need a peak come last.
+    pub(super) fn loads(
+        &self,
+        tables: Vec<LoadTable>,
+        is_open: bool,
+    ) -> Result<Vec<Load>, LabError> {
         let names: Vec<String> = tables.iter().map(|one| one.name.get_ref().clone()).collect();
         let first =
             tables.iter().find(|one| one.of_peak.is_empty()).map(|one| one.name.get_ref().clone());
@@ -75,7 +80,7 @@ impl Reader<'_> {
         if loads.is_empty() {
             let run = Options::default();
             loads.push(Load {
-                name: "closed".to_owned(),
+                name: if is_open { "open" } else { "closed" }.to_owned(),
                 run,
                 of_peak: Vec::new(),
                 peak_load: None,

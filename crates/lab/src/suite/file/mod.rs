@@ -64,7 +64,8 @@ impl Reader<'_> {
                 .collect(),
             names => self.protocols(names)?,
         };
-        let loads = self.loads(table.load)?;
+        let is_open = table.run.rate.is_some() || table.run.load.is_some();
+        let loads = self.loads(table.load, is_open)?;
         if let Some(command) = &table.profile_command
             && let Err(problem) = words::split(command.get_ref())
         {
