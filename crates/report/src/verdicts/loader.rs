@@ -22,15 +22,10 @@ const WAITED_FLOOR_NS: u64 = 50_000_000;
 /// its core whatever it has to do, and what it spent on looking for events in vain does not count.
 pub(super) fn cpu(document: &Document) -> Option<Finding> {
     let share = |worker: &WorkerRow| {
-        let cpu_ns = worker.cpu_user_ns.saturating_add(worker.cpu_system_ns);
-        let busy_share =
-            worker.cpu_share? * cpu_ns.saturating_sub(worker.spun_ns) as f64 / cpu_ns.max(1) as f64;
+        let wall_ns = worker.wall_ns.max(1) as f64;
+        let busy_share = (worker.cpu_share? - worker.spun_ns as f64 / wall_ns).max(0.0);
         let had_ns = worker.wall_ns.saturating_sub(worker.waited_ns.unwrap_or(0));
-        Some(if had_ns > 0 {
-            busy_share * worker.wall_ns as f64 / had_ns as f64
-        } else {
-            busy_share
-        })
+        Some(if had_ns > 0 { busy_share * wall_ns / had_ns as f64 } else { busy_share })
     };
     let shares = || document.workers.iter().filter_map(share);
     let busiest = shares().max_by(f64::total_cmp)?;
@@ -114,11 +109,10 @@ mod tests {
         assert!(verdict.sentence.starts_with("1 of 2"), "{}", verdict.sentence);
         assert_eq!(verdict.evidence["busiest_cpu_share"], 0.93);
         // A thread that never sleeps is not busy while it looks for events in vain.
-        let worker = &mut document.workers[1];
-        let cpu_ns = worker.cpu_user_ns + worker.cpu_system_ns;
-        worker.spun_ns = cpu_ns / 10;
+        let wall_ns = document.workers[1].wall_ns;
+        document.workers[1].spun_ns = wall_ns / 10;
         assert!(found(&document, "loader-cpu").is_none());
-        document.workers[1].spun_ns = cpu_ns / 100;
+        document.workers[1].spun_ns = wall_ns / 100;
         assert!(found(&document, "loader-cpu").is_some());
     }
 

@@ -21,15 +21,19 @@ fn between(distribution: &Distribution, low_ns: u64, high_ns: u64) -> u64 {
     distribution.decode().map_or(0, |hdr| hdr.count_between(low_ns, high_ns.saturating_sub(1)))
 }
 
+/// A target without TCP_NODELAY writes in pieces, and its kernel holds a piece back until the one
+/// before is acknowledged (Nagle, RFC 896), which the loader's kernel delays.
+pub(super) fn nagle_delayed_ack(document: &Document) -> Option<Finding> {
+    within_answers(document).or_else(|| between_answers(document))
+}
+
 /// Answers that begin at once and end when a timer of delayed acknowledgements does: the server
-/// writes in two pieces, and its kernel holds the second back until the first is acknowledged
-/// (Nagle, RFC 896).
+/// writes one in two pieces.
 ///
 /// A server that simply takes 40 ms answers late with the first byte as well; that tells them
 /// apart.
-pub(super) fn nagle_delayed_ack(document: &Document) -> Option<Finding> {
+fn within_answers(document: &Document) -> Option<Finding> {
     let (service, first_byte) = (&document.latencies.service, &document.latencies.first_byte);
-    let count = service.count.max(1) as f64;
     let (timer_ns, delayed, begun) = ACK_WINDOWS_NS
         .iter()
         .map(|&(low_ns, high_ns)| {
@@ -39,36 +43,81 @@ pub(super) fn nagle_delayed_ack(document: &Document) -> Option<Finding> {
         .max_by_key(|(_, delayed, _)| *delayed)?;
     // Whose first byte came late as well was not delayed by this.
     let split = delayed.saturating_sub(begun);
-    let share = split as f64 / count;
-    // The timer stands out: there is nothing like as much beside it.
-    let beside = between(service, timer_ns / 2, timer_ns - timer_ns / 20);
-    if share < ACK_SHARE || beside * 2 > split {
-        return None;
-    }
     let first_ns = first_byte.interval_ns("p50").and_then(|one| one.low_ns).unwrap_or(0);
-    let wait = if timer_ns < 100_000_000 { "40 ms" } else { "200 ms" };
+    let evidence = standing_out(timer_ns, split, service)?;
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "{} of {} answers ({}) began at once (median {}) and ended about {wait} later, which is \
+            "{} of {} answers ({}) began at once (median {}) and ended about {} later, which is \
              the timer of delayed acknowledgements: the target writes an answer in pieces without \
              TCP_NODELAY.",
             fmt_count(split),
             fmt_count(service.count),
-            fmt_share(share),
-            fmt_duration_ns(first_ns)
+            fmt_share(split as f64 / service.count.max(1) as f64),
+            fmt_duration_ns(first_ns),
+            in_words(timer_ns),
         ),
-        evidence: vec![
-            ("delayed", split as f64),
-            ("delayed_share", share),
-            ("timer_ns", timer_ns as f64),
-            ("beside", beside as f64),
-            ("first_byte_p50_low_ns", first_ns as f64),
-        ],
+        evidence: [evidence, vec![("first_byte_p50_low_ns", first_ns as f64)]].concat(),
         remedy: "Set TCP_NODELAY on the target's sockets, or write header and body in one call. \
                  Until then its rate is the number of connections by that time, and not what it \
                  can do.",
     })
+}
+
+/// Of pipelined requests the first is answered at once, and the others when a timer of delayed
+/// acknowledgements ends: the server writes each answer by itself.
+///
+/// A server that simply takes 40 ms takes them for the first as well.
+fn between_answers(document: &Document) -> Option<Finding> {
+    let pipeline = u64::from(document.plan.connections.pipeline);
+    let (service, first_byte) = (&document.latencies.service, &document.latencies.first_byte);
+    let of = |&(low_ns, high_ns): &(u64, u64)| (low_ns, between(first_byte, low_ns, high_ns));
+    let (timer_ns, delayed) = ACK_WINDOWS_NS.iter().map(of).max_by_key(|(_, delayed)| *delayed)?;
+    // The first of each batch, or of half of them at least.
+    let at_once = between(first_byte, 0, timer_ns / 4);
+    if pipeline < 2 || at_once.saturating_mul(2 * pipeline) < service.count {
+        return None;
+    }
+    let evidence = standing_out(timer_ns, delayed, service)?;
+    Some(Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "{} of {} pipelined answers ({}) came about {} later than the first on their connection, \
+             which is the timer of delayed acknowledgements: the target writes each answer by itself \
+             without TCP_NODELAY.",
+            fmt_count(delayed),
+            fmt_count(service.count),
+            fmt_share(delayed as f64 / service.count.max(1) as f64),
+            in_words(timer_ns),
+        ),
+        evidence: [evidence, vec![("at_once", at_once as f64)]].concat(),
+        remedy: "Set TCP_NODELAY on the target's sockets, or write the answers of requests that came \
+                 together in one call. Until then its rate is what fits into that time, and not what \
+                 it can do.",
+    })
+}
+
+/// What is known of `delayed` answers that end with a timer; `None` if they do not stand out.
+fn standing_out(
+    timer_ns: u64,
+    delayed: u64,
+    service: &Distribution,
+) -> Option<Vec<(&'static str, f64)>> {
+    let share = delayed as f64 / service.count.max(1) as f64;
+    // There is nothing like as much beside it.
+    let beside = between(service, timer_ns / 2, timer_ns - timer_ns / 20);
+    (share >= ACK_SHARE && beside * 2 <= delayed).then(|| {
+        vec![
+            ("delayed", delayed as f64),
+            ("delayed_share", share),
+            ("timer_ns", timer_ns as f64),
+            ("beside", beside as f64),
+        ]
+    })
+}
+
+fn in_words(timer_ns: u64) -> &'static str {
+    if timer_ns < 100_000_000 { "40 ms" } else { "200 ms" }
 }
 
 /// Connections that took whole seconds: their first packet was lost.
@@ -131,6 +180,31 @@ mod tests {
         let spread: Vec<u64> = (0..1000).map(|i| i * MS / 10).collect();
         assert!(found(&with(&spread, &early), "nagle-delayed-ack").is_none());
         assert!(found(&with(&early, &early), "nagle-delayed-ack").is_none());
+    }
+
+    #[test]
+    fn pipelined_answers_that_wait_for_an_acknowledgement() {
+        // One of four at once, three when the timer ends.
+        let times = |timer_ms: u64| -> Vec<u64> {
+            (0..1000).map(|i| if i % 4 == 0 { MS } else { timer_ms * MS + i * 1000 }).collect()
+        };
+        let pipelined = |times: &[u64], pipeline| {
+            let mut document = with(times, times);
+            document.plan.connections.pipeline = pipeline;
+            found(&document, "nagle-delayed-ack")
+        };
+        for (timer_ms, words) in [(43, "40 ms later"), (201, "200 ms later")] {
+            let verdict = pipelined(&times(timer_ms), 4).unwrap();
+            assert!(verdict.sentence.starts_with("750 of 1,000 pipelined"), "{}", verdict.sentence);
+            assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
+            assert_eq!((verdict.evidence["delayed"], verdict.evidence["at_once"]), (750.0, 250.0));
+        }
+        // Some answers of a server take 43 ms, or all: no batch has a first one.
+        assert!(pipelined(&times(43), 1).is_none());
+        assert!(pipelined(&[43 * MS; 1000], 4).is_none());
+        // They take any time.
+        let spread: Vec<u64> = (0..1000).map(|i| i * MS / 10).collect();
+        assert!(pipelined(&spread, 4).is_none());
     }
 
     #[test]
