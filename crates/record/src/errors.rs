@@ -105,7 +105,7 @@ pub enum ConnectErrorKind {
     PortsExhausted,
     /// No file descriptor is left (EMFILE, ENFILE).
     FdsExhausted,
-    /// Connected, but the handshake of TLS failed or did not end.
+    /// Connected, but the handshake of TLS, or of HTTP/2, failed or did not end.
     Handshake,
     /// Anything else; the example says what.
     Other,
@@ -147,7 +147,7 @@ impl ConnectErrorKind {
             ConnectErrorKind::Reset => "reset while connecting",
             ConnectErrorKind::PortsExhausted => "no local port is left",
             ConnectErrorKind::FdsExhausted => "no file descriptor is left",
-            ConnectErrorKind::Handshake => "the TLS handshake failed",
+            ConnectErrorKind::Handshake => "the handshake failed (of TLS, or of HTTP/2)",
             ConnectErrorKind::Other => "failed for another reason",
         }
     }
