@@ -26,6 +26,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 const BLAME: [&str; 2] = ["send-lag", "host-hiccup"];
 /// What the system may take to stop a process, and to let it go on.
 const SLACK_NS: f64 = 10e6;
+/// An answer is late from here on.
+const LATE_NS: u64 = 1_000_000;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
     let run_s = settings.length.pick("3", "1.5");
@@ -41,7 +43,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
     let paused = loader.pause(PAUSE)?;
     let document = loader.finish()?;
     let log = server.end()?;
-    let mut lines = judge(&document, paused, unanswered(&log.entries, from_ns));
+    let mut lines = judge(&document, paused, overdue(&log.entries, from_ns));
     let arrived = log.entries.len() as u64 + log.unlogged;
     lines.insert(1, Line::exactly("requests in the server's log", document.ledger.sent, arrived));
     Ok(lines)
@@ -53,11 +55,16 @@ fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Requests that had arrived and were not answered when the loader was stopped at `from_ns`: R·D,
-/// and more where the machine held up the server just then.
-fn unanswered(log: &[Entry], from_ns: u64) -> usize {
-    let before = log.iter().filter(|entry| entry.arrival_ns < from_ns + SLACK_NS as u64);
-    before.filter(|entry| entry.departed_ns == 0 || entry.departed_ns >= from_ns).count()
+/// Answers that were due by the server's own log and had not left when the loader, which was told to
+/// stop at `from_ns`, had sent its last request before the pause: the machine held up the server.
+fn overdue(log: &[Entry], from_ns: u64) -> usize {
+    let before = from_ns + SLACK_NS as u64;
+    let arrivals = log.iter().map(|entry| entry.arrival_ns).filter(|at_ns| *at_ns < before);
+    let stopped_ns = arrivals.max().unwrap_or(0);
+    let is_overdue = |entry: &&Entry| {
+        entry.computed_ns + LATE_NS < stopped_ns && entry.departed_ns >= stopped_ns
+    };
+    log.iter().filter(is_overdue).count()
 }
 
 fn requests(server: &Server) -> u64 {
@@ -114,7 +121,7 @@ impl Drop for Loader {
     }
 }
 
-pub(super) fn judge(document: &Document, paused: Duration, unanswered: usize) -> Vec<Line> {
+pub(super) fn judge(document: &Document, paused: Duration, overdue: usize) -> Vec<Line> {
     let paused_ns = paused.as_nanos() as u64;
     let latencies = &document.latencies;
     let long = |of: &Distribution| above(of, paused_ns / 2) as f64;
@@ -133,12 +140,12 @@ pub(super) fn judge(document: &Document, paused: Duration, unanswered: usize) ->
             RATE_PER_S as f64 * SLACK_NS / 1e9,
             long(&latencies.send_lag),
         ),
-        // The answers of those in flight, and perhaps one that had just come, were read late; no
-        // others.
+        // The answers of those in flight, R·D and perhaps one more, were read late, and those that
+        // the server was late with; no others.
         Line::at_most(
             "so long by service time",
             Unit::Count,
-            unanswered as f64 + 1.0,
+            2.0 + overdue as f64,
             long(&latencies.service),
         ),
         Line::at_most("so long by queue wait", Unit::Count, 0.0, long(&latencies.queue_wait)),
@@ -154,4 +161,33 @@ fn above(distribution: &Distribution, value_ns: u64) -> u64 {
         .filter(|one| one.value_iterated_to() >= value_ns)
         .map(|one| one.count_at_value())
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_serve::truth::Fate;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn only_answers_that_were_late_when_the_loader_stopped_are_overdue() {
+        let entry = |arrival_ms: u64, departed_ms: u64| Entry {
+            arrival_ns: arrival_ms * MS,
+            computed_ns: (arrival_ms + 1) * MS,
+            departed_ns: departed_ms * MS,
+            connection: 0,
+            queue: 0,
+            fate: Fate::Answered,
+        };
+        // Told to stop at 100 ms it sent until 102; after the pause it goes on at 400.
+        let punctual: Vec<Entry> = (90..103).chain([400]).map(|at| entry(at, at + 1)).collect();
+        assert_eq!(overdue(&punctual, 100 * MS), 0);
+        // The server stands still from 94 to 110: those due at 95 to 100 were late by then.
+        let late: Vec<Entry> =
+            (90..103).chain([400]).map(|at| entry(at, (at + 1).max(110))).collect();
+        assert_eq!(overdue(&late[4..], 100 * MS), 6);
+        assert_eq!(overdue(&[], 100 * MS), 0);
+    }
 }
