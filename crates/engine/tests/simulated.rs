@@ -444,12 +444,14 @@ fn pacing_spins_for_the_last_stretch_within_its_budget() {
 #[test]
 fn a_worker_that_spins_knows_when_it_was_held_up() {
     let (from_ns, length_ns) = (300 * MS, 20 * MS);
-    let held_up = |pacing, load, look_ns| {
+    let held_up_if = |asked, pacing, load, look_ns| {
         let mut plan = plan(5, load, S);
         plan.threads.pacing = pacing;
+        plan.recording.held_up = asked;
         let link = Link { look_ns, pause: Some((from_ns, length_ns)), ..Link::default() };
         run_over(&plan, delay(MS), link).held_up
     };
+    let held_up = |pacing, load, look_ns| held_up_if(true, pacing, load, look_ns);
     let look_ns = 400;
     for load in [open(1000, Arrivals::Constant), closed(0)] {
         let noted = held_up(Pacing::Spin, load, look_ns);
@@ -463,6 +465,8 @@ fn a_worker_that_spins_knows_when_it_was_held_up() {
         assert_eq!(held_up(pacing, open(1000, Arrivals::Constant), look_ns), []);
     }
     assert_eq!(held_up(Pacing::Auto, closed(0), look_ns), []);
+    // Nor whoever is not asked.
+    assert_eq!(held_up_if(false, Pacing::Spin, closed(0), look_ns), []);
 }
 
 /// What a hostile server does with the n-th request it sees.

@@ -91,6 +91,7 @@ impl Options {
                 warm_up_ns: self.warm_up_ns(),
                 trace: self.trace()?,
                 kernel_timestamps: self.kernel_timestamps()?,
+                held_up: false,
             },
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             script,

@@ -422,6 +422,9 @@ pub struct Recording {
     pub trace: Option<Trace>,
     /// The kernel's own time stamps, if they are asked for.
     pub kernel_timestamps: Option<KernelTimestamps>,
+    /// Whether threads that never sleep note when the machine held them up, which takes a system
+    /// call in each turn of their loop.
+    pub held_up: bool,
 }
 
 /// Which requests are traced: a pure function of the seed and of a request's index.

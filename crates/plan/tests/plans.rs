@@ -66,6 +66,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             warm_up_ns: 0,
             trace: None,
             kernel_timestamps: None,
+            held_up: false,
         },
         threads: Threads {
             count: None,

@@ -65,6 +65,13 @@ impl HeldUp {
         self.turn = Some(Turn { began_ns: at_ns, cpu_ns, since_ns });
     }
 
+    /// A turn begins, and nobody asks when the thread is held up: only how long it looks is kept.
+    #[inline]
+    pub fn unwatched_turn(&mut self, at_ns: u64) {
+        let looks_since_ns = self.looks_since_ns.take();
+        self.spun_ns += looks_since_ns.map_or(0, |from_ns| at_ns.saturating_sub(from_ns));
+    }
+
     /// It has done what there was to do, and looks for events until it says that it has
     /// [`found`](Self::found) one, or until the next turn.
     #[inline]
@@ -245,6 +252,18 @@ mod tests {
         held_up.looks(10 * MS);
         held_up.turn(12 * MS, 9 * MS);
         assert_eq!(held_up.take(), [(10 * MS, 12 * MS)]);
+    }
+
+    #[test]
+    fn what_nobody_asks_for_is_not_noted_but_for_how_long_it_looked() {
+        let mut held_up = HeldUp::default();
+        held_up.looks(0);
+        held_up.unwatched_turn(5 * MS);
+        held_up.unwatched_turn(9 * MS);
+        held_up.looks(9 * MS);
+        held_up.stops_looking();
+        held_up.unwatched_turn(20 * MS);
+        assert_eq!((held_up.spun_ns(), held_up.take()), (5 * MS, vec![]));
     }
 
     #[test]

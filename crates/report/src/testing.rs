@@ -327,6 +327,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             warm_up_ns,
             trace: None,
             kernel_timestamps: None,
+            held_up: false,
         },
         threads: Threads {
             count: None,

@@ -85,6 +85,7 @@ pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, Failure> {
     let words = ["candor"].into_iter().chain(flags.split_whitespace()).chain([url]);
     let typed = Typed::try_parse_from(words).map_err(Failure::could_not_run)?;
     let (mut plan, _) = typed.options.build(&Disk).map_err(Failure::could_not_run)?;
+    plan.recording.held_up = true;
     plan.recording.trace = Some(Trace::All);
     Ok(plan)
 }

@@ -59,12 +59,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// A turn of the loop begins. One that does not sleep is watched for when the machine holds it
-    /// up.
+    /// up, if that was asked for.
     #[inline]
     pub(super) fn watch_turn(&mut self, now_ns: u64) {
-        if self.never_sleeps() {
-            self.held_up.turn(now_ns, self.reactor.cpu_ns());
-            self.leave_out_script();
+        match (self.never_sleeps(), self.own.held_up) {
+            (false, _) => {}
+            (true, false) => self.held_up.unwatched_turn(now_ns),
+            (true, true) => {
+                self.held_up.turn(now_ns, self.reactor.cpu_ns());
+                self.leave_out_script();
+            }
         }
     }
 
@@ -93,11 +97,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.held_up.looks(looks_ns);
         self.reactor.wait(0);
         let Some(mut ready) = self.reactor.next_ready() else { return };
-        if R::TOGETHER == 0 {
+        if R::TOGETHER == 0 && self.own.held_up {
             let found_ns = self.reactor.now_ns();
             self.held_up.found(found_ns, || self.reactor.cpu_ns());
         } else {
-            // What it found it has received, too.
+            // With a reactor that sends together, what it found it has received, too.
             self.held_up.stops_looking();
         }
         self.leave_out_script();

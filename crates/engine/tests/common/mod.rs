@@ -49,6 +49,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
             warm_up_ns: 0,
             trace: None,
             kernel_timestamps: None,
+            held_up: false,
         },
         threads: Threads {
             count: Some(1),
