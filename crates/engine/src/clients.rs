@@ -66,9 +66,9 @@ impl Protocol {
 
 fn h1_sessions(plan: &Plan) -> impl Fn() -> h1::Session + use<> {
     let authority = &plan.target.authority;
-    let table: Arc<[h1::Prepared]> =
-        plan.requests.list.iter().map(|request| h1::prepare(request, authority)).collect();
     let pipeline = plan.connections.pipeline;
+    let prepared = |request| h1::prepare(request, authority).repeated(pipeline);
+    let table: Arc<[h1::Prepared]> = plan.requests.list.iter().map(prepared).collect();
     let memo = Rc::new(h1::Memo::default());
     move || {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));

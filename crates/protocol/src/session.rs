@@ -34,6 +34,11 @@ pub trait Session {
     /// text does not, and pays nothing for those that do.
     const SPEAKS_UNASKED: bool;
 
+    /// Whether [`Session::poll_transmit`] has offered everything where it leaves slices unused, so
+    /// that nobody has to ask again once that is written. A session that makes its bytes as it is
+    /// asked makes so many at a time.
+    const OFFERS_ALL: bool = false;
+
     /// Whether requests may be handed in: false until a handshake is over. The engine calls a
     /// connection established when it is.
     fn is_ready(&self) -> bool {

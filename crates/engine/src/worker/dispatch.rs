@@ -194,7 +194,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
             let at_ns = self.reactor.now_ns();
             let sent = self.reactor.send(key, &slices[..used]);
-            if !self.went(key, sent, offered, at_ns) {
+            let was_all = S::OFFERS_ALL && used < SLICES && !self.own.stops;
+            if !self.went(key, sent, offered, at_ns) || was_all {
                 return;
             }
         }

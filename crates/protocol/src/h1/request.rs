@@ -16,6 +16,9 @@ pub struct Prepared {
     pub head: Vec<u8>,
     /// What follows, in chunks if it goes in chunks; empty for none.
     pub body: Arc<[u8]>,
+    /// The head again and again, as often as [`Prepared::repeated`] was told: a pipelined batch of
+    /// this one request is the beginning of it. Empty for one that is more than its head.
+    pub batch: Box<[u8]>,
     /// Where it stops on its way, in order; most do not.
     pub stops: Box<[Stop]>,
     /// What counts as a right answer.
@@ -80,6 +83,7 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         stops: stops::stops(&request.delivery, head.len(), body.len(), request.body.len()),
         head: head.into_bytes(),
         body,
+        batch: Box::default(),
         expect: request.expect.clone(),
         is_head: request.method == "HEAD",
         is_connect: request.method == "CONNECT",
@@ -88,7 +92,20 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
     }
 }
 
+/// A longer batch is written request by request.
+const MOST_BATCH_BYTES: usize = 64 << 10;
+
 impl Prepared {
+    /// The same, with up to `times` of it to be written as one piece.
+    #[must_use]
+    pub fn repeated(mut self, times: u32) -> Self {
+        let times = (times as usize).min(MOST_BATCH_BYTES / self.head.len().max(1));
+        if times > 1 && self.body.is_empty() && self.stops.is_empty() {
+            self.batch = self.head.repeat(times).into();
+        }
+        self
+    }
+
     /// Length of head and body together.
     pub(super) fn length(&self) -> usize {
         self.head.len() + self.body.len()

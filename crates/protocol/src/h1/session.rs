@@ -387,6 +387,53 @@ impl Session {
         Some(Event::Done(Answer { id: current.id, status, body_bytes, expected, last }))
     }
 
+    /// What is to be written, where that is one request from its beginning or the same one several
+    /// times, and heads are all there is of it: nearly always.
+    #[inline]
+    fn batch(&self) -> Option<&[u8]> {
+        let is_plain =
+            matches!(self.state, State::Status) && self.written_bytes == 0 && self.limit == NO_STOP;
+        let first = self.unwritten.front().filter(|_| is_plain)?.request;
+        let request = self.prepared(first);
+        let count = self.unwritten.len();
+        if count == 1 {
+            return request.body.is_empty().then_some(&request.head[..]);
+        }
+        let bytes = request.batch.get(..count * request.head.len())?;
+        self.unwritten.iter().all(|one| one.request == first).then_some(bytes)
+    }
+
+    /// What is to be written, whatever it is.
+    fn poll_transmit_any<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let writable = match self.state {
+            State::Ended | State::Dead => 0,
+            // The answer being read is the last: only what is half written is of use.
+            State::Body { last: true, .. } => usize::from(self.written_bytes > 0),
+            _ => self.unwritten.len(),
+        };
+        let mut skip = self.written_bytes;
+        let mut room = self.limit - self.written_bytes;
+        let mut used = 0;
+        for one in self.unwritten.iter().take(writable) {
+            let request = self.prepared(one.request);
+            for part in [&request.head[..], &request.body[..]] {
+                let skipped = skip.min(part.len());
+                skip -= skipped;
+                let length = (part.len() - skipped).min(room);
+                if length == 0 {
+                    continue;
+                }
+                let Some(slice) = slices.get_mut(used) else {
+                    return used;
+                };
+                *slice = IoSlice::new(&part[skipped..skipped + length]);
+                room -= length;
+                used += 1;
+            }
+        }
+        used
+    }
+
     #[cold]
     fn fail(&mut self, error: Error) -> Event {
         let id = match error {
@@ -429,6 +476,7 @@ fn find<'a>(table: &'a [Prepared], extras: Option<&'a Extras>, request: u32) -> 
 
 impl crate::session::Session for Session {
     const SPEAKS_UNASKED: bool = false;
+    const OFFERS_ALL: bool = true;
 
     fn free_slots(&self) -> u32 {
         if self.closing || matches!(self.state, State::Ended | State::Dead) {
@@ -478,34 +526,13 @@ impl crate::session::Session for Session {
         self.extras.as_ref()?.capture.as_ref().map(Capture::get)
     }
 
+    #[inline]
     fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
-        let writable = match self.state {
-            State::Ended | State::Dead => 0,
-            // The answer being read is the last: only what is half written is of use.
-            State::Body { last: true, .. } => usize::from(self.written_bytes > 0),
-            _ => self.unwritten.len(),
-        };
-        let mut skip = self.written_bytes;
-        let mut room = self.limit - self.written_bytes;
-        let mut used = 0;
-        for one in self.unwritten.iter().take(writable) {
-            let request = self.prepared(one.request);
-            for part in [&request.head[..], &request.body[..]] {
-                let skipped = skip.min(part.len());
-                skip -= skipped;
-                let length = (part.len() - skipped).min(room);
-                if length == 0 {
-                    continue;
-                }
-                let Some(slice) = slices.get_mut(used) else {
-                    return used;
-                };
-                *slice = IoSlice::new(&part[skipped..skipped + length]);
-                room -= length;
-                used += 1;
-            }
+        if let (Some(batch), [first, ..]) = (self.batch(), &mut *slices) {
+            *first = IoSlice::new(batch);
+            return 1;
         }
-        used
+        self.poll_transmit_any(slices)
     }
 
     fn handle_transmitted(&mut self, mut bytes: usize, started: &mut dyn FnMut(RequestId)) {

@@ -7,6 +7,7 @@ use candor_protocol::h1::{Limits, Prepared, Session, prepare};
 use candor_protocol::{Event, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::Index;
 
 use crate::support::{answered, closed, end, feed, plan_request, unasked};
 
@@ -102,19 +103,23 @@ proptest! {
     /// each request begins once, with its first byte.
     #[test]
     fn partial_writes_lose_and_repeat_nothing(
-        bodies in vec(prop_oneof![Just(0usize), 1usize..40], 1..6),
-        steps in vec((any::<bool>(), 1usize..7, 0usize..90), 1..200),
+        bodies in vec(prop_oneof![3 => Just(0usize), 2 => 1usize..40], 1..4),
+        repeated in 0u32..6,
+        picks in vec(any::<Index>(), 1..9),
+        steps in vec((any::<bool>(), 1usize..7, 0usize..200), 1..200),
     ) {
-        let table = table(&bodies);
-        let mut session = Session::new(Arc::clone(&table), bodies.len() as u32, Limits::default());
+        let repeat = |request: &Prepared| request.clone().repeated(repeated);
+        let table: Arc<[Prepared]> = table(&bodies).iter().map(repeat).collect();
+        let picks: Vec<usize> = picks.iter().map(|pick| pick.index(bodies.len())).collect();
+        let mut session = Session::new(Arc::clone(&table), picks.len() as u32, Limits::default());
         let (mut sent, mut wanted, mut begun, mut starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut handed = 0u32;
-        let finish = std::iter::repeat_n((true, 20, usize::MAX), bodies.len() + 1);
+        let finish = std::iter::repeat_n((true, 20, usize::MAX), picks.len() + 1);
         for (hand_in, room, accept) in steps.into_iter().chain(finish) {
-            if hand_in && (handed as usize) < bodies.len() {
+            if hand_in && let Some(pick) = picks.get(handed as usize) {
                 starts.push((wanted.len(), handed + 100));
-                wanted.extend(wire(&table[handed as usize]));
-                session.handle_request(handed + 100, handed);
+                wanted.extend(wire(&table[*pick]));
+                session.handle_request(handed + 100, *pick as u32);
                 handed += 1;
             }
             let bytes = offered(&mut session, room);
@@ -151,6 +156,29 @@ fn slots_are_free_until_the_pipeline_is_full() {
     let events = feed(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(events, answered(7, 200, 0, false));
     assert_eq!((session.free_slots(), session.outstanding()), (1, 1));
+}
+
+#[test]
+fn a_batch_of_the_same_request_is_one_piece() {
+    let prepared = table(&[0, 3]).iter().map(|one| one.clone().repeated(3)).collect();
+    let table: Arc<[Prepared]> = prepared;
+    let pieces = |requests: &[u32]| {
+        let mut session = Session::new(Arc::clone(&table), 4, Limits::default());
+        (0..).zip(requests).for_each(|(id, request)| session.handle_request(id, *request));
+        let mut slices = [IoSlice::new(&[]); 16];
+        let used = session.poll_transmit(&mut slices);
+        slices[..used].iter().map(|slice| slice.len()).collect::<Vec<_>>()
+    };
+    let (head, with_body) = (table[0].head.len(), table[1].head.len());
+    assert_eq!(pieces(&[0]), [head]);
+    assert_eq!(pieces(&[0, 0, 0]), [3 * head]);
+    // More than it was told of, another one, one with a body: one by one.
+    assert_eq!(pieces(&[0, 0, 0, 0]), [head; 4]);
+    assert_eq!(pieces(&[1, 1]), [with_body, 3, with_body, 3]);
+    assert_eq!(pieces(&[0, 1]), [head, with_body, 3]);
+    let long = Prepared { head: vec![b'x'; 40_000], batch: Box::default(), ..table[0].clone() }
+        .repeated(9);
+    assert_eq!(long.batch.len(), 0);
 }
 
 #[test]
