@@ -1,0 +1,95 @@
+//! A whole worker's turn for a request: dispatch, protocol, books, waiting; all but the kernel.
+//!
+//! The reactor under it is a mirror: what is written on a connection is answered on it with the same
+//! answer each time, which the next look finds. Time goes on by a fixed amount with each reading.
+//! What the mirror itself costs is in the count, and is a few dozen instructions.
+
+use std::io::{self, IoSlice};
+use std::path::Path;
+
+use candor_engine::reactor::{ConnectFailure, Key, Reactor, Ready, Received, Sent};
+use candor_engine::{Control, drive};
+use candor_plan::{Options, ReadFile};
+
+/// Between two readings of the clock.
+const TICK_NS: u64 = 500;
+
+/// Runs `repetitions` requests on ten connections, in a closed loop or at a rate.
+pub(crate) fn exchanges(repetitions: u64, load: &str, answer: &'static [u8]) {
+    let text = format!(
+        "url = 'http://127.0.0.1:8080/'\nconnections = 10\nthreads = 1\nrequests = {repetitions}\n{load}"
+    );
+    let options = Options::from_toml("mirror", &text).unwrap();
+    let (plan, _) = options.build(&NoFiles).unwrap();
+    let record = drive(&plan, Mirror { answer, ..Mirror::default() }, &Control::default());
+    assert_eq!(record.total.ledger.ok, repetitions);
+}
+
+struct NoFiles;
+
+impl ReadFile for NoFiles {
+    fn read(&self, _path: &Path) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[derive(Default)]
+struct Mirror {
+    answer: &'static [u8],
+    now_ns: u64,
+    /// What the next look finds, and what the last one found; the latter from the end.
+    coming: Vec<Ready>,
+    found: Vec<Ready>,
+}
+
+impl Mirror {
+    fn answers(&mut self, key: Key) {
+        let ready = Ready { key, readable: true, writable: true, ended: false };
+        self.coming.push(ready);
+    }
+}
+
+impl Reactor for Mirror {
+    fn now_ns(&mut self) -> u64 {
+        self.now_ns += TICK_NS;
+        self.now_ns
+    }
+
+    fn set_origin_ns(&mut self, origin_ns: u64) {
+        self.now_ns -= origin_ns;
+    }
+
+    fn connect(&mut self, key: Key, _turn: u64) -> Result<(), ConnectFailure> {
+        self.answers(key);
+        Ok(())
+    }
+
+    fn finish_connect(&mut self, _key: Key) -> Result<bool, ConnectFailure> {
+        Ok(true)
+    }
+
+    fn receive(&mut self, _key: Key) -> Received<'_> {
+        self.now_ns += TICK_NS;
+        Received::Bytes { bytes: self.answer, at_ns: self.now_ns, more: false }
+    }
+
+    fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
+        self.answers(key);
+        Sent::Written(slices.iter().map(|slice| slice.len()).sum())
+    }
+
+    fn end_sending(&mut self, _key: Key) {}
+
+    fn close(&mut self, _key: Key) {}
+
+    fn wait(&mut self, until_ns: u64) {
+        std::mem::swap(&mut self.coming, &mut self.found);
+        if self.found.is_empty() {
+            self.now_ns = self.now_ns.max(until_ns);
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<Ready> {
+        self.found.pop()
+    }
+}
