@@ -7,14 +7,17 @@
 //! ```text
 //! floor epoll|uring HOST:PORT CONNECTIONS SECONDS PIPELINE
 //! floor paced HOST:PORT CONNECTIONS SECONDS RATE
+//! floor serve HOST:PORT
 //! ```
 //!
 //! `paced` is the floor of an open load: so many requests a second, evenly, with sleep in between.
+//! `serve` is the other side: a server that is never the limit.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod on_epoll;
 mod on_uring;
+mod serve;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -31,9 +34,15 @@ struct Job {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [what, address] = &arguments[..]
+        && what == "serve"
+    {
+        return serve::serve(address);
+    }
     let [reactor, address, connections, seconds, number] = &arguments[..] else {
         println!("usage: floor epoll|uring HOST:PORT CONNECTIONS SECONDS PIPELINE");
         println!("       floor paced HOST:PORT CONNECTIONS SECONDS RATE");
+        println!("       floor serve HOST:PORT");
         std::process::exit(2);
     };
     let connections: usize = connections.parse().unwrap();
