@@ -14,9 +14,9 @@ pub enum ReactorKind {
     Uring,
 }
 
-/// From so many connections of one worker on, [`ReactorChoice::Auto`] is io_uring: never. Wherever
-/// both were measured, from 50 to 10,000 connections, epoll took as much CPU per request or less
-/// (`bench/results`).
+/// From so many connections of one worker on, [`ReactorChoice::Auto`] is io_uring: never. From 50 to
+/// 10,000 connections the two differ in CPU per request by less than rounds of the same do
+/// (`bench/results`), and epoll takes half the memory.
 pub const URING_FROM_CONNECTIONS: u32 = u32::MAX;
 
 /// What [`ReactorChoice::Auto`] is, where both are possible.
