@@ -5,27 +5,36 @@
 //! as the collector settles them, off the engine threads. When there are too many, neighbours are
 //! joined; so memory does not depend on the length of the run.
 
-use crate::histogram::{Histogram, Latencies};
+use crate::histogram::{Histogram, Latencies, Layout};
 use crate::interval::Interval;
 
 /// When there are so many batches, neighbours are joined.
 const MOST: usize = 60;
 
 /// A distribution as its buckets that hold something.
-#[derive(Debug, Clone, Default, PartialEq)]
+///
+/// There are hundreds of these at a time, of thousands of buckets each, so they are packed: for each
+/// bucket how many places it is behind the one before, and its samples, both in as many bytes
+/// as they need. Mostly that is one byte each.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Buckets {
     count: u64,
-    /// Least value of a bucket and the samples in it, ascending.
-    list: Vec<(u64, u64)>,
+    layout: Layout,
+    packed: Box<[u8]>,
+}
+
+impl Default for Buckets {
+    fn default() -> Self {
+        Buckets { count: 0, layout: Layout::new(3), packed: Box::default() }
+    }
 }
 
 impl Buckets {
     fn of(histogram: &Histogram) -> Self {
-        let mut list: Vec<_> = histogram.recorded().collect();
-        // There are hundreds of these at a time: what a growing list has in advance is as much
-        // again as what is in it.
-        list.shrink_to_fit();
-        Buckets { count: histogram.count(), list }
+        let mut packer = Packer::default();
+        histogram.filled().for_each(|(place, samples)| packer.add(place, samples));
+        let (count, layout) = (histogram.count(), histogram.layout());
+        Buckets { count, layout, packed: packer.finish() }
     }
 
     /// Samples.
@@ -35,30 +44,79 @@ impl Buckets {
 
     /// Samples in the bucket of `value_ns` and below.
     pub fn at_or_below(&self, value_ns: u64) -> u64 {
-        self.list.iter().take_while(|(from_ns, _)| *from_ns <= value_ns).map(|(_, n)| n).sum()
+        let last = self.layout.index(value_ns) as u64;
+        self.unpacked().take_while(|(place, _)| *place <= last).map(|(_, samples)| samples).sum()
+    }
+
+    /// Layout and their samples, ascending.
+    fn unpacked(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut rest = &self.packed[..];
+        let mut place = 0;
+        std::iter::from_fn(move || {
+            place += take_number(&mut rest)?;
+            Some((place, take_number(&mut rest)?))
+        })
     }
 
     fn merge(&mut self, other: &Buckets) {
-        self.count += other.count;
-        let mut merged = Vec::with_capacity(self.list.len() + other.list.len());
-        let (mut mine, mut theirs) = (self.list.iter().peekable(), other.list.iter().peekable());
+        let mut packer = Packer::default();
+        let (mut mine, mut theirs) = (self.unpacked().peekable(), other.unpacked().peekable());
         loop {
-            let next = match (mine.peek(), theirs.peek()) {
-                (Some((a, n)), Some((b, m))) if a == b => {
-                    let both = (*a, n + m);
-                    mine.next();
-                    theirs.next();
-                    both
-                }
-                (Some((a, _)), Some((b, _))) if b < a => *theirs.next().expect("it was peeked at"),
-                (Some(_), _) => *mine.next().expect("it was peeked at"),
-                (None, Some(_)) => *theirs.next().expect("it was peeked at"),
+            let (a, b) = (mine.peek().copied(), theirs.peek().copied());
+            let place = match (a, b) {
+                (Some((a, _)), Some((b, _))) => a.min(b),
+                (Some((only, _)), None) | (None, Some((only, _))) => only,
                 (None, None) => break,
             };
-            merged.push(next);
+            let of_place = |next: &(u64, u64)| next.0 == place;
+            let samples = [mine.next_if(of_place), theirs.next_if(of_place)];
+            packer.add(place, samples.iter().flatten().map(|(_, samples)| samples).sum());
         }
-        merged.shrink_to_fit();
-        self.list = merged;
+        drop((mine, theirs));
+        self.packed = packer.finish();
+        self.count += other.count;
+    }
+}
+
+/// Packs buckets, in ascending order.
+#[derive(Default)]
+struct Packer {
+    bytes: Vec<u8>,
+    place: u64,
+}
+
+impl Packer {
+    fn add(&mut self, place: u64, samples: u64) {
+        put_number(&mut self.bytes, place - self.place);
+        put_number(&mut self.bytes, samples);
+        self.place = place;
+    }
+
+    fn finish(self) -> Box<[u8]> {
+        self.bytes.into()
+    }
+}
+
+/// Seven bits to a byte, the lowest first; the last byte has its highest bit clear.
+fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// The number at the front; `None`: there is none.
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
     }
 }
 
@@ -149,6 +207,36 @@ impl Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_any_size_are_packed_and_found_again() {
+        let numbers = [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX];
+        let mut bytes = Vec::new();
+        numbers.iter().for_each(|number| put_number(&mut bytes, *number));
+        assert_eq!(bytes.len(), 1 + 1 + 1 + 2 + 2 + 3 + 5 + 10);
+        let mut rest = &bytes[..];
+        let found: Vec<_> = std::iter::from_fn(|| take_number(&mut rest)).collect();
+        assert_eq!(found, numbers);
+    }
+
+    #[test]
+    fn packed_buckets_are_those_of_the_histogram_whatever_its_digits() {
+        for digits in 1..=5 {
+            let [mut one, mut other, mut both] = [(); 3].map(|()| Histogram::new(digits));
+            for k in 0..5_000u64 {
+                let value_ns = (k * k * 7_919) % 3_000_000_000;
+                if k % 3 == 0 { &mut one } else { &mut other }.record(value_ns);
+                both.record(value_ns);
+            }
+            let mut joined = Buckets::of(&one);
+            joined.merge(&Buckets::of(&other));
+            assert_eq!(joined, Buckets::of(&both));
+            assert!(joined.unpacked().eq(both.filled()));
+            joined.merge(&Buckets::of(&Histogram::new(digits)));
+            assert_eq!(joined, Buckets::of(&both));
+            assert_eq!(joined.at_or_below(u64::MAX), 5_000);
+        }
+    }
 
     #[test]
     fn batches_are_few_and_hold_every_sample() {

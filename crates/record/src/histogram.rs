@@ -21,7 +21,7 @@ pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Distribution of durations in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
-    buckets: Buckets,
+    layout: Layout,
     counts: Box<[u64]>,
     count: u64,
     sum_ns: u128,
@@ -33,7 +33,7 @@ pub struct Histogram {
 /// HdrHistogram's layout: values below 2^(h+1) have a place each, and every doubling above that is
 /// divided into 2^h places, with 2^(h+1) the power of two that holds 2·10^digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Buckets {
+pub(crate) struct Layout {
     /// h.
     half_bits: u32,
     /// 2^(h+1) − 1: values up to this one are in the first bucket.
@@ -41,16 +41,16 @@ struct Buckets {
     digits: u8,
 }
 
-impl Buckets {
-    fn new(digits: u8) -> Self {
+impl Layout {
+    pub(crate) fn new(digits: u8) -> Self {
         let digits = digits.clamp(1, 5);
         let whole = (2 * 10u64.pow(u32::from(digits))).next_power_of_two();
-        Buckets { half_bits: whole.trailing_zeros() - 1, first: whole - 1, digits }
+        Layout { half_bits: whole.trailing_zeros() - 1, first: whole - 1, digits }
     }
 
     /// The place of a value.
     #[inline]
-    fn index(self, value: u64) -> usize {
+    pub(crate) fn index(self, value: u64) -> usize {
         // How many doublings it is above the first bucket.
         let bucket = 63 - self.half_bits - (value | self.first).leading_zeros();
         ((u64::from(bucket) << self.half_bits) + (value >> bucket)) as usize
@@ -67,10 +67,10 @@ impl Buckets {
 impl Histogram {
     /// An empty histogram with `digits` significant decimal digits, 1 to 5.
     pub fn new(digits: u8) -> Self {
-        let buckets = Buckets::new(digits);
+        let layout = Layout::new(digits);
         Histogram {
-            buckets,
-            counts: vec![0; buckets.index(HIGHEST_NS) + 1].into(),
+            layout,
+            counts: vec![0; layout.index(HIGHEST_NS) + 1].into(),
             count: 0,
             sum_ns: 0,
             min_ns: u64::MAX,
@@ -86,7 +86,7 @@ impl Histogram {
         self.sum_ns += u128::from(value_ns);
         self.min_ns = self.min_ns.min(value_ns);
         self.max_ns = self.max_ns.max(value_ns);
-        match self.counts.get_mut(self.buckets.index(value_ns)) {
+        match self.counts.get_mut(self.layout.index(value_ns)) {
             Some(count) => *count += 1,
             None => self.record_beyond(1),
         }
@@ -153,13 +153,13 @@ impl Histogram {
             seen += count;
             seen >= wanted
         })?;
-        let (low, width) = self.buckets.values(index);
+        let (low, width) = self.layout.values(index);
         Some((low + width - 1).clamp(self.min_ns, self.max_ns))
     }
 
     /// Adds all samples of `other`, which has the same number of digits.
     pub fn merge(&mut self, other: &Histogram) {
-        debug_assert_eq!(self.buckets, other.buckets, "histograms of one run share their digits");
+        debug_assert_eq!(self.layout, other.layout, "histograms of one run share their digits");
         if other.is_empty() {
             return;
         }
@@ -187,13 +187,23 @@ impl Histogram {
 
     /// The places that hold something, ascending: the lowest value of each and its samples.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.filled().map(|(index, count)| (self.layout.values(index as usize).0, count))
+    }
+
+    /// The places that hold something, ascending, and what they hold.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        filled.map(|(index, count)| (self.buckets.values(index).0, *count))
+        filled.map(|(index, count)| (index as u64, *count))
+    }
+
+    /// Where values go.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// The same as the library has it, for iteration and encoding.
     pub fn hdr(&self) -> Hdr<u64> {
-        let mut hdr = Hdr::new_with_bounds(1, HIGHEST_NS, self.buckets.digits)
+        let mut hdr = Hdr::new_with_bounds(1, HIGHEST_NS, self.layout.digits)
             .expect("bounds are constant and valid for 1 to 5 digits");
         for (value_ns, count) in self.recorded() {
             hdr.saturating_record_n(value_ns, count);

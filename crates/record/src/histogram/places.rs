@@ -68,7 +68,7 @@ impl Histogram {
         exact: Option<Exact>,
     ) -> Result<Histogram, PlacesError> {
         let mut histogram = Histogram::new(digits);
-        let buckets = histogram.buckets;
+        let layout = histogram.layout;
         let (first, last, exact) = match (places.first(), places.last(), exact) {
             (None, None, None) => return Ok(histogram),
             (Some((first, _)), Some((last, _)), Some(exact)) => (*first, *last, exact),
@@ -78,8 +78,8 @@ impl Histogram {
         // Between the sums of the lowest and of the highest values of all places the true one lies.
         let (mut least_ns, mut most_ns) = (0u128, 0u128);
         for &(value, samples) in places {
-            let index = buckets.index(value);
-            let (lowest, width) = buckets.values(index);
+            let index = layout.index(value);
+            let (lowest, width) = layout.values(index);
             if lowest != value {
                 return Err(PlacesError::NotLowest(value, lowest));
             }
@@ -98,7 +98,7 @@ impl Histogram {
                 None => histogram.record_beyond(samples),
             }
         }
-        let is_in = |value: u64, place: u64| buckets.index(value) == buckets.index(place);
+        let is_in = |value: u64, place: u64| layout.index(value) == layout.index(place);
         if !is_in(exact.min_ns, first) || !is_in(exact.max_ns, last) || exact.min_ns > exact.max_ns
         {
             return Err(PlacesError::Extremes);
