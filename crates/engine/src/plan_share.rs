@@ -23,7 +23,7 @@ pub(crate) struct WorkerPlan {
     /// Some of the requests stop on their way.
     pub(crate) stops: bool,
     /// A worker that never sleeps notes when it was held up.
-    pub(crate) held_up: bool,
+    pub(crate) notes_held_up: bool,
     /// How many connections are made before the run.
     pub(crate) connections_before: u32,
     /// From one attempt to connect to the next, of this worker.
@@ -62,7 +62,7 @@ impl WorkerPlan {
             lifetime_ns: plan.connections.lifetime_ns,
             once: plan.connections.once,
             stops: plan.requests.list.iter().any(|one| one.delivery.stops()),
-            held_up: plan.recording.held_up,
+            notes_held_up: plan.recording.held_up,
             connections_before: match &plan.connections {
                 one if one.once => 0,
                 one if one.connect_during_run => of(one.count).min(1),

@@ -246,6 +246,20 @@ fn pipelined_requests_are_each_timed_by_themselves() {
 }
 
 #[test]
+fn a_batch_of_more_pieces_than_one_call_takes_leaves_at_once() {
+    // Two requests in turn, so that each of the forty is a piece by itself.
+    let mut plan = plan(1, closed(0), S);
+    plan.requests.list.push(get("/other"));
+    plan.connections.pipeline = 40;
+    plan.stop.duration_ns = None;
+    plan.stop.count = Some(400);
+    let record = run(&plan, delay(MS));
+    assert_eq!(record.total.ledger.ok, 400);
+    assert_eq!(record.total.latencies.service.max_ns(), Some(MS));
+    assert_eq!(record.elapsed_ns, 10 * MS);
+}
+
+#[test]
 fn connections_are_made_at_the_rate_that_was_asked() {
     // 50 at 100/s: the last attempt is made 490 ms after the first. Each answers once and is
     // retired, so every request needs a new connection, and 100/s are all that can be had.

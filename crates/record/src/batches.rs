@@ -48,7 +48,7 @@ impl Buckets {
         self.unpacked().take_while(|(place, _)| *place <= last).map(|(_, samples)| samples).sum()
     }
 
-    /// Layout and their samples, ascending.
+    /// The places that hold something and their samples, ascending.
     fn unpacked(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut rest = &self.packed[..];
         let mut place = 0;

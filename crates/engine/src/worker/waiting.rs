@@ -62,7 +62,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// up, if that was asked for.
     #[inline]
     pub(super) fn watch_turn(&mut self, now_ns: u64) {
-        match (self.never_sleeps(), self.own.held_up) {
+        match (self.never_sleeps(), self.own.notes_held_up) {
             (false, _) => {}
             (true, false) => self.held_up.unwatched_turn(now_ns),
             (true, true) => {
@@ -97,7 +97,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.held_up.looks(looks_ns);
         self.reactor.wait(0);
         let Some(mut ready) = self.reactor.next_ready() else { return };
-        if R::TOGETHER == 0 && self.own.held_up {
+        if R::TOGETHER == 0 && self.own.notes_held_up {
             let found_ns = self.reactor.now_ns();
             self.held_up.found(found_ns, || self.reactor.cpu_ns());
         } else {
