@@ -13,9 +13,8 @@ const MOST: usize = 60;
 
 /// A distribution as its buckets that hold something.
 ///
-/// There are hundreds of these at a time, of thousands of buckets each, so they are packed: for each
-/// bucket how many places it is behind the one before, and its samples, both in as many bytes
-/// as they need. Mostly that is one byte each.
+/// There are hundreds of these at a time, of thousands of buckets each, so they are packed ([`Packer`]):
+/// mostly into one byte a bucket.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Buckets {
     count: u64,
@@ -51,10 +50,18 @@ impl Buckets {
     /// The places that hold something and their samples, ascending.
     fn unpacked(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut rest = &self.packed[..];
-        let mut place = 0;
+        let mut next = 0;
         std::iter::from_fn(move || {
-            place += take_number(&mut rest)?;
-            Some((place, take_number(&mut rest)?))
+            let (&both, behind) = rest.split_first()?;
+            rest = behind;
+            let mut number = |part: u64, most: u64| match part == most {
+                true => Some(most + take_number(&mut rest)?),
+                false => Some(part),
+            };
+            let place = next + number(u64::from(both >> SAMPLE_BITS), MOST_SKIPPED)?;
+            let samples = 1 + number(u64::from(both) & MOST_MORE, MOST_MORE)?;
+            next = place + 1;
+            Some((place, samples))
         })
     }
 
@@ -78,18 +85,34 @@ impl Buckets {
     }
 }
 
+/// Bits of the first byte of a bucket that are for its samples.
+const SAMPLE_BITS: u32 = 5;
+/// The first byte has place for one sample and less than this more.
+const MOST_MORE: u64 = (1 << SAMPLE_BITS) - 1;
+/// And for less than this many empty places skipped.
+const MOST_SKIPPED: u64 = (1 << (u8::BITS - SAMPLE_BITS)) - 1;
+
 /// Packs buckets, in ascending order.
+///
+/// The first byte of a bucket has how many empty places come before it and how many samples it has
+/// beyond the first. Where one of them is too much, its part has the most that it can and what
+/// is beyond that follows, the empty places first ([`put_number`]).
 #[derive(Default)]
 struct Packer {
     bytes: Vec<u8>,
-    place: u64,
+    /// Behind the last bucket.
+    next: u64,
 }
 
 impl Packer {
     fn add(&mut self, place: u64, samples: u64) {
-        put_number(&mut self.bytes, place - self.place);
-        put_number(&mut self.bytes, samples);
-        self.place = place;
+        let (skipped, more) = (place - self.next, samples - 1);
+        let both = skipped.min(MOST_SKIPPED) << SAMPLE_BITS | more.min(MOST_MORE);
+        self.bytes.push(both as u8);
+        for beyond in [skipped.checked_sub(MOST_SKIPPED), more.checked_sub(MOST_MORE)] {
+            beyond.into_iter().for_each(|beyond| put_number(&mut self.bytes, beyond));
+        }
+        self.next = place + 1;
     }
 
     fn finish(self) -> Box<[u8]> {
@@ -236,6 +259,30 @@ mod tests {
             assert_eq!(joined, Buckets::of(&both));
             assert_eq!(joined.at_or_below(u64::MAX), 5_000);
         }
+    }
+
+    #[test]
+    fn skipped_places_and_samples_of_any_number_are_packed_and_found_again() {
+        let numbers = || (0..80).chain([127, 128, 159, 160, 1 << 14, 1 << 32]);
+        let buckets: Vec<_> = numbers()
+            .flat_map(|skipped| numbers().map(move |more| (skipped, more + 1)))
+            .scan(0, |next, (skipped, samples)| {
+                let place = *next + skipped;
+                *next = place + 1;
+                Some((place, samples))
+            })
+            .collect();
+        let mut packer = Packer::default();
+        buckets.iter().for_each(|&(place, samples)| packer.add(place, samples));
+        let packed = Buckets { packed: packer.finish(), ..Buckets::default() };
+        assert_eq!(packed.unpacked().collect::<Vec<_>>(), buckets);
+    }
+
+    #[test]
+    fn a_bucket_is_mostly_one_byte() {
+        let mut histogram = Histogram::new(3);
+        (0..31).for_each(|_| (0..100).for_each(|value| histogram.record(value * 7)));
+        assert_eq!(Buckets::of(&histogram).packed.len(), 100);
     }
 
     #[test]

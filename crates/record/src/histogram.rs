@@ -10,6 +10,8 @@
 
 mod places;
 
+use std::ops::Range;
+
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
@@ -149,21 +151,19 @@ impl Histogram {
         }
         let wanted = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
-        let index = self.counts.iter().position(|count| {
+        let (index, _) = self.filled().find(|(_, count)| {
             seen += count;
             seen >= wanted
         })?;
-        let (low, width) = self.layout.values(index);
+        let (low, width) = self.layout.values(index as usize);
         Some((low + width - 1).clamp(self.min_ns, self.max_ns))
     }
 
     /// Adds all samples of `other`, which has the same number of digits.
     pub fn merge(&mut self, other: &Histogram) {
         debug_assert_eq!(self.layout, other.layout, "histograms of one run share their digits");
-        if other.is_empty() {
-            return;
-        }
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+        let used = other.used();
+        for (count, more) in self.counts[used.clone()].iter_mut().zip(&other.counts[used]) {
             *count += more;
         }
         self.count += other.count;
@@ -175,9 +175,8 @@ impl Histogram {
 
     /// Back to nothing, keeping the memory.
     pub fn clear(&mut self) {
-        if !self.is_empty() {
-            self.counts.fill(0);
-        }
+        let used = self.used();
+        self.counts[used].fill(0);
         self.count = 0;
         self.sum_ns = 0;
         self.min_ns = u64::MAX;
@@ -192,8 +191,20 @@ impl Histogram {
 
     /// The places that hold something, ascending, and what they hold.
     pub(crate) fn filled(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        filled.map(|(index, count)| (index as u64, *count))
+        let used = self.used();
+        let places = (used.start as u64..).zip(&self.counts[used]);
+        places.filter(|(_, count)| **count > 0).map(|(index, count)| (index, *count))
+    }
+
+    /// From the place of the smallest sample to that of the largest. Whatever goes over a histogram
+    /// keeps to these: they are few of all places mostly, and the system gives no memory for what
+    /// is never written.
+    fn used(&self) -> Range<usize> {
+        if self.is_empty() {
+            return 0..0;
+        }
+        let place = |value_ns| self.layout.index(value_ns).min(self.counts.len() - 1);
+        place(self.min_ns)..place(self.max_ns) + 1
     }
 
     /// Where values go.
@@ -312,6 +323,20 @@ mod tests {
                 let wanted = theirs.value_at_quantile(q).clamp(ours.min_ns, ours.max_ns);
                 assert_eq!(ours.quantile_ns(q), Some(wanted), "{digits} digits, {q}");
             }
+        }
+    }
+
+    #[test]
+    fn a_histogram_that_was_cleared_is_a_new_one() {
+        for values in [&[0][..], &[7, 900_000], &[HIGHEST_NS], &[3, HIGHEST_NS * 4], &[u64::MAX]] {
+            let mut used = Histogram::new(3);
+            values.iter().for_each(|&value| used.record(value));
+            let mut merged = Histogram::new(3);
+            merged.merge(&used);
+            assert_eq!(merged, used, "{values:?}");
+            assert_eq!(merged.filled().map(|(_, count)| count).sum::<u64>(), used.count());
+            used.clear();
+            assert_eq!(used, Histogram::new(3), "{values:?}");
         }
     }
 
