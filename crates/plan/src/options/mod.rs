@@ -482,6 +482,8 @@ pub struct Options {
     pub digits: Option<Digits>,
 
     /// Length of the intervals of which a series is kept [default: 1s]
+    ///
+    /// Each takes about 2 KiB of the loader's memory. In runs of hours, 10s is enough of them.
     #[arg(long, value_name = "TIME", help_heading = "Recording")]
     pub interval: Option<PositiveNanos>,
 
