@@ -483,7 +483,7 @@ pub struct Options {
 
     /// Length of the intervals of which a series is kept [default: 1s]
     ///
-    /// Each takes about 2 KiB of the loader's memory. In runs of hours, 10s is enough of them.
+    /// Each takes about 2 KiB of the loader's memory. For a run of hours, 10s will do.
     #[arg(long, value_name = "TIME", help_heading = "Recording")]
     pub interval: Option<PositiveNanos>,
 
