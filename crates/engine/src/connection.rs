@@ -1,7 +1,7 @@
 //! One connection as its worker sees it.
 
 use crate::chain::Chain;
-use crate::reactor::Key;
+use crate::reactor::{Key, Ready};
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) struct Connection<S> {
     pub(crate) outstanding: u32,
     /// The kernel took less than was offered: the rest waits for room.
     pub(crate) blocked: bool,
+    /// What it had no more time for in its turn.
+    pub(crate) postponed: Option<Ready>,
     /// What it has to send is put, and goes with that of others.
     pub(crate) is_put: bool,
     /// Places that were offered and have no request yet.
@@ -61,6 +63,7 @@ impl<S> Default for Connection<S> {
             flights: Chain::default(),
             outstanding: 0,
             blocked: false,
+            postponed: None,
             is_put: false,
             offered: 0,
             parked_slots: 0,

@@ -119,7 +119,16 @@ impl Open {
         phase_at(due.due_ns, self.warm_up_ns)
     }
 
-    /// How many requests are due at `now_ns` and were not taken.
+    /// Takes the requests that are due before `t_ns`, and says how many; of very many Poisson
+    /// arrivals a part.
+    pub(crate) fn take_before(&mut self, t_ns: u64) -> u64 {
+        let taken = self.schedule.skip_before(t_ns);
+        self.taken += taken;
+        taken
+    }
+
+    /// How many requests are due at `now_ns` and were not taken. Of very many Poisson arrivals at
+    /// least so many: they are counted bit by bit, each time that this is called.
     pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
         if self.schedule.peek().is_none_or(|due| due.due_ns > now_ns) {
             return 0;

@@ -25,4 +25,4 @@ mod schedule;
 mod shape;
 
 pub use pick::Picker;
-pub use schedule::{Due, Limit, Schedule, Share};
+pub use schedule::{Due, Limit, MOST_DRAWN, Schedule, Share};

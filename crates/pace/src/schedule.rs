@@ -15,6 +15,9 @@ use crate::shape::Shape;
 /// So many arrivals are passed one by one before they are counted by arithmetic.
 const FEW: u64 = 64;
 
+/// Poisson arrivals that [`Schedule::skip_before`] passes at most: less than half a millisecond.
+pub const MOST_DRAWN: u64 = 4096;
+
 /// One arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
@@ -99,12 +102,13 @@ impl Schedule {
     /// Goes on to the first arrival that is due at `t_ns` or later, and says how many it passed.
     ///
     /// Even arrivals are counted by arithmetic, however many there are. Poisson ones have to be
-    /// drawn, one by one.
+    /// drawn, one by one: no more than [`MOST_DRAWN`] in a call, so that the caller keeps an eye on
+    /// the clock, and calls again.
     pub fn skip_before(&mut self, t_ns: u64) -> u64 {
         let mut passed = 0;
         // Often there are but a few, and then taking them is quicker than counting.
         while passed < FEW || matches!(self.source, Source::Poisson(_)) {
-            if self.next.is_none_or(|due| due.due_ns >= t_ns) {
+            if passed == MOST_DRAWN || self.next.is_none_or(|due| due.due_ns >= t_ns) {
                 return passed;
             }
             self.next = self.advance();

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         interval_ns: INTERVAL_NS,
         warm_up_ns: 0,
         window_end_ns: None,
+        drain_ns: u64::MAX,
         requests: 1,
     });
     let mut collector = Collector::new(3, 1, 1);

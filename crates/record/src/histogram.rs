@@ -94,6 +94,24 @@ impl Histogram {
         }
     }
 
+    /// Counts `samples` durations that share a place, spread evenly from `low_ns` to `high_ns`; the
+    /// sum is exact to their mean's rounding.
+    pub(crate) fn record_alike(&mut self, (low_ns, high_ns): (u64, u64), samples: u64) {
+        self.count += samples;
+        self.sum_ns += (u128::from(low_ns) + u128::from(high_ns)) * u128::from(samples) / 2;
+        self.min_ns = self.min_ns.min(low_ns);
+        self.max_ns = self.max_ns.max(high_ns);
+        match self.counts.get_mut(self.layout.index(high_ns)) {
+            Some(count) => *count += samples,
+            None => self.record_beyond(samples),
+        }
+    }
+
+    /// The lowest value that cannot be told from `value_ns`.
+    pub(crate) fn lowest_alike(&self, value_ns: u64) -> u64 {
+        self.layout.values(self.layout.index(value_ns)).0
+    }
+
     #[cold]
     fn record_beyond(&mut self, samples: u64) {
         self.out_of_range += samples;

@@ -191,7 +191,14 @@ mod tests {
     /// Answers at these times, recorded in intervals of `interval_ns`.
     fn recorded(done_ns: &[u64], interval_ns: u64, warm_up_ns: u64, end_ns: u64) -> RateSamples {
         let window_end_ns = Some(end_ns);
-        let settings = Settings { digits: 3, interval_ns, warm_up_ns, window_end_ns, requests: 1 };
+        let settings = Settings {
+            digits: 3,
+            interval_ns,
+            warm_up_ns,
+            window_end_ns,
+            drain_ns: u64::MAX,
+            requests: 1,
+        };
         let mut recorder = Recorder::new(settings);
         for &done_ns in done_ns {
             let phase = if done_ns < warm_up_ns { Phase::WarmUp } else { Phase::Measured };

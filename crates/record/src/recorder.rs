@@ -1,7 +1,8 @@
 //! The recorder: a worker's side. One call for each thing that happens.
 //!
 //! Every call carries the time at which it happened, and the recorder puts it into the interval
-//! of that time. Times are nanoseconds from the beginning of the run and do not go back.
+//! of that time. Times are nanoseconds from the beginning of the run and do not go back. Until
+//! [`Recorder::begin_run`] there is no such time: whatever happens, happens at the beginning.
 //! Finished intervals are taken with [`Recorder::take_finished`] and given back, emptied, with
 //! [`Recorder::recycle`], so that nothing is allocated once a run is going.
 
@@ -52,6 +53,9 @@ pub struct Settings {
     pub warm_up_ns: u64,
     /// Where the measured window ends, if that is known: an interval ends there too.
     pub window_end_ns: Option<u64>,
+    /// For how long after the window responses are awaited. What comes later belongs to the last
+    /// interval, so that a clock that leaps makes no intervals.
+    pub drain_ns: u64,
     /// Number of requests in the plan.
     pub requests: usize,
 }
@@ -76,13 +80,21 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder at the beginning of a run.
     pub fn new(settings: Settings) -> Self {
+        let mut recorder = Recorder::before_run(settings);
+        recorder.begin_run();
+        recorder
+    }
+
+    /// A recorder of what happens before a run: all of it is entered at the beginning, whatever
+    /// the time that comes with it.
+    pub fn before_run(settings: Settings) -> Self {
         let fresh = || Interval::new(settings.digits, settings.requests);
         let mut recorder = Recorder {
             settings,
             current: fresh(),
             boundary_ns: 0,
             slots: Slots::new(settings.warm_up_ns),
-            next_ns: 0,
+            next_ns: u64::MAX,
             established: 0,
             finished: Vec::with_capacity(4),
             spare: vec![fresh(), fresh()],
@@ -90,8 +102,13 @@ impl Recorder {
         if settings.window_end_ns.is_some_and(|end_ns| end_ns < recorder.slots.end_ns()) {
             recorder.slots.stop();
         }
-        recorder.begin(0);
+        recorder.place(0);
         recorder
+    }
+
+    /// The run begins: from now on times count.
+    pub fn begin_run(&mut self) {
+        self.begin(0);
     }
 
     /// Begins the interval that holds `start_ns`.
@@ -102,7 +119,7 @@ impl Recorder {
 
     /// Sets index, beginning and boundary of the current interval for time `start_ns`.
     fn place(&mut self, start_ns: u64) {
-        let Settings { interval_ns, warm_up_ns, window_end_ns, .. } = self.settings;
+        let Settings { interval_ns, warm_up_ns, window_end_ns, drain_ns, .. } = self.settings;
         self.current.start_ns = start_ns;
         if start_ns < warm_up_ns {
             self.current.index = None;
@@ -121,7 +138,9 @@ impl Recorder {
                 let last = end_ns.saturating_sub(warm_up_ns).div_ceil(interval_ns);
                 let beyond = (start_ns - end_ns) / interval_ns;
                 self.current.index = Some(last + beyond);
-                self.boundary_ns = end_ns + (beyond + 1) * interval_ns;
+                let next_ns = end_ns.saturating_add((beyond + 1).saturating_mul(interval_ns));
+                let is_last = next_ns > end_ns.saturating_add(drain_ns);
+                self.boundary_ns = if is_last { u64::MAX } else { next_ns };
             }
         }
     }
@@ -313,6 +332,23 @@ impl Recorder {
         }
     }
 
+    /// The lowest age that the record cannot tell from `age_ns`.
+    pub fn lowest_alike_age_ns(&self, age_ns: u64) -> u64 {
+        self.current.censored.lowest_alike(age_ns)
+    }
+
+    /// `count` requests were still in the backlog at the end, whose ages the record cannot tell
+    /// apart: they are spread evenly over `ages_ns`, from the lowest to the highest.
+    pub fn unsent_alike(&mut self, now_ns: u64, phase: Phase, ages_ns: (u64, u64), count: u64) {
+        self.advance(now_ns);
+        let ledger = self.ledger(phase);
+        ledger.scheduled += count;
+        ledger.unsent += count;
+        if phase == Phase::Measured {
+            self.current.censored.record_alike(ages_ns, count);
+        }
+    }
+
     /// A sent request was not answered when the drain ended.
     pub fn unfinished(&mut self, now_ns: u64, phase: Phase, age_ns: u64) {
         self.advance(now_ns);
@@ -427,6 +463,7 @@ mod tests {
             interval_ns: 1000,
             warm_up_ns: 0,
             window_end_ns: None,
+            drain_ns: u64::MAX,
             requests: 1,
         });
         // Something happens just after a boundary, and then the run is stopped by a look at the
@@ -441,5 +478,45 @@ mod tests {
             ends_ns = interval.end_ns;
         }
         assert_eq!(ends_ns, 1500);
+    }
+
+    fn settings(window_end_ns: Option<u64>, drain_ns: u64) -> Settings {
+        Settings {
+            digits: 3,
+            interval_ns: 1000,
+            warm_up_ns: 0,
+            window_end_ns,
+            drain_ns,
+            requests: 1,
+        }
+    }
+
+    #[test]
+    fn what_happens_before_the_run_happens_at_its_beginning() {
+        let mut recorder = Recorder::before_run(settings(Some(2000), 0));
+        // A clock that has counted since the machine was started.
+        recorder.connected(1 << 50, 7);
+        recorder.goaway(1 << 51, 0, 0);
+        recorder.begin_run();
+        recorder.goaway(1500, 0, 0);
+        recorder.finish(2000, 0);
+        let finished: Vec<_> = std::iter::from_fn(|| recorder.take_finished()).collect();
+        let goaways = |interval: &Interval| -> u64 {
+            interval.connections.goaways.iter().map(|one| one.count).sum()
+        };
+        assert_eq!(finished[0].connections.opened, 1);
+        assert_eq!(finished.iter().map(goaways).collect::<Vec<_>>(), [1, 1, 0]);
+    }
+
+    #[test]
+    fn a_time_far_beyond_the_drain_makes_no_intervals() {
+        let mut recorder = Recorder::new(settings(Some(2000), 1500));
+        recorder.sent(1, Phase::Measured, 0);
+        recorder.unfinished(1 << 60, Phase::Measured, 1 << 60);
+        recorder.finish(1 << 60, 0);
+        let finished: Vec<_> = std::iter::from_fn(|| recorder.take_finished()).collect();
+        let bounds: Vec<_> = finished.iter().map(|one| (one.start_ns, one.end_ns)).collect();
+        assert_eq!(bounds, [(0, 1000), (1000, 2000), (2000, 3000), (3000, 1 << 60)]);
+        assert_eq!(finished[3].ledger.unfinished, 1);
     }
 }

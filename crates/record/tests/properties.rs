@@ -118,6 +118,7 @@ fn run(requests: &[Request], workers: usize, interval_ns: u64) -> RunRecord {
             interval_ns,
             warm_up_ns: WARM_UP_NS,
             window_end_ns: Some(WINDOW_END_NS),
+            drain_ns: u64::MAX,
             requests: REQUESTS,
         });
         for (at_ns, ended, one) in events {

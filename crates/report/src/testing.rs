@@ -88,6 +88,7 @@ impl Run {
                 interval_ns: plan.recording.interval_ns,
                 warm_up_ns: plan.recording.warm_up_ns,
                 window_end_ns: Some(self.window_end_ns()),
+                drain_ns: plan.stop.drain_ns,
                 requests: plan.requests.list.len(),
             });
             self.drive(worker, &mut recorder);

@@ -41,6 +41,18 @@ pub enum Reaction {
         /// When.
         at_ns: u64,
     },
+    /// Sends these bytes, and then a block of others again and again, faster than they can be
+    /// read: there is always more.
+    Endless {
+        /// When it begins.
+        at_ns: u64,
+        /// What comes first.
+        bytes: Vec<u8>,
+        /// What one read finds from then on.
+        block: Vec<u8>,
+        /// How long such a read, and what is done with it, keeps the loader.
+        read_ns: u64,
+    },
     /// Nothing, ever.
     Never,
 }
@@ -159,6 +171,7 @@ enum Happening {
     Refused,
     Writable,
     Bytes(Vec<u8>),
+    Endless(Vec<u8>, u64),
     End,
     Reset,
 }
@@ -173,6 +186,8 @@ struct Connection {
     refused: bool,
     /// Bytes that arrived here.
     inbox: Vec<u8>,
+    /// What every read finds once the inbox is empty, and how long it takes.
+    endless: Option<(Vec<u8>, u64)>,
     ended: bool,
     reset: bool,
     full: bool,
@@ -294,6 +309,12 @@ impl<S: SimServer> SimReactor<S> {
                 self.later(at_ns + latency_ns, key, Happening::Reset);
                 self.connection(key).closed_there = true;
             }
+            Reaction::Endless { at_ns, bytes, block, read_ns } => {
+                self.arrive(at_ns, key, &bytes);
+                let from_ns = self.connection(key).last_arrival_ns;
+                self.later(from_ns, key, Happening::Endless(block, read_ns));
+                self.connection(key).closed_there = true;
+            }
             Reaction::Never => {}
         }
     }
@@ -320,6 +341,10 @@ impl<S: SimServer> SimReactor<S> {
             Happening::Bytes(bytes) => {
                 connection.inbox.extend_from_slice(&bytes);
                 connection.arrived_ns = at_ns;
+                ready.readable = true;
+            }
+            Happening::Endless(block, read_ns) => {
+                connection.endless = Some((block, read_ns));
                 ready.readable = true;
             }
             Happening::End => {
@@ -413,6 +438,12 @@ impl<S: SimServer> Reactor for SimReactor<S> {
             let arrived_ns = connection.arrived_ns.saturating_sub(self.origin_ns);
             connection.log.arrived(Some(arrived_ns));
             return Received::Bytes { bytes: &self.buffer, at_ns, more: false };
+        }
+        if let Some((block, read_ns)) = &connection.endless {
+            self.buffer.clone_from(block);
+            self.now_ns += read_ns;
+            let at_ns = self.now_ns - self.origin_ns;
+            return Received::Bytes { bytes: &self.buffer, at_ns, more: true };
         }
         if connection.ended { Received::End { at_ns } } else { Received::Nothing }
     }

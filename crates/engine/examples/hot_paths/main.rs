@@ -223,6 +223,7 @@ fn record(repetitions: u64) {
         interval_ns: 1_000_000_000,
         warm_up_ns: 0,
         window_end_ns: None,
+        drain_ns: u64::MAX,
         requests: 1,
     });
     for n in 0..repetitions {

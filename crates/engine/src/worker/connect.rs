@@ -37,11 +37,6 @@ pub(super) enum Loss {
 }
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
-    /// The time for the record: before the run all that happens, happens at its beginning.
-    fn record_ns(&self, now_ns: u64) -> u64 {
-        if self.stage == Stage::Preparing { 0 } else { now_ns }
-    }
-
     /// Begins to connect.
     pub(super) fn open(&mut self, key: Key) {
         let now_ns = self.reactor.now_ns();
@@ -101,8 +96,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return;
         };
         self.leave_connecting(key);
-        let at_ns = self.record_ns(now_ns);
-        self.books.recorder.connected(at_ns, connect_ns);
+        self.books.recorder.connected(now_ns, connect_ns);
         self.established += 1;
         self.ever_established += 1;
         let connection = &mut self.connections[key as usize];
@@ -125,9 +119,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         };
         let tls::Handshake { version, cipher, group, alpn, resumed, early_data } = came_to;
         let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
-        let at_ns = self.record_ns(now_ns);
         let handshake = Handshake { version, cipher, group, alpn, resumed, early_data };
-        self.books.recorder.handshake(at_ns, connect_ns, took_ns, handshake);
+        self.books.recorder.handshake(now_ns, connect_ns, took_ns, handshake);
     }
 
     /// The connection ended before its handshake did.
@@ -167,6 +160,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.count_headers(key);
         let connection = &mut self.connections[key as usize];
         connection.session = None;
+        connection.postponed = None;
         connection.generation = connection.generation.wrapping_add(1);
     }
 
@@ -183,8 +177,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
             self.first_failure = Some(failure.clone());
         }
-        let at_ns = self.record_ns(now_ns);
-        self.books.recorder.connect_failed(at_ns, failure.kind, || failure.message);
+        self.books.recorder.connect_failed(now_ns, failure.kind, || failure.message);
         self.schedule_retry(key, now_ns, 1);
     }
 
@@ -338,8 +331,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         if let State::Handshaking { .. } = self.connections[key as usize].state {
             return self.handshake_failed(key, &loss, now_ns);
         }
-        let at_ns = self.record_ns(now_ns);
-        let in_order = self.settle_flights(key, &loss, at_ns);
+        let in_order = self.settle_flights(key, &loss, now_ns);
         let why = match &loss {
             Loss::Retired | Loss::Old | Loss::BrokenOff => Disconnect::Retired,
             Loss::Announced => Disconnect::ByServer,
@@ -352,7 +344,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Malformed { .. } => Disconnect::Lost(LossKind::Malformed),
             Loss::Timeout { .. } | Loss::IdleTimeout => Disconnect::Lost(LossKind::Timeout),
         };
-        self.books.recorder.disconnected(at_ns, why, || match loss {
+        self.books.recorder.disconnected(now_ns, why, || match loss {
             Loss::Failed(failure) => failure.message,
             Loss::Malformed { reason, .. } => reason,
             _ => String::new(),
@@ -364,9 +356,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.forget_hold(key);
         }
         self.established -= 1;
-        if self.established == 0 {
-            self.none_since_ns = now_ns;
-        }
         let connection = &mut self.connections[key as usize];
         connection.state = State::Absent;
         self.forget_session(key);

@@ -5,10 +5,11 @@ use std::io::IoSlice;
 use candor_protocol::Session;
 
 use super::connect::Loss;
+use super::turn::SHARE_BYTES;
 use super::{Stage, Worker};
 use crate::books::Departure;
 use crate::connection::{Slot, State};
-use crate::reactor::{Key, Reactor, Sent};
+use crate::reactor::{Key, Reactor, Ready, Sent};
 use crate::source::Source;
 
 /// Pieces given to the kernel in one call: eight pipelined requests with a body each.
@@ -172,6 +173,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Writes what the session has to write, as far as the kernel takes it; or puts it together
     /// with what others write in this round, if the reactor does that.
     pub(super) fn flush(&mut self, key: Key) {
+        let mut share = SHARE_BYTES;
         loop {
             let connection = &mut self.connections[key as usize];
             let Some(session) = &mut connection.session else { return };
@@ -195,8 +197,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let at_ns = self.reactor.now_ns();
             let sent = self.reactor.send(key, &slices[..used]);
             let was_all = S::OFFERS_ALL && used < SLICES && !self.own.stops;
+            self.turn.spend(offered);
             if !self.went(key, sent, offered, at_ns) || was_all {
                 return;
+            }
+            share = share.saturating_sub(offered);
+            if share == 0 {
+                self.connections[key as usize].blocked = true;
+                return self.postpone(Ready { key, readable: false, writable: true, ended: false });
             }
         }
     }
@@ -238,7 +246,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[cold]
     fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
         self.receive_all(key, true);
-        if self.connections[key as usize].state != State::Absent {
+        let connection = &mut self.connections[key as usize];
+        // Nothing more is written; what was postponed ends by itself.
+        connection.blocked = true;
+        if connection.state != State::Absent && connection.postponed.is_none() {
             self.lose(key, Loss::Failed(failure), at_ns);
         }
     }

@@ -10,6 +10,9 @@ use crate::control::Control;
 use crate::reactor::{Key, Reactor};
 use crate::source::Source;
 
+/// A backlog that is not counted request by request.
+const MANY: u64 = 1 << 16;
+
 /// How a worker's run ended.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerEnd {
@@ -33,7 +36,7 @@ pub(crate) struct WorkerEnd {
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// The stop rule.
-    pub(super) fn should_stop(&self, now_ns: u64, control: &Control) -> Option<RunEnd> {
+    pub(super) fn should_stop(&mut self, now_ns: u64, control: &Control) -> Option<RunEnd> {
         if self.stage != Stage::Running {
             return None;
         }
@@ -53,10 +56,18 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         {
             return Some(if self.own.counted { RunEnd::Count } else { RunEnd::Duration });
         }
-        let patience_is_over = no_time
-            && self.established == 0
-            && now_ns >= self.none_since_ns.saturating_add(self.own.give_up_ns);
+        if self.is_able() {
+            self.able_ns = now_ns;
+        }
+        let patience_is_over =
+            no_time && now_ns >= self.able_ns.saturating_add(self.own.give_up_ns);
         patience_is_over.then_some(RunEnd::GaveUp)
+    }
+
+    /// Whether a request is on its way, or there is a place for the next one. Connections alone
+    /// do not count: a server may make them and let none of them take a request.
+    fn is_able(&self) -> bool {
+        self.books.flights.len() > 0 || !self.free.is_empty() || !self.thinking.is_empty()
     }
 
     pub(super) fn end_window(&mut self, now_ns: u64, end: RunEnd) -> WorkerEnd {
@@ -90,8 +101,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.books.flights.len() == 0 || now_ns >= until_ns || control.is_impatient()
     }
 
-    /// Accounts for everything that is left, and closes.
-    pub(super) fn wind_up(&mut self, window_end_ns: u64, sink: &mut impl Sink) {
+    /// Accounts for everything that is left, and closes. False: nobody had the patience to let it
+    /// count the whole backlog.
+    pub(super) fn wind_up(
+        &mut self,
+        window_end_ns: u64,
+        control: &Control,
+        sink: &mut impl Sink,
+    ) -> bool {
         let now_ns = self.reactor.now_ns();
         for key in 0..self.connections.len() as Key {
             let broken_off = self.is_broken_off(key);
@@ -112,18 +129,47 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.reactor.close(key);
             self.count_headers(key);
         }
-        let mut unsent = 0;
-        if let Source::Open(open) = &mut self.source {
-            while let Some(due) = open.peek().filter(|due| due.due_ns < window_end_ns) {
-                let phase = open.phase(due);
-                open.take();
-                self.books.leave_unsent(due, phase, window_end_ns, now_ns);
-                unsent += u64::from(phase == Phase::Measured);
-            }
-        }
+        let (unsent, is_whole) = self.leave_backlog(window_end_ns, now_ns, control);
         self.books.recorder.finish(now_ns, unsent);
         while let Some(interval) = self.books.recorder.take_finished() {
             sink.deliver(interval);
         }
+        is_whole
+    }
+
+    /// What was due before the end and has not left is unsent: how many measured requests, and
+    /// whether that was all of them.
+    ///
+    /// There may be a billion. Of [`MANY`], those whose ages the record cannot tell apart are
+    /// counted together, by arithmetic where the schedule has one; and who stops the run a second
+    /// time is not made to wait for the rest.
+    fn leave_backlog(&mut self, end_ns: u64, now_ns: u64, control: &Control) -> (u64, bool) {
+        let together = self.backlog(end_ns.saturating_sub(1)) > MANY && self.books.tracer.is_none();
+        let Source::Open(open) = &mut self.source else { return (0, true) };
+        let mut unsent = 0;
+        while let Some(due) = open.peek().filter(|due| due.due_ns < end_ns) {
+            if control.is_impatient() {
+                return (unsent, false);
+            }
+            let phase = open.phase(due);
+            let count = if together {
+                let age_ns = end_ns - due.due_ns;
+                let least_ns = self.books.recorder.lowest_alike_age_ns(age_ns).max(1);
+                let before_ns = match phase {
+                    Phase::WarmUp => (end_ns - least_ns + 1).min(self.own.warm_up_ns),
+                    Phase::Measured => end_ns - least_ns + 1,
+                };
+                let count = open.take_before(before_ns);
+                let ages_ns = (end_ns + 1 - before_ns, age_ns);
+                self.books.recorder.unsent_alike(now_ns, phase, ages_ns, count);
+                count
+            } else {
+                open.take();
+                self.books.leave_unsent(due, phase, end_ns, now_ns);
+                1
+            };
+            unsent += if phase == Phase::Measured { count } else { 0 };
+        }
+        (unsent, true)
     }
 }

@@ -4,6 +4,7 @@ use candor_protocol::{Event, Failure, GoAway, Session};
 
 use super::Worker;
 use super::connect::{Loss, words};
+use super::turn::{LEAST_BYTES, SHARE_BYTES};
 use crate::connection::State;
 use crate::reactor::{Key, Reactor, Ready, Received};
 use crate::source::Source;
@@ -27,6 +28,7 @@ struct Intake {
     /// The session is dead.
     broken: Option<Loss>,
     at_ns: u64,
+    bytes: usize,
     more: bool,
 }
 
@@ -35,6 +37,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[inline]
     pub(super) fn handle(&mut self, ready: Ready) {
         let Ready { key, readable, writable, ended } = ready;
+        if self.connections[key as usize].postponed.is_some() {
+            return self.postpone(ready);
+        }
         if let State::Connecting { since_ns } = self.connections[key as usize].state {
             if writable || ended {
                 self.finish_connect(key, since_ns);
@@ -76,12 +81,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Reads what is there, and sends what can be sent then.
+    /// Reads what is there, up to the connection's share, and sends what can be sent then.
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
+        let mut share = SHARE_BYTES;
         loop {
             let Some(intake) = self.receive_piece(key) else { return };
             let Intake { freed, secured, ready, places, continues, last, broken, .. } = intake;
-            let Intake { at_ns, more, .. } = intake;
+            let Intake { at_ns, bytes, more, .. } = intake;
             if secured {
                 self.secured(key, at_ns);
             }
@@ -101,6 +107,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             self.dispatch(at_ns);
             if !(more || ended) || !self.is_live(key) {
+                return self.speak_unasked(key);
+            }
+            share = share.saturating_sub(bytes.max(LEAST_BYTES));
+            if share == 0 {
+                self.postpone(Ready { key, readable: true, writable: false, ended });
                 return self.speak_unasked(key);
             }
         }
@@ -137,8 +148,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             last: false,
             broken: None,
             at_ns,
+            bytes: bytes.len(),
             more,
         };
+        self.turn.spend(bytes.len());
         let mut input = bytes;
         let mut answered = None;
         while let Some(event) = session.handle_input(&mut input) {

@@ -5,7 +5,7 @@
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
 //! has the loop; [`connect`] makes and loses connections, [`dispatch`] sends, [`intake`] receives,
 //! [`together`] sends for several at once, [`stops`] lets requests go on that stopped on their way,
-//! [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
+//! [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
@@ -18,6 +18,7 @@ mod scripted;
 mod stops;
 mod together;
 pub(crate) mod trace;
+mod turn;
 mod waiting;
 
 use std::cmp::Reverse;
@@ -27,12 +28,13 @@ use std::sync::Arc;
 use candor_pace::{Picker, Share};
 use candor_plan::Plan;
 use candor_protocol::Session;
-use candor_record::{HeldUp, Interval, Recorder, Settings, Traced};
+use candor_record::{HeldUp, Interval, Recorder, RunEnd, Settings, Traced};
 
 pub(crate) use self::ending::WorkerEnd;
 use self::kernel::KernelBooks;
 use self::stops::Stops;
 use self::together::Together;
+use self::turn::Turn;
 use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
 use crate::chain::{Chain, Links};
@@ -112,8 +114,8 @@ pub(crate) struct Worker<R, S, M> {
     /// Keys above the number of connections kept open, that are not in use.
     spare_keys: Vec<Key>,
     established: u32,
-    /// Since when no connection is established.
-    none_since_ns: u64,
+    /// When a request could be sent last.
+    able_ns: u64,
     next_turn: u64,
     pacer: Pacer,
     /// Of turns that do not sleep.
@@ -125,6 +127,7 @@ pub(crate) struct Worker<R, S, M> {
     ever_established: u32,
     first_failure: Option<ConnectFailure>,
     waits: u64,
+    turn: Turn,
     together: Together,
     /// Makes requests or reads answers; plain runs have none.
     script: Option<Box<Scripted>>,
@@ -139,6 +142,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             interval_ns: plan.recording.interval_ns,
             warm_up_ns: own.warm_up_ns,
             window_end_ns: own.stop_ns,
+            drain_ns: own.drain_ns,
             requests: plan.requests.list.len(),
         };
         let names: Arc<[String]> =
@@ -154,7 +158,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             make_session,
             source: Source::new(plan, &own),
             picker: Picker::new(&plan.requests, plan.seed),
-            books: Books::new(Recorder::new(settings), trace::tracer(plan, share), names),
+            books: Books::new(Recorder::before_run(settings), trace::tracer(plan, share), names),
             kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             connections: (0..keys).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(keys * plan.connections.places() as usize),
@@ -170,7 +174,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             retries: BinaryHeap::new(),
             spare_keys: (own.connections..own.max_connections).rev().collect(),
             established: 0,
-            none_since_ns: 0,
+            able_ns: 0,
             next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
             held_up: HeldUp::default(),
@@ -180,6 +184,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             ever_established: 0,
             first_failure: None,
             waits: 0,
+            turn: Turn::default(),
             together: Together::default(),
             script: None,
             own,
@@ -235,9 +240,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         self.reactor.set_origin_ns(origin_ns);
         self.connect_pace.set_origin(origin_ns);
+        self.books.recorder.begin_run();
         self.stage = Stage::Running;
         self.watch_beginning();
-        self.none_since_ns = 0;
         // What became free or failed before the beginning did so at the beginning.
         self.spread_slots();
         let failed: Vec<_> = self.retries.drain().map(|Reverse((_, key))| key).collect();
@@ -265,7 +270,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     end.gaps = open.take_gaps();
                 }
                 end.held_up = self.held_up.take();
-                self.wind_up(end.window_end_ns, sink);
+                if !self.wind_up(end.window_end_ns, control, sink) {
+                    end.end = RunEnd::Interrupted;
+                }
                 end.trace = self.end_trace(sink);
                 end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
                 return end;

@@ -10,8 +10,8 @@ use crate::pacing::Wait;
 use crate::reactor::Reactor;
 use crate::source::Source;
 
-/// The longest sleep: signals are noticed and intervals are closed within this time.
-pub(super) const LONGEST_WAIT_NS: u64 = 50_000_000;
+/// The longest sleep: a stop is heard and intervals are closed within this time.
+pub(super) const LONGEST_WAIT_NS: u64 = 5_000_000;
 /// How often a backlog is looked at that may open more connections.
 const BACKLOG_LOOK_NS: u64 = 100_000;
 
@@ -20,7 +20,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// time it is, if that was asked for already and nothing was done since.
     #[inline]
     pub(super) fn pause(&mut self, now_ns: u64) -> Option<u64> {
-        if self.has_more_to_shed && self.stage == Stage::Running {
+        let has_more_to_shed = self.has_more_to_shed && self.stage == Stage::Running;
+        if has_more_to_shed || (self.turn.has_more() && !self.never_sleeps()) {
             self.pacer.rest(now_ns);
             self.wait_and_handle(0);
             return None;
@@ -95,8 +96,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.send_put();
         let looks_ns = self.reactor.now_ns();
         self.held_up.looks(looks_ns);
-        self.reactor.wait(0);
-        let Some(mut ready) = self.reactor.next_ready() else { return };
+        let first = self.find(0);
+        if first.is_none() && !self.turn.has_more() {
+            return;
+        }
         if R::TOGETHER == 0 && self.own.notes_held_up {
             let found_ns = self.reactor.now_ns();
             self.held_up.found(found_ns, || self.reactor.cpu_ns());
@@ -105,11 +108,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.held_up.stops_looking();
         }
         self.leave_out_script();
-        loop {
-            self.handle(ready);
-            let Some(next) = self.reactor.next_ready() else { return };
-            ready = next;
-        }
+        self.handle_found(first);
     }
 
     /// When the next request is due that could leave at once.
@@ -191,12 +190,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn wait_and_handle(&mut self, until_ns: u64) -> bool {
         self.waits += 1;
         self.send_put();
-        self.reactor.wait(until_ns);
-        let mut any = false;
-        while let Some(ready) = self.reactor.next_ready() {
-            self.handle(ready);
-            any = true;
-        }
-        any
+        let first = self.find(until_ns);
+        self.handle_found(first)
     }
 }

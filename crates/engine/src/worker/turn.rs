@@ -1,0 +1,129 @@
+//! Fairness: how much one connection, and one turn of the loop, may take.
+//!
+//! A server that sends without end must not keep a worker from its other connections, and no number
+//! of such servers may keep it from the clock, the stop rule and its time-outs. So a connection that
+//! had its share goes to the end of a queue, behind everything that was found meanwhile; and a turn
+//! that has taken its time is over, with what is left for the next one. The order of events changes
+//! by this, their number does not: nothing is dropped, and nothing is read twice.
+//!
+//! Nobody looks at the clock for this but once in [`LOOK_BYTES`], so that small responses pay a few
+//! instructions.
+
+use std::collections::VecDeque;
+
+use candor_protocol::Session;
+
+use super::Worker;
+use crate::reactor::{Key, Reactor, Ready};
+
+/// What one connection may read, or write, before the others: as much as one read takes.
+pub(super) const SHARE_BYTES: usize = 128 * 1024;
+/// What an event or a read counts at least, in bytes.
+pub(super) const LEAST_BYTES: usize = 512;
+/// What is handled between two looks at the clock.
+const LOOK_BYTES: usize = 64 * 1024;
+/// A turn is over when it has taken this long.
+const TURN_NS: u64 = 500_000;
+
+/// What is left of a turn, and for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// Connections that had their share and want more, with their generation; the longest waiting
+    /// first. Each is here once: what it wants stands in its [`Connection`](crate::connection).
+    postponed: VecDeque<(Key, u32)>,
+    /// The reactor may have found more than was handled.
+    has_found: bool,
+    /// Handled since the last look at the clock.
+    unlooked_bytes: usize,
+    /// Known after the first look.
+    ends_ns: Option<u64>,
+}
+
+impl Turn {
+    /// Whether there is something to do without waiting.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.has_found || !self.postponed.is_empty()
+    }
+
+    /// So much was read or written.
+    #[inline]
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.unlooked_bytes += bytes;
+    }
+}
+
+impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+    /// Waits until `until_ns`, unless there is something to do already, and finds what is ready.
+    #[inline]
+    pub(super) fn find(&mut self, until_ns: u64) -> Option<Ready> {
+        if !self.turn.has_found {
+            self.reactor.wait(if self.turn.postponed.is_empty() { until_ns } else { 0 });
+        }
+        self.reactor.next_ready()
+    }
+
+    /// Handles what was found, beginning with `first`, and then what was postponed; no more than
+    /// fits into a turn. Returns whether there was anything.
+    #[inline]
+    pub(super) fn handle_found(&mut self, first: Option<Ready>) -> bool {
+        self.turn.ends_ns = None;
+        self.turn.has_found = false;
+        let mut found = first;
+        while let Some(ready) = found {
+            self.handle(ready);
+            if self.is_turn_over() {
+                self.turn.has_found = true;
+                return true;
+            }
+            found = self.reactor.next_ready();
+        }
+        if self.turn.postponed.is_empty() { first.is_some() } else { self.handle_postponed() }
+    }
+
+    #[cold]
+    fn handle_postponed(&mut self) -> bool {
+        for _ in 0..self.turn.postponed.len() {
+            let Some((key, generation)) = self.turn.postponed.pop_front() else { break };
+            let connection = &mut self.connections[key as usize];
+            if connection.generation == generation
+                && let Some(ready) = connection.postponed.take()
+            {
+                self.handle(ready);
+                if self.is_turn_over() {
+                    break;
+                }
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn is_turn_over(&mut self) -> bool {
+        self.turn.unlooked_bytes += LEAST_BYTES;
+        self.turn.unlooked_bytes >= LOOK_BYTES && self.look_at_clock()
+    }
+
+    fn look_at_clock(&mut self) -> bool {
+        self.turn.unlooked_bytes = 0;
+        let now_ns = self.reactor.now_ns();
+        now_ns >= *self.turn.ends_ns.get_or_insert(now_ns + TURN_NS)
+    }
+
+    /// The connection had its share: the rest of `ready` comes after the others.
+    #[cold]
+    pub(super) fn postpone(&mut self, ready: Ready) {
+        let connection = &mut self.connections[ready.key as usize];
+        match &mut connection.postponed {
+            Some(before) => {
+                before.readable |= ready.readable;
+                before.writable |= ready.writable;
+                before.ended |= ready.ended;
+            }
+            none => {
+                *none = Some(ready);
+                self.turn.postponed.push_back((ready.key, connection.generation));
+            }
+        }
+    }
+}
