@@ -236,8 +236,10 @@ impl Reactor for UringReactor {
         let file = |part: &Part| sockets[part.key as usize].file(part.key);
         let going = sends.going();
         let going = going.filter_map(|(part, bytes)| Some((part.name(), file(part)?, bytes)));
-        let are_read = ring.send_all(going);
+        let mut refused = Vec::new();
+        let are_read = ring.send_all(going, |name| refused.push(name));
         sends.went(are_read);
+        refused.into_iter().for_each(|name| sends.fell_short(name, Err(Errno::AGAIN)));
         // Only those that were not taken whole are heard of; among whatever else has come.
         self.take_completions();
     }
@@ -370,7 +372,9 @@ impl Reactor for UringReactor {
         if (socket.receiving || socket.polling) && socket.batch == self.ring.batch() {
             // An operation that the kernel has not seen names its file by a number, and the next
             // socket could get the same number.
-            self.ring.submit();
+            if let Some(fd) = socket.fd {
+                self.ring.release(fd);
+            }
         }
         if socket.registered {
             self.ring.unregister(key);

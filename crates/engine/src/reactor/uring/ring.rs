@@ -4,6 +4,7 @@
 //! use is that of the provided buffers, which this owns and keeps until no operation is left, and
 //! bytes to be sent, which are read before the call returns that hands them over.
 
+use std::collections::VecDeque;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -85,6 +86,11 @@ pub(super) struct Ring {
     batch: u64,
     /// Places in the ring's table of files; 0: there is none.
     files: u32,
+    /// Completions that were moved out of the way of a full queue.
+    aside: VecDeque<cqueue::Entry>,
+    /// Files that an operation may name by a number, which the kernel has not seen: open until it
+    /// has, so that the number is no other file's.
+    kept: Vec<OwnedFd>,
 }
 
 // SAFETY: an io_uring may go to another thread, and the submitter has pointers into it and
@@ -114,6 +120,8 @@ impl Ring {
             in_flight: 0,
             batch: 0,
             files: 0,
+            aside: VecDeque::new(),
+            kept: Vec::new(),
         };
         // SAFETY: the ring's memory is as long as `count` entries and is freed after `uring` is
         // dropped, or never: see `drop`.
@@ -139,7 +147,9 @@ impl Ring {
     /// Puts a file into the ring's table, in the place of whatever is there. False: there is no
     /// such place.
     pub(super) fn register(&mut self, place: u32, fd: &OwnedFd) -> bool {
+        // An operation that the kernel has not seen may name the place, and mean what was there.
         place < self.files
+            && self.submission().is_empty()
             && self.submitter.register_files_update(place, &[fd.as_raw_fd()]).is_ok_and(|n| n == 1)
     }
 
@@ -191,11 +201,12 @@ impl Ring {
     /// Hands over `sends`, in order, in one call, along with what was pushed before; their names
     /// are from [`AT_ONCE`] on. Each is over
     /// when this returns: the kernel has taken all of its bytes, or there is a completion that
-    /// says how many or why not. False: the kernel has not looked at all of them yet, and may
-    /// still read their bytes.
+    /// says how many or why not; `refused` is called for those that it does not get. False: the
+    /// kernel has not looked at all of them yet, and may still read their bytes.
     pub(super) fn send_all<'a>(
         &mut self,
         sends: impl Iterator<Item = (Name, File<'a>, &'a [u8])>,
+        mut refused: impl FnMut(Name),
     ) -> bool {
         for (name, file, bytes) in sends {
             let (address, length) = (bytes.as_ptr(), bytes.len() as u32);
@@ -208,14 +219,28 @@ impl Ring {
                     opcode::Send::new(Fixed(place), address, length).flags(flags).build()
                 }
             };
-            self.push(&entry.flags(Flags::SKIP_SUCCESS).user_data(name));
+            if !self.push(&entry.flags(Flags::SKIP_SUCCESS).user_data(name)) {
+                refused(name);
+            }
         }
-        let mut attempts = 0;
-        while !self.submission().is_empty() && attempts < ATTEMPTS {
+        self.submit_all()
+    }
+
+    /// Hands over everything that was pushed. False: the kernel does not take it now.
+    fn submit_all(&mut self) -> bool {
+        for _ in 0..ATTEMPTS {
+            if self.submission().is_empty() {
+                return true;
+            }
             self.submit();
-            attempts += 1;
         }
         self.submission().is_empty()
+    }
+
+    /// Lets go of a file that operations of the present batch may name.
+    pub(super) fn release(&mut self, fd: OwnedFd) {
+        self.kept.push(fd);
+        self.submit();
     }
 
     /// Ends an operation, which still has its last completion.
@@ -224,23 +249,29 @@ impl Ring {
         self.push(&entry.flags(Flags::SKIP_SUCCESS));
     }
 
+    /// Without it nothing is heard of the connection, which meets a time-out.
     fn start(&mut self, entry: Entry) {
-        self.in_flight += 1;
-        self.push(&entry);
+        self.in_flight += u32::from(self.push(&entry));
     }
 
-    fn push(&mut self, entry: &Entry) {
-        loop {
+    /// False: the kernel takes nothing, so that there is no room.
+    fn push(&mut self, entry: &Entry) -> bool {
+        for _ in 0..ATTEMPTS {
             // SAFETY: what receives write to are the provided buffers, which outlive every
             // operation: see `drop`. The bytes of a send are borrowed by `send_all`, which says
             // when they may still be read. Other entries point to no memory.
             if unsafe { self.submission().push(entry) }.is_ok() {
-                return;
+                return true;
             }
             // Full. The kernel takes entries whatever becomes of them; it may first want its
-            // completions to be moved out of the way, which asking for them does.
+            // completions to be moved out of the way.
             self.submit();
+            if self.submission().is_full() {
+                // SAFETY: as in `next_completion`.
+                self.aside.extend(unsafe { self.uring.as_ref().completion_shared() });
+            }
         }
+        false
     }
 
     /// Hands over what was pushed. Waits for nothing.
@@ -253,6 +284,7 @@ impl Ring {
     fn count_batch(&mut self) {
         if self.submission().is_empty() {
             self.batch += 1;
+            self.kept.clear();
         }
     }
 
@@ -280,7 +312,10 @@ impl Ring {
     pub(super) fn next_completion(&mut self) -> Option<Completion> {
         // SAFETY: the ring lives as long as `self`, and there is no other completion queue: this
         // one is gone at the end of the statement.
-        let entry = unsafe { self.uring.as_ref().completion_shared() }.next()?;
+        let entry = match self.aside.pop_front() {
+            None => unsafe { self.uring.as_ref().completion_shared() }.next()?,
+            Some(entry) => entry,
+        };
         let completion = Completion {
             name: entry.user_data(),
             result: entry.result(),
