@@ -55,8 +55,8 @@ impl Output {
 
     /// A request was taken back: nobody asks any more when it was sent.
     pub(super) fn forget(&mut self, stream: u32) {
-        if let Some(begin) = self.begins.iter_mut().find(|begin| begin.stream == stream) {
-            begin.id = None;
+        if let Ok(index) = self.begins.binary_search_by_key(&stream, |begin| begin.stream) {
+            self.begins[index].id = None;
         }
     }
 

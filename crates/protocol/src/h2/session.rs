@@ -46,6 +46,8 @@ pub struct Session {
     pub(super) acknowledged: bool,
     /// No more requests may be handed in.
     pub(super) closing: bool,
+    /// After the server's end: the streams that have not been told of it, the oldest last.
+    ending: Option<Vec<u32>>,
     /// By the server's GOAWAY; streams above it were not processed.
     pub(super) last_processed: u32,
     /// The error code of that.
@@ -108,6 +110,7 @@ impl Session {
             ready: false,
             acknowledged: false,
             closing: false,
+            ending: None,
             last_processed: frame::MAX_31,
             goaway_code: 0,
             header_bytes: HeaderBytes::default(),
@@ -174,8 +177,7 @@ impl Session {
         }
         if self.news.refused {
             let last = self.last_processed;
-            let refused = self.streams.iter_mut().find(|stream| stream.id > last);
-            if let Some((stream, id)) = refused.map(|stream| (stream.id, stream.request_id)) {
+            if let Some((stream, id)) = self.streams.search(|stream| stream.id > last) {
                 self.output.forget(stream);
                 self.streams.abandon(stream);
                 let goaway = GoAway { code: self.goaway_code, last_stream: last };
@@ -385,16 +387,15 @@ impl crate::session::Session for Session {
         }
         self.closing = true;
         self.news.over = true;
-        let stream = self.streams.iter_mut().min_by_key(|stream| stream.id)?;
-        let (id, stream, begun) = (stream.request_id, stream.id, stream.status != 0);
+        let stream = self.ending.get_or_insert_with(|| self.streams.oldest_last()).pop()?;
+        let (id, begun) = self.streams.get(stream).map(|one| (one.request_id, one.status != 0))?;
         self.streams.close(stream);
         let failure = if begun { Failure::Truncated } else { Failure::Closed };
         Some(Event::Failed { id: Some(id), failure })
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {
-        let stream = self.streams.iter_mut().find(|stream| stream.request_id == id);
-        if let Some(stream) = stream.map(|stream| stream.id) {
+        if let Some((stream, _)) = self.streams.search(|stream| stream.request_id == id) {
             self.output.forget(stream);
             self.abandon(stream, code::CANCEL);
         }

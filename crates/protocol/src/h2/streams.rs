@@ -51,6 +51,9 @@ pub(super) struct Streams {
     live: u32,
     next_id: u32,
     last_id: u32,
+    /// The place at which a search begins: that of the last find. Requests that take too long, and
+    /// those that a GOAWAY refuses, stand one after the other.
+    found: usize,
     abandoned: Abandoned,
 }
 
@@ -64,6 +67,7 @@ impl Streams {
             live: 0,
             next_id: 1,
             last_id,
+            found: 0,
             abandoned: Abandoned::default(),
         }
     }
@@ -143,6 +147,28 @@ impl Streams {
     /// All that are alive, in no order.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
         self.slots.iter_mut().filter(|stream| stream.id != 0)
+    }
+
+    /// One of those that `is_wanted`, and its request.
+    pub(super) fn search(
+        &mut self,
+        is_wanted: impl Fn(&Stream) -> bool,
+    ) -> Option<(u32, RequestId)> {
+        let all = (self.found..self.slots.len()).chain(0..self.found);
+        let place = all.into_iter().find(|&place| {
+            let stream = &self.slots[place];
+            stream.id != 0 && is_wanted(stream)
+        })?;
+        self.found = place;
+        let stream = &self.slots[place];
+        Some((stream.id, stream.request_id))
+    }
+
+    /// The ids of all that are alive, the oldest last.
+    pub(super) fn oldest_last(&mut self) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.iter_mut().map(|stream| stream.id).collect();
+        ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+        ids
     }
 
     /// Ends a stream that the server may still send on.
