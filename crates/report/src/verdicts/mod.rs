@@ -74,6 +74,8 @@ const CHECKS: &[Check] = &[
     Check { id: "ledger", find: truth::ledger },
     Check { id: "impossible", find: truth::impossible },
     Check { id: "schedule", find: truth::schedule },
+    Check { id: "nothing-sent", find: rate::nothing_sent },
+    Check { id: "no-rate", find: rate::no_rate },
     Check { id: "interrupted", find: ending::interrupted },
     Check { id: "gave-up", find: ending::gave_up },
     Check { id: "script-failed", find: ending::script_failed },
@@ -169,8 +171,16 @@ mod tests {
         let mut spoilt = testing::healthy_open();
         spoilt.ledger.ok += 1;
         spoilt.verdicts = judge(&spoilt);
-        let documents =
-            testing::every_document().into_iter().chain(testing::provoked()).chain([spoilt]);
+        let (mut unsent, mut late) = (testing::healthy_open(), testing::healthy_open());
+        (unsent.ledger.sent, unsent.warm_up.sent) = (0, 0);
+        late.rate.answered_in_window = 0;
+        for document in [&mut unsent, &mut late] {
+            document.verdicts = judge(document);
+        }
+        let documents = testing::every_document()
+            .into_iter()
+            .chain(testing::provoked())
+            .chain([spoilt, unsent, late]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {

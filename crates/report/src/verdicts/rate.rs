@@ -1,10 +1,10 @@
-//! Whether an open load was what was asked for.
+//! Whether there is a rate at all, and whether an open load was what was asked for.
 
-use candor_plan::units::{fmt_count, fmt_per_second, fmt_share};
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 
 use super::{Finding, Severity};
-use crate::document::Document;
 use crate::document::plan::LoadKind;
+use crate::document::{Document, EndReason};
 
 /// Answers within the window must reach this share of the scheduled requests.
 const ACHIEVED_SHARE: f64 = 0.99;
@@ -14,6 +14,42 @@ const BACKLOG_S: f64 = 0.1;
 const BACKLOG_FLOOR: u64 = 10;
 /// It grows if its end is so much above its middle.
 const BACKLOG_GROWTH: f64 = 1.2;
+
+/// The run took its time and sent nothing: there is nothing that its figures could be of.
+pub(super) fn nothing_sent(document: &Document) -> Option<Finding> {
+    let took_its_time = matches!(document.end.reason, EndReason::Duration | EndReason::Count);
+    let sent = document.ledger.sent + document.warm_up.sent;
+    let failed: u64 = document.connect_errors.iter().map(|one| one.count).sum();
+    (took_its_time && sent == 0).then(|| Finding {
+        severity: Severity::Invalid,
+        sentence: format!(
+            "No request was sent: {} connections were made, and {} attempts failed.",
+            fmt_count(document.connections.opened),
+            fmt_count(failed)
+        ),
+        evidence: vec![
+            ("connections_opened", document.connections.opened as f64),
+            ("connect_errors", failed as f64),
+        ],
+        remedy: "See to it that the target takes requests in this protocol, or ask for a higher rate.",
+    })
+}
+
+/// Responses came, and none of them within the measured window: the rate is zero and says nothing.
+pub(super) fn no_rate(document: &Document) -> Option<Finding> {
+    let (ok, within) = (document.ledger.ok, document.rate.answered_in_window);
+    (ok > 0 && within == 0).then(|| Finding {
+        severity: Severity::Invalid,
+        sentence: format!(
+            "The rate is zero although {} requests were answered: all responses came after the \
+             measured window of {}.",
+            fmt_count(ok),
+            fmt_duration_ns(document.time.window_ns)
+        ),
+        evidence: vec![("ok", ok as f64), ("window_ns", document.time.window_ns as f64)],
+        remedy: "Measure for longer than a response takes: raise --duration.",
+    })
+}
 
 /// Fewer answers than asked for.
 ///
@@ -71,8 +107,21 @@ pub(super) fn backlog_growing(document: &Document) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::found;
+    use super::super::{Severity, found};
     use crate::testing;
+
+    #[test]
+    fn a_run_without_a_request_and_one_without_a_rate() {
+        let mut document = testing::healthy_open();
+        document.rate.answered_in_window = 0;
+        let verdict = found(&document, "no-rate").unwrap();
+        assert_eq!((verdict.severity, verdict.evidence["ok"]), (Severity::Invalid, 6000.0));
+        (document.ledger.sent, document.ledger.ok, document.warm_up.sent) = (0, 0, 0);
+        assert!(found(&document, "no-rate").is_none());
+        assert_eq!(found(&document, "nothing-sent").unwrap().severity, Severity::Invalid);
+        // Who gave up has said so already.
+        assert!(found(&testing::empty_run().document(), "nothing-sent").is_none());
+    }
 
     #[test]
     fn a_rate_that_was_not_held() {

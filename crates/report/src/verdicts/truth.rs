@@ -173,6 +173,13 @@ fn counts(document: &Document, found: &mut Vec<String>) {
             ledger.errors,
         );
     }
+    // A recorder closes its last interval at the end of the drain at the latest.
+    let drain_ns = document.plan.stop.drain_ns.saturating_add(document.time.window_ns);
+    if let Some(last) = intervals.last()
+        && last.start_ns > document.time.warm_up_ns.saturating_add(drain_ns)
+    {
+        found.push("an interval begins after the end of the drain".to_owned());
+    }
     let heard = sum(&mut document.broken_off_statuses.iter().map(|one| one.count));
     if heard > ledger.broken_off {
         let broken_off = ledger.broken_off;
