@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use candor_engine::Observer;
 use candor_lab::{EngineRunner, Interrupt, Progress as LabProgress, Site};
@@ -14,14 +13,13 @@ use candor_plan::{Outputs, Plan, Rate, looks_like_plan};
 use candor_record::IntervalSummary;
 use candor_report::render::json;
 use candor_report::{Document, Facts, write_atomically};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
 
 use crate::command::run;
 use crate::console::{self, Progress};
 use crate::exit::Failure;
 use crate::files::{self, Disk};
 use crate::scripting;
+use crate::signals;
 use crate::target_flags::TargetFlags;
 
 /// Length of a run, if nothing is said.
@@ -135,24 +133,18 @@ fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
 }
 
 /// Who looks on while an experiment of many runs goes on: signals become stops, and a line tells of
-/// the run that goes on. Watches from [`Watched::new`] to [`Watched::end`], or until it is dropped.
+/// the run that goes on.
 pub(crate) struct Watched {
     progress: Progress,
     interrupt: Arc<Interrupt>,
-    handle: Handle,
-    watcher: Option<JoinHandle<()>>,
 }
 
 impl Watched {
     pub(crate) fn new(quiet: bool) -> Result<Self, Failure> {
         let interrupt = Arc::new(Interrupt::default());
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
-            Failure::could_not_run(format!("cannot watch for signals: {error}"))
-        })?;
-        let handle = signals.handle();
         let told = Arc::clone(&interrupt);
-        let watcher = thread::spawn(move || signals.forever().for_each(|_| told.stop()));
-        Ok(Watched { progress: Progress::new(quiet), interrupt, handle, watcher: Some(watcher) })
+        signals::on_signal(move || told.stop())?;
+        Ok(Watched { progress: Progress::new(quiet), interrupt })
     }
 
     /// What signals stop.
@@ -166,12 +158,9 @@ impl Watched {
         EngineRunner { sites: Vec::new(), facts, interrupt, observer: self, make: scripting::make }
     }
 
-    /// Takes the line away and stops watching.
+    /// Takes the line away.
     pub(crate) fn end(&mut self) {
         self.progress.clear();
-        self.handle.close();
-        // The watcher has nothing to say; it only has to be gone.
-        let _ = self.watcher.take().map(JoinHandle::join);
     }
 }
 

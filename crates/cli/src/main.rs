@@ -16,6 +16,7 @@ mod forms;
 mod matrix;
 mod profiling;
 mod scripting;
+mod signals;
 mod target_flags;
 mod trace_file;
 mod verify;

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_engine::script::Scripts;
@@ -16,8 +15,6 @@ use candor_record::{IntervalSummary, RunRecord, Traced};
 use candor_report::document::EndReason;
 use candor_report::render::text;
 use candor_report::{Document, Expectation, Facts, Host, Severity};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::arguments::RunArguments;
 use crate::console::{self, Progress};
@@ -25,6 +22,7 @@ use crate::embedded::Embedded;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
 use crate::scripting::Scripting;
+use crate::signals;
 use crate::trace_file::TraceFile;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
@@ -210,6 +208,8 @@ impl Observer for Watching {
 pub(crate) enum NotMade {
     /// A signal came first.
     Interrupted,
+    /// Signals cannot be heard here.
+    Unwatched(Failure),
     /// The engine could not run the plan.
     Engine(EngineError),
 }
@@ -218,6 +218,7 @@ impl From<NotMade> for Failure {
     fn from(why: NotMade) -> Self {
         match why {
             NotMade::Interrupted => Failure::interrupted(),
+            NotMade::Unwatched(failure) => failure,
             NotMade::Engine(error) => Failure::could_not_run(error),
         }
     }
@@ -247,19 +248,9 @@ fn measure_under(
     {
         eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
-        NotMade::Engine(EngineError::System {
-            what: "watch for signals",
-            reason: error.to_string(),
-        })
-    })?;
-    let handle = signals.handle();
     let told = Arc::clone(interrupt);
-    let watcher = thread::spawn(move || signals.forever().for_each(|_| told.stop()));
+    signals::on_signal(move || told.stop()).map_err(NotMade::Unwatched)?;
     let record = candor_engine::run_scripted(plan, scripts, control, observer);
-    handle.close();
-    // The watcher has nothing to say; it only has to be gone.
-    let _ = watcher.join();
     record.map_err(|error| match interrupt.is_asked() {
         true => NotMade::Interrupted,
         false => NotMade::Engine(error),

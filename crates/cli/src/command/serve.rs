@@ -7,11 +7,10 @@ use std::thread;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_serve::{Config, Served, truth};
 use rustix::process::{Signal, getpid, kill_process};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::arguments::ServeArguments;
 use crate::exit::{Exit, Failure};
+use crate::signals;
 
 pub(crate) fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     let talks = !arguments.stop_with_stdin;
@@ -50,12 +49,10 @@ fn serve_target(config: Config, talks: bool) -> Result<(), Failure> {
 }
 
 fn serve_truth(config: truth::Config, talks: bool) -> Result<(), Failure> {
-    // Before anybody can know of the server, so that a signal always ends it in order.
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::could_not_run(format!("cannot watch for signals: {error}")))?;
     let server = truth::Server::bind(config).map_err(Failure::could_not_run)?;
     let stopper = server.stopper();
-    thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    // Before the port file tells anybody of the server, so that a signal always ends it in order.
+    signals::on_signal(move || stopper.stop())?;
     if talks {
         eprintln!("candor serve: truth server, listening on http://{}/", server.address());
     }

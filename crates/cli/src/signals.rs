@@ -1,0 +1,46 @@
+//! Signals, for the whole process: the first asks for an end in order, the second for one with what
+//! was measured so far, the third ends the process at once.
+//!
+//! One thread waits for SIGINT and SIGTERM and calls what [`on_signal`] was given last. It never
+//! waits for anybody else, so that the third signal is heard whatever the rest of the process does.
+
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit::{Exit, Failure};
+
+/// Signals after which nothing is waited for.
+const PATIENCE: u32 = 3;
+
+type Stop = Box<dyn Fn() + Send>;
+
+static STOP: Mutex<Option<Stop>> = Mutex::new(None);
+
+/// From now on, each signal calls `stop` in the place of what was called before. It must not block.
+pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> Result<(), Failure> {
+    static WATCHING: Once = Once::new();
+    *STOP.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
+    let mut refused = None;
+    WATCHING.call_once(|| match Signals::new([SIGINT, SIGTERM]) {
+        Ok(signals) => drop(thread::spawn(move || watch(signals))),
+        Err(error) => refused = Some(error),
+    });
+    match refused {
+        None => Ok(()),
+        Some(error) => Err(Failure::could_not_run(format!("cannot watch for signals: {error}"))),
+    }
+}
+
+fn watch(mut signals: Signals) {
+    for (nth, _) in (1..).zip(signals.forever()) {
+        if nth >= PATIENCE {
+            signal_hook::low_level::exit(Exit::Interrupted as i32);
+        }
+        if let Some(stop) = &*STOP.lock().unwrap_or_else(PoisonError::into_inner) {
+            stop();
+        }
+    }
+}
