@@ -25,7 +25,7 @@ fn flood(
     first: impl Into<Vec<u8>>,
     piece: impl Into<Vec<u8>>,
 ) -> Server {
-    let (first, piece) = (first.into(), many(&piece.into()));
+    let (first, piece) = (first.into(), many(piece.into()));
     Server::new(name, &[], outcomes, move |_, player| {
         player.read_request()?;
         player.write(&first)?;

@@ -135,8 +135,8 @@ fn meet(kind: &str, server: &Server, reactor: &str, times: &Times) -> Row {
     ];
     let mut arguments = vec!["-c", "4", "-t", "1", "--reactor", reactor, "--json", "result.json"];
     for (flag, value) in limits {
-        // A server may have its own.
-        if !server.flags.contains(&flag) && !(flag == "-d" && server.is_counted) {
+        let is_own = server.flags.contains(&flag) || (flag == "-d" && server.is_counted);
+        if !is_own {
             arguments.extend([flag, value]);
         }
     }

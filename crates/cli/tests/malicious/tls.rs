@@ -205,7 +205,7 @@ fn records() -> Vec<Server> {
         flood("change of cipher, encrypted", ENDED, &V13, Content::ChangeCipherSpec, vec![1]),
         Server::new("change of cipher, in clear", &["--h1"], ENDED, |_, player| {
             keys_after_request(player, &V13)?;
-            player.write_forever(many(&[20, 3, 3, 0, 1, 1]), Duration::ZERO)
+            player.write_forever(many([20, 3, 3, 0, 1, 1]), Duration::ZERO)
         }),
         Server::new("records that are nobody's", &["--h1"], ENDED, |_, player| {
             keys_after_request(player, &V13)?;
