@@ -57,7 +57,9 @@ impl std::fmt::Debug for Sealer {
 }
 
 impl Sealer {
-    pub(super) fn new(connection: ServerConnection) -> Option<Sealer> {
+    /// The keys of a connection whose handshake is over, if its configuration is of
+    /// [`server_config`].
+    pub fn new(connection: ServerConnection) -> Option<Sealer> {
         let suite = connection.negotiated_cipher_suite()?;
         let version = connection.protocol_version()?;
         let (sequence, secrets) = connection.dangerous_extract_secrets().ok()?.tx;
