@@ -239,7 +239,7 @@ fn connections() -> Vec<Server> {
         Server::new(
             "a body that drips",
             &["--idle-timeout", "300ms"],
-            &["timeout"],
+            &["timeout", "idle-timeout"],
             |_, player| {
                 player.read_request()?;
                 player.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")?;

@@ -60,7 +60,7 @@ fn run(load: &[&str], reactor: &str) {
         })
     };
     let url = format!("http://{}/", peer.addr());
-    let fixed = ["-c", "100", "-t", "1", "-d", "2s", "--timeout", "600ms", "--drain", "1s"];
+    let fixed = ["-c", "100", "-t", "1", "-d", "2s", "--timeout", "1s", "--drain", "1s"];
     let arguments = [&fixed[..], &["--reactor", reactor], load, &[&url]].concat();
     let outcome = Candor::start_measuring(&arguments).finish_within(Duration::from_secs(15));
     let outcome = outcome.unwrap_or_else(|said| panic!("{reactor} {load:?} does not end: {said}"));
