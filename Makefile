@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak clean
+.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -37,6 +37,17 @@ lint: ## Formatting and clippy, warnings denied
 format: ## Formats the code
 	cargo fmt --all
 
+fuzz: ## Fuzzes every parser, guided by coverage: FUZZ_SECONDS=600 each
+	@scripts/need-cc
+	scripts/fuzz
+
+miri: ## Undefined behaviour in unsafe code that needs no kernel (needs nightly with miri, rust-src)
+	PROPTEST_CASES=8 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p candor-engine --lib -- \
+	    reactor::scm reactor::uring::buffers reactor::clock::anchored chain hiccup
+
+tsan: ## Data races between workers, under ThreadSanitizer (needs nightly with rust-src)
+	scripts/tsan
+
 deny: ## Licences, advisories and sources of dependencies (needs cargo-deny)
 	cargo deny check
 
@@ -61,6 +72,10 @@ soak: build ## Does memory grow? MINUTES=10 of closed and of open load, and 100 
 many: build ## Many connections: memory of each, connect storms; and how soon a run begins
 	@scripts/need-package nginx:nginx-light python3
 	bench/many-connections $(if $(NAME),--name $(NAME))
+
+hostile: ## The table of malicious servers: each on epoll and on io_uring, for a second; some minutes
+	@scripts/need-cc
+	CANDOR_MALICIOUS=full cargo test -p candor-cli --test malicious -- --nocapture --test-threads=1
 
 clean: ## Removes what was built
 	cargo clean

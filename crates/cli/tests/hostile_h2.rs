@@ -6,7 +6,6 @@
 mod common;
 
 use std::borrow::Cow;
-use std::fs;
 use std::time::Duration;
 
 use candor_testkit::peer::{Peer, Script, Step};
@@ -64,44 +63,20 @@ fn script(after: After) -> Script {
     Script::new(begin.into_iter().chain(steps))
 }
 
-/// How a run ended, and what it needed.
-struct Ended {
-    outcome: Outcome,
-    peak_kib: u64,
-}
-
-/// The most memory that the process had.
-fn peak_kib(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse().ok()
-}
-
 /// One second of load, four connections with two streams each.
-fn run(url: &str, flags: &[&str]) -> Ended {
+fn run(url: &str, flags: &[&str]) -> Outcome {
     let fixed = ["--h2c", "-c", "4", "-m", "2", "-d", "1s", "--drain", "500ms", "-t", "1"];
     let limits = ["--timeout", "600ms", "--connect-timeout", "1s"];
-    let child = Candor::start_measuring(&[&fixed[..], &limits, flags, &[url]].concat());
-    let pid = child.pid();
-    let watch = std::thread::spawn(move || {
-        let mut most = 0;
-        while let Some(kib) = peak_kib(pid) {
-            most = kib.max(most);
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        most
-    });
-    let outcome = child.finish();
-    Ended { outcome, peak_kib: watch.join().unwrap() }
+    Candor::start_measuring(&[&fixed[..], &limits, flags, &[url]].concat()).finish()
 }
 
 /// What an honest server needs, as a measure.
 fn honest_kib() -> u64 {
     let target = common::Target::start(&[]);
-    let ended = run(&target.url("/"), &[]);
-    assert_eq!(ended.outcome.code(), 0);
-    ended.outcome.document().assert_all_ok();
-    ended.peak_kib
+    let outcome = run(&target.url("/"), &[]);
+    assert_eq!(outcome.code(), 0);
+    outcome.document().assert_all_ok();
+    outcome.peak_kib
 }
 
 /// A case: its name, what the server does, the kind of the requests' outcome, and the words of the
@@ -256,11 +231,11 @@ fn each_costs_bounded_memory_and_time_and_has_its_outcome() {
     let honest_kib = honest_kib();
     for (name, after, kind, words) in cases() {
         let peer = Peer::start(script(after));
-        let Ended { outcome, peak_kib } = run(&format!("http://{}/", peer.addr()), &[]);
+        let outcome = run(&format!("http://{}/", peer.addr()), &[]);
         assert_eq!(outcome.code(), 0, "{name}: {}{}", outcome.stdout, outcome.stderr);
         // A second of load, half a second of drain, and a busy machine.
         assert!(outcome.wall < Duration::from_secs(15), "{name}: {:?}", outcome.wall);
-        let document = outcome.document();
+        let (document, peak_kib) = (outcome.document(), outcome.peak_kib);
         let errors = document.errors();
         assert!(errors.contains_key(kind), "{name}: {errors:?}");
         let printed = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -287,7 +262,7 @@ fn more_data_than_the_windows_allow_is_refused() {
     ] {
         let peer = Peer::start(script(After::Once(answer())));
         let url = format!("http://{}/", peer.addr());
-        let Ended { outcome, .. } = run(&url, &[window, "16", "--max-frame-size", "1M"]);
+        let outcome = run(&url, &[window, "16", "--max-frame-size", "1M"]);
         assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
         assert!(outcome.document().errors().contains_key("malformed"));
         let printed = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -299,7 +274,7 @@ fn more_data_than_the_windows_allow_is_refused() {
 fn a_server_that_says_nothing_holds_nobody_up() {
     // Connected, and no SETTINGS: the handshake of HTTP/2 never ends.
     let peer = Peer::start(Script::new([Step::Sleep(Duration::from_secs(60))]));
-    let Ended { outcome, .. } = run(&format!("http://{}/", peer.addr()), &[]);
+    let outcome = run(&format!("http://{}/", peer.addr()), &[]);
     outcome.assert_refused(1, &["the handshake did not end within 1000 ms"]);
     assert!(outcome.wall < Duration::from_secs(15));
 }

@@ -9,6 +9,8 @@ pub mod clients;
 pub mod compare;
 pub mod engine_runner;
 pub mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod interrupt;
 pub mod loads;
 pub mod matrix;

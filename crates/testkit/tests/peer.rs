@@ -40,6 +40,24 @@ fn right_answers_and_their_count() {
 }
 
 #[test]
+fn a_function_plays_what_a_script_cannot_say() {
+    let peer = Peer::start_with(|number, player| {
+        player.read_request()?;
+        player.write(format!("{number}"))?;
+        player.end_sending()?;
+        // The other direction is still open.
+        player.read_request()
+    });
+    for number in ["0", "1"] {
+        let mut client = Client::connect(peer.addr());
+        client.send(GET);
+        assert_eq!(client.read_to_end().unwrap(), number.as_bytes());
+        client.send(GET);
+    }
+    assert!(wait_until(PATIENCE, || peer.requests() == 4));
+}
+
+#[test]
 fn never_answers_but_counts() {
     let peer = Peer::start(Script::never_answers());
     let mut client = Client::connect(peer.addr());

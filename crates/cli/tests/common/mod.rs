@@ -34,6 +34,7 @@ pub(crate) struct Candor {
     directory: TempDir,
     started: Instant,
     cpu: Duration,
+    peak_kib: u64,
 }
 
 /// How a `candor` ended.
@@ -49,6 +50,8 @@ pub(crate) struct Outcome {
     pub(crate) wall: Duration,
     /// CPU time of all its threads, as far as it was seen; not that of its children.
     pub(crate) cpu: Duration,
+    /// The most memory that it had resident, as far as it was seen.
+    pub(crate) peak_kib: u64,
     directory: TempDir,
 }
 
@@ -76,7 +79,7 @@ impl Candor {
         command.stdin(Stdio::null()).stdout(file(".stdout")).stderr(file(".stderr"));
         let started = Instant::now();
         let process = Managed::spawn(&mut command).expect("candor starts");
-        Candor { process, directory, started, cpu: Duration::ZERO }
+        Candor { process, directory, started, cpu: Duration::ZERO, peak_kib: 0 }
     }
 
     /// Its process id.
@@ -103,14 +106,24 @@ impl Candor {
     ///
     /// # Panics
     /// If it does not end.
-    pub(crate) fn finish(mut self) -> Outcome {
+    pub(crate) fn finish(self) -> Outcome {
+        self.finish_within(PATIENCE).unwrap_or_else(|said| panic!("candor does not end: {said}"))
+    }
+
+    /// Waits for its end; if it has not ended so long after its start, kills it and returns what it
+    /// said.
+    pub(crate) fn finish_within(mut self, patience: Duration) -> Result<Outcome, String> {
         let status = loop {
             if let Some(status) = self.process.wait(LOOK_AGAIN).expect("waiting for a child") {
                 break status;
             }
             self.cpu = self.cpu.max(cpu_time(self.process.pid()));
-            let said = || fs::read_to_string(self.directory.path().join(".stderr"));
-            assert!(self.started.elapsed() < PATIENCE, "candor does not end: {:?}", said());
+            self.peak_kib = self.peak_kib.max(peak_kib(self.process.pid()));
+            if self.started.elapsed() > patience {
+                self.process.child().kill().expect("killing a child");
+                let said = fs::read_to_string(self.directory.path().join(".stderr"));
+                return Err(said.unwrap_or_else(|error| error.to_string()));
+            }
         };
         let wall = self.started.elapsed();
         let text = |name| {
@@ -119,8 +132,16 @@ impl Candor {
         };
         let (stdout, stderr) = (text(".stdout"), text(".stderr"));
         assert!(!stderr.contains("panicked"), "{stderr}");
-        Outcome { status, stdout, stderr, wall, cpu: self.cpu, directory: self.directory }
+        let Candor { cpu, peak_kib, directory, .. } = self;
+        Ok(Outcome { status, stdout, stderr, wall, cpu, peak_kib, directory })
     }
+}
+
+/// The most memory that a process has had; 0 if it is gone.
+fn peak_kib(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Time on a CPU of all threads that live, by the scheduler's own books.

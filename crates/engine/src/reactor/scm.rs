@@ -69,7 +69,7 @@ fn receive_message(
     fd: RawFd,
     buffer: &mut [u8],
     flags: libc::c_int,
-    mut each: impl FnMut((libc::c_int, libc::c_int), &[u8]),
+    each: impl FnMut((libc::c_int, libc::c_int), &[u8]),
 ) -> Result<usize, Errno> {
     let mut control = Control([0; 256]);
     let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -92,11 +92,26 @@ fn receive_message(
         }
     };
     // SAFETY: the kernel has filled `message`, whose control buffer is alive and aligned as
-    // `cmsghdr` is. CMSG_FIRSTHDR and CMSG_NXTHDR give pointers to whole heads within it or null.
-    let mut head = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    // `cmsghdr` is.
+    unsafe { each_control(&message, each) };
+    Ok(bytes)
+}
+
+/// Hands every control message to `each`.
+///
+/// # Safety
+/// The control buffer of `message` is alive, aligned as `cmsghdr` is, and holds whole messages within
+/// its length, as the kernel leaves it.
+unsafe fn each_control(
+    message: &libc::msghdr,
+    mut each: impl FnMut((libc::c_int, libc::c_int), &[u8]),
+) {
+    // SAFETY: by the contract. CMSG_FIRSTHDR and CMSG_NXTHDR give pointers to whole heads within
+    // the buffer or null.
+    let mut head = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !head.is_null() {
         // SAFETY: `head` is not null, so it points to a whole head; `cmsg_len` counts it and the
-        // data behind it, which the kernel has written within the control buffer.
+        // data behind it, which lie within the control buffer.
         let (kind, data) = unsafe {
             let length = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
             let data = std::slice::from_raw_parts(libc::CMSG_DATA(head), length);
@@ -104,9 +119,8 @@ fn receive_message(
         };
         each(kind, data);
         // SAFETY: `message` and `head` are as above.
-        head = unsafe { libc::CMSG_NXTHDR(&raw const message, head) };
+        head = unsafe { libc::CMSG_NXTHDR(message, head) };
     }
-    Ok(bytes)
 }
 
 /// The first of the three times of a `scm_timestamping`, the software stamp; 0 stands for none.
@@ -133,4 +147,53 @@ fn stamp_number(data: &[u8]) -> Option<u32> {
 
 fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A control buffer as the kernel leaves it: level, type and data of each message.
+    fn filled(messages: &[(libc::c_int, libc::c_int, &[u8])]) -> (Control, usize) {
+        const HEAD: usize = size_of::<libc::cmsghdr>();
+        let (mut control, mut at) = (Control([0; 256]), 0);
+        for (level, kind, data) in messages {
+            let length = HEAD + data.len();
+            control.0[at..at + 8].copy_from_slice(&length.to_ne_bytes());
+            control.0[at + 8..at + 12].copy_from_slice(&level.to_ne_bytes());
+            control.0[at + 12..at + 16].copy_from_slice(&kind.to_ne_bytes());
+            control.0[at + HEAD..at + length].copy_from_slice(data);
+            at += length.next_multiple_of(8);
+        }
+        (control, at)
+    }
+
+    fn read(messages: &[(libc::c_int, libc::c_int, &[u8])]) -> Vec<(libc::c_int, Vec<u8>)> {
+        let (mut control, length) = filled(messages);
+        // SAFETY: `msghdr` is plain data of which all zeros is a valid value.
+        let mut message: libc::msghdr = unsafe { zeroed() };
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = length as _;
+        let mut all = Vec::new();
+        // SAFETY: the buffer is alive, aligned, and holds whole messages.
+        unsafe { each_control(&message, |(_, kind), data| all.push((kind, data.to_vec()))) };
+        all
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn control_messages_are_found_one_after_the_other() {
+        assert_eq!(read(&[]), []);
+        let times: Vec<u8> = [7i64, 9, 0, 0, 0, 0].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        let odd = [1, 2, 3];
+        let all = read(&[
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &times),
+            (libc::SOL_IP, libc::IP_RECVERR, &odd),
+            (libc::SOL_SOCKET, 99, &[]),
+        ]);
+        let kinds: Vec<_> = all.iter().map(|(kind, data)| (*kind, data.len())).collect();
+        assert_eq!(kinds, [(libc::SCM_TIMESTAMPING, 48), (libc::IP_RECVERR, 3), (99, 0)]);
+        assert_eq!(timestamp_ns(&all[0].1), Some(7_000_000_009));
+        assert_eq!((timestamp_ns(&odd), stamp_number(&odd)), (None, None));
+    }
 }

@@ -81,7 +81,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     head(bytes).is_some_and(|(head, at)| length(head).is_some_and(|n| bytes.len() - at >= n))
 }
 
-fn parse(bytes: &[u8]) -> Option<Answer> {
+pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
     let (head, at) = head(bytes)?;
     let status = head.strip_prefix("HTTP/")?.split(' ').nth(1)?.parse().ok()?;
     let end = length(head).map_or(bytes.len(), |n| (at + n).min(bytes.len()));

@@ -11,7 +11,7 @@ pub mod keeper;
 pub(crate) mod log;
 pub(crate) mod proc;
 pub mod profiler;
-mod ready;
+pub(crate) mod ready;
 pub mod sampler;
 pub mod words;
 

@@ -134,7 +134,7 @@ impl Seen {
     }
 }
 
-fn lines(text: &str) -> BTreeMap<&str, &str> {
+pub(crate) fn lines(text: &str) -> BTreeMap<&str, &str> {
     text.lines()
         .filter_map(|line| line.split_once('='))
         .map(|(key, value)| (key.trim(), value.trim()))
@@ -142,7 +142,7 @@ fn lines(text: &str) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-fn announced(lines: &BTreeMap<&str, &str>) -> Result<Announced, String> {
+pub(crate) fn announced(lines: &BTreeMap<&str, &str>) -> Result<Announced, String> {
     let port = lines.get("PORT").copied().unwrap_or_default();
     let port: u16 =
         port.parse().ok().filter(|&port| port > 0).ok_or(format!("PORT={port} is no port"))?;

@@ -3,10 +3,11 @@
 //! A [`Peer`] listens on a free port of loopback and plays its [`Script`] on every connection, a
 //! thread each. It counts what it saw, so that a test can hold a loader's figures against it. A
 //! peer always ends: dropping it drops every connection and joins every thread, whatever the
-//! script was doing.
+//! script was doing. What a script cannot say, a function over [`Player`] can: [`Peer::start_with`].
 
 mod player;
 mod script;
+mod secure;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -20,9 +21,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::net::{bind, getsockname, listen, socket_with, sockopt};
 
+pub use player::{Over, Player};
 pub use script::{ANSWER, Script, Step};
-
-use player::Player;
+pub use secure::{Sealer, server_config};
 
 /// How long a thread may sleep in the kernel before it looks whether it is still wanted.
 const LOOK_UP: Duration = Duration::from_millis(10);
@@ -32,11 +33,13 @@ const STACK_BYTES: usize = 128 * 1024;
 
 const BACKLOG: i32 = 4096;
 
+/// What is done on a connection, which is given with its number: 0 for the first.
+type Play = dyn Fn(u64, &mut Player) -> Result<(), Over> + Send + Sync;
+
 /// A scripted server on loopback.
-#[derive(Debug)]
 pub struct Peer {
     port: HeldPort,
-    scripts: Arc<[Script]>,
+    play: Arc<Play>,
     shared: Arc<Shared>,
     acceptor: Option<Acceptor>,
 }
@@ -67,10 +70,24 @@ impl Peer {
     /// # Panics
     /// If there is no script, or no port can be had.
     pub fn start_each(scripts: impl IntoIterator<Item = Script>) -> Peer {
-        let scripts: Arc<[Script]> = scripts.into_iter().collect();
+        let scripts: Vec<Script> = scripts.into_iter().collect();
         assert!(!scripts.is_empty(), "a peer needs a script");
+        Peer::start_with(move |number, player| {
+            let script = usize::try_from(number).ok().and_then(|number| scripts.get(number));
+            script.or(scripts.last()).map_or(Ok(()), |script| player.play(script))
+        })
+    }
+
+    /// Does what `play` does on each connection, whose number it is given: 0 for the first. The
+    /// connection is closed when it returns.
+    ///
+    /// # Panics
+    /// If no port can be had.
+    pub fn start_with(
+        play: impl Fn(u64, &mut Player) -> Result<(), Over> + Send + Sync + 'static,
+    ) -> Peer {
         let port = HeldPort::new().expect("a free port of loopback");
-        let mut peer = Peer { port, scripts, shared: Arc::default(), acceptor: None };
+        let mut peer = Peer { port, play: Arc::new(play), shared: Arc::default(), acceptor: None };
         peer.resume();
         peer
     }
@@ -122,10 +139,16 @@ impl Peer {
         }
         let listener = self.port.listen().expect("listening on the port that is held");
         let stop = Arc::new(AtomicBool::new(false));
-        let (shared, scripts) = (Arc::clone(&self.shared), Arc::clone(&self.scripts));
+        let (shared, play) = (Arc::clone(&self.shared), Arc::clone(&self.play));
         let stopped = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || accept(&listener, &shared, &scripts, &stopped));
+        let thread = std::thread::spawn(move || accept(&listener, &shared, &play, &stopped));
         self.acceptor = Some(Acceptor { stop, thread });
+    }
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Peer").field("port", &self.port).finish_non_exhaustive()
     }
 }
 
@@ -204,23 +227,23 @@ struct Acceptor {
     thread: JoinHandle<()>,
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>, scripts: &[Script], stop: &AtomicBool) {
+fn accept(listener: &TcpListener, shared: &Arc<Shared>, play: &Arc<Play>, stop: &AtomicBool) {
     while !stop.load(SeqCst) {
         if !readable(listener) {
             continue;
         }
         // Without `poll` first this would block beyond the stop.
         let Ok((stream, _)) = listener.accept() else { continue };
-        let index = shared.connections.fetch_add(1, SeqCst);
-        let script = usize::try_from(index).ok().and_then(|index| scripts.get(index));
-        let script = script.or(scripts.last()).cloned().unwrap_or_default();
+        let number = shared.connections.fetch_add(1, SeqCst);
         shared.open_connections.fetch_add(1, SeqCst);
         let generation = shared.generation.load(SeqCst);
-        let player = Player::new(stream, Arc::clone(shared), generation);
+        let mut player = Player::new(stream, Arc::clone(shared), generation);
         let play = {
-            let shared = Arc::clone(shared);
+            let (shared, play) = (Arc::clone(shared), Arc::clone(play));
             move || {
-                player.play(&script);
+                // Over or not: the connection is closed by dropping it.
+                let _ = play(number, &mut player);
+                drop(player);
                 shared.open_connections.fetch_sub(1, SeqCst);
             }
         };

@@ -4,14 +4,21 @@
 //! sleeps are cut into short ones.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustls::{ServerConfig, ServerConnection};
+
+use super::secure::Sealer;
 use super::{LOOK_UP, Script, Shared, Step};
 
-pub(super) struct Player {
+/// One connection of a [`Peer`](super::Peer), in the hands of what is played on it.
+#[derive(Debug)]
+pub struct Player {
     stream: TcpStream,
+    // With it, what is read and written is what TLS carries.
+    tls: Option<Box<ServerConnection>>,
     shared: Arc<Shared>,
     generation: u64,
     // Read and not yet part of a request that was counted.
@@ -19,7 +26,8 @@ pub(super) struct Player {
 }
 
 /// The connection is over: the other side closed it, or the peer was stopped.
-struct Over;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Over;
 
 impl Player {
     pub(super) fn new(stream: TcpStream, shared: Arc<Shared>, generation: u64) -> Self {
@@ -27,42 +35,28 @@ impl Player {
         let _ = stream.set_nodelay(true);
         let _ = stream.set_read_timeout(Some(LOOK_UP));
         let _ = stream.set_write_timeout(Some(LOOK_UP));
-        Player { stream, shared, generation, unread: Vec::new() }
+        Player { stream, tls: None, shared, generation, unread: Vec::new() }
     }
 
-    /// Plays to the end of the script or of the connection, which closes when this is dropped.
-    pub(super) fn play(mut self, script: &Script) {
-        let Err(Over) = self.play_steps(script) else { return };
-    }
-
-    fn play_steps(&mut self, script: &Script) -> Result<(), Over> {
+    /// Does the steps of a script, to its end or that of the connection.
+    pub fn play(&mut self, script: &Script) -> Result<(), Over> {
         let mut steps = script.steps().iter();
         while let Some(step) = steps.next() {
             match step {
                 Step::ReadRequest => self.read_request()?,
-                Step::ReadH2Request => self.read_h2_request()?,
-                Step::Write(bytes) => self.write(bytes)?,
-                Step::Drip(bytes, gap) => {
-                    for byte in bytes.chunks(1) {
-                        self.write(byte)?;
-                        self.sleep(*gap)?;
-                    }
+                Step::ReadH2Request => {
+                    self.read_h2_request()?;
                 }
-                Step::WriteForever(bytes, gap) => loop {
-                    self.write(bytes)?;
-                    self.sleep(*gap)?;
-                },
+                Step::Write(bytes) => self.write(bytes)?,
+                Step::Drip(bytes, gap) => self.drip(bytes, *gap)?,
+                Step::WriteForever(bytes, gap) => return self.write_forever(bytes, *gap),
                 Step::Sleep(time) => self.sleep(*time)?,
                 Step::Nodelay(on) => self.stream.set_nodelay(*on).map_err(|_| Over)?,
                 Step::Hang => loop {
                     self.read_request()?;
                 },
                 Step::Close => return Ok(()),
-                Step::Reset => {
-                    let now = Some(Duration::ZERO);
-                    let _ = rustix::net::sockopt::set_socket_linger(&self.stream, now);
-                    return Ok(());
-                }
+                Step::Reset => return self.reset(),
                 Step::Loop => {
                     self.look_up()?;
                     steps = script.steps().iter();
@@ -72,11 +66,32 @@ impl Player {
         Ok(())
     }
 
-    fn look_up(&self) -> Result<(), Over> {
-        if self.shared.is_current(self.generation) { Ok(()) } else { Err(Over) }
+    /// From here on, what is read and written goes through TLS. The handshake takes place with the
+    /// first read or write.
+    pub fn secure(&mut self, config: &Arc<ServerConfig>) -> Result<(), Over> {
+        let connection = ServerConnection::new(Arc::clone(config)).map_err(|_| Over)?;
+        self.tls = Some(Box::new(connection));
+        Ok(())
     }
 
-    fn read_request(&mut self) -> Result<(), Over> {
+    /// Takes the keys of the TLS connection, for records that no library would write. What is
+    /// written afterwards goes to the wire as it is, and nothing more can be read. The handshake
+    /// must be over, so read a request first; the configuration must allow the extraction.
+    pub fn take_keys(&mut self) -> Result<Sealer, Over> {
+        self.unread.clear();
+        Sealer::new(*self.tls.take().ok_or(Over)?).ok_or(Over)
+    }
+
+    /// Says close_notify, and keeps the connection of TCP.
+    pub fn close_notify(&mut self) -> Result<(), Over> {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+        }
+        self.flush()
+    }
+
+    /// Waits for a request, reads it in full, counts it.
+    pub fn read_request(&mut self) -> Result<(), Over> {
         loop {
             if let Some(length) = request_length(&self.unread) {
                 let request: Vec<u8> = self.unread.drain(..length).collect();
@@ -87,8 +102,9 @@ impl Player {
         }
     }
 
-    /// Reads frames up to the next HEADERS; the preface of a connection is no frame.
-    fn read_h2_request(&mut self) -> Result<(), Over> {
+    /// HTTP/2: waits for a request's HEADERS, reads everything up to it, counts it. Returns the
+    /// stream's id. The preface of a connection is no frame.
+    pub fn read_h2_request(&mut self) -> Result<u32, Over> {
         const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         const HEADER_BYTES: usize = 9;
         const HEADERS: u8 = 1;
@@ -97,7 +113,7 @@ impl Player {
                 self.unread.drain(..PREFACE.len());
             }
             let is_preface = PREFACE.starts_with(&self.unread);
-            if let [a, b, c, kind, ..] = self.unread[..]
+            if let [a, b, c, kind, _, s, t, u, v, ..] = self.unread[..]
                 && !is_preface
             {
                 let length = HEADER_BYTES + u32::from_be_bytes([0, a, b, c]) as usize;
@@ -105,7 +121,7 @@ impl Player {
                     let frame: Vec<u8> = self.unread.drain(..length).collect();
                     if kind == HEADERS {
                         self.shared.count_request(&frame);
-                        return Ok(());
+                        return Ok(u32::from_be_bytes([s, t, u, v]));
                     }
                     continue;
                 }
@@ -114,11 +130,16 @@ impl Player {
         }
     }
 
-    fn read_some(&mut self) -> Result<(), Over> {
+    /// Waits for bytes, takes what came, and counts nothing.
+    pub fn read_some(&mut self) -> Result<(), Over> {
         let mut bytes = [0; 16 * 1024];
         loop {
             self.look_up()?;
-            match self.stream.read(&mut bytes) {
+            let read = match &mut self.tls {
+                Some(tls) => rustls::Stream::new(&mut **tls, &mut self.stream).read(&mut bytes),
+                None => self.stream.read(&mut bytes),
+            };
+            match read {
                 Ok(0) => return Err(Over),
                 Ok(read) => {
                     self.unread.extend_from_slice(&bytes[..read]);
@@ -130,19 +151,43 @@ impl Player {
         }
     }
 
-    fn write(&mut self, mut bytes: &[u8]) -> Result<(), Over> {
+    /// Writes these bytes at once, whole.
+    pub fn write(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), Over> {
+        let mut bytes = bytes.as_ref();
         while !bytes.is_empty() {
             self.look_up()?;
-            match self.stream.write(bytes) {
+            let wrote = match &mut self.tls {
+                Some(tls) => rustls::Stream::new(&mut **tls, &mut self.stream).write(bytes),
+                None => self.stream.write(bytes),
+            };
+            match wrote {
                 Ok(wrote) => bytes = &bytes[wrote..],
                 Err(error) if is_passing(&error) => {}
                 Err(_) => return Err(Over),
             }
         }
+        self.flush()
+    }
+
+    /// Writes these bytes again and again, with a pause after each time.
+    pub fn write_forever(&mut self, bytes: impl AsRef<[u8]>, gap: Duration) -> Result<(), Over> {
+        loop {
+            self.write(bytes.as_ref())?;
+            self.sleep(gap)?;
+        }
+    }
+
+    /// Writes these bytes one by one, with a pause after each.
+    pub fn drip(&mut self, bytes: impl AsRef<[u8]>, gap: Duration) -> Result<(), Over> {
+        for byte in bytes.as_ref().chunks(1) {
+            self.write(byte)?;
+            self.sleep(gap)?;
+        }
         Ok(())
     }
 
-    fn sleep(&self, time: Duration) -> Result<(), Over> {
+    /// Waits, and reads nothing meanwhile.
+    pub fn sleep(&self, time: Duration) -> Result<(), Over> {
         let end = Instant::now() + time;
         loop {
             self.look_up()?;
@@ -152,6 +197,49 @@ impl Player {
             }
             std::thread::sleep(left.min(LOOK_UP));
         }
+    }
+
+    /// Reads until the other side closes, and says nothing more.
+    pub fn hang(&mut self) -> Result<(), Over> {
+        loop {
+            self.read_some()?;
+            self.unread.clear();
+        }
+    }
+
+    /// Ends the peer's direction of the connection alone.
+    pub fn end_sending(&self) -> Result<(), Over> {
+        self.stream.shutdown(Shutdown::Write).map_err(|_| Over)
+    }
+
+    /// Makes the kernel's receive buffer as small as it can be.
+    pub fn shrink_receive_buffer(&self) -> Result<(), Over> {
+        rustix::net::sockopt::set_socket_recv_buffer_size(&self.stream, 1).map_err(|_| Over)
+    }
+
+    /// Closes with a reset: nothing else can follow.
+    pub fn reset(&self) -> Result<(), Over> {
+        let now = Some(Duration::ZERO);
+        let _ = rustix::net::sockopt::set_socket_linger(&self.stream, now);
+        Err(Over)
+    }
+
+    fn flush(&mut self) -> Result<(), Over> {
+        while let Some(tls) = &mut self.tls
+            && tls.wants_write()
+        {
+            if let Err(error) = tls.write_tls(&mut self.stream)
+                && !is_passing(&error)
+            {
+                return Err(Over);
+            }
+            self.look_up()?;
+        }
+        Ok(())
+    }
+
+    fn look_up(&self) -> Result<(), Over> {
+        if self.shared.is_current(self.generation) { Ok(()) } else { Err(Over) }
     }
 }
 

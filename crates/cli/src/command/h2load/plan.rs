@@ -262,6 +262,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn no_command_line_panics() {
+        let corpus = [
+            "-n 100 -c 10 -m 5 -t 2 -w 30 -W 30 -H a:b http://h:1/a https://elsewhere/b",
+            "-D 10 --warm-up-time=1 -T 5 -N 3 -r 10 --rate-period=1s -p h2c http://h/",
+            "-i uris --timing-script-file=script --base-uri=http://h/ -d body --connect-to=a:1",
+            "--npn-list=h2,http/1.1 --ciphers=ECDHE --groups=X25519 --h1 --log-file=x -f 32k",
+        ];
+        for words in candor_testkit::mutate::Mutations::of_texts(&corpus, 1).take(5000) {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            if let Ok(Request::Run(asked)) = parse(Name::H2load, &words) {
+                let _ = build(&asked, &Memory);
+            }
+        }
+    }
+
     fn plan(words: &str) -> Plan {
         built(words).unwrap()
     }

@@ -356,6 +356,24 @@ mod tests {
     }
 
     #[test]
+    fn no_command_line_panics() {
+        let corpus = [
+            "-t 4 -c 400 -d 30s -H A:b -L --timeout 5 -R 2k http://h/x",
+            "-t1 http://h/ -s a.lua -- --user 7 -x",
+            "-R 30 -p 5 -D 2 -e -B -U --u_latency http://[::1]:80/",
+            "--threads=4 --conn=1.5k --dur 1.5m --header=A:b --l --version --help",
+        ];
+        for words in candor_testkit::mutate::Mutations::of_texts(&corpus, 1).take(5000) {
+            for name in [Name::Wrk, Name::Wrk2, Name::CandorWrk] {
+                let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+                if let Ok(Request::Run(asked)) = parse(name, &words).request {
+                    let _ = super::super::plan::options(&asked);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn only_wrk2_requires_a_rate() {
         assert!(read(Name::Wrk, "http://h/").is_ok());
         assert_eq!(read(Name::Wrk2, "http://h/"), Err(NO_RATE.to_owned()));

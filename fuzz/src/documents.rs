@@ -1,0 +1,81 @@
+//! Saved results: whatever is read can be rendered, in every form, and reads the same when saved again.
+
+use candor_report::experiment::{clients, comparison, peak, suite, sweep};
+use candor_report::render::{Style, csv, experiment as plain, hgrm, hlog, html, json, text};
+use candor_report::{Document, render};
+use serde_json::Value;
+
+/// A document of a run.
+pub(crate) fn result(bytes: &[u8]) {
+    let Ok(saved) = std::str::from_utf8(bytes) else { return };
+    let document = match Document::from_json(saved) {
+        Ok(document) => document,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let again = render::json::render(&document);
+    let read = Document::from_json(&again).expect("what was written reads");
+    let value = |text: &str| serde_json::from_str::<Value>(text).expect("what was written is JSON");
+    assert!(is_alike(&value(&json::render(&read)), &value(&again)), "read back it is another");
+    text::render(&document, Style::default());
+    csv::render(&document);
+    html::run(&document);
+    hlog::render(&document);
+    let _ = (hgrm::response(&document), hgrm::service(&document));
+}
+
+/// The same, but for the last digits of fractions, which serde_json reads to the nearest but one.
+fn is_alike(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) if one.is_f64() && other.is_f64() => {
+            let (one, other) = (one.as_f64().unwrap_or(0.0), other.as_f64().unwrap_or(0.0));
+            (one - other).abs() <= 1e-12 * one.abs().max(other.abs())
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_alike(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|((name, one), (of, other))| name == of && is_alike(one, other))
+        }
+        _ => one == other,
+    }
+}
+
+/// A document of an experiment.
+pub(crate) fn experiment(bytes: &[u8]) {
+    let Ok(saved) = std::str::from_utf8(bytes) else { return };
+    if let Ok(document) = peak::Peak::from_json(saved) {
+        plain::peak::text(&document);
+        plain::peak::markdown(&document);
+        plain::peak::csv(&document);
+        html::peak(&document);
+    }
+    if let Ok(document) = sweep::Sweep::from_json(saved) {
+        plain::sweep::text(&document);
+        plain::sweep::markdown(&document);
+        plain::sweep::csv(&document);
+        html::sweep(&document);
+    }
+    if let Ok(document) = comparison::Comparison::from_json(saved) {
+        plain::comparison::text(&document);
+        plain::comparison::markdown(&document);
+        plain::comparison::csv(&document);
+        html::comparison(&document);
+    }
+    if let Ok(document) = suite::Suite::from_json(saved) {
+        plain::suite::text(&document);
+        plain::suite::markdown(&document);
+        plain::suite::csv(&document);
+        html::suite(&document);
+    }
+    if let Ok(document) = clients::Clients::from_json(saved) {
+        plain::clients::text(&document);
+        plain::clients::markdown(&document);
+        plain::clients::csv(&document);
+        html::clients(&document);
+    }
+}

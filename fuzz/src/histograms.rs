@@ -1,0 +1,42 @@
+//! Histograms: ours against hdrhistogram, and the text form of result documents.
+
+use candor_record::{Exact, Histogram};
+use candor_report::render::v1;
+use hdrhistogram::serialization::Deserializer;
+
+/// Numbers of eight bytes: as samples, and as places that a driver claims. The bytes as text: an
+/// encoded histogram.
+pub(crate) fn histogram(bytes: &[u8]) {
+    let numbers: Vec<u64> = bytes
+        .chunks_exact(8)
+        .map(|eight| eight.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+        .collect();
+    let mut histogram = Histogram::new(3);
+    for (index, number) in numbers.iter().enumerate() {
+        // Most samples lie within an hour.
+        histogram.record(if index % 4 == 0 { *number } else { number % 3_600_000_000_000 });
+    }
+    let encoded = histogram.encode_v2();
+    let read = Deserializer::new().deserialize::<u64, _>(&mut &encoded[..]);
+    let read = read.expect("hdrhistogram reads what we encode");
+    assert_eq!(read, histogram.hdr());
+    assert_eq!(read.len(), histogram.count());
+    let mut twice = histogram.clone();
+    twice.merge(&histogram);
+    assert_eq!(twice.count(), 2 * histogram.count());
+
+    let places: Vec<(u64, u64)> = numbers.chunks_exact(2).map(|two| (two[0], two[1])).collect();
+    if let [min_ns, max_ns, sum, ..] = numbers[..] {
+        let exact = Exact { min_ns, max_ns, sum_ns: sum.into() };
+        if let Ok(claimed) = Histogram::of_places(3, &places, Some(exact)) {
+            let count: u128 = places.iter().map(|(_, samples)| u128::from(*samples)).sum();
+            assert_eq!(u128::from(claimed.count()), count);
+        }
+    }
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(decoded) = v1::decode(text)
+    {
+        let again = v1::decode(&v1::encode(&decoded)).expect("what was encoded decodes");
+        assert_eq!(again, decoded);
+    }
+}

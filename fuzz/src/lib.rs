@@ -1,0 +1,62 @@
+//! Fuzzing of every parser of bytes that others made.
+//!
+//! A [`Target`] is a function from any bytes to nothing: it returns, or it panics and has found
+//! something. Besides "no panic", each checks what must hold: whole input means what it means byte by
+//! byte, what was read and written reads the same again, another parser agrees where there is one.
+//!
+//! The functions do not know who calls them. `make fuzz` does with libFuzzer, guided by coverage, on
+//! the stable toolchain (`main.rs`, scripts/fuzz). Ordinary tests do with testkit's mutations, for a
+//! fixed number of inputs out of the corpus; and with every input in `regressions/`, which once crashed.
+#![forbid(unsafe_code)]
+
+mod documents;
+mod drivers;
+mod h1;
+mod h2;
+mod histograms;
+mod pieces;
+mod plans;
+mod tls;
+mod traces;
+
+/// A parser and what must hold for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Its name, and that of its corpus.
+    pub name: &'static str,
+    /// Panics if what must hold does not.
+    pub run: fn(&[u8]),
+    /// Inputs of an ordinary test: fewer, where each takes long.
+    pub inputs: u32,
+}
+
+const fn target(name: &'static str, run: fn(&[u8]), inputs: u32) -> Target {
+    Target { name, run, inputs }
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    target("h1", h1::response, 3000),
+    target("chunks", h1::chunks, 3000),
+    target("h2", h2::frames, 2000),
+    target("hpack", h2::hpack, 3000),
+    target("tls-handshake", tls::handshake, 1000),
+    target("tls-records", tls::records, 100),
+    target("made", h1::made, 3000),
+    target("units", plans::units, 3000),
+    target("plans", plans::plan, 1000),
+    target("suites", plans::suite, 500),
+    target("objectives", plans::objective, 3000),
+    target("results", documents::result, 500),
+    target("experiments", documents::experiment, 500),
+    target("histograms", histograms::histogram, 1000),
+    target("traces", traces::trace, 2000),
+    target("drivers", drivers::line, 2000),
+    target("port-files", drivers::port_file, 3000),
+    target("stats", drivers::stats, 3000),
+];
+
+/// The target of this name.
+pub fn find(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
