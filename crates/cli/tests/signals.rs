@@ -101,6 +101,57 @@ fn a_second_signal_ends_at_once() {
     }
 }
 
+/// Whoever sends without an end keeps nobody from being heard.
+#[test]
+fn signals_are_heard_while_a_response_never_ends() {
+    for reactor in ["epoll", "uring"] {
+        let peer = Peer::start_with(|_, player| {
+            player.read_request()?;
+            player.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+            player.write_forever(&b"1\r\nx\r\n".repeat(10_000), Duration::ZERO)
+        });
+        let url = format!("http://{}/", peer.addr());
+        let limits = ["-d", "1h", "--timeout", "1h", "--drain", "100ms"];
+        let flags = ["-c", "4", "-t", "1", "--reactor", reactor, &url];
+        let run = Candor::start_measuring(&[&limits[..], &flags[..]].concat());
+        assert!(wait_until(PATIENCE, || peer.requests() == 4), "no request came");
+        std::thread::sleep(Duration::from_millis(200));
+        let told = Instant::now();
+        run.signal(Signal::INT);
+        let outcome = run.finish();
+        assert!(told.elapsed() < Duration::from_secs(3), "{:?}", told.elapsed());
+        assert_eq!(outcome.code(), INTERRUPTED, "{}", outcome.stderr);
+        assert_eq!(outcome.document().ledger("unfinished"), 4);
+    }
+}
+
+/// The third signal waits for nobody: here a script waits for a pipe to which nobody writes.
+#[test]
+fn a_third_signal_ends_the_process_at_once() {
+    const SCRIPT: &str =
+        "function done() io.open('trapped', 'w'):close() io.open('pipe'):read() end";
+    let target = Target::start(&[]);
+    let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+        std::fs::write(directory.join("trap.lua"), SCRIPT).expect("a script");
+        let made = Command::new("mkfifo").arg(directory.join("pipe")).status();
+        assert!(made.is_ok_and(|status| status.success()), "no pipe");
+        let arguments = ["-d", "100ms", "--script", "trap.lua", &target.url("/")];
+        command.args(arguments).current_dir(directory);
+    });
+    let trap = run.directory().join("trapped");
+    assert!(wait_until(PATIENCE, || trap.exists()), "the run did not come to its end");
+    for _ in 0..2 {
+        run.signal(Signal::INT);
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(lives(run.pid()));
+    }
+    let told = Instant::now();
+    run.signal(Signal::INT);
+    let outcome = run.finish();
+    assert!(told.elapsed() < Duration::from_secs(3), "{:?}", told.elapsed());
+    assert_eq!(outcome.code(), INTERRUPTED, "{}", outcome.stderr);
+}
+
 #[test]
 fn a_signal_while_connecting_ends_the_run() {
     // A listener whose backlog is full answers no attempt: 192.0.2.0/24 would do as well, but
