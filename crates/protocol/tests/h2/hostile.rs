@@ -125,3 +125,29 @@ fn a_frame_that_is_announced_and_never_comes_takes_no_memory_in_advance() {
     assert_eq!(feed(&mut session, bytes), []);
     assert_eq!(end(&mut session).len(), 1);
 }
+
+/// 65,536 requests end together in three ways: each is found in a few steps, where a search through
+/// all of them, for each of them, took half a minute.
+#[test]
+fn very_many_requests_that_end_together_take_no_search_each() {
+    const STREAMS: u32 = 65_536;
+    let ids = |events: Vec<Event>| -> Vec<u32> {
+        let id = |event| match event {
+            Event::Failed { id: Some(id), .. } | Event::RequestFailed { id, .. } => Some(id),
+            _ => None,
+        };
+        events.into_iter().filter_map(id).collect()
+    };
+    let mut ended = started(STREAMS);
+    assert!(ids(end(&mut ended)).into_iter().eq(0..STREAMS), "in the order of their streams");
+
+    let mut refused = started(STREAMS);
+    let goaway = frame(GOAWAY, 0, 0, &[0; 8]);
+    assert_eq!(ids(feed(&mut refused, &goaway)).len() as u32, STREAMS);
+
+    // The socket is full, so that none of them has left.
+    let mut late = ready(STREAMS);
+    (0..STREAMS).for_each(|id| late.handle_request(id, 0));
+    assert!((0..STREAMS).all(|id| late.cancel(id)));
+    assert_eq!(late.outstanding(), 0);
+}
