@@ -306,6 +306,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Gives `count` places of a connection to whoever sends next.
     pub(super) fn offer_slots(&mut self, key: Key, count: u32, since_ns: u64) {
+        if self.free.len() > 2 * self.most_free {
+            // A server that closes what nothing was sent on leaves the places of former connections.
+            let connections = &self.connections;
+            self.free.retain(|one| connections[one.key as usize].generation == one.generation);
+        }
         let connection = &mut self.connections[key as usize];
         connection.offered += count;
         let slot = Slot { key, generation: connection.generation, since_ns };

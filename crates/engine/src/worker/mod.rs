@@ -95,6 +95,8 @@ pub(crate) struct Worker<R, S, M> {
     connections: Vec<Connection<S>>,
     /// Free places for a request, the longest free first.
     free: VecDeque<Slot>,
+    /// As many as all connections have.
+    most_free: usize,
     /// Places whose user is thinking until `since_ns`.
     thinking: VecDeque<Slot>,
     /// Connections with answers awaited, the longest silent first.
@@ -162,6 +164,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             connections: (0..keys).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(keys * plan.connections.places() as usize),
+            most_free: keys * plan.connections.places() as usize,
             thinking: VecDeque::new(),
             awaiting: Chain::default(),
             awaiting_links: links(),
