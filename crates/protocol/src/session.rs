@@ -45,6 +45,12 @@ pub trait Session {
         true
     }
 
+    /// What the server has to send before it is ready, for the sentence that says that it did not:
+    /// "the server did not send …". Only while it is not ready.
+    fn awaits(&self) -> &'static str {
+        ""
+    }
+
     /// What the handshake came to, once there was one.
     fn handshake(&self) -> Option<crate::tls::Handshake> {
         None

@@ -418,6 +418,13 @@ impl<S: Session> Session for Tls<S> {
         self.inner.as_ref().is_some_and(S::is_ready)
     }
 
+    fn awaits(&self) -> &'static str {
+        match (&self.inner, &self.stage) {
+            (Some(inner), Stage::Open(_) | Stage::Closed(_)) => inner.awaits(),
+            _ => "its part of the TLS handshake",
+        }
+    }
+
     fn handshake(&self) -> Option<Handshake> {
         self.facts
     }
