@@ -1,4 +1,4 @@
-//! HTTP/2 servers that mean harm, through the binary: each costs bounded memory and time, the
+//! Malicious HTTP/2 servers, through the binary: each costs bounded memory and time, the
 //! outcome is the one that the RFC asks for, and the ledger balances. The table of docs/http2.md.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "what each case cost")]
