@@ -1,4 +1,4 @@
-//! HTTP/2 servers that mean harm, through the binary: each costs bounded memory and time, the
+//! Malicious HTTP/2 servers, through the binary: each costs bounded memory and time, the
 //! outcome is the one that the RFC asks for, and the ledger balances. The table of docs/http2.md.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "what each case cost")]
@@ -270,11 +270,34 @@ fn more_data_than_the_windows_allow_is_refused() {
     }
 }
 
+/// Each sentence has the address, what was expected of the server, and what to do.
 #[test]
-fn a_server_that_says_nothing_holds_nobody_up() {
-    // Connected, and no SETTINGS: the handshake of HTTP/2 never ends.
-    let peer = Peer::start(Script::new([Step::Sleep(Duration::from_secs(60))]));
-    let outcome = run(&format!("http://{}/", peer.addr()), &[]);
-    outcome.assert_refused(1, &["the handshake did not end within 1000 ms"]);
-    assert!(outcome.wall < Duration::from_secs(15));
+fn a_server_that_does_not_begin_with_http_2_is_named_with_what_it_should_have_sent() {
+    let silence = || Step::Sleep(Duration::from_secs(60));
+    let settings = "the SETTINGS frame that HTTP/2 begins with";
+    let protocol = "check the protocol of this port (http:// or https://, --h1, --h2 or --h2c)";
+    for (scheme, flag, step, words) in [
+        ("http", "--h2c", silence(), &["did not send", settings, "within 1000 ms", protocol][..]),
+        (
+            "http",
+            "--h2c",
+            Step::write(frame(PING, 0, 0, &[0; 8])),
+            &["it does not begin with a SETTINGS frame", "try --h1"],
+        ),
+        (
+            "https",
+            "--insecure",
+            silence(),
+            &["did not send its part of the TLS handshake within 1000 ms", protocol],
+        ),
+    ] {
+        let peer = Peer::start(Script::new([step, silence()]));
+        let addr = peer.addr();
+        let url = format!("{scheme}://{addr}/");
+        let fixed = ["-c", "4", "-d", "1s", "--connect-timeout", "1s", flag, &url];
+        let outcome = common::candor(&fixed);
+        let begin = format!("the handshake failed with {addr}: the server ");
+        outcome.assert_refused(1, &[&[begin.as_str()], words].concat());
+        assert!(outcome.wall < Duration::from_secs(15));
+    }
 }

@@ -199,7 +199,7 @@ fn four_faults_have_four_messages() {
         // Another authority than the certificate's, for the first.
         let unknown = file(1);
         arguments.extend(["--cacert", trust.as_deref().unwrap_or(&unknown)]);
-        candor(&arguments).assert_refused(1, &["no TLS with 127.0.0.1:", words]);
+        candor(&arguments).assert_refused(1, &["the handshake failed with 127.0.0.1:", words]);
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use candor_pace::Due;
 use candor_protocol::expect::Mismatch;
-use candor_protocol::{Answer, RequestId};
+use candor_protocol::{Answer, Deviations, RequestId};
 use candor_record::trace::Tracer;
-use candor_record::{ErrorKind, Failure, Outcome, Phase, Recorder, Sample, Traced};
+use candor_record::{DeviationKind, ErrorKind, Failure, Outcome, Phase, Recorder, Sample, Traced};
 
 use crate::chain::Chain;
 use crate::flight::{Flight, Flights};
@@ -96,6 +96,9 @@ impl Books {
     /// Its answer is complete.
     #[inline]
     pub(crate) fn complete(&mut self, answer: &Answer, chain: &mut Chain, at_ns: u64) {
+        if answer.deviations != Deviations::default() {
+            self.deviates(answer, at_ns);
+        }
         let expected = match answer.expected {
             Ok(()) => self.flights.remove(answer.id, chain),
             Err(mismatch) => return self.mismatch(answer, mismatch, chain, at_ns),
@@ -122,6 +125,19 @@ impl Books {
         if let Some(tracer) = &mut self.tracer {
             let flight = Flight { first_byte_ns: sample.first_byte_ns, ..expected };
             tracer.record(&traced(&flight, Outcome::Ok, sample.status, sample.done_ns));
+        }
+    }
+
+    #[cold]
+    fn deviates(&mut self, answer: &Answer, at_ns: u64) {
+        let &mut Flight { phase, request, .. } = self.flights.get_mut(answer.id);
+        let Deviations { folded, not_chunked_last } = answer.deviations;
+        let kinds =
+            [(folded, DeviationKind::Folded), (not_chunked_last, DeviationKind::NotChunkedLast)];
+        for (_, kind) in kinds.into_iter().filter(|(is_so, _)| *is_so) {
+            self.recorder.deviation(at_ns, phase, kind, || {
+                format!("{}: status {}", self.names[request as usize], answer.status)
+            });
         }
     }
 

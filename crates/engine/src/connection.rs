@@ -32,6 +32,8 @@ pub(crate) struct Connection<S> {
     pub(crate) flights: Chain,
     /// How many those are.
     pub(crate) outstanding: u32,
+    /// The wait after which the first of them was handed over, by the worker's count of waits.
+    pub(crate) asked_after: u64,
     /// The kernel took less than was offered: the rest waits for room.
     pub(crate) blocked: bool,
     /// What it had no more time for in its turn.
@@ -62,6 +64,7 @@ impl<S> Default for Connection<S> {
             answered: 0,
             flights: Chain::default(),
             outstanding: 0,
+            asked_after: 0,
             blocked: false,
             postponed: None,
             is_put: false,

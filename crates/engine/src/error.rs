@@ -20,8 +20,8 @@ pub enum EngineError {
     /// What was asked of TLS cannot be done.
     #[error(transparent)]
     Tls(#[from] candor_protocol::tls::ConfigError),
-    /// Not one handshake of TLS succeeded.
-    #[error("no TLS with {example}; not one of {asked} connections could be used")]
+    /// Not one handshake succeeded, of TLS or of HTTP/2.
+    #[error("the handshake failed with {example}; not one of {asked} connections could be used")]
     NoHandshake {
         /// The first failure: the target and why.
         example: String,

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use candor_engine::{Control, drive};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, Load, Pacing, Plan, Rate, Segment};
-use candor_record::{ErrorKind, Histogram, RunEnd, RunRecord};
+use candor_record::{DeviationKind, ErrorKind, Histogram, LossKind, RunEnd, RunRecord};
 use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::trace::drive_traced;
 use common::*;
@@ -481,6 +481,59 @@ fn a_worker_that_spins_knows_when_it_was_held_up() {
     assert_eq!(held_up(Pacing::Auto, closed(0), look_ns), []);
     // Nor whoever is not asked.
     assert_eq!(held_up_if(false, Pacing::Spin, closed(0), look_ns), []);
+}
+
+#[test]
+fn responses_that_deviate_are_counted_beside_their_outcome() {
+    let folded = b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\nok";
+    let both = b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked,\r\n gzip\r\n\r\nno";
+    let server = |at_ns: u64, _, nth: u64| match nth % 3 {
+        0 => Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() },
+        1 => Reaction::Answer { at_ns: at_ns + MS, bytes: folded.to_vec() },
+        _ => Reaction::AnswerAndClose { at_ns: at_ns + MS, bytes: both.to_vec() },
+    };
+    let record = run(&plan(1, closed(0), 200 * MS), server);
+    let ledger = &record.total.ledger;
+    let deviations = &record.total.deviations;
+    let closed = deviations.count(DeviationKind::NotChunkedLast as usize);
+    assert!(closed > 20 && closed == ledger.error(ErrorKind::Status), "{ledger:?}");
+    let folded = deviations.count(DeviationKind::Folded as usize);
+    assert!((2 * closed..=2 * closed + 1).contains(&folded), "{folded} {ledger:?}");
+    let example = deviations.example(DeviationKind::NotChunkedLast as usize);
+    assert!(example.is_some_and(|text| text.ends_with(": status 503")), "{example:?}");
+}
+
+/// Answers that nobody asked for yet are no answers to what is asked then.
+#[test]
+fn an_answer_that_a_full_read_left_behind_is_for_no_later_request() {
+    let mut twice = ok_bytes();
+    twice.extend(ok_bytes());
+    let server =
+        move |at_ns: u64, _, _| Reaction::Answer { at_ns: at_ns + MS, bytes: twice.clone() };
+    // The first answer fills the read that it comes with.
+    let link = Link { read_bytes: ok_bytes().len(), ..Link::default() };
+    let record = run_over(&plan(1, closed(0), 100 * MS), server, link);
+    let lost = record.total.connections.lost.count(LossKind::Malformed as usize);
+    assert!(lost > 5, "{lost}");
+    let ledger = &record.total.ledger;
+    assert!((lost..=lost + 1).contains(&ledger.ok), "{lost} lost, {ledger:?}");
+    assert_eq!(ledger.errors.total(), 0);
+}
+
+#[test]
+fn an_answer_that_was_there_when_its_request_was_due_is_no_answer() {
+    // Requests are due at 0, 10, 20 ms, …, and the connections take turns. At 20 ms the answer
+    // on the first comes, and one that nobody asked for on the second, which is free: the request
+    // of 20 ms leaves on it, and the loader has not read what is there.
+    let server = |at_ns: u64, connection: u64, nth: u64| match (connection, nth) {
+        (1, 0) => Reaction::Answer { at_ns: 20 * MS, bytes: ok_bytes() },
+        (2, 0) => Reaction::Answers(vec![(at_ns + MS, ok_bytes()), (20 * MS, ok_bytes())]),
+        _ => Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() },
+    };
+    let record = run(&plan(2, open(100, Arrivals::Constant), 100 * MS), server);
+    let ledger = &record.total.ledger;
+    assert_eq!((ledger.sent, ledger.ok, ledger.error(ErrorKind::Malformed)), (10, 9, 1));
+    assert_eq!(record.total.latencies.service.min_ns(), Some(MS));
 }
 
 /// What a hostile server does with the n-th request it sees.

@@ -32,6 +32,10 @@ impl Session for Client {
         either!(self, session => session.is_ready())
     }
 
+    fn awaits(&self) -> &'static str {
+        either!(self, session => session.awaits())
+    }
+
     fn multiplexes(&self) -> bool {
         either!(self, session => session.multiplexes())
     }

@@ -16,5 +16,6 @@ pub mod tls;
 pub use client::Client;
 pub use made::Made;
 pub use session::{
-    Answer, Captured, Event, Failure, GoAway, HeaderBytes, Hold, Malformed, RequestId, Session,
+    Answer, Captured, Deviations, Event, Failure, GoAway, HeaderBytes, Hold, Malformed, RequestId,
+    Session,
 };

@@ -45,6 +45,12 @@ pub trait Session {
         true
     }
 
+    /// What the server has to send before it is ready, for the sentence that says that it did not:
+    /// "the server did not send …". Only while it is not ready.
+    fn awaits(&self) -> &'static str {
+        ""
+    }
+
     /// What the handshake came to, once there was one.
     fn handshake(&self) -> Option<crate::tls::Handshake> {
         None
@@ -246,8 +252,21 @@ pub struct Answer {
     pub body_bytes: u64,
     /// Whether it was the expected one.
     pub expected: Result<(), Mismatch>,
+    /// Where it is not as the RFC asks, and was read as the RFC asks of clients.
+    pub deviations: Deviations,
     /// The connection ends with this answer: no request may be handed in, and the engine closes.
     pub last: bool,
+}
+
+/// What a server should not have sent, and a client has to read all the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deviations {
+    /// A header field is folded over several lines; each line end within was read as blanks
+    /// (RFC 9112 5.2).
+    pub folded: bool,
+    /// The transfer coding that was applied last is not `chunked`; the body was read until the
+    /// connection ended (RFC 9112 6.3).
+    pub not_chunked_last: bool,
 }
 
 /// A complete answer, as a script sees it.

@@ -202,6 +202,42 @@ impl LossKind {
     }
 }
 
+/// How a complete answer can be other than RFC 9112 allows and yet be read, since the RFC says how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DeviationKind {
+    /// A header field is folded over several lines.
+    Folded,
+    /// The transfer coding that was applied last is not `chunked`.
+    NotChunkedLast,
+}
+
+impl DeviationKind {
+    /// Every kind, in the order of reports.
+    pub const ALL: [DeviationKind; 2] = [DeviationKind::Folded, DeviationKind::NotChunkedLast];
+
+    /// The stable id in documents.
+    pub fn id(self) -> &'static str {
+        match self {
+            DeviationKind::Folded => "folded",
+            DeviationKind::NotChunkedLast => "not-chunked-last",
+        }
+    }
+
+    /// What it means, as half a sentence for reports.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            DeviationKind::Folded => {
+                "a header field folded over several lines, each fold read as blanks (RFC 9112 5.2)"
+            }
+            DeviationKind::NotChunkedLast => {
+                "a Transfer-Encoding that does not end in chunked, the body read until the \
+                 connection closed (RFC 9112 6.3)"
+            }
+        }
+    }
+}
+
 /// Counts by kind, with the first example of each.
 #[derive(Debug, Clone)]
 pub struct Tally<const N: usize> {

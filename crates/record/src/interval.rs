@@ -1,6 +1,6 @@
 //! Everything that happened in one stretch of time, on one worker or on several merged.
 
-use crate::errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
+use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Tally};
 use crate::histogram::{Histogram, Latencies};
 use crate::ledger::Ledger;
 use crate::rates::RateSamples;
@@ -139,6 +139,8 @@ pub struct Interval {
     pub statuses: Vec<(u16, u64)>,
     /// Complete answers that were heard to measured requests after these had been broken off.
     pub broken_off_statuses: Vec<(u16, u64)>,
+    /// Complete answers to measured requests that deviate from the RFC, by [`DeviationKind`].
+    pub deviations: Tally<{ DeviationKind::ALL.len() }>,
     /// Bytes written to sockets.
     pub bytes_sent: u64,
     /// Bytes read from sockets.
@@ -185,6 +187,7 @@ impl Interval {
             secured: Histogram::new(digits),
             statuses: Vec::with_capacity(16),
             broken_off_statuses: Vec::new(),
+            deviations: Tally::default(),
             bytes_sent: 0,
             bytes_received: 0,
             body_bytes: 0,
@@ -248,6 +251,7 @@ impl Interval {
         for &(status, count) in &other.broken_off_statuses {
             self.add_broken_off_status(status, count);
         }
+        self.deviations.merge(&other.deviations);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.body_bytes += other.body_bytes;
@@ -279,6 +283,7 @@ impl Interval {
         self.secured.clear();
         self.statuses.clear();
         self.broken_off_statuses.clear();
+        self.deviations.clear();
         self.bytes_sent = 0;
         self.bytes_received = 0;
         self.body_bytes = 0;

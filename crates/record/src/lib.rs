@@ -25,7 +25,7 @@ pub mod trace;
 
 pub use batches::{Batch, Buckets};
 pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
-pub use errors::{ConnectErrorKind, ErrorKind, LossKind, Tally};
+pub use errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Tally};
 pub use held_up::HeldUp;
 pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{Exact, HIGHEST_NS, Histogram, Latencies, PlacesError};

@@ -6,7 +6,7 @@
 //! Finished intervals are taken with [`Recorder::take_finished`] and given back, emptied, with
 //! [`Recorder::recycle`], so that nothing is allocated once a run is going.
 
-use crate::errors::{ConnectErrorKind, ErrorKind, LossKind};
+use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind};
 use crate::interval::{GoAways, Handshake, Interval};
 use crate::rates::Slots;
 
@@ -310,6 +310,20 @@ impl Recorder {
         self.ledger(phase).broken_off += 1;
         if let (Phase::Measured, Some(status)) = (phase, status) {
             self.current.add_broken_off_status(status, 1);
+        }
+    }
+
+    /// A complete answer deviates from the RFC; it is counted by its outcome beside.
+    pub fn deviation(
+        &mut self,
+        now_ns: u64,
+        phase: Phase,
+        kind: DeviationKind,
+        example: impl FnOnce() -> String,
+    ) {
+        self.advance(now_ns);
+        if phase == Phase::Measured {
+            self.current.deviations.add(kind as usize, example);
         }
     }
 

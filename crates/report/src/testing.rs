@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use candor_plan::*;
 use candor_record::{
-    Collector, ConnectErrorKind, Disconnect, ErrorKind, Failure, Hiccup, Hiccups, Histogram,
-    LossKind, Memory, Phase, Recorder, RunEnd, RunFacts, RunRecord, Sample, Settings, WorkerHealth,
+    Collector, ConnectErrorKind, DeviationKind, Disconnect, ErrorKind, Failure, Hiccup, Hiccups,
+    Histogram, LossKind, Memory, Phase, Recorder, RunEnd, RunFacts, RunRecord, Sample, Settings,
+    WorkerHealth,
 };
 
+use crate::document::counts::ErrorCount;
 use crate::document::latency::Distribution;
 use crate::document::profile::Profile;
 use crate::document::target::{ResourceSample, Resources};
@@ -565,6 +567,18 @@ pub(crate) fn profile(problem: Option<&str>) -> Profile {
     }
 }
 
+/// Responses that deviate in every way.
+pub(crate) fn deviations() -> Vec<ErrorCount> {
+    let kinds = DeviationKind::ALL.into_iter().zip([12, 3]);
+    let one = |(kind, count): (DeviationKind, u64)| ErrorCount {
+        kind: kind.id().to_owned(),
+        count,
+        sentence: kind.sentence().to_owned(),
+        example: Some("GET /hello: status 200".to_owned()),
+    };
+    kinds.map(one).collect()
+}
+
 /// One document for each verdict that the broken run does not provoke.
 pub(crate) fn provoked() -> Vec<Document> {
     let stopped =
@@ -597,7 +611,10 @@ pub(crate) fn provoked() -> Vec<Document> {
     );
     let mut unprofiled = healthy_open();
     unprofiled.set_profile(profile(Some("it ended by itself after 5 ms, with exit status 1")));
+    let mut deviating = healthy_open();
+    deviating.deviations = deviations();
     let mut all = vec![
+        deviating,
         unprofiled,
         dead,
         with_hiccup(stopped),

@@ -29,6 +29,8 @@ pub enum Reaction {
         /// What.
         bytes: Vec<u8>,
     },
+    /// Sends these bytes, each at its time: more answers than there were requests, perhaps.
+    Answers(Vec<(u64, Vec<u8>)>),
     /// Sends these bytes and closes in order.
     AnswerAndClose {
         /// When.
@@ -146,6 +148,8 @@ pub struct Link {
     pub send_limit_bytes: usize,
     /// Answers arrive in pieces of this many bytes, a microsecond apart; 0: whole.
     pub piece_bytes: usize,
+    /// A read takes at most so many bytes; 0: all there are.
+    pub read_bytes: usize,
     /// What a look costs that finds nothing and was not to wait; 0: nothing, and a worker that
     /// looks again and again never gets anywhere.
     pub look_ns: u64,
@@ -299,6 +303,9 @@ impl<S: SimServer> SimReactor<S> {
         let latency_ns = self.link.latency_ns;
         match reaction {
             Reaction::Answer { at_ns, bytes } => self.arrive(at_ns, key, &bytes),
+            Reaction::Answers(all) => {
+                all.iter().for_each(|(at_ns, bytes)| self.arrive(*at_ns, key, bytes));
+            }
             Reaction::AnswerAndClose { at_ns, bytes } => {
                 self.arrive(at_ns, key, &bytes);
                 let end_ns = (at_ns + latency_ns).max(self.connection(key).last_arrival_ns);
@@ -433,11 +440,14 @@ impl<S: SimServer> Reactor for SimReactor<S> {
             return Received::Failed { error, at_ns };
         }
         if !connection.inbox.is_empty() {
+            let inbox = &mut connection.inbox;
+            let limit = if self.link.read_bytes == 0 { usize::MAX } else { self.link.read_bytes };
+            let more = inbox.len() >= limit;
             self.buffer.clear();
-            self.buffer.append(&mut connection.inbox);
+            self.buffer.extend(inbox.drain(..inbox.len().min(limit)));
             let arrived_ns = connection.arrived_ns.saturating_sub(self.origin_ns);
             connection.log.arrived(Some(arrived_ns));
-            return Received::Bytes { bytes: &self.buffer, at_ns, more: false };
+            return Received::Bytes { bytes: &self.buffer, at_ns, more };
         }
         if let Some((block, read_ns)) = &connection.endless {
             self.buffer.clone_from(block);

@@ -14,6 +14,10 @@ use crate::connection::{Slot, State, back_off_ns};
 use crate::reactor::{ConnectFailure, IoFailure, Key, Reactor};
 use crate::source::Source;
 
+/// What to do about a server that does not answer a handshake.
+const CHECK_PROTOCOL: &str =
+    "check the protocol of this port (http:// or https://, --h1, --h2 or --h2c)";
+
 /// Why an established connection is given up.
 pub(super) enum Loss {
     /// The peer ended it.
@@ -127,9 +131,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[cold]
     fn handshake_failed(&mut self, key: Key, loss: &Loss, now_ns: u64) {
         let reason = match loss {
-            Loss::Failed(failure) => failure.message.as_str(),
-            Loss::Malformed { reason, .. } => reason.as_str(),
-            _ => "the server closed the connection during the handshake",
+            Loss::Failed(failure) => failure.message.clone(),
+            Loss::Malformed { reason, .. } => reason.clone(),
+            _ => format!(
+                "the server closed the connection and did not send {}; {CHECK_PROTOCOL}",
+                self.awaits(key)
+            ),
         };
         let message = format!("{}: {reason}", self.own.authority);
         self.leave_connecting(key);
@@ -137,6 +144,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.forget_session(key);
         let failure = ConnectFailure { kind: ConnectErrorKind::Handshake, message };
         self.connect_failed(key, failure, now_ns);
+    }
+
+    /// What the handshake of a connection waits for.
+    fn awaits(&self, key: Key) -> &'static str {
+        self.connections[key as usize].session.as_ref().map_or("", S::awaits)
     }
 
     /// Lets the session say its last words, if its protocol has any and the kernel takes them.
@@ -206,18 +218,31 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     pub(super) fn expire_connects(&mut self, now_ns: u64) {
         while let Some(key) = self.connecting.first() {
-            let (since_ns, what) = match self.connections[key as usize].state {
-                State::Connecting { since_ns } => (since_ns, "no answer to the attempt to connect"),
-                State::Handshaking { since_ns, .. } => (since_ns, "the handshake did not end"),
-                State::Absent | State::Open => return,
+            let (State::Connecting { since_ns } | State::Handshaking { since_ns, .. }) =
+                self.connections[key as usize].state
+            else {
+                return;
             };
             if since_ns.saturating_add(self.own.timeouts.connect_ns) > now_ns {
                 return;
             }
             self.leave_connecting(key);
-            let message = format!("{what} within {} ms", self.own.timeouts.connect_ns / 1_000_000);
+            let authority = &self.own.authority;
+            let limit_ms = self.own.timeouts.connect_ns / 1_000_000;
+            let failure = match self.connections[key as usize].session {
+                None => ConnectFailure {
+                    kind: ConnectErrorKind::Timeout,
+                    message: format!("{authority}: no connection within {limit_ms} ms"),
+                },
+                Some(_) => ConnectFailure {
+                    kind: ConnectErrorKind::Handshake,
+                    message: format!(
+                        "{authority}: the server did not send {} within {limit_ms} ms; {CHECK_PROTOCOL}, or give it more time with --connect-timeout",
+                        self.awaits(key)
+                    ),
+                },
+            };
             self.forget_session(key);
-            let failure = ConnectFailure { kind: ConnectErrorKind::Timeout, message };
             self.connect_failed(key, failure, now_ns);
         }
     }

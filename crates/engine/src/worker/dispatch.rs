@@ -164,9 +164,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let connection = &mut self.connections[key as usize];
         connection.taken += 1;
         connection.outstanding += 1;
-        if connection.outstanding == 1 && self.own.timeouts.idle_ns.is_some() {
-            connection.last_byte_ns = departure.ready_ns;
-            self.awaiting_links.push(&mut self.awaiting, key);
+        if connection.outstanding == 1 {
+            connection.asked_after = self.waits;
+            if self.own.timeouts.idle_ns.is_some() {
+                connection.last_byte_ns = departure.ready_ns;
+                self.awaiting_links.push(&mut self.awaiting, key);
+            }
         }
     }
 
@@ -245,6 +248,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// read, and it comes first: an answer followed by a close is an answer.
     #[cold]
     fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
+        // No wait has said that there is something to read, so it may have come after the sending.
+        self.connections[key as usize].asked_after = 0;
         self.receive_all(key, true);
         let connection = &mut self.connections[key as usize];
         // Nothing more is written; what was postponed ends by itself.

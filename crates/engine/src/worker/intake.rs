@@ -105,7 +105,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             if continues && self.is_live(key) {
                 self.continued(key);
             }
-            self.dispatch(at_ns);
+            // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on.
+            if !more || S::SPEAKS_UNASKED || self.connections[key as usize].outstanding > 0 {
+                self.dispatch(at_ns);
+            }
             if !(more || ended) || !self.is_live(key) {
                 return self.speak_unasked(key);
             }
@@ -154,6 +157,17 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.turn.spend(bytes.len());
         let mut input = bytes;
         let mut answered = None;
+        // They were there when the last wait ended, and its requests left after that. (A reactor
+        // that sends together learns of answers to those before it waits again.)
+        let is_early = R::TOGETHER == 0
+            && !S::SPEAKS_UNASKED
+            && connection.outstanding > 0
+            && connection.asked_after == self.waits;
+        if is_early {
+            input = &[];
+            let reason = "answered before it was sent".to_owned();
+            intake.broken = Some(Loss::Malformed { id: connection.flights.first(), reason });
+        }
         while let Some(event) = session.handle_input(&mut input) {
             match event {
                 Event::FirstByte(id) => books.first_byte(id, at_ns),

@@ -3,7 +3,7 @@
 //! Hands each piece of the content to the caller as a slice of the input, framing removed, and
 //! keeps none of it.
 
-use super::head::{self, Field, FieldLine};
+use super::head::{self, FieldLine};
 use super::lines::{Lines, Taken, without_end};
 use super::{Error, Limits};
 
@@ -29,8 +29,8 @@ pub(super) enum Chunk {
     Cr,
     /// It is the LF after the data.
     Lf,
-    /// To the trailers; `bytes` of them came before, `previous` was the last line.
-    Trailers { bytes: usize, previous: Field },
+    /// To the trailers; `bytes` of them came before.
+    Trailers { bytes: usize },
 }
 
 impl Body {
@@ -73,8 +73,8 @@ impl Chunk {
         while !input.is_empty() {
             *self = match *self {
                 Chunk::Size => match lines.take(input, limits.chunk_line_bytes) {
-                    Taken::Line(line) => match chunk_size(line)? {
-                        0 => Chunk::Trailers { bytes: 0, previous: Field::None },
+                    Taken::Line(line) | Taken::Folded(line) => match chunk_size(line)? {
+                        0 => Chunk::Trailers { bytes: 0 },
                         size => Chunk::Data(size),
                     },
                     Taken::Partial => Chunk::Size,
@@ -86,12 +86,10 @@ impl Chunk {
                 }
                 Chunk::Cr => expect_byte(input, b'\r').map(|()| Chunk::Lf)?,
                 Chunk::Lf => expect_byte(input, b'\n').map(|()| Chunk::Size)?,
-                Chunk::Trailers { bytes, previous } => {
-                    match trailer(input, lines, limits, bytes, previous)? {
-                        Some(next) => next,
-                        None => return Ok(true),
-                    }
-                }
+                Chunk::Trailers { bytes } => match trailer(input, lines, limits, bytes)? {
+                    Some(bytes) => Chunk::Trailers { bytes },
+                    None => return Ok(true),
+                },
             };
         }
         Ok(false)
@@ -118,25 +116,24 @@ fn expect_byte(input: &mut &[u8], wanted: u8) -> Result<(), Error> {
     }
 }
 
-/// Takes a trailer line (RFC 9112 7.1.2); `None` after the empty line that ends the body.
+/// Takes a trailer line (RFC 9112 7.1.2), of which `bytes` came before; returns how many came now,
+/// `None` after the empty line that ends the body.
 fn trailer(
     input: &mut &[u8],
     lines: &mut Lines,
     limits: &Limits,
     bytes: usize,
-    previous: Field,
-) -> Result<Option<Chunk>, Error> {
+) -> Result<Option<usize>, Error> {
     let left = limits.trailer_bytes.saturating_sub(bytes);
-    match lines.take(input, left.min(limits.line_bytes)) {
-        Taken::Line(line) => match without_end(line) {
+    match lines.take_field(input, left.min(limits.line_bytes)) {
+        Taken::Line(line) | Taken::Folded(line) => match without_end(line) {
             [] => Ok(None),
             field => {
-                FieldLine::read(field, previous).map_err(|_| Error::Trailer)?;
-                let bytes = bytes + line.len();
-                Ok(Some(Chunk::Trailers { bytes, previous: Field::Ordinary }))
+                FieldLine::read(field).map_err(|_| Error::Trailer)?;
+                Ok(Some(bytes + line.len()))
             }
         },
-        Taken::Partial => Ok(Some(Chunk::Trailers { bytes, previous })),
+        Taken::Partial => Ok(Some(bytes)),
         Taken::TooLong if left < limits.line_bytes => Err(Error::TrailersTooLarge),
         Taken::TooLong => Err(Error::LineTooLong),
     }

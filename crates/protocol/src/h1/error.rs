@@ -30,9 +30,6 @@ pub enum Error {
     /// NUL or a bare CR in a header line or status line (RFC 9110 5.5, RFC 9112 2.2).
     #[error("a header line or the status line contains NUL or a CR without LF")]
     ControlCharacter,
-    /// A field that decides about framing is folded over several lines (RFC 9112 5.2).
-    #[error("Content-Length, Transfer-Encoding or Connection is folded over several lines")]
-    FoldedFraming,
     /// A line is longer than [`Limits::line_bytes`](super::Limits::line_bytes).
     #[error("a header or trailer line is longer than the limit allows")]
     LineTooLong,
@@ -48,9 +45,9 @@ pub enum Error {
     /// Both Content-Length and Transfer-Encoding (RFC 9112 6.3).
     #[error("the answer has both Content-Length and Transfer-Encoding")]
     LengthAndTransferEncoding,
-    /// Transfer-Encoding is not a list of coding names, or has `chunked` in the wrong place
+    /// Transfer-Encoding is not a list of coding names, or has `chunked` twice or with parameters
     /// (RFC 9112 6.1, 7.1).
-    #[error("Transfer-Encoding is not a list of codings with at most one plain \"chunked\", last")]
+    #[error("Transfer-Encoding is not a list of codings with at most one plain \"chunked\"")]
     TransferEncoding,
     /// Transfer-Encoding in an HTTP/1.0 answer (RFC 9112 6.1).
     #[error("the answer is HTTP/1.0 and has a Transfer-Encoding")]

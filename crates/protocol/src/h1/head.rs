@@ -9,6 +9,7 @@ use memchr::memchr2;
 
 use super::body::Body;
 use super::{Error, Prepared};
+use crate::session::Deviations;
 
 /// What the lines so far say.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +20,7 @@ pub(super) struct Head {
     keep_alive: bool,
     coding: Coding,
     content_length: Option<u64>,
-    previous: Field,
+    folded: bool,
 }
 
 /// The last transfer coding that was named.
@@ -28,17 +29,8 @@ enum Coding {
     None,
     Chunked,
     Other,
-}
-
-/// What the line before was, since a folded line continues it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
-    /// None: the status line, or a chunk.
-    None,
-    /// One that decides about framing or the connection.
-    Framing,
-    /// Any other.
-    Ordinary,
+    /// Another, applied after `chunked`.
+    OtherAfterChunked,
 }
 
 /// How an answer goes on after its head.
@@ -47,6 +39,8 @@ pub(super) struct Framing {
     pub(super) body: Body,
     /// The connection ends with this answer.
     pub(super) last: bool,
+    /// What is read although it is not as the RFC asks.
+    pub(super) deviations: Deviations,
 }
 
 /// How every status line begins.
@@ -90,7 +84,7 @@ impl Head {
             keep_alive: false,
             coding: Coding::None,
             content_length: None,
-            previous: Field::None,
+            folded: false,
         })
     }
 
@@ -100,20 +94,28 @@ impl Head {
         self.status < 200 && self.status != 101
     }
 
-    /// Takes a header line, without its line end and not empty.
+    /// One of the fields was folded over several lines.
+    #[cold]
+    pub(super) fn note_fold(&mut self) {
+        self.folded = true;
+    }
+
+    /// Whether one was.
+    pub(super) fn is_folded(&self) -> bool {
+        self.folded
+    }
+
+    /// Takes a header line, without its line end, not folded and not empty.
     #[inline]
     pub(super) fn handle_field(&mut self, line: &[u8]) -> Result<(), Error> {
-        let FieldLine::New { name, value } = FieldLine::read(line, self.previous)? else {
-            return Ok(());
-        };
-        self.previous = Field::Framing;
+        let FieldLine { name, value } = FieldLine::read(line)?;
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
             14 if name.eq_ignore_ascii_case(b"content-length") => self.content_length(value)?,
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 self.transfer_encoding(value)?;
             }
-            _ => self.previous = Field::Ordinary,
+            _ => {}
         }
         Ok(())
     }
@@ -138,8 +140,8 @@ impl Head {
         Ok(())
     }
 
-    /// RFC 9112 6.1: codings in the order in which they were applied, `chunked` last. At least
-    /// one a field.
+    /// RFC 9112 6.1: codings in the order in which they were applied, `chunked` once at most. At
+    /// least one a field.
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Error> {
         let mut empty = true;
         for element in list(value) {
@@ -148,10 +150,15 @@ impl Head {
             let chunked = name.eq_ignore_ascii_case(b"chunked");
             let is_token = !name.is_empty() && name.iter().copied().all(is_token_byte);
             let parameters = end < element.len();
-            if self.coding == Coding::Chunked || !is_token || (chunked && parameters) {
+            let was_chunked = matches!(self.coding, Coding::Chunked | Coding::OtherAfterChunked);
+            if !is_token || (chunked && (parameters || was_chunked)) {
                 return Err(Error::TransferEncoding);
             }
-            self.coding = if chunked { Coding::Chunked } else { Coding::Other };
+            self.coding = match (chunked, was_chunked) {
+                (true, _) => Coding::Chunked,
+                (false, false) => Coding::Other,
+                (false, true) => Coding::OtherAfterChunked,
+            };
             empty = false;
         }
         if empty { Err(Error::TransferEncoding) } else { Ok(()) }
@@ -161,10 +168,11 @@ impl Head {
     /// (RFC 9112 9.3). The block is complete, and the answer not an interim one.
     #[inline]
     pub(super) fn framing(&self, request: &Prepared) -> Result<Framing, Error> {
+        let mut deviations = Deviations { folded: self.folded, ..Deviations::default() };
         // RFC 9110 9.3.6 and 7.8: what follows is not HTTP.
         let tunnel = request.is_connect && (200..300).contains(&self.status);
         if tunnel || self.status == 101 {
-            return Ok(Framing { body: Body::NONE, last: true });
+            return Ok(Framing { body: Body::NONE, last: true, deviations });
         }
         if self.coding != Coding::None && self.http_1_0 {
             return Err(Error::TransferEncodingInHttp10);
@@ -179,38 +187,35 @@ impl Head {
             match (self.coding, self.content_length) {
                 (Coding::Chunked, _) => Body::CHUNKED,
                 (Coding::None, Some(length)) => Body::Length(length),
-                (Coding::Other, _) | (Coding::None, None) => Body::UntilEnd,
+                (Coding::None, None) => Body::UntilEnd,
+                (Coding::Other | Coding::OtherAfterChunked, _) => {
+                    deviations.not_chunked_last = true;
+                    Body::UntilEnd
+                }
             }
         };
         let last = !persists || matches!(body, Body::UntilEnd);
-        Ok(Framing { body, last })
+        Ok(Framing { body, last, deviations })
     }
 }
 
-/// A header or trailer line of valid form.
-pub(super) enum FieldLine<'a> {
-    /// A field; the value still has white space around it.
-    New { name: &'a [u8], value: &'a [u8] },
-    /// More of the value of the field before.
-    Folded,
+/// A header or trailer line of valid form; the value still has white space around it.
+pub(super) struct FieldLine<'a> {
+    name: &'a [u8],
+    value: &'a [u8],
 }
 
 impl<'a> FieldLine<'a> {
-    /// Reads a line, without its line end and not empty, that comes after `previous`.
+    /// Reads a line, without its line end, not folded and not empty.
     #[inline]
-    pub(super) fn read(line: &'a [u8], previous: Field) -> Result<Self, Error> {
+    pub(super) fn read(line: &'a [u8]) -> Result<Self, Error> {
         let end = line.iter().position(|&byte| !is_token_byte(byte)).unwrap_or(line.len());
         let (name, rest) = line.split_at(end);
         match rest {
             [b':', value @ ..] if !name.is_empty() => {
                 check_text(value)?;
-                Ok(FieldLine::New { name, value })
+                Ok(FieldLine { name, value })
             }
-            [b' ' | b'\t', ..] if name.is_empty() => match previous {
-                Field::None => Err(Error::FieldSpace),
-                Field::Framing => Err(Error::FoldedFraming),
-                Field::Ordinary => check_text(rest).map(|()| FieldLine::Folded),
-            },
             [b' ' | b'\t', ..] => Err(Error::FieldSpace),
             _ => Err(Error::FieldName),
         }

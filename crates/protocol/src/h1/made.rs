@@ -5,6 +5,7 @@
 //! none of this.
 
 use super::Prepared;
+use super::lines::unfold;
 use crate::made::Made;
 use crate::session::Captured;
 
@@ -62,6 +63,13 @@ impl Extras {
     pub(super) fn keep_block(&mut self, taken: &[u8]) {
         if let Some(capture) = &mut self.capture {
             capture.block.extend_from_slice(taken);
+        }
+    }
+
+    /// A script sees no folds either.
+    pub(super) fn unfold_block(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            unfold(&mut capture.block);
         }
     }
 

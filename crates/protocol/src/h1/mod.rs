@@ -13,13 +13,14 @@
 //! - An empty line before the status line is refused: it is what a wrong Content-Length leaves.
 //! - Status lines may lack the reason and the space before it. HTTP/1.2 to 1.9 are read as 1.1
 //!   (9110 2.5).
-//! - White space before a colon is refused. A folded line (9112 5.2) is let through for a field
-//!   that nothing depends on, and refused for Content-Length, Transfer-Encoding and Connection.
+//! - White space before a colon is refused. A field that is folded over several lines is read with
+//!   blanks in the place of each line end (9112 5.2), and the answer says so
+//!   ([`Deviations`](crate::Deviations)).
 //! - Several Content-Lengths must be the same number (9110 8.6). Content-Length beside
 //!   Transfer-Encoding, and Transfer-Encoding in HTTP/1.0, are refused (9112 6.1, 6.3).
-//! - Codings below `chunked` are not undone: their coded bytes are the body. Without `chunked` at
-//!   the end the body ends with the connection (9112 6.3); `chunked` anywhere else, twice, or with
-//!   parameters is refused.
+//! - Codings are not undone: the coded bytes are the body. Without `chunked` at the end the body
+//!   ends with the connection (9112 6.3), and the answer says so. `chunked` twice or with parameters,
+//!   and a field that names no coding, are refused (9112 6.1, 7.1).
 //! - White space after a chunk's size is let through: some servers pad it.
 //! - Fields in trailers are checked for their form and otherwise ignored (9110 6.5.1).
 //! - 101 is an answer if the request had an `Upgrade` field, and refused if not.

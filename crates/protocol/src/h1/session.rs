@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::body::Body;
-use super::head::{self, Head};
+use super::head::{self, Framing, Head};
 use super::lines::{Lines, Taken, without_end};
 use super::made::{Capture, Extras};
 use super::memo::{Memo, Ticket};
@@ -18,7 +18,7 @@ use super::stops::{Stop, Until};
 use super::{Error, Prepared};
 use crate::expect::{BodyCheck, Mismatch};
 use crate::made::Made;
-use crate::session::{Answer, Captured, Event, Failure, Hold, RequestId, Session as _};
+use crate::session::{Answer, Captured, Deviations, Event, Failure, Hold, RequestId, Session as _};
 
 /// Bounds on the parts of an answer. Line ends count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ enum State {
     /// The header lines; `block_bytes` were read of this block.
     Fields { head: Head, block_bytes: usize },
     /// The body.
-    Body { status: u16, body: Body, last: bool },
+    Body { status: u16, body: Body, last: bool, deviations: Deviations },
     /// Nothing: the connection is at its end.
     Ended,
     /// Nothing: an answer was not understood.
@@ -179,14 +179,6 @@ impl Session {
         }
     }
 
-    /// Header lines, kept if answers are.
-    fn handle_kept_fields(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
-        let before = *input;
-        let step = self.handle_fields(input);
-        keep_block(&mut self.extras, &before[..before.len() - input.len()]);
-        step
-    }
-
     fn handle_status_line(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
         let Some(&current) = self.outstanding.front().filter(|_| self.started > 0) else {
             return Err(Error::AnswerWithoutRequest);
@@ -206,7 +198,7 @@ impl Session {
         let taken = self.lines.take(input, limit);
         keep_block(&mut self.extras, &block[..block.len() - input.len()]);
         let line = match taken {
-            Taken::Line(line) => line,
+            Taken::Line(line) | Taken::Folded(line) => line,
             cut => {
                 let too_long = cut == Taken::TooLong;
                 // Something that does not speak HTTP may never send a line end.
@@ -238,21 +230,32 @@ impl Session {
     }
 
     fn handle_fields(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        let before = *input;
+        let head = self.read_fields(input);
+        keep_block(&mut self.extras, &before[..before.len() - input.len()]);
+        head?.map_or(Ok(None), |head| self.handle_head(&head))
+    }
+
+    /// Reads header lines; returns the head if they are complete.
+    fn read_fields(&mut self, input: &mut &[u8]) -> Result<Option<Head>, Error> {
         let State::Fields { head, block_bytes } = &mut self.state else {
             return Ok(None);
         };
         loop {
             let left = self.limits.header_block_bytes.saturating_sub(*block_bytes);
-            match self.lines.take(input, left.min(self.limits.line_bytes)) {
-                Taken::Line(line) => {
-                    *block_bytes += line.len();
-                    match without_end(line) {
-                        [] => break,
-                        field => head.handle_field(field)?,
-                    }
+            let line = match self.lines.take_field(input, left.min(self.limits.line_bytes)) {
+                Taken::Line(line) => line,
+                Taken::Folded(line) => {
+                    head.note_fold();
+                    line
                 }
                 Taken::Partial => return Ok(None),
                 Taken::TooLong => return Err(self.line_too_long(left)),
+            };
+            *block_bytes += line.len();
+            match without_end(line) {
+                [] => break,
+                field => head.handle_field(field)?,
             }
             if input.is_empty() {
                 return Ok(None);
@@ -264,7 +267,7 @@ impl Session {
         {
             self.memo.learn(ticket, self.entry(current.request), head, block_bytes);
         }
-        self.handle_head(&head)
+        Ok(Some(head))
     }
 
     /// Takes a complete head, wherever it comes from.
@@ -274,12 +277,18 @@ impl Session {
             self.state = State::Status;
             return Ok(self.handle_interim(head.status));
         }
+        if head.is_folded()
+            && let Some(extras) = &mut self.extras
+        {
+            extras.unfold_block();
+        }
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
         let mut framing = head.framing(self.prepared(current.request))?;
         // The rest of the request is not sent, so nothing can follow it.
         framing.last |= self.limit != NO_STOP;
         self.closing |= framing.last;
-        self.state = State::Body { status: head.status, body: framing.body, last: framing.last };
+        let Framing { body, last, deviations } = framing;
+        self.state = State::Body { status: head.status, body, last, deviations };
         if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
     }
 
@@ -367,7 +376,7 @@ impl Session {
 
     /// The answer whose body is being read is complete.
     fn finish(&mut self) -> Option<Event> {
-        let State::Body { status, last, .. } = self.state else {
+        let State::Body { status, last, deviations, .. } = self.state else {
             return None;
         };
         let check = std::mem::take(&mut self.check);
@@ -384,7 +393,8 @@ impl Session {
         } else {
             self.state = State::Status;
         }
-        Some(Event::Done(Answer { id: current.id, status, body_bytes, expected, last }))
+        let id = current.id;
+        Some(Event::Done(Answer { id, status, body_bytes, expected, deviations, last }))
     }
 
     /// What is to be written, where that is one request from its beginning or the same one several
@@ -591,7 +601,6 @@ impl crate::session::Session for Session {
         while !input.is_empty() {
             let step = match self.state {
                 State::Status => self.handle_status_line(input),
-                State::Fields { .. } if self.extras.is_some() => self.handle_kept_fields(input),
                 State::Fields { .. } => self.handle_fields(input),
                 State::Body { .. } => self.handle_body(input),
                 State::Ended | State::Dead => {

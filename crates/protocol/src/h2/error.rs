@@ -21,7 +21,9 @@ pub enum Error {
     #[error("the server's answer to the request for an upgrade is not HTTP/1.1, or came too early")]
     Upgrade,
     /// The first frame is not SETTINGS (RFC 9113 3.4).
-    #[error("the server does not speak HTTP/2: it does not begin with a SETTINGS frame")]
+    #[error(
+        "the server does not speak HTTP/2: it does not begin with a SETTINGS frame; try --h1, or another port"
+    )]
     NoSettings,
     /// A frame is longer than we said we take, or not of the length its type has (RFC 9113 4.2).
     #[error("a frame is longer than the limit allows, or has a length its type cannot have")]

@@ -10,7 +10,7 @@ use super::input::OpenBlock;
 use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
-use crate::session::{Answer, Event, Failure, GoAway};
+use crate::session::{Answer, Deviations, Event, Failure, GoAway};
 
 /// What a server that does not read may make us keep for it.
 const MOST_PENDING: usize = 1 << 20;
@@ -323,6 +323,7 @@ impl Session {
             expected: stream
                 .check
                 .finish(&self.table[stream.request as usize].expect, stream.status),
+            deviations: Deviations::default(),
             last: false,
         });
         let goes_on = stream.body.is_some() || stream.sends_on;

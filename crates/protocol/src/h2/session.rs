@@ -289,6 +289,10 @@ impl crate::session::Session for Session {
         self.ready
     }
 
+    fn awaits(&self) -> &'static str {
+        "the SETTINGS frame that HTTP/2 begins with"
+    }
+
     fn multiplexes(&self) -> bool {
         true
     }

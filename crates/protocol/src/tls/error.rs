@@ -28,6 +28,11 @@ pub enum Error {
     /// A message that has no place after the handshake.
     #[error("the server sent a TLS handshake message that has no place after the handshake")]
     Message,
+    /// Records without data, and messages in them, one after the other.
+    #[error(
+        "the server sent TLS records without data again and again: tickets, new keys, warnings or empty records"
+    )]
+    Idle,
     /// An answer to a request that is encrypted and not yet sent.
     #[error("the server answered a request that was not sent yet")]
     AnsweredEarly,

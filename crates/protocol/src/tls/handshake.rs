@@ -190,7 +190,7 @@ impl Ongoing {
 }
 
 /// Makes room in `outgoing` for what `write` writes.
-fn encode(
+pub(super) fn encode(
     outgoing: &mut Vec<u8>,
     mut write: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,
 ) -> Result<(), rustls::Error> {

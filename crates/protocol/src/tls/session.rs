@@ -18,6 +18,10 @@ use crate::session::{Captured, Event, Failure, HeaderBytes, Hold, RequestId, Ses
 const PARTS: usize = 16;
 /// Handshake messages after the handshake are tickets: this is a large one.
 const MAX_MESSAGE_BYTES: usize = 1 << 16;
+/// Records that carry no data, and messages in them, that a server may send beyond the bytes of
+/// data that it has sent: a ticket or a KeyUpdate in a record of its own counts twice. RFC 8446
+/// bounds neither, and each costs more than the bytes it comes in.
+const MAX_IDLE: usize = 64;
 /// RFC 8446 6.1, 6.
 const CLOSE_NOTIFY: u8 = 0;
 const USER_CANCELED: u8 = 90;
@@ -72,6 +76,11 @@ struct Records {
     kernel: Kernel,
     /// A handshake message that has come in part.
     message: Vec<u8>,
+    /// What came without data, less the data since; at most [`MAX_IDLE`].
+    idle: usize,
+    /// The server wants a KeyUpdate of ours. One stands for all that it asked for before that one
+    /// leaves (RFC 8446 4.6.3).
+    owes_update: bool,
 }
 
 /// What a record brought.
@@ -194,7 +203,9 @@ impl<S: Session> Tls<S> {
                 rest = &rest[taken..];
             }
         }
-        self.stage = Stage::Open(Box::new(Records { write, read, kernel, message: Vec::new() }));
+        let (message, idle, owes_update) = (Vec::new(), 0, false);
+        let records = Records { write, read, kernel, message, idle, owes_update };
+        self.stage = Stage::Open(Box::new(records));
         self.early = early;
         self.ends_early = is_closed;
         self.facts = Some(facts);
@@ -276,11 +287,22 @@ impl<S: Session> Tls<S> {
         let scratch = Rc::clone(&self.scratch);
         let mut scratch = scratch.0.borrow_mut();
         let (kind, length) = records.read.open(record, &mut scratch)?;
+        if kind != HANDSHAKE && !records.message.is_empty() {
+            // RFC 8446 5.1: nothing stands between the parts of a handshake message.
+            return Err(Error::Message);
+        }
+        if kind == DATA && length > 0 {
+            records.idle = records.idle.saturating_sub(length);
+        } else {
+            records.count_idle()?;
+        }
         match kind {
             DATA => {
                 self.plain = 0..length;
                 Ok(Step::Next)
             }
+            // RFC 8446 5.1: there are no empty parts of a handshake message.
+            HANDSHAKE if length == 0 => Err(Error::Record),
             HANDSHAKE => self.take_messages(&scratch[..length]),
             ALERT => match &scratch[..length] {
                 [_, CLOSE_NOTIFY] => Ok(Step::Closed),
@@ -310,6 +332,7 @@ impl<S: Session> Tls<S> {
                 return Err(Error::Message);
             }
             let Some((body, after)) = body.split_at_checked(length) else { break };
+            records.count_idle()?;
             match (*kind, body) {
                 (NEW_SESSION_TICKET, _) if is_13 => {
                     // A ticket that cannot be kept is a ticket that is not there.
@@ -319,12 +342,11 @@ impl<S: Session> Tls<S> {
                 }
                 // RFC 5246 7.4.1.1: it may be ignored.
                 (HELLO_REQUEST, []) if !is_13 => {}
-                (KEY_UPDATE, [asked @ 0..=1]) if is_13 => {
+                // RFC 8446 5.1: a change of keys ends its record.
+                (KEY_UPDATE, [asked @ 0..=1]) if is_13 && after.is_empty() => {
                     let next = records.kernel.update_rx_secret().map_err(|_| Error::Message)?;
                     records.read = Half::new(version, next)?;
-                    if *asked == 1 {
-                        records.update_key(&mut self.outgoing)?;
-                    }
+                    records.owes_update |= *asked == 1;
                 }
                 _ => return Err(Error::Message),
             }
@@ -366,12 +388,19 @@ impl<S: Session> Tls<S> {
 }
 
 impl Records {
+    /// Notes a record without data, or a message in it.
+    fn count_idle(&mut self) -> Result<(), Error> {
+        self.idle += 1;
+        if self.idle > MAX_IDLE { Err(Error::Idle) } else { Ok(()) }
+    }
+
     /// Tells the server of our next key, and takes it (RFC 8446 4.6.3).
     #[cold]
     fn update_key(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         self.write.seal(HANDSHAKE, &[IoSlice::new(&[24, 0, 0, 1, 0])], out)?;
         let next = self.kernel.update_tx_secret().map_err(|_| Error::Message)?;
         self.write = Half::new(self.kernel.protocol_version(), next)?;
+        self.owes_update = false;
         Ok(())
     }
 }
@@ -387,6 +416,13 @@ impl<S: Session> Session for Tls<S> {
 
     fn is_ready(&self) -> bool {
         self.inner.as_ref().is_some_and(S::is_ready)
+    }
+
+    fn awaits(&self) -> &'static str {
+        match (&self.inner, &self.stage) {
+            (Some(inner), Stage::Open(_) | Stage::Closed(_)) => inner.awaits(),
+            _ => "its part of the TLS handshake",
+        }
     }
 
     fn handshake(&self) -> Option<Handshake> {
@@ -447,17 +483,17 @@ impl<S: Session> Session for Tls<S> {
             };
             let mut parts = [IoSlice::new(&[]); PARTS];
             let used = inner.poll_transmit(&mut parts);
-            if used == 0 {
+            let updates = records.owes_update || (used > 0 && records.write.is_worn_out());
+            if updates && records.update_key(&mut self.outgoing).is_err() {
                 return 0;
             }
-            if records.write.is_worn_out() && records.update_key(&mut self.outgoing).is_err() {
-                return 0;
+            if used > 0 {
+                let Ok(taken) = records.write.seal(DATA, &parts[..used], &mut self.outgoing) else {
+                    return 0;
+                };
+                let starting = &mut self.starting;
+                inner.handle_transmitted(taken, &mut |id| starting.push(id));
             }
-            let Ok(taken) = records.write.seal(DATA, &parts[..used], &mut self.outgoing) else {
-                return 0;
-            };
-            let starting = &mut self.starting;
-            inner.handle_transmitted(taken, &mut |id| starting.push(id));
         }
         if self.outgoing.is_empty() {
             return 0;
@@ -580,3 +616,6 @@ impl<S: Session> Session for Tls<S> {
         self.stage = Stage::Dead;
     }
 }
+
+#[cfg(test)]
+mod floods;

@@ -6,8 +6,8 @@ use candor_protocol::h1::{Error, Limits, prepare};
 use candor_protocol::{Answer, Event, Failure, Malformed, Session as _};
 
 use crate::support::{
-    answer, answer_to, answered, closed, complete, end, feed, plan_request, prepared, refused, run,
-    started, truncated, unasked,
+    FOLDED, NOT_CHUNKED_LAST, answer, answer_to, answered, closed, complete, deviating, end, feed,
+    plan_request, prepared, refused, run, started, truncated, unasked,
 };
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -133,19 +133,55 @@ fn values_hold_no_nul_9110_5_5() {
 }
 
 #[test]
-fn folded_lines_9112_5_2() {
-    let folded = "A: b\r\n c\r\n\t\r\n d: e\r\nContent-Length: 1";
-    assert_eq!(with_fields(folded, "x"), complete(200, 1, false));
-    for field in ["Content-Length: 1", "Transfer-Encoding: chunked", "Connection: x"] {
-        assert_eq!(refused_fields(&format!("{field}\r\n y")), Error::FoldedFraming, "{field:?}");
+fn folds_are_read_as_blanks_9112_5_2() {
+    let folded = |fields, body: &str| {
+        let wanted = deviating(0, 200, body.len() as u64, FOLDED, false);
+        assert_eq!(with_fields(fields, body), wanted, "{fields:?}");
+    };
+    folded("A: b\r\n c\r\n\t\r\n d: e\r\nContent-Length: 1", "x");
+    folded("Content-Length:\r\n 2", "hi");
+    folded("Content-Length: 2\r\n ,\n\t2", "hi");
+    folded("A: b\r\n \r\nContent-Length: 2", "hi");
+    assert_eq!(
+        with_fields("Transfer-Encoding: gzip,\r\n chunked", "2\r\nhi\r\n0\r\n\r\n"),
+        deviating(0, 200, 2, FOLDED, false)
+    );
+    assert_eq!(
+        with_fields("Connection: x,\r\n close\r\nContent-Length: 0", ""),
+        deviating(0, 200, 0, FOLDED, true)
+    );
+    for (field, error) in [
+        ("Content-Length: 1\r\n 2", Error::ContentLength),
+        ("Content-Length: 1,\r\n 2", Error::ContentLengthsDiffer),
+        ("Transfer-Encoding: chun\r\n ked", Error::TransferEncoding),
+        ("Transfer-Encoding: chunked\r\n y", Error::TransferEncoding),
+        ("A\r\n : b", Error::FieldSpace),
+        ("A: b\r\n c\0", Error::ControlCharacter),
+        ("A: b\r\r\n c", Error::ControlCharacter),
+    ] {
+        assert_eq!(refused_fields(field), error, "{field:?}");
     }
-    assert_eq!(refused_fields("A: b\r\n c\0"), Error::ControlCharacter);
 }
 
 #[test]
 fn a_folded_line_hides_no_field_9112_5_2() {
     let events = with_fields("A: b\r\n Transfer-Encoding: chunked\r\nContent-Length: 2", "hi");
-    assert_eq!(events, complete(200, 2, false));
+    assert_eq!(events, deviating(0, 200, 2, FOLDED, false));
+}
+
+#[test]
+fn a_script_sees_blanks_in_the_place_of_folds_9112_5_2() {
+    let text = "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\nhi";
+    for step in [1, 9, text.len()] {
+        let mut session = started(&[prepared("GET", &[])], Limits::default());
+        session.capture();
+        for piece in text.as_bytes().chunks(step) {
+            feed(&mut session, piece);
+        }
+        let captured = session.captured().map(|captured| (captured.fields, captured.body));
+        let wanted = (&b"A: b   c\r\nContent-Length: 2\r\n\r\n"[..], &b"hi"[..]);
+        assert_eq!(captured, Some(wanted), "by {step}");
+    }
 }
 
 #[test]
@@ -178,6 +214,8 @@ fn length_beside_transfer_encoding_is_refused_9112_6_3_3() {
         "Content-Length: 5\r\nTransfer-Encoding: chunked",
         "Transfer-Encoding: chunked\r\ncontent-length: 5",
         "Transfer-Encoding: gzip\r\nContent-Length: 5",
+        "Transfer-Encoding: chunked, gzip\r\nContent-Length: 5",
+        "Transfer-Encoding:\r\n chunked\r\nContent-Length:\r\n 5",
         "Transfer-Encoding: identity\r\nContent-Length: 0",
     ] {
         assert_eq!(refused_fields(fields), Error::LengthAndTransferEncoding, "{fields:?}");
@@ -186,8 +224,10 @@ fn length_beside_transfer_encoding_is_refused_9112_6_3_3() {
 
 #[test]
 fn transfer_encoding_in_http_1_0_is_refused_9112_6_1() {
-    let text = b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-    assert_eq!(refused(text), Error::TransferEncodingInHttp10);
+    for value in ["chunked", "gzip", "chunked, gzip"] {
+        let text = format!("HTTP/1.0 200 OK\r\nTransfer-Encoding: {value}\r\n\r\n0\r\n\r\n");
+        assert_eq!(refused(text.as_bytes()), Error::TransferEncodingInHttp10, "{value:?}");
+    }
 }
 
 #[test]
@@ -204,27 +244,39 @@ fn chunked_is_found_at_the_end_of_the_codings_9112_6_3_4() {
 
 #[test]
 fn without_chunked_the_body_ends_with_the_connection_9112_6_3_4() {
-    for value in ["gzip", "identity", "xchunked", "gzip;q=1"] {
+    for value in [
+        "gzip",
+        "identity",
+        "xchunked",
+        "gzip;q=1",
+        "chunked, gzip",
+        "gzip, chunked, br",
+        "chunked, identity;a=b",
+        "chunked\r\nTransfer-Encoding: gzip",
+    ] {
         let events = with_fields(&format!("Transfer-Encoding: {value}"), "0\r\n\r\n");
-        assert_eq!(events, complete(200, 5, true), "{value:?}");
+        assert_eq!(events, deviating(0, 200, 5, NOT_CHUNKED_LAST, true), "{value:?}");
     }
+    let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n";
+    assert_eq!(answer_to(&prepared("HEAD", &[]), head), complete(200, 0, false), "has no body");
 }
 
 #[test]
-fn chunked_is_plain_once_and_last_9112_6_1_7_1() {
+fn chunked_is_plain_and_once_9112_6_1_7_1() {
     for value in [
         "",
         ",",
         "chunked, chunked",
-        "chunked, gzip",
+        "chunked, gzip, chunked",
         "chunked;a=b",
+        "chunked;a=b, gzip",
         "\u{b}chunked",
         "chun ked",
         "\"chunked\"",
         ";a",
         "chunked\r\nTransfer-Encoding: chunked",
         "gzip\r\nTransfer-Encoding:",
-        "chunked\r\nTransfer-Encoding: gzip",
+        "chunked\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
     ] {
         let fields = format!("Transfer-Encoding: {value}");
         assert_eq!(refused_fields(&fields), Error::TransferEncoding, "{value:?}");

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::support::{end, feed, prepared};
 
 /// Answers that begin alike and go on differently, well-formed or not.
-const ANSWERS: [&str; 14] = [
+const ANSWERS: [&str; 16] = [
     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok!",
     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nDate: now\r\n\r\nok",
@@ -27,6 +27,8 @@ const ANSWERS: [&str; 14] = [
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
     "HTTP/1.1 200 OK\r\nBad header\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\nok",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 ];
 
 /// The answers, each to a request of its own on a connection of its own.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use candor_plan::{Delivery, Pieces};
 use candor_protocol::expect::Mismatch;
 use candor_protocol::h1::{Limits, Prepared, Session, Stop, Until, prepare};
-use candor_protocol::{Answer, Event, Hold, Session as _};
+use candor_protocol::{Answer, Deviations, Event, Hold, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -159,7 +159,8 @@ fn an_answer_to_what_broke_off_is_the_last() {
 /// An answer that comes after the break.
 fn heard(id: u32, status: u16, body_bytes: u64) -> [Event; 2] {
     let expected = Err(Mismatch::BrokenOff);
-    let answer = Answer { id, status, body_bytes, expected, last: true };
+    let deviations = Deviations::default();
+    let answer = Answer { id, status, body_bytes, expected, deviations, last: true };
     [Event::FirstByte(id), Event::Done(answer)]
 }
 

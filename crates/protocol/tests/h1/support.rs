@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h1::{Error, Limits, Prepared, Session, prepare};
-use candor_protocol::{Answer, Event, Failure, Malformed, Session as _};
+use candor_protocol::{Answer, Deviations, Event, Failure, Malformed, Session as _};
 
 /// A request of the plan, which expects any answer.
 pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
@@ -104,9 +104,27 @@ pub(crate) fn complete(status: u16, body_bytes: u64, last: bool) -> Vec<Event> {
 
 /// First byte and completion of a right answer.
 pub(crate) fn answered(id: u32, status: u16, body_bytes: u64, last: bool) -> [Event; 2] {
-    let expected = Ok(());
-    [Event::FirstByte(id), Event::Done(Answer { id, status, body_bytes, expected, last })]
+    deviating(id, status, body_bytes, Deviations::default(), last)
 }
+
+/// The same of an answer that the RFC forbids and has clients read.
+pub(crate) fn deviating(
+    id: u32,
+    status: u16,
+    body_bytes: u64,
+    deviations: Deviations,
+    last: bool,
+) -> [Event; 2] {
+    let expected = Ok(());
+    let answer = Answer { id, status, body_bytes, expected, deviations, last };
+    [Event::FirstByte(id), Event::Done(answer)]
+}
+
+/// Header fields that are folded.
+pub(crate) const FOLDED: Deviations = Deviations { folded: true, not_chunked_last: false };
+/// A body that ends with the connection, because of its transfer coding.
+pub(crate) const NOT_CHUNKED_LAST: Deviations =
+    Deviations { folded: false, not_chunked_last: true };
 
 pub(crate) fn closed(id: u32) -> Event {
     Event::Failed { id: Some(id), failure: Failure::Closed }

@@ -1,4 +1,4 @@
-//! Servers that mean harm: each case costs bounded memory, and gets the error it deserves.
+//! Malicious servers: each case costs bounded memory, and gets the error it deserves.
 
 use candor_protocol::h2::{Error, Session, Settings};
 use candor_protocol::{Event, Session as _};

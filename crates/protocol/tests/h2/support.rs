@@ -4,7 +4,7 @@ use std::io::IoSlice;
 
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h2::{Error, Prepared, Session, Settings, prepare};
-use candor_protocol::{Answer, Event, Failure, Malformed, Session as _};
+use candor_protocol::{Answer, Deviations, Event, Failure, Malformed, Session as _};
 
 /// A request of the plan, which expects any answer.
 pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
@@ -197,7 +197,8 @@ pub(crate) fn answered(id: u32, status: u16, body_bytes: u64) -> [Event; 2] {
 }
 
 pub(crate) fn done(id: u32, status: u16, body_bytes: u64) -> Event {
-    Event::Done(Answer { id, status, body_bytes, expected: Ok(()), last: false })
+    let deviations = Deviations::default();
+    Event::Done(Answer { id, status, body_bytes, expected: Ok(()), deviations, last: false })
 }
 
 pub(crate) fn request_failed(id: u32, failure: Failure) -> Event {

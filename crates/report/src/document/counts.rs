@@ -2,7 +2,8 @@
 
 use candor_plan::Plan;
 use candor_record::{
-    ConnectErrorKind, ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind, RunRecord, Tally,
+    ConnectErrorKind, DeviationKind, ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind,
+    RunRecord, Tally,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,6 +126,14 @@ pub(super) fn errors(tally: &Tally<{ ErrorKind::ALL.len() }>) -> Vec<ErrorCount>
 /// Failed attempts to connect by kind, those that occurred.
 pub(super) fn connect_errors(tally: &Tally<{ ConnectErrorKind::ALL.len() }>) -> Vec<ErrorCount> {
     ConnectErrorKind::ALL
+        .iter()
+        .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
+        .collect()
+}
+
+/// Answers that deviate from the RFC by kind, those that occurred.
+pub(super) fn deviations(tally: &Tally<{ DeviationKind::ALL.len() }>) -> Vec<ErrorCount> {
+    DeviationKind::ALL
         .iter()
         .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
         .collect()

@@ -104,6 +104,10 @@ pub struct Document {
     /// off. They are nowhere else. Left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken_off_statuses: Vec<StatusCount>,
+    /// Complete answers to measured requests that deviate from RFC 9112 and were read as it says, by
+    /// kind. They are counted by their outcome too. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<ErrorCount>,
     /// Failed measured requests by kind. Kinds that did not occur are left out.
     pub errors: Vec<ErrorCount>,
     /// Failed warm-up requests by kind.
@@ -401,6 +405,7 @@ impl Document {
             trace: TraceSummary::of(plan, record),
             statuses: StatusCount::all(&total.statuses),
             broken_off_statuses: StatusCount::all(&total.broken_off_statuses),
+            deviations: counts::deviations(&total.deviations),
             errors: counts::errors(&total.ledger.errors),
             warm_up_errors: counts::errors(&total.warm_up.errors),
             connect_errors: counts::connect_errors(&total.connections.failed),

@@ -1,4 +1,4 @@
-//! Runs that are more about errors than about answers.
+//! Runs that are more about errors than about answers, and answers that are near to errors.
 
 use candor_plan::units::{fmt_count, fmt_share};
 
@@ -39,6 +39,25 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
     })
 }
 
+/// Some responses were read although the RFC forbids them.
+pub(super) fn deviating(document: &Document) -> Option<Finding> {
+    let deviations = &document.deviations;
+    let each = deviations.iter().map(|one| {
+        let example = one.example.as_deref().unwrap_or("none");
+        format!("{} with {}, e.g. {example}", fmt_count(one.count), one.sentence)
+    });
+    let count = deviations.iter().fold(0u64, |sum, one| sum.saturating_add(one.count));
+    (count > 0).then(|| Finding {
+        severity: Severity::Note,
+        sentence: format!(
+            "Responses deviate from HTTP/1.1: {}.",
+            each.collect::<Vec<_>>().join("; ")
+        ),
+        evidence: vec![("deviations", count as f64)],
+        remedy: "Correct the server: other clients and proxies may refuse such responses.",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::found;
@@ -56,5 +75,17 @@ mod tests {
         assert_eq!(severity(61), Some(Severity::Note));
         assert_eq!(severity(3000), Some(Severity::Note));
         assert_eq!(severity(3001), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn what_other_clients_may_refuse_is_a_note() {
+        let mut document = testing::healthy_open();
+        assert!(found(&document, "deviating-responses").is_none());
+        document.deviations = testing::deviations();
+        let verdict = found(&document, "deviating-responses").unwrap();
+        assert_eq!((verdict.severity, verdict.evidence["deviations"]), (Severity::Note, 15.0));
+        let words = "12 with a header field folded over several lines";
+        assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains("(RFC 9112 6.3), e.g. GET /hello: status 200."));
     }
 }

@@ -95,6 +95,7 @@ const CHECKS: &[Check] = &[
     Check { id: "nagle-delayed-ack", find: tcp::nagle_delayed_ack },
     Check { id: "syn-retransmit", find: tcp::syn_retransmit },
     Check { id: "errors-dominate", find: errors::dominate },
+    Check { id: "deviating-responses", find: errors::deviating },
     Check { id: "censored", find: samples::censored },
     Check { id: "too-few-samples", find: samples::too_few },
     Check { id: "fewer-connections", find: connections::fewer },
