@@ -41,9 +41,8 @@ fuzz: ## Fuzzes every parser, guided by coverage: FUZZ_SECONDS=600 each
 	@scripts/need-cc
 	scripts/fuzz
 
-miri: ## Undefined behaviour in unsafe code that needs no kernel (needs nightly with miri, rust-src)
-	PROPTEST_CASES=8 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p candor-engine --lib -- \
-	    reactor::scm reactor::uring::buffers reactor::clock::anchored chain hiccup
+miri: ## Undefined behaviour in unsafe code that needs no kernel (needs nightly with miri and rust-src)
+	scripts/miri
 
 tsan: ## Data races between workers, under ThreadSanitizer (needs nightly with rust-src)
 	scripts/tsan
