@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
+.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak hostile fuzz miri clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -41,12 +41,8 @@ fuzz: ## Fuzzes every parser, guided by coverage: FUZZ_SECONDS=600 each
 	@scripts/need-cc
 	scripts/fuzz
 
-miri: ## Undefined behaviour in unsafe code that needs no kernel (needs nightly with miri, rust-src)
-	PROPTEST_CASES=8 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p candor-engine --lib -- \
-	    reactor::scm reactor::uring::buffers reactor::clock::anchored chain hiccup
-
-tsan: ## Data races between workers, under ThreadSanitizer (needs nightly with rust-src)
-	scripts/tsan
+miri: ## Unsafe code and atomics under Miri (needs the nightly toolchain with miri and rust-src)
+	scripts/miri
 
 deny: ## Licences, advisories and sources of dependencies (needs cargo-deny)
 	cargo deny check

@@ -37,7 +37,7 @@ fn take(frame: Frame, summary: &mut Summary) {
             put_requests(&mut out, requests);
         }
         Frame::End(end) => {
-            summary.end(end.clone());
+            summary.end(*end);
             put_end(&mut out, end);
         }
     }

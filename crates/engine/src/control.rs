@@ -88,6 +88,19 @@ mod tests {
         assert!(control.is_impatient());
     }
 
+    /// Under Miri memory is as weak as the orderings allow, and threads interleave by its seed.
+    #[test]
+    fn whoever_sees_the_origin_sees_the_workers() {
+        let control = Control::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                control.will_send(1);
+                control.begins(7);
+            });
+            scope.spawn(|| (0..10).for_each(|_| assert_ne!(control.course(), Course::SentAll)));
+        });
+    }
+
     #[test]
     fn it_says_where_the_run_is() {
         let control = Control::default();
