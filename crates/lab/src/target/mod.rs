@@ -211,13 +211,6 @@ impl Running {
         self.is_stopped = true;
         let by_itself = self.how_it_ended().is_some();
         let is_gone = self.keeper.stop(GRACE);
-        if !is_gone {
-            // Whoever killed the keeper left us its group at least.
-            let group = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
-            if let Some(group) = group {
-                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-            }
-        }
         if !by_itself && is_gone {
             self.log.forget();
         }

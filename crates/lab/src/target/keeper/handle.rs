@@ -8,7 +8,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+
+use super::super::proc;
 use super::{LINES, ON_WORD, PATIENCE_AFTER_KILL, WORD};
+
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// After this many the rest are held by the kernel.
+const LOOKS_AFTER_KILL: u32 = 100;
 
 /// A running keeper.
 #[derive(Debug)]
@@ -143,16 +150,50 @@ impl Keeper {
             let _ = writeln!(words, "{word}");
         }
         let begun = Instant::now();
-        while begun.elapsed() < grace + PATIENCE_AFTER_KILL + Duration::from_secs(2) {
-            match self.process.try_wait() {
-                Ok(None) => thread::sleep(Duration::from_millis(2)),
-                Ok(Some(status)) => return status.success(),
-                Err(_) => return false,
+        let patience = grace + PATIENCE_AFTER_KILL + Duration::from_secs(2);
+        let in_order = loop {
+            match self.has_ended_well() {
+                Some(well) => break well,
+                None if begun.elapsed() < patience => thread::sleep(LOOK_AGAIN),
+                None => {
+                    let _ = self.process.kill();
+                    break false;
+                }
             }
+        };
+        if !in_order {
+            self.end_session();
         }
-        let _ = self.process.kill();
+        // From here on its process id can be another's.
         let _ = self.process.wait();
-        false
+        in_order
+    }
+
+    /// Whether it has ended in order; `None`: it still runs. Its process id stays its own.
+    fn has_ended_well(&self) -> Option<bool> {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(Pid::from_child(&self.process)), look) {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(status.exit_status() == Some(0)),
+            Err(_) => Some(false),
+        }
+    }
+
+    /// Kills what a keeper that did not end in order has left: what is in its session. The session's
+    /// number is the keeper's process id, so this has to be done before the keeper is waited for.
+    fn end_session(&self) {
+        let session = self.pid();
+        for _ in 0..LOOKS_AFTER_KILL {
+            let left = proc::all(|stat| stat.session == session && !stat.is_zombie);
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                proc::signal(pid, Signal::KILL, |stat| stat.session == session);
+            }
+            // Who forks while being killed is killed the next time.
+            thread::sleep(LOOK_AGAIN);
+        }
     }
 }
 
