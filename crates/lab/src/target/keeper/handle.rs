@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use candor_files::Private;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use super::super::proc;
@@ -23,6 +25,8 @@ pub(crate) struct Keeper {
     process: Child,
     /// Its lines.
     pub(crate) said: Receiver<Said>,
+    /// It removes this if we cannot.
+    _private: Arc<Private>,
 }
 
 /// What a keeper says.
@@ -48,15 +52,16 @@ pub(crate) struct Start<'a> {
     /// Whether it is talked to: lines in, lines out.
     pub(crate) lines: bool,
     pub(crate) log: &'a Path,
-    pub(crate) port_file: &'a Path,
     pub(crate) command: &'a [String],
     pub(crate) dir: Option<&'a PathBuf>,
     pub(crate) env: &'a [(String, String)],
     pub(crate) cores: &'a [usize],
+    /// What the keeper removes if we are gone.
+    pub(crate) private: Arc<Private>,
 }
 
 impl Keeper {
-    pub(crate) fn start(start: &Start<'_>) -> Result<Keeper, String> {
+    pub(crate) fn start(start: Start<'_>) -> Result<Keeper, String> {
         let (program, first) = match start.program.split_first() {
             Some((program, first)) => (PathBuf::from(program), first.to_vec()),
             None => {
@@ -71,7 +76,7 @@ impl Keeper {
             .args(start.on_word.then_some(ON_WORD))
             .args(start.lines.then_some(LINES))
             .arg(start.log)
-            .arg(start.port_file)
+            .arg(start.private.path())
             .args(start.command);
         command.envs(start.env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -103,7 +108,7 @@ impl Keeper {
                 }
             });
         }
-        Ok(Keeper { process, said })
+        Ok(Keeper { process, said, _private: start.private })
     }
 
     /// Its process: all of the target descends from it.
