@@ -5,10 +5,12 @@
 //! when this process is, however this process ends.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use candor_files::private;
 
 use crate::exit::Failure;
 
@@ -18,7 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A running embedded target; it ends when this is dropped.
 pub(crate) struct Embedded {
     process: Child,
-    port_file: PathBuf,
     pub(crate) url: String,
     /// The file of its certificate, if it speaks TLS.
     pub(crate) certificate: Option<PathBuf>,
@@ -27,8 +28,9 @@ pub(crate) struct Embedded {
 impl Embedded {
     /// Starts `candor serve` with `flags` on a free port.
     pub(crate) fn start(flags: &[String]) -> Result<Self, Failure> {
-        let port_file =
-            std::env::temp_dir().join(format!("candor-embedded-{}.port", std::process::id()));
+        // Of use until the target is ready, and gone by then.
+        let private = private().map_err(Failure::no_temporary)?;
+        let port_file = private.name("port");
         let program = std::env::current_exe().map_err(|error| {
             Failure::could_not_run(format!("cannot find this program's own file: {error}"))
         })?;
@@ -56,12 +58,10 @@ impl Embedded {
             }
             Err(_) => return Err(Failure::could_not_run("cannot start the embedded target")),
         };
-        let mut embedded = Embedded { process, port_file, url: String::new(), certificate: None };
-        let port = embedded.wait_for_port()?;
+        let mut embedded = Embedded { process, url: String::new(), certificate: None };
+        let port = embedded.wait_for_port(&port_file)?;
         let scheme = if embedded.certificate.is_some() { "https" } else { "http" };
         embedded.url = format!("{scheme}://127.0.0.1:{port}/");
-        // It has served its purpose, and nobody takes it away if this process is killed.
-        let _ = std::fs::remove_file(&embedded.port_file);
         Ok(embedded)
     }
 
@@ -80,10 +80,10 @@ impl Embedded {
         }
     }
 
-    fn wait_for_port(&mut self) -> Result<u16, Failure> {
+    fn wait_for_port(&mut self, port_file: &Path) -> Result<u16, Failure> {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            let text = std::fs::read_to_string(&self.port_file).unwrap_or_default();
+            let text = std::fs::read_to_string(port_file).unwrap_or_default();
             let port = text.lines().find_map(|line| line.strip_prefix("PORT=")?.parse().ok());
             if let Some(port) = port {
                 let certificate = text.lines().find_map(|line| line.strip_prefix("CERT="));
@@ -113,6 +113,5 @@ impl Drop for Embedded {
         // It has ended, or it does not listen: killing a process that has ended is no error.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let _ = std::fs::remove_file(&self.port_file);
     }
 }

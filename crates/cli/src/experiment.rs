@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use candor_engine::Observer;
+use candor_files::{create_directory, write_atomically};
 use candor_lab::{EngineRunner, Interrupt, Progress as LabProgress, Site};
 use candor_plan::options::Options;
 use candor_plan::values::Nanos;
 use candor_plan::{Outputs, Plan, Rate, looks_like_plan};
 use candor_record::IntervalSummary;
 use candor_report::render::json;
-use candor_report::{Document, Facts, write_atomically};
+use candor_report::{Document, Facts};
 
 use crate::command::run;
 use crate::console::{self, Progress};
@@ -75,8 +76,11 @@ impl Ready {
     ) -> Result<(T, Outputs), Failure> {
         let Ready { plan, outputs, site, facts, .. } = self;
         if let Some(directory) = keep {
-            fs::create_dir_all(directory).map_err(|error| {
-                Failure::could_not_run(format!("cannot make {}: {error}", directory.display()))
+            create_directory(directory).map_err(|error| {
+                Failure::could_not_run(format!(
+                    "cannot make {}: {error}; choose another directory with --keep",
+                    directory.display()
+                ))
             })?;
         }
         let mut watched = Watched::new(outputs.quiet)?;

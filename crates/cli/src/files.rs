@@ -1,13 +1,14 @@
 //! Files of a run: what is read for a plan, and what is written of a result.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read};
+use std::fs;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use candor_files::{refuge, write_atomically};
 use candor_plan::Outputs;
 use candor_plan::options::ReadFile;
+use candor_report::Document;
 use candor_report::render::{csv, hgrm, hlog, html, json};
-use candor_report::{Document, write_atomically};
 
 use crate::console;
 use crate::exit::Failure;
@@ -40,11 +41,11 @@ pub(crate) fn check_writable(outputs: &Outputs) -> Result<(), Failure> {
 /// The same of any files.
 pub(crate) fn check_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     for path in paths {
-        let existed = path.exists();
+        let existed = fs::symlink_metadata(path).is_ok();
         let attempt = if path.is_dir() {
             Err(io::Error::other("it is a directory"))
         } else {
-            OpenOptions::new().append(true).create(true).open(path).map(drop)
+            candor_files::append(path).map(drop)
         };
         attempt.map_err(|error| {
             Failure::usage(format!(
@@ -62,7 +63,8 @@ pub(crate) fn check_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> R
 }
 
 /// Writes what was asked for. A result that cannot be written where it should be is written to
-/// the temporary directory, and if not even there, to the standard output: nothing is lost.
+/// a new file in the temporary directory, and if not even there, to the standard output: nothing is
+/// lost.
 pub(crate) fn write(document: &Document, outputs: &Outputs) -> Result<(), Failure> {
     let mut failed = Vec::new();
     let mut keep = |path: &Option<PathBuf>, bytes: &dyn Fn() -> Result<String, Failure>| {
@@ -85,13 +87,13 @@ pub(crate) fn write(document: &Document, outputs: &Outputs) -> Result<(), Failur
 /// Writes a file, or keeps what was to be in it elsewhere and says so.
 pub(crate) fn write_one(path: &Path, bytes: &[u8]) -> Option<Failure> {
     let error = write_atomically(path, bytes).err()?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let refuge = std::env::temp_dir().join(format!("candor-{}-{name}", std::process::id()));
-    if write_atomically(&refuge, bytes).is_ok() {
-        return Some(Failure::could_not_run(format!(
-            "{error}. It is kept in {}",
-            refuge.display()
-        )));
+    if let Ok((mut file, place)) = refuge(path.file_name().unwrap_or_default()) {
+        if file.write_all(bytes).and_then(|()| file.sync_all()).is_ok() {
+            let place = place.display();
+            return Some(Failure::could_not_run(format!("{error}. It is kept in {place}")));
+        }
+        // Half of a result is of no use.
+        let _ = fs::remove_file(place);
     }
     Some(match console::print(&String::from_utf8_lossy(bytes)) {
         Ok(()) => Failure::could_not_run(format!("{error}. It was printed instead")),

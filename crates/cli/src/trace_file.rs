@@ -1,15 +1,15 @@
 //! The file of a trace, written while the run goes on.
 //!
-//! It grows under a name of its own, `FILE.PID.partial`, and gets its own name when the trace is
+//! It is a [`Draft`]: it grows as `FILE.RANDOM.partial` and gets its own name when the trace is
 //! whole. So a file under its final name is never cut off, and after a crash the partial one can
 //! be read up to its last block. What is a device or a pipe is written to as it is. When the disk
 //! fails, the run goes on: the rest of the trace is counted as dropped, and the beginning kept.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use candor_engine::Observer;
+use candor_files::Draft;
 use candor_plan::Plan;
 use candor_record::trace::format::{End, Head, put_end, put_head, put_requests};
 use candor_record::{RunRecord, Traced};
@@ -19,9 +19,7 @@ use crate::exit::Failure;
 /// A trace on its way to its file.
 pub(crate) struct TraceFile {
     path: PathBuf,
-    /// Where it is written until it is whole; `None`: in its place, which cannot be replaced.
-    partial: Option<PathBuf>,
-    file: File,
+    draft: Draft,
     buffer: Vec<u8>,
     written: u64,
     dropped: u64,
@@ -31,23 +29,16 @@ pub(crate) struct TraceFile {
 impl TraceFile {
     /// Begins the trace of a run of `plan`.
     pub(crate) fn create(path: &Path, plan: &Plan) -> Result<Self, Failure> {
-        let in_its_place = fs::metadata(path).is_ok_and(|meta| !meta.is_file());
-        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let partial = (!in_its_place).then(|| partial_name(&place));
-        let file = match &partial {
-            Some(partial) => File::create(partial),
-            None => OpenOptions::new().write(true).open(path),
-        };
-        let file = file.map_err(|error| {
+        let mut draft = Draft::create(path).map_err(|error| {
             let path = path.display();
             Failure::usage(format!(
                 "cannot write {path}: {error}; nothing was run, choose another path"
             ))
         })?;
+        draft.outlive();
         let mut trace = TraceFile {
-            path: place,
-            partial,
-            file,
+            path: path.to_owned(),
+            draft,
             buffer: Vec::new(),
             written: 0,
             dropped: 0,
@@ -71,10 +62,10 @@ impl TraceFile {
         self.write();
         let whole = match self.failure.take() {
             Some(error) => Err(error),
-            None => self.keep(),
+            None => self.draft.finish(),
         };
         whole.map_err(|error| {
-            let kept = self.partial.as_ref().unwrap_or(&self.path).display();
+            let kept = self.draft.path().display();
             Failure::could_not_run(format!(
                 "cannot write {}: {error}; {kept} has the trace's first {} requests",
                 self.path.display(),
@@ -85,25 +76,13 @@ impl TraceFile {
 
     /// There was no run.
     pub(crate) fn discard(self) {
-        if let Some(partial) = &self.partial {
-            // A file that stays is the lesser evil: the run has failed already.
-            let _ = fs::remove_file(partial);
-        }
-    }
-
-    fn keep(&self) -> io::Result<()> {
-        let Some(partial) = &self.partial else { return Ok(()) };
-        if let Ok(existing) = fs::metadata(&self.path) {
-            self.file.set_permissions(existing.permissions())?;
-        }
-        self.file.sync_all()?;
-        fs::rename(partial, &self.path)
+        self.draft.discard();
     }
 
     /// Writes the buffer; returns whether it is written.
     fn write(&mut self) -> bool {
         if self.failure.is_none() {
-            self.failure = self.file.write_all(&self.buffer).err();
+            self.failure = self.draft.file().write_all(&self.buffer).err();
         }
         self.buffer.clear();
         self.failure.is_none()
@@ -119,11 +98,4 @@ impl Observer for TraceFile {
             false => self.dropped += count,
         }
     }
-}
-
-/// `FILE.PID.partial`, so that nothing of an earlier run is lost.
-fn partial_name(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
-    name.into()
 }

@@ -5,12 +5,16 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
-use candor_testkit::process::{free_port, wait_until};
+use candor_testkit::process::{Managed, free_port, wait_until};
 use common::{CANDOR, Candor, assert_valid, candor};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
+};
 use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -212,6 +216,90 @@ fn nothing_outlives_us_whoever_ends_us() {
         let expected = if signal == Signal::KILL { 137 } else { INTERRUPTED };
         assert_eq!(outcome.code(), expected, "{}", outcome.stderr);
         assert!(wait_until(PATIENCE, || with_word(&mark).is_empty()), "{:?}", with_word(&mark));
+    }
+}
+
+/// A run with this target, and its keeper's and its target's process ids.
+fn kept(target: &str, mark: &str) -> (Candor, u32, u32) {
+    let arguments = ["-R", "200", "-d", "1h", "--target", target, "--target-log", "target.log"];
+    let run = Candor::start_measuring(&arguments);
+    let second = |pid: &u32| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split('\0').nth(1).unwrap_or_default().to_owned()
+    };
+    let with = |word: &str| with_word(mark).into_iter().find(|pid| second(pid) == word);
+    let is_up = || with("keep-target").is_some() && with("serve").is_some();
+    assert!(wait_until(PATIENCE, is_up), "{:?}", with_word(mark));
+    std::thread::sleep(Duration::from_millis(500));
+    let (keeper, target) = (with("keep-target"), with("serve"));
+    (run, keeper.expect("a keeper"), target.expect("a target"))
+}
+
+#[test]
+fn a_target_is_gone_when_candor_and_its_keeper_are_killed_at_once() {
+    let mark = mark("both");
+    let (run, keeper, _) = kept(&serve(&format!("--path /?{mark}")), &mark);
+    // So that the keeper does not come to end the target.
+    kill(keeper, Signal::STOP);
+    run.signal(Signal::KILL);
+    kill(keeper, Signal::KILL);
+    assert_eq!(run.finish().code(), 137);
+    let gone = wait_until(Duration::from_secs(2), || with_word(&mark).is_empty());
+    with_word(&mark).into_iter().for_each(|pid| kill(pid, Signal::KILL));
+    assert!(gone, "the target stays");
+}
+
+#[test]
+fn nothing_of_a_target_outlives_a_killed_keeper() {
+    const HELPER: &str = r#"
+sh -c 'trap "" TERM HUP; sleep 1000; : $0' "$1" &
+exec "$2" serve --path "/?$1" --standalone --port-file "$5"
+"#;
+    let directory = tempfile::tempdir().unwrap();
+    let mark = mark("keeper");
+    let target = format!("{} {mark} {CANDOR}", script(directory.path(), HELPER).display());
+    let (run, keeper, _) = kept(&target, &mark);
+    kill(keeper, Signal::KILL);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(outcome.document().text("/end/reason"), "target-ended");
+    assert!(with_word(&mark).is_empty(), "{:?}", with_word(&mark));
+}
+
+/// Starts a process with this id in a group of its own, if the system lets us choose.
+fn start_as(pid: u32) -> Option<Managed> {
+    for _ in 0..100 {
+        fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).ok()?;
+        let sleeper = Managed::spawn(Command::new("sleep").arg("1000").process_group(0)).ok()?;
+        if sleeper.pid() == pid {
+            return Some(sleeper);
+        }
+    }
+    None
+}
+
+#[test]
+fn a_process_that_got_the_targets_id_is_not_signalled() {
+    let mark = mark("reused");
+    let (run, keeper, target) = kept(&serve(&format!("--path /?{mark}")), &mark);
+    run.signal(Signal::STOP);
+    // The target becomes this process's child, which waits for it, so that its id is free.
+    set_child_subreaper(Some(getpid())).unwrap();
+    kill(keeper, Signal::KILL);
+    let id = Pid::from_raw(target as i32).unwrap();
+    let is_gone = || {
+        let _ = kill_process(id, Signal::KILL);
+        let _ = waitpid(Some(id), WaitOptions::NOHANG);
+        !Path::new(&format!("/proc/{target}")).exists()
+    };
+    assert!(wait_until(PATIENCE, is_gone), "the target stays");
+    let other = start_as(target);
+    run.signal(Signal::CONT);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
+    match other {
+        Some(mut other) => assert_eq!(other.wait(Duration::from_millis(100)).unwrap(), None),
+        None => println!("skipped: the system does not let this test choose a process id"),
     }
 }
 

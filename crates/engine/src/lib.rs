@@ -11,6 +11,7 @@
 
 mod books;
 mod chain;
+mod child;
 mod clients;
 mod connection;
 mod control;
@@ -34,6 +35,7 @@ mod source;
 mod storm;
 mod worker;
 
+pub use child::end_with_this_thread;
 pub use control::{Control, Course};
 pub use drive::{drive, drive_observed, drive_scripted};
 pub use error::EngineError;

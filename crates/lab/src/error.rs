@@ -39,6 +39,17 @@ pub enum LabError {
     },
 }
 
+impl LabError {
+    /// There is no place for what is temporary.
+    pub(crate) fn no_temporary(error: std::io::Error) -> LabError {
+        LabError::File {
+            what: "cannot make",
+            path: "a directory for temporary files".to_owned(),
+            reason: error.to_string(),
+        }
+    }
+}
+
 /// The last lines of a log, below an error.
 fn shown(log_tail: &[String]) -> String {
     match log_tail {

@@ -37,7 +37,7 @@ impl Site {
                 name: running.name().to_owned(),
                 problem: format!(
                     "it ended {how}; its output is in {}",
-                    running.log_path().display()
+                    running.keep_log().display()
                 ),
                 log_tail: running.log_tail(),
             }),

@@ -47,7 +47,7 @@ pub struct ServeOptions {
     #[arg(long, help_heading = "TLS")]
     pub tls: bool,
 
-    /// Write the self-signed certificate to this file [default: among the temporary files]
+    /// Write the self-signed certificate to this file [default: in a temporary directory of your own]
     #[arg(long, value_name = "FILE", conflicts_with = "tls_cert", help_heading = "TLS")]
     pub tls_cert_out: Option<PathBuf>,
 

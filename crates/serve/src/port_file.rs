@@ -1,9 +1,9 @@
 //! The port file: how a program that started the server learns where it is.
 //!
 //! One `KEY=value` a line, the same for every target that candor starts. It is written to a
-//! temporary name in the same directory and renamed, so that a reader never sees half of it.
+//! name of its own in the same directory and renamed, so that a reader never sees half of it.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -16,17 +16,8 @@ pub(crate) fn write(
     address: SocketAddr,
     certificate: Option<&Path>,
 ) -> io::Result<()> {
-    let mut temporary = file.as_os_str().to_owned();
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = Path::new(&temporary);
-    let written = std::fs::File::create(temporary)
-        .and_then(|mut open| open.write_all(text(method, path, address, certificate).as_bytes()))
-        .and_then(|()| std::fs::rename(temporary, file));
-    if written.is_err() {
-        // Best effort: the failure to report is the first one.
-        let _ = std::fs::remove_file(temporary);
-    }
-    written
+    let text = text(method, path, address, certificate);
+    candor_files::write_atomically(file, text.as_bytes()).map_err(|error| error.cause)
 }
 
 fn text(method: &str, path: &str, address: SocketAddr, certificate: Option<&Path>) -> String {

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use candor_files::{Private, private, write_atomically};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -17,7 +18,7 @@ use crate::ServeError;
 /// Whose certificate a server shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Certificate {
-    /// One made at the start; `None`: its file stands among the system's temporary ones, and is
+    /// One made at the start; `None`: its file is in this process's private directory, and is
     /// removed at the end.
     SelfSigned(Option<PathBuf>),
     /// PEM files of a chain and its key.
@@ -34,7 +35,8 @@ pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
     /// The file of the certificate.
     pub(crate) certificate: PathBuf,
-    is_temporary: bool,
+    /// Where that is, if the user named no place.
+    _private: Option<Arc<Private>>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -52,29 +54,26 @@ impl Tls {
     }
 }
 
-impl Drop for Tls {
-    fn drop(&mut self) {
-        if self.is_temporary {
-            // Best effort: it is among the temporary files.
-            let _ = std::fs::remove_file(&self.certificate);
-        }
-    }
-}
-
 fn self_signed(file: Option<&Path>) -> Result<Tls, ServeError> {
     let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let made = rcgen::generate_simple_self_signed(names)
         .map_err(|error| ServeError::MakeCertificate(error.to_string()))?;
-    let name = format!("candor-serve-{}.pem", std::process::id());
-    let path = file.map_or_else(|| std::env::temp_dir().join(name), Path::to_owned);
-    std::fs::write(&path, made.cert.pem()).map_err(|source| ServeError::Certificate {
-        path: path.clone(),
-        reason: source.to_string(),
+    let (path, private) = match file {
+        Some(file) => (file.to_owned(), None),
+        None => {
+            let private = private().map_err(|error| {
+                ServeError::MakeCertificate(format!("cannot make a directory for it: {error}"))
+            })?;
+            (private.name("pem"), Some(private))
+        }
+    };
+    write_atomically(&path, made.cert.pem().as_bytes()).map_err(|error| {
+        ServeError::Certificate { path: path.clone(), reason: error.cause.to_string() }
     })?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let config = config(vec![made.cert.der().clone()], key.into())
         .map_err(|error| ServeError::MakeCertificate(error.to_string()))?;
-    Ok(Tls { acceptor: config.into(), certificate: path, is_temporary: file.is_none() })
+    Ok(Tls { acceptor: config.into(), certificate: path, _private: private })
 }
 
 fn from_files(chain: &Path, key: &Path) -> Result<Tls, ServeError> {
@@ -88,7 +87,7 @@ fn from_files(chain: &Path, key: &Path) -> Result<Tls, ServeError> {
     let private =
         PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key)(error.to_string()))?;
     let config = config(certificates, private).map_err(|error| wrong(chain)(error.to_string()))?;
-    Ok(Tls { acceptor: config.into(), certificate: chain.to_owned(), is_temporary: false })
+    Ok(Tls { acceptor: config.into(), certificate: chain.to_owned(), _private: None })
 }
 
 fn config(

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use candor_files::write_atomically;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
-use candor_report::{Host, write_atomically};
+use candor_report::Host;
 use serde::Serialize;
 
 use super::run::host;

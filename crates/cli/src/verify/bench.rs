@@ -7,11 +7,12 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use candor_engine::{Control, Observer};
+use candor_files::{Private, private};
 use candor_plan::options::Options;
 use candor_plan::{Order, Plan, Request, Requests, Trace};
 use candor_record::trace::Traced;
@@ -113,18 +114,18 @@ impl Observer for Traces {
 pub(super) struct Server {
     process: Embedded,
     log: PathBuf,
+    /// Where the log is.
+    _private: Arc<Private>,
 }
 
 impl Server {
     pub(super) fn start(flags: &str) -> Result<Self, Failure> {
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let name = format!("candor-verify-{}-{number}.csv", std::process::id());
-        let log = std::env::temp_dir().join(name);
+        let private = private().map_err(Failure::no_temporary)?;
+        let log = private.name("csv");
         let mut flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
         flags.push("--log".to_owned());
         flags.push(log.to_string_lossy().into_owned());
-        Ok(Server { process: Embedded::start(&flags)?, log })
+        Ok(Server { process: Embedded::start(&flags)?, log, _private: private })
     }
 
     pub(super) fn url(&self) -> &str {
@@ -141,10 +142,8 @@ impl Server {
         self.process.end()?;
         let text = std::fs::read_to_string(&self.log).map_err(|error| {
             Failure::could_not_run(format!("the truth server left no log: {error}"))
-        });
-        // It has served its purpose.
-        let _ = std::fs::remove_file(&self.log);
-        truth::Record::from_csv(&text?).map_err(Failure::could_not_run)
+        })?;
+        truth::Record::from_csv(&text).map_err(Failure::could_not_run)
     }
 }
 

@@ -8,6 +8,9 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use candor_files::private;
+
+use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::target::keeper::{Keeper, Said, Start, exit_status};
 use crate::target::log::Log;
@@ -62,17 +65,18 @@ pub(crate) struct Driver {
 impl Driver {
     /// Starts it. That it can do anything is not known before it has answered.
     pub(crate) fn start(spec: &Spec<'_>) -> Result<Driver, Trouble> {
+        let no_temporary = |error| Trouble::Broken(LabError::no_temporary(error).to_string());
         let log = Log::open(spec.log).map_err(|error| Trouble::Broken(error.to_string()))?;
-        let started = Keeper::start(&Start {
+        let started = Keeper::start(Start {
             program: &[],
             on_word: false,
             log: log.path(),
-            port_file: Path::new(""),
             command: spec.command,
             dir: None,
             env: spec.env,
             cores: spec.cores,
             lines: true,
+            private: private().map_err(no_temporary)?,
         });
         let keeper = started.map_err(Trouble::Broken)?;
         match keeper.said.recv() {

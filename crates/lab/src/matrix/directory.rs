@@ -11,7 +11,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use candor_report::write_atomically;
+use candor_files::{create_directory, write_atomically};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::LabError;
@@ -55,7 +55,7 @@ impl Lock {
     /// `None`: somebody else has it, and who, if that can be told.
     fn take(path: &Path) -> io::Result<Result<Lock, Option<u32>>> {
         let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+            candor_files::open(path, OpenOptions::new().read(true).write(true).create(true))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 file.set_len(0)?;
@@ -206,9 +206,9 @@ fn refused(path: &Path, why: &str) -> LabError {
 }
 
 fn make(path: &Path) -> Result<(), LabError> {
-    fs::create_dir_all(path).map_err(|error| LabError::File {
+    create_directory(path).map_err(|error| LabError::File {
         what: "cannot make",
         path: path.display().to_string(),
-        reason: error.to_string(),
+        reason: format!("{error}; name another directory with --out"),
     })
 }

@@ -2,13 +2,15 @@
 //!
 //! A server that stays between trials would carry its heap, its caches and its fragmented memory
 //! from one scenario into the next. So it is started for a trial and stopped after it. Its files are
-//! written into a work directory of its own, which goes when the trial is over; its output is kept.
+//! written into a work directory of its own, in the private directory of this process, which goes when
+//! the trial is over; its output is kept.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
+use candor_files::{Private, private};
 use candor_plan::url::parse_host_port;
 use candor_plan::{Options, ReadFile};
 use candor_report::Document;
@@ -116,6 +118,7 @@ impl Managed<'_> {
             h2_port: free_port()?,
             tls_port: free_port()?,
             program: self.program.to_string_lossy().into_owned(),
+            is_root: rustix::process::geteuid().is_root(),
         };
         for (name, text) in &command.files {
             write_file(&directory.path.join(name), text, &places)?;
@@ -173,6 +176,7 @@ struct Places {
     h2_port: u16,
     tls_port: u16,
     program: String,
+    is_root: bool,
 }
 
 impl Places {
@@ -182,6 +186,7 @@ impl Places {
             .replace("{h2-port}", &self.h2_port.to_string())
             .replace("{tls-port}", &self.tls_port.to_string())
             .replace("{candor}", &self.program)
+            .replace("{if-root}", if self.is_root { "" } else { "#" })
     }
 }
 
@@ -260,25 +265,20 @@ pub fn missing(server: &Server) -> Option<String> {
     })
 }
 
-/// A directory that goes when this is dropped.
+/// A directory that goes when this is dropped, and that no other user can enter meanwhile: what is in
+/// it is run.
 struct WorkDirectory {
     path: PathBuf,
+    /// What it is in.
+    _private: Arc<Private>,
 }
 
 impl WorkDirectory {
     fn make() -> Result<Self, LabError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("candor-work-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        // One of an earlier process of the same number is nobody's any more.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).map_err(|error| LabError::File {
-            what: "cannot make",
-            path: path.display().to_string(),
-            reason: error.to_string(),
-        })?;
-        Ok(WorkDirectory { path })
+        let private = private().map_err(LabError::no_temporary)?;
+        let path = private.name("work");
+        fs::create_dir(&path).map_err(LabError::no_temporary)?;
+        Ok(WorkDirectory { path, _private: private })
     }
 }
 

@@ -1,10 +1,13 @@
 //! A target's or a profiler's output, in a file: kept where the user wants it, or only if it failed.
+//! Until it failed, such a log is in the private directory of this process.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::scratch_file;
+use candor_files::{Private, append, private, refuge};
+
 use crate::error::LabError;
 
 /// Lines of the end that are shown.
@@ -20,21 +23,23 @@ pub(crate) struct Log {
     path: PathBuf,
     /// What stood in it before.
     begins_at: u64,
-    is_scratch: bool,
+    /// What it is in, if it is kept only if it is of interest.
+    scratch: Option<Arc<Private>>,
 }
 
 impl Log {
     /// Opens this file, behind what is there, or makes one that is kept only if it is of interest.
     pub(crate) fn open(path: Option<&Path>) -> Result<Log, LabError> {
-        let (path, is_scratch) = match path {
-            Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.to_owned()), false),
-            None => (scratch_file("log"), true),
+        let (path, scratch) = match path {
+            Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.to_owned()), None),
+            None => {
+                let private = private().map_err(LabError::no_temporary)?;
+                (private.name("log"), Some(private))
+            }
         };
-        let opened =
-            OpenOptions::new().append(true).create(true).create_new(is_scratch).open(&path);
-        let begins_at = opened.and_then(|file| file.metadata()).map(|file| file.len());
+        let begins_at = append(&path).and_then(|file| file.metadata()).map(|file| file.len());
         match begins_at {
-            Ok(begins_at) => Ok(Log { path, begins_at, is_scratch }),
+            Ok(begins_at) => Ok(Log { path, begins_at, scratch }),
             Err(error) => Err(LabError::File {
                 what: "cannot write the log",
                 path: path.display().to_string(),
@@ -65,9 +70,23 @@ impl Log {
         last.iter().map(|line| line.chars().take(LINE_CHARACTERS).collect()).collect()
     }
 
+    /// It is of interest: where it is when this process has ended.
+    pub(crate) fn keep(&mut self) -> &Path {
+        if self.scratch.is_some()
+            && let Ok((file, kept)) = refuge("target.log".as_ref())
+            // Others cannot read it there either.
+            && let Ok(found) = file.metadata()
+            && fs::set_permissions(&self.path, found.permissions()).is_ok()
+            && fs::rename(&self.path, &kept).is_ok()
+        {
+            (self.path, self.scratch) = (kept, None);
+        }
+        &self.path
+    }
+
     /// It is of no interest: nothing went wrong.
     pub(crate) fn forget(&self) {
-        if self.is_scratch {
+        if self.scratch.is_some() {
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -18,9 +18,10 @@ pub mod words;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use candor_files::private;
 
 use crate::error::LabError;
 use cores::Split;
@@ -111,18 +112,19 @@ impl Running {
             None => Split::choose(&candor_engine::usable_cores(), None, None)?.target,
         };
         let log = Log::open(spec.log.as_deref())?;
-        let port_file = scratch_file("port");
+        let private = private().map_err(LabError::no_temporary)?;
+        let port_file = private.name("port");
         let command = with_port_file(spec, &port_file);
-        let keeper = Keeper::start(&keeper::Start {
+        let keeper = Keeper::start(keeper::Start {
             program: &spec.keeper,
             on_word: false,
             log: log.path(),
-            port_file: &port_file,
             command: &command,
             dir: spec.dir.as_ref(),
             env: &spec.env,
             cores: &cores,
             lines: false,
+            private,
         })
         .map_err(|problem| spec.problem(problem, Vec::new()))?;
         let pid = match keeper.said.recv() {
@@ -193,9 +195,9 @@ impl Running {
         self.log.tail()
     }
 
-    /// Where its output goes.
-    pub fn log_path(&self) -> &std::path::Path {
-        self.log.path()
+    /// Where its output is when this process has ended.
+    pub fn keep_log(&mut self) -> &std::path::Path {
+        self.log.keep()
     }
 
     /// Asks it to end, ends it if it does not, and waits until nothing of it is left.
@@ -211,15 +213,10 @@ impl Running {
         self.is_stopped = true;
         let by_itself = self.how_it_ended().is_some();
         let is_gone = self.keeper.stop(GRACE);
-        if !is_gone {
-            // Whoever killed the keeper left us its group at least.
-            let group = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
-            if let Some(group) = group {
-                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-            }
-        }
         if !by_itself && is_gone {
             self.log.forget();
+        } else {
+            self.log.keep();
         }
         is_gone
     }
@@ -278,16 +275,6 @@ fn with_port_file(spec: &TargetSpec, port_file: &std::path::Path) -> Vec<String>
         command.extend(["--standalone".to_owned(), "--port-file".to_owned(), file.into_owned()]);
     }
     command
-}
-
-/// A name for a temporary file that nobody else of this machine's processes has.
-pub(crate) fn scratch_file(kind: &str) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let fraction = now.map_or(0, |now| now.subsec_nanos());
-    let name = format!("candor-target-{}-{count}-{fraction:09}.{kind}", std::process::id());
-    std::env::temp_dir().join(name)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! What /proc says of a tree of processes, at one moment.
+//! What /proc says of processes, at one moment, and signals to them that cannot miss.
 //!
-//! Only reading; what the figures mean over time is the sampler's business. A process that ends
+//! What the figures mean over time is the sampler's business. A process that ends
 //! while it is being read counts for what could still be read.
 
 use std::collections::HashMap;
 use std::fs;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// Figures of a process tree. CPU time counts from the tree's beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,6 +25,7 @@ pub(crate) struct Figures {
 pub(crate) struct Stat {
     pub(crate) is_zombie: bool,
     pub(crate) parent: u32,
+    pub(crate) session: u32,
     /// Own CPU time, user and kernel.
     pub(crate) own_ticks: u64,
     /// The same of children that ended and were waited for.
@@ -43,6 +46,7 @@ impl Stat {
         Some(Stat {
             is_zombie: matches!(*fields.first()?, "Z" | "X"),
             parent: u32::try_from(number(4)?).ok()?,
+            session: u32::try_from(number(6)?).ok()?,
             own_ticks: number(14)? + number(15)?,
             children_ticks: number(16)? + number(17)?,
             threads: number(20)?,
@@ -54,11 +58,8 @@ impl Stat {
 /// All descendants of `root`, without itself.
 pub(crate) fn tree(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
-        if let Some(stat) = Stat::of(pid) {
-            children.entry(stat.parent).or_default().push(pid);
-        }
+    for (pid, stat) in processes() {
+        children.entry(stat.parent).or_default().push(pid);
     }
     let mut found = Vec::new();
     let mut next = vec![root];
@@ -68,6 +69,28 @@ pub(crate) fn tree(root: u32) -> Vec<u32> {
         found.extend(its);
     }
     found
+}
+
+/// All processes that are wanted by their stat.
+pub(crate) fn all(is_wanted: impl Fn(&Stat) -> bool) -> Vec<u32> {
+    processes().filter(|(_, stat)| is_wanted(stat)).map(|(pid, _)| pid).collect()
+}
+
+/// Signals a process if it is wanted by its stat. It is held by a descriptor before it is looked at,
+/// so the signal cannot reach another process that has got its id.
+pub(crate) fn signal(pid: u32, signal: Signal, is_wanted: impl Fn(&Stat) -> bool) {
+    let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // Without a descriptor it has ended.
+    let Some(Ok(held)) = id.map(|id| pidfd_open(id, PidfdFlags::empty())) else { return };
+    if Stat::of(pid).is_some_and(|stat| is_wanted(&stat)) {
+        let _ = pidfd_send_signal(held, signal);
+    }
+}
+
+fn processes() -> impl Iterator<Item = (u32, Stat)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter_map(|pid| Some((pid, Stat::of(pid)?)))
 }
 
 /// What is cheap to read of the processes `pids`, and of those that `root` waited for.
@@ -127,6 +150,7 @@ mod tests {
         let wanted = Stat {
             is_zombie: true,
             parent: 7,
+            session: 42,
             own_ticks: 150,
             children_ticks: 30,
             threads: 9,

@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use candor_engine::{Control, Course};
+use candor_files::private;
 use candor_plan::units::fmt_duration_ns;
 use candor_record::RunRecord;
 use candor_report::document::profile::Profile;
@@ -22,7 +23,8 @@ use candor_report::document::profile::Profile;
 use super::keeper::{Keeper, Said, Start};
 use super::log::Log;
 use super::sampler::now_ns;
-use super::{Running, scratch_file, words};
+use super::{Running, words};
+use crate::error::LabError;
 
 /// Stands for the target's process id.
 const PID: &str = "{pid}";
@@ -123,6 +125,8 @@ impl Profiler {
     /// A keeper that waits for the word, with nothing in its files that is of another run.
     fn keeper(&mut self, cores: &[usize]) -> Result<Keeper, String> {
         let log = self.spec.log();
+        candor_files::check(&self.spec.out)
+            .map_err(|error| format!("{} cannot be written: {error}", self.spec.out.display()))?;
         for old in [&self.spec.out, &log] {
             if old.is_file() {
                 std::fs::remove_file(old).map_err(|error| {
@@ -132,16 +136,16 @@ impl Profiler {
         }
         let log =
             self.log.insert(Log::open(Some(log.as_path())).map_err(|error| error.to_string())?);
-        Keeper::start(&Start {
+        Keeper::start(Start {
             program: &self.spec.keeper,
             on_word: true,
             log: log.path(),
-            port_file: &scratch_file("none"),
             command: &self.command,
             dir: None,
             env: &[],
             cores,
             lines: false,
+            private: private().map_err(|error| LabError::no_temporary(error).to_string())?,
         })
     }
 

@@ -71,7 +71,7 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
         if let Ok(Said::Ended(how)) = running.keeper.said.try_recv() {
             let problem = format!(
                 "it ended {how} before it was ready; its output is in {}",
-                running.log.path().display()
+                running.log.keep().display()
             );
             let tail = running.log_tail();
             let _ = running.ended.set(how);
@@ -85,7 +85,7 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
                 "it was not ready within {:?}: {}; its output is in {}",
                 running.spec.ready_timeout,
                 missing(&running.spec.ready),
-                running.log.path().display()
+                running.log.keep().display()
             );
             let tail = running.log_tail();
             // Its log is worth keeping, as that of one that ended by itself.

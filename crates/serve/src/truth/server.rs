@@ -72,7 +72,8 @@ impl Server {
         let listener = listener::tcp(config.listen).map_err(wrong)?;
         let address = listener.local_addr().map_err(wrong)?;
         let create = |path: &PathBuf| {
-            File::create(path).map_err(|source| ServeError::Log { path: path.clone(), source })
+            candor_files::create(path)
+                .map_err(|source| ServeError::Log { path: path.clone(), source })
         };
         let log = config.log.as_ref().map(create).transpose()?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);

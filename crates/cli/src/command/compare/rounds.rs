@@ -49,8 +49,11 @@ pub(super) fn measure(
     let is_open = plans.iter().all(|plan| matches!(plan.load, Load::Open(_)));
     let load = load_of(&plans);
     if let Some(directory) = &arguments.keep {
-        std::fs::create_dir_all(directory).map_err(|error| {
-            Failure::could_not_run(format!("cannot make {}: {error}", directory.display()))
+        candor_files::create_directory(directory).map_err(|error| {
+            Failure::could_not_run(format!(
+                "cannot make {}: {error}; choose another directory with --keep",
+                directory.display()
+            ))
         })?;
     }
     let settings = arguments.settings(is_open);
@@ -200,7 +203,7 @@ fn keep(
 ) -> Result<Option<String>, LabError> {
     let Some(directory) = directory else { return Ok(None) };
     let path: PathBuf = directory.join(format!("{}.r{}.json", variant.name, slot.round));
-    candor_report::write_atomically(&path, json::render(document).as_bytes()).map_err(|error| {
+    candor_files::write_atomically(&path, json::render(document).as_bytes()).map_err(|error| {
         LabError::File {
             what: "cannot write",
             path: path.display().to_string(),

@@ -29,7 +29,7 @@ pub(super) struct LogFile {
 impl LogFile {
     /// Opens the file, before the run.
     pub(super) fn create(path: &Path) -> Result<Self, Refusal> {
-        let file = File::create(path).map_err(|error| {
+        let file = candor_files::create(path).map_err(|error| {
             Refusal(format!("--log-file: Could not open file {}: {error}", path.display()))
         })?;
         Ok(LogFile {

@@ -7,9 +7,11 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use candor_files::{Private, private};
 use candor_report::Document;
 use candor_report::document::latency::Distribution;
 use candor_serve::truth::Entry;
@@ -77,17 +79,19 @@ fn requests(server: &Server) -> u64 {
 struct Loader {
     process: Child,
     result: PathBuf,
+    /// Where the result is.
+    _private: Arc<Private>,
 }
 
 impl Loader {
     fn start(flags: &str, url: &str) -> Result<Self, Failure> {
-        let result =
-            std::env::temp_dir().join(format!("candor-verify-{}.json", std::process::id()));
+        let private = private().map_err(Failure::no_temporary)?;
+        let result = private.name("json");
         let cannot = |error| Failure::could_not_run(format!("cannot start a loader: {error}"));
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
         command.args(flags.split_whitespace()).arg("--json").arg(&result).arg(url);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Loader { process: command.spawn().map_err(cannot)?, result })
+        Ok(Loader { process: command.spawn().map_err(cannot)?, result, _private: private })
     }
 
     /// Stops it for about `length`; says for how long it was stopped, at least.
@@ -117,7 +121,6 @@ impl Drop for Loader {
         // Killing a process that has ended is no error; one that is stopped dies all the same.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let _ = std::fs::remove_file(&self.result);
     }
 }
 

@@ -4,11 +4,20 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use candor_files::Private;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+
+use super::super::proc;
 use super::{LINES, ON_WORD, PATIENCE_AFTER_KILL, WORD};
+
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// After this many the rest are held by the kernel.
+const LOOKS_AFTER_KILL: u32 = 100;
 
 /// A running keeper.
 #[derive(Debug)]
@@ -16,6 +25,8 @@ pub(crate) struct Keeper {
     process: Child,
     /// Its lines.
     pub(crate) said: Receiver<Said>,
+    /// It removes this if we cannot.
+    _private: Arc<Private>,
 }
 
 /// What a keeper says.
@@ -41,15 +52,16 @@ pub(crate) struct Start<'a> {
     /// Whether it is talked to: lines in, lines out.
     pub(crate) lines: bool,
     pub(crate) log: &'a Path,
-    pub(crate) port_file: &'a Path,
     pub(crate) command: &'a [String],
     pub(crate) dir: Option<&'a PathBuf>,
     pub(crate) env: &'a [(String, String)],
     pub(crate) cores: &'a [usize],
+    /// What the keeper removes if we are gone.
+    pub(crate) private: Arc<Private>,
 }
 
 impl Keeper {
-    pub(crate) fn start(start: &Start<'_>) -> Result<Keeper, String> {
+    pub(crate) fn start(start: Start<'_>) -> Result<Keeper, String> {
         let (program, first) = match start.program.split_first() {
             Some((program, first)) => (PathBuf::from(program), first.to_vec()),
             None => {
@@ -64,7 +76,7 @@ impl Keeper {
             .args(start.on_word.then_some(ON_WORD))
             .args(start.lines.then_some(LINES))
             .arg(start.log)
-            .arg(start.port_file)
+            .arg(start.private.path())
             .args(start.command);
         command.envs(start.env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -96,7 +108,7 @@ impl Keeper {
                 }
             });
         }
-        Ok(Keeper { process, said })
+        Ok(Keeper { process, said, _private: start.private })
     }
 
     /// Its process: all of the target descends from it.
@@ -143,16 +155,50 @@ impl Keeper {
             let _ = writeln!(words, "{word}");
         }
         let begun = Instant::now();
-        while begun.elapsed() < grace + PATIENCE_AFTER_KILL + Duration::from_secs(2) {
-            match self.process.try_wait() {
-                Ok(None) => thread::sleep(Duration::from_millis(2)),
-                Ok(Some(status)) => return status.success(),
-                Err(_) => return false,
+        let patience = grace + PATIENCE_AFTER_KILL + Duration::from_secs(2);
+        let in_order = loop {
+            match self.has_ended_well() {
+                Some(well) => break well,
+                None if begun.elapsed() < patience => thread::sleep(LOOK_AGAIN),
+                None => {
+                    let _ = self.process.kill();
+                    break false;
+                }
             }
+        };
+        if !in_order {
+            self.end_session();
         }
-        let _ = self.process.kill();
+        // From here on its process id can be another's.
         let _ = self.process.wait();
-        false
+        in_order
+    }
+
+    /// Whether it has ended in order; `None`: it still runs. Its process id stays its own.
+    fn has_ended_well(&self) -> Option<bool> {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(Pid::from_child(&self.process)), look) {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(status.exit_status() == Some(0)),
+            Err(_) => Some(false),
+        }
+    }
+
+    /// Kills what a keeper that did not end in order has left: what is in its session. The session's
+    /// number is the keeper's process id, so this has to be done before the keeper is waited for.
+    fn end_session(&self) {
+        let session = self.pid();
+        for _ in 0..LOOKS_AFTER_KILL {
+            let left = proc::all(|stat| stat.session == session && !stat.is_zombie);
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                proc::signal(pid, Signal::KILL, |stat| stat.session == session);
+            }
+            // Who forks while being killed is killed the next time.
+            thread::sleep(LOOK_AGAIN);
+        }
     }
 }
 

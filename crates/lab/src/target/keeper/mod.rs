@@ -4,8 +4,9 @@
 //! the target in a process group of the target's own, and is the *subreaper* of all that descends
 //! from it: whatever forks, forks again and calls setsid becomes the keeper's child when its parent
 //! ends, so that nobody escapes. It ends all of them when it is told to, or when its standard
-//! input ends, which it does when whoever started it is gone, however that came about. A profiler
-//! has one of its own, which waits for a word before it starts it.
+//! input ends, which it does when whoever started it is gone, however that came about; then it also
+//! removes the private directory that nobody else is left to remove. If it is killed itself, the
+//! kernel kills the target. A profiler has one of its own, which waits for a word before it starts it.
 //!
 //! It speaks in lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped HOW` on the
 //! standard output; `start NOW`, `stop MILLISECONDS` and `interrupt MILLISECONDS MILLISECONDS` on
@@ -16,7 +17,6 @@
 mod handle;
 mod lines;
 
-use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
-    set_child_subreaper, setsid, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, set_child_subreaper, setsid, wait,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -69,8 +68,8 @@ fn in_order(grace: Duration) -> Ending {
     vec![(Signal::TERM, grace)]
 }
 
-/// A keeper's whole life: `[--on-word] [--lines] LOG PORT-FILE PROGRAM [ARGUMENT…]` in, an exit
-/// code out.
+/// A keeper's whole life: `[--on-word] [--lines] LOG PRIVATE-DIRECTORY PROGRAM [ARGUMENT…]` in, an
+/// exit code out.
 pub fn keep(words: &[String]) -> u8 {
     let (is_to_wait, words) = match words {
         [first, rest @ ..] if first == ON_WORD => (true, rest),
@@ -80,10 +79,11 @@ pub fn keep(words: &[String]) -> u8 {
         [first, rest @ ..] if first == LINES => (Some(Input::default()), rest),
         all => (None, all),
     };
-    let [log, port_file, command @ ..] = words else {
-        return say(&format!("failed {WORD} needs a log, a port file and a command"), 2);
+    let [log, private, command @ ..] = words else {
+        return say(&format!("failed {WORD} needs a log, a directory and a command"), 2);
     };
     // Ctrl-C goes to all of the terminal's group, and a closed terminal to all of its session.
+    let starter = getppid();
     let _ = setsid();
     let _ = set_child_subreaper(Some(getpid()));
     let (events_to, events) = channel();
@@ -103,8 +103,9 @@ pub fn keep(words: &[String]) -> u8 {
     thread::spawn(move || reap(&events_to));
     let kept = Kept { target, ended: None, none_left: false, events };
     let how = kept.until_stopped();
-    // A target that was ended by force takes no file away.
-    let _ = std::fs::remove_file(port_file);
+    if getppid() != starter {
+        let _ = std::fs::remove_dir_all(private);
+    }
     say(&format!("stopped {how}"), 0)
 }
 
@@ -112,21 +113,18 @@ fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Ch
     let Some((program, arguments)) = command.split_first() else {
         return Err(io::Error::other("a command is missing"));
     };
-    let log = OpenOptions::new().append(true).create(true).open(log)?;
+    let log = candor_files::append(log)?;
     let (stdin, stdout) = match input {
         Some(_) => (Stdio::piped(), Stdio::piped()),
         None => (Stdio::null(), log.try_clone()?.into()),
     };
-    let mut child = Command::new(this_one(program).unwrap_or_else(|| program.into()))
-        .args(arguments)
-        .stdin(stdin)
-        .stdout(stdout)
-        .stderr(log)
-        .process_group(0)
-        .spawn()
-        .map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot start {program}: {error}"))
-        })?;
+    let mut command = Command::new(this_one(program).unwrap_or_else(|| program.into()));
+    command.args(arguments).stdin(stdin).stdout(stdout).stderr(log).process_group(0);
+    // By this thread, which is there as long as the process is.
+    candor_engine::end_with_this_thread(&mut command);
+    let mut child = command.spawn().map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot start {program}: {error}"))
+    })?;
     if let Some(input) = input {
         input.connect(&mut child);
     }
@@ -221,13 +219,13 @@ impl Kept {
         };
         for (signal, patience) in ending {
             if !self.none_left {
-                self.signal_all(signal);
+                signal_all(signal);
                 self.wait_until_gone(patience, None);
             }
         }
         if !self.none_left {
             say("forced by SIGKILL", 0);
-            self.signal_all(Signal::KILL);
+            signal_all(Signal::KILL);
             // Who forks while being killed is killed the next time.
             self.wait_until_gone(PATIENCE_AFTER_KILL, Some(Signal::KILL));
         }
@@ -253,27 +251,22 @@ impl Kept {
                 Ok(event) => self.note(event),
                 Err(RecvTimeoutError::Timeout) => {
                     if let Some(signal) = again {
-                        self.signal_all(signal);
+                        signal_all(signal);
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
     }
+}
 
-    /// The target's group, and those who left it.
-    fn signal_all(&self, signal: Signal) {
-        if self.ended.is_none() {
-            let _ = kill_process_group(self.target, signal);
-        }
-        let in_group = self.ended.is_none().then_some(self.target);
-        for pid in proc::tree(std::process::id()) {
-            let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { continue };
-            let group = rustix::process::getpgid(Some(pid)).ok();
-            if group.is_some() && group != in_group {
-                let _ = kill_process(pid, signal);
-            }
-        }
+/// Each descendant by itself. The target's group is not signalled: once the target was waited for, its
+/// process id, and so the group, can be another's.
+fn signal_all(signal: Signal) {
+    let own = std::process::id();
+    let tree = proc::tree(own);
+    for &pid in &tree {
+        proc::signal(pid, signal, |stat| stat.parent == own || tree.contains(&stat.parent));
     }
 }
 
