@@ -2,22 +2,24 @@
 //!
 //! A finished run comes in as a plan, a record and a few facts; one [`Document`] is made of them,
 //! with its [`verdicts`]. Every rendering in [`render`] is made from that document and from
-//! nothing else. Nothing here prints or talks to a network; [`files`] alone touches the file
-//! system, on behalf of whoever has bytes to keep.
+//! nothing else. Nothing here prints or talks to a network; [`files`] and [`read`] alone touch the
+//! file system, on behalf of whoever has bytes to keep or to read.
 #![forbid(unsafe_code)]
 
 pub mod document;
 pub mod expect;
 pub mod experiment;
 pub mod files;
+pub mod read;
 pub mod render;
 pub mod verdicts;
 
 #[cfg(test)]
 mod testing;
 
-pub use document::{Document, Facts, Host, ReadError};
+pub use document::{Document, Facts, Host};
 pub use expect::Expectation;
 pub use files::write_atomically;
+pub use read::ReadError;
 pub use render::Style;
 pub use verdicts::{Severity, Verdict};

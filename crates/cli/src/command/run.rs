@@ -153,7 +153,7 @@ impl Watched {
         if let Some(running) = self.site.running
             && let Err(error) = running.stop()
         {
-            eprintln!("candor: {error}");
+            console::say(format_args!("candor: {error}"));
         }
     }
 }
@@ -245,7 +245,9 @@ fn measure_under(
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
-        eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
+        console::say(format_args!(
+            "candor: io_uring cannot be used here ({why}); epoll is used instead"
+        ));
     }
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
         NotMade::Engine(EngineError::System {

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use candor_report::render::{shorten, visible};
+
 use crate::interrupt::Interrupt;
 use crate::target::keeper::{Keeper, Said, Start, exit_status};
 use crate::target::log::Log;
@@ -184,6 +186,5 @@ impl Drop for Driver {
 
 /// A line as it may be shown.
 pub(crate) fn shown(line: &str) -> String {
-    let cut: String = line.chars().filter(|c| !c.is_control()).take(SHOWN_CHARACTERS).collect();
-    if cut.chars().count() < line.chars().count() { format!("{cut}…") } else { cut }
+    shorten(&visible(line), SHOWN_CHARACTERS)
 }
