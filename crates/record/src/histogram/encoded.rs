@@ -18,7 +18,7 @@
 //! ```
 
 use std::fmt;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Take};
 
 use flate2::bufread::ZlibDecoder;
 use hdrhistogram::Histogram as Hdr;
@@ -81,7 +81,8 @@ pub fn add_v2(bytes: &[u8], sum: &mut Hdr<u64>) -> Result<(), EncodingError> {
 /// Bytes whose header was checked.
 struct Encoded<'a> {
     layout: Layout,
-    counts: std::io::Bytes<std::io::Take<Unpacker<'a>>>,
+    /// As many bytes as there are said to be.
+    counts: Take<Unpacker<'a>>,
 }
 
 type Unpacker<'a> = BufReader<ZlibDecoder<&'a [u8]>>;
@@ -108,7 +109,7 @@ impl<'a> Encoded<'a> {
         header("lowest value", lowest, "1", lowest == 1)?;
         header("highest value", highest, "3600000000000 (one hour in ns)", highest == HIGHEST_NS)?;
         let digits = u8::try_from(digits).unwrap_or(u8::MAX);
-        Ok(Encoded { layout: Layout::new(digits), counts: unpacked.take(length.into()).bytes() })
+        Ok(Encoded { layout: Layout::new(digits), counts: unpacked.take(length.into()) })
     }
 
     fn add_to(mut self, sum: &mut Hdr<u64>) -> Result<(), EncodingError> {
@@ -138,11 +139,11 @@ impl<'a> Encoded<'a> {
     fn zigzag(&mut self) -> Result<Option<i64>, EncodingError> {
         let mut value = 0u64;
         for at in 0..9 {
-            let byte = match self.counts.next() {
-                Some(Ok(byte)) => u64::from(byte),
-                Some(Err(error)) => return Err(packing(&error)),
-                None if at == 0 => return Ok(None),
-                None => return Err(EncodingError::Packing("it ends within a count".to_owned())),
+            let mut byte = [0];
+            let byte = match self.counts.read(&mut byte).map_err(|error| packing(&error))? {
+                0 if at == 0 && self.counts.limit() == 0 => return Ok(None),
+                0 => return Err(EncodingError::Packing("counts are missing".to_owned())),
+                _ => u64::from(byte[0]),
             };
             // The ninth byte has eight bits of the number, all before it seven.
             if at == 8 || byte < 0x80 {
@@ -207,22 +208,24 @@ mod tests {
     #[test]
     fn what_is_no_histogram_of_ours_is_refused_before_it_has_memory() {
         for (bytes, said) in [
-            // A claim of 4 GiB of counts with none behind it is an empty histogram.
-            (packed(u32::MAX, 3, OURS, &[0xff]), "ends within a count"),
+            // Claims of 4 GiB of counts.
+            (packed(u32::MAX, 3, OURS, &[]), "counts are missing"),
+            (packed(u32::MAX, 3, OURS, &[2]), "counts are missing"),
+            (packed(1, 3, OURS, &[0xff]), "counts are missing"),
             (packed(9, 9, OURS, &[2]), "number of digits is 9 and must be 1 to 5"),
             (packed(9, 0, OURS, &[2]), "number of digits is 0"),
             (packed(9, 3, (0, HIGHEST_NS), &[2]), "lowest value is 0"),
             (packed(9, 5, (1, u64::MAX), &[2]), "highest value is 18446744073709551615"),
             // A jump beyond the last place, and a sample there.
-            (packed(9, 3, OURS, &[0xff, 0xff, 0x7f, 2]), "samples above its highest value"),
-            (packed(90, 3, OURS, &[[0xfe; 9], [0xfe; 9]].concat()), "more samples"),
+            (packed(4, 3, OURS, &[0xff, 0xff, 0x7f, 2]), "samples above its highest value"),
+            (packed(18, 3, OURS, &[[0xfe; 9], [0xfe; 9]].concat()), "more samples"),
             (vec![], "cannot be unpacked"),
             (vec![0; 40], "begins with 0x00000000"),
         ] {
             let error = decode_v2(&bytes).unwrap_err().to_string();
             assert!(error.contains(said), "{error}, not {said}");
         }
-        assert_eq!(decode_v2(&packed(u32::MAX, 3, OURS, &[])).unwrap().len(), 0);
+        assert_eq!(decode_v2(&packed(0, 3, OURS, &[])).unwrap().len(), 0);
     }
 
     proptest! {
