@@ -1,10 +1,15 @@
-//! Writing to the terminal: reports to the standard output, progress to the standard error.
+//! Writing to the terminal: reports to the standard output, progress and errors to the standard error.
+//!
+//! Everything that this command prints goes through here, and whatever it says that somebody else wrote
+//! (a server, a file, a target's log) cannot move the cursor, set a title or hide: what is printed is
+//! visible text, ends of lines, and the colours of [`Style`].
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use candor_record::IntervalSummary;
 use candor_report::Style;
-use candor_report::render::progress;
+use candor_report::render::{progress, visible_lines, visible_styled};
 
 use crate::exit::Failure;
 
@@ -26,8 +31,9 @@ fn columns() -> usize {
     usize::from(known.ok().filter(|&columns| columns > 0).unwrap_or(USUAL)) - 1
 }
 
-/// Prints `text`. A reader that has seen enough and is gone is no error.
+/// Prints `text`, a rendering. A reader that has seen enough and is gone is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let text = visible_styled(text);
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -39,9 +45,17 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// A line to the standard error, instead of the progress line if there is one. Not worth a failure.
 pub(crate) fn note(line: &str) {
-    let mut err = io::stderr().lock();
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-    let _ = writeln!(err, "{clear}{line}");
+    to_stderr(&format!("{clear}{}\n", visible_lines(line)));
+}
+
+/// Lines to the standard error as they are written, with no progress line to take away.
+pub(crate) fn say(lines: impl Display) {
+    to_stderr(&format!("{}\n", visible_lines(&lines.to_string())));
+}
+
+fn to_stderr(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Intervals shorter than this are not shown while a run goes on.
@@ -63,7 +77,7 @@ impl Progress {
         let is_sliver = interval.end_ns - interval.start_ns < SHORTEST_SHOWN_NS;
         if self.is_on && !is_sliver {
             let line = progress::line(interval, style(true), columns());
-            self.write(&format!("\r\x1b[K{line}"));
+            to_stderr(&format!("\r\x1b[K{line}"));
             self.shown = true;
         }
     }
@@ -71,13 +85,8 @@ impl Progress {
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
         if self.shown {
-            self.write("\r\x1b[K");
+            to_stderr("\r\x1b[K");
             self.shown = false;
         }
-    }
-
-    fn write(&self, text: &str) {
-        // Progress is not worth a failure.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }

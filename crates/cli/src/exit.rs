@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use crate::console;
+
 /// What a process says when it ends; see `candor --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -56,7 +58,7 @@ impl Failure {
 
     /// Tells the user.
     pub(crate) fn report(self) -> ExitCode {
-        eprintln!("candor: {}", self.message);
+        console::say(format_args!("candor: {}", self.message));
         self.exit.into()
     }
 }

@@ -92,11 +92,11 @@ impl Ready {
         watched.end();
         let made = made?;
         if let Some(failure) = told.failed {
-            eprintln!("candor: {failure}");
+            console::say(format_args!("candor: {failure}"));
         }
         for running in sites.into_iter().filter_map(|site| site.running) {
             if let Err(error) = running.stop() {
-                eprintln!("candor: {error}");
+                console::say(format_args!("candor: {error}"));
             }
         }
         Ok((made, outputs))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use candor_plan::Outputs;
-use candor_report::experiment::ReadError;
+use candor_report::ReadError;
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;

@@ -3,7 +3,6 @@
 //! This crate wires the others together and is the only one that prints. What a run is, is
 //! decided in plan; what it does, in engine; what it means, in report.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod arguments;
 mod command;
@@ -34,9 +33,9 @@ fn main() -> ExitCode {
         return command::keep::keep(words);
     }
     if let Some(fault) = candor_engine::MUTANT {
-        eprintln!(
+        console::say(format_args!(
             "candor: this build has the fault {fault} on purpose; believe none of its figures"
-        );
+        ));
     }
     if let Some((name, words)) = command::wrk::invocation(&typed) {
         return command::wrk::wrk(name, words, &typed).unwrap_or_else(|failure| failure.report());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use candor_testkit::nginx::{Listener, Nginx};
 use candor_testkit::process::{Managed, free_port, wait_for_port};
 use common::{Document, candor, measure};
-use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rcgen::{CertificateParams, KeyPair, SanType, date_time_ymd};
 
 /// A self-signed certificate for loopback, and its key.
 fn certificate(change: impl FnOnce(&mut CertificateParams)) -> (String, String) {
@@ -42,6 +42,38 @@ fn start(listener: Listener) -> (Nginx, String, String) {
 fn assert_same_count(nginx: Nginx, document: &Document) {
     let logged = nginx.stop().expect("nginx stops");
     assert_eq!(logged, document.ledger("ok") + document.count("/warm_up/ok"));
+}
+
+/// Names in a certificate are the server's words: a refusal quotes them, and a terminal is not obeyed.
+#[test]
+fn names_in_a_certificate_are_shown_as_they_are() {
+    let mut listener = listener("ssl", "");
+    listener.certificate = Some(certificate(|params| {
+        let name = "a\u{1b}]0;x\u{7}.example".try_into().unwrap();
+        params.subject_alt_names = vec![SanType::DnsName(name)];
+    }));
+    let (_nginx, url, file) = start(listener);
+    let outcome = candor(&["-n", "1", "--cacert", &file, &url]);
+    outcome.assert_refused(1, &["is not for 127.0.0.1, but for", "\\u{1b}]0;x\\u{7}.example"]);
+    assert!(!outcome.stderr.contains(['\u{1b}', '\u{7}']), "{:?}", outcome.stderr);
+}
+
+/// The host was not asked who it is, and the report says so: on the page, in the document, and where h2load
+/// and wrk have candor's own words.
+#[test]
+fn a_run_that_checks_no_certificate_says_so() {
+    let (_nginx, url, file) = start(listener("ssl http2", ""));
+    let said = "Certificates were not checked (--insecure)";
+    let outcome = candor(&["-n", "10", "-c", "1", "--insecure", &url]);
+    assert!(outcome.stdout.contains("note") && outcome.stdout.contains(said), "{}", outcome.stdout);
+    let strict = candor(&["-n", "10", "-c", "1", "--insecure", "--strict", &url]);
+    assert_eq!(strict.code(), 0, "a note is no reason to fail: {}", strict.stdout);
+    let outcome = candor(&["-n", "10", "-c", "1", "--cacert", &file, &url]);
+    assert!(!outcome.stdout.contains("tls-unverified"), "{}", outcome.stdout);
+    // h2load checks none, and has no line for that.
+    let outcome = candor(&["h2load", "-n", "10", "-c", "1", &url]);
+    assert!(outcome.stderr.contains("candor: note [tls-unverified]: "), "{}", outcome.stderr);
+    assert!(!outcome.stdout.contains("unverified"), "{}", outcome.stdout);
 }
 
 #[test]

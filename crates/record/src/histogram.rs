@@ -8,6 +8,7 @@
 //! books that nobody reads. Encoding and everything else that happens once a run goes through the
 //! library ([`Histogram::hdr`]), which is also the oracle in the tests.
 
+mod encoded;
 mod places;
 
 use std::ops::Range;
@@ -15,6 +16,7 @@ use std::ops::Range;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
+pub use encoded::{EncodingError, add_v2, decode_v2};
 pub use places::{Exact, PlacesError};
 
 /// The highest value that is told apart: one hour, in nanoseconds.

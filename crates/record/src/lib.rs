@@ -28,7 +28,9 @@ pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
 pub use errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Tally};
 pub use held_up::HeldUp;
 pub use hiccups::{Hiccup, Hiccups};
-pub use histogram::{Exact, HIGHEST_NS, Histogram, Latencies, PlacesError};
+pub use histogram::{
+    EncodingError, Exact, HIGHEST_NS, Histogram, Latencies, PlacesError, add_v2, decode_v2,
+};
 pub use interval::{ConnectionCounts, GoAways, Handshake, Interval, RequestCounts};
 pub use ledger::Ledger;
 pub use rates::{RateSamples, SLOT_NS};

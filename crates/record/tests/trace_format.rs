@@ -53,6 +53,33 @@ fn read(bytes: &[u8]) -> (Vec<Frame>, bool) {
     (frames, rest.is_empty())
 }
 
+/// A frame with this payload and its checksum, as a head that was written has it.
+fn head_bytes(head: &Head) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_head(&mut bytes, head);
+    bytes
+}
+
+#[test]
+fn a_head_or_a_block_that_would_take_much_memory_is_damaged() {
+    // A payload of two million empty names: kind, seed, rule, count, names.
+    let mut payload = vec![0, 7, 0, 0x80, 0x89, 0x7a];
+    payload.resize(payload.len() + 2_000_000, 0);
+    assert_eq!(parse_payload(&payload), None);
+    // 4,097 requests of four bytes: never sent, all steps zero.
+    let mut block = vec![1, 0x81, 0x20];
+    let shed = Outcome::all().position(|one| one == Outcome::Shed).unwrap() as u8;
+    block.extend([shed, 0, 0, 0].repeat(4097));
+    assert_eq!(parse_payload(&block), None);
+    block.truncate(block.len() - 4);
+    block[1] = 0x80;
+    assert!(matches!(parse_payload(&block), Some(Frame::Requests(all)) if all.len() == 4096));
+    // What is written can be read: a long name is cut.
+    let names = vec!["ä".repeat(5000)];
+    let (frames, _) = read(&head_bytes(&Head { seed: 7, rule: "all".to_owned(), names }));
+    assert!(matches!(&frames[..], [Frame::Head(head)] if head.names[0].len() == 4096));
+}
+
 fn written(requests: &[Vec<Traced>]) -> (Vec<u8>, Vec<Frame>) {
     let head = Head { seed: 7, rule: "1/100".to_owned(), names: vec!["GET /ä".to_owned()] };
     let counts = TraceCounts { traced: 3, not_traced: u64::MAX, dropped: 1 };

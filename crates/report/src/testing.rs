@@ -579,6 +579,46 @@ pub(crate) fn deviations() -> Vec<ErrorCount> {
     kinds.map(one).collect()
 }
 
+/// A healthy run over TLS that trusts whom `trust` says.
+pub(crate) fn over_tls(trust: &str) -> Document {
+    let mut document = healthy_open();
+    document.plan.tls = Some(crate::document::plan::TlsSummary {
+        trust: trust.to_owned(),
+        server_name: "secure.example".to_owned(),
+        own_certificate: false,
+        alpn: vec!["h2".to_owned()],
+        versions: ["1.2".to_owned(), "1.3".to_owned()],
+        ciphers: Vec::new(),
+        groups: Vec::new(),
+        resumption: false,
+        early_data: false,
+    });
+    document.verdicts = verdicts::judge(&document);
+    document
+}
+
+/// A document in which every part of a page has something to show.
+pub(crate) fn full() -> Document {
+    let mut document = broken();
+    document.set_target(
+        Resources {
+            ended: Some("with exit status 1".to_owned()),
+            log_tail: vec!["first".to_owned(), "second".to_owned()],
+            stats: vec![crate::document::target::StatsSample {
+                at_s: 1.0,
+                json: serde_json::json!({"memory": 5}),
+            }],
+            ..watched()
+        },
+        true,
+    );
+    document.set_profile(profile(Some("it ended by itself after 2.99 s")));
+    let expectations =
+        ["p99 < 5ms", "error-rate < 0.1%"].map(|one| crate::Expectation::parse(one).unwrap());
+    document.judge_expectations(&expectations);
+    document
+}
+
 /// One document for each verdict that the broken run does not provoke.
 pub(crate) fn provoked() -> Vec<Document> {
     let stopped =
@@ -627,6 +667,7 @@ pub(crate) fn provoked() -> Vec<Document> {
         lost,
         uneven,
         few,
+        over_tls(crate::document::plan::ANYBODY),
     ];
     for document in &mut all {
         document.verdicts = verdicts::judge(document);

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use candor_plan::units::{fmt_count, fmt_plural};
+use candor_report::render::visible;
 use candor_report::{Document, Severity};
 
 /// A line for the ledger, one for answers that `tool` counts apart, one for each verdict.
@@ -45,7 +46,10 @@ pub(super) fn render(document: &Document, tool: &str) -> String {
         let _ = writeln!(
             text,
             "candor: {severity} [{}]: {} {}",
-            verdict.id, verdict.sentence, verdict.remedy
+            verdict.id,
+            // It may quote a server or a log.
+            visible(&verdict.sentence),
+            verdict.remedy
         );
     }
     text

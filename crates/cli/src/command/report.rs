@@ -6,8 +6,8 @@ mod trace;
 use std::path::Path;
 use std::process::ExitCode;
 
-use candor_report::Document;
 use candor_report::render::{csv, hgrm, hlog, html, json, text};
+use candor_report::{Document, read};
 
 use crate::arguments::{Format, ReportArguments};
 use crate::console;
@@ -26,19 +26,20 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
             trace::print(file, arguments.format, path)?;
             continue;
         }
-        let text = text_of(path)?;
-        if let Some(rendered) = experiment::render(&text, arguments.format, path)? {
-            console::print(&rendered)?;
-            continue;
-        }
-        let document = Document::from_json(&text).map_err(|error| cannot_read(path, &error))?;
-        console::print(&of_run(&document, arguments.format, path)?)?;
+        console::print(&rendered(path, arguments.format)?)?;
     }
     Ok(Exit::Fine.into())
 }
 
-fn text_of(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))
+fn rendered(path: &Path, format: Format) -> Result<String, Failure> {
+    let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
+    if let Some(rendered) = experiment::render(&text, format, path)? {
+        return Ok(rendered);
+    }
+    let document = Document::from_json(&text).map_err(|error| cannot_read(path, &error))?;
+    // Both together may be all that this command may take.
+    drop(text);
+    of_run(&document, format, path)
 }
 
 fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {

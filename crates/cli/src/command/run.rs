@@ -151,7 +151,7 @@ impl Watched {
         if let Some(running) = self.site.running
             && let Err(error) = running.stop()
         {
-            eprintln!("candor: {error}");
+            console::say(format_args!("candor: {error}"));
         }
     }
 }
@@ -246,7 +246,9 @@ fn measure_under(
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
-        eprintln!("candor: io_uring cannot be used here ({why}); epoll is used instead");
+        console::say(format_args!(
+            "candor: io_uring cannot be used here ({why}); epoll is used instead"
+        ));
     }
     let told = Arc::clone(interrupt);
     signals::on_signal(move || told.stop()).map_err(NotMade::Unwatched)?;

@@ -9,6 +9,7 @@ use candor_serve::{Config, Served, truth};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::arguments::ServeArguments;
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::signals;
 
@@ -28,22 +29,25 @@ fn serve_target(config: Config, talks: bool) -> Result<(), Failure> {
     let server = candor_serve::Server::bind(config).map_err(Failure::could_not_run)?;
     if talks {
         match server.certificate() {
-            None => eprintln!("candor serve: listening on http://{}/", server.address()),
-            Some(file) => eprintln!(
+            None => console::say(format_args!(
+                "candor serve: listening on http://{}/",
+                server.address()
+            )),
+            Some(file) => console::say(format_args!(
                 "candor serve: listening on https://{}/, certificate in {} (for --cacert)",
                 server.address(),
                 file.display()
-            ),
+            )),
         }
     }
     let stats = server.run_until_signal().map_err(Failure::could_not_run)?;
     if talks {
-        eprintln!(
+        console::say(format_args!(
             "candor serve: {}, {}, {}",
             fmt_plural(stats.connections_accepted, "connection"),
             fmt_plural(stats.requests_accepted, "request"),
             fmt_plural(stats.requests_answered, "answer")
-        );
+        ));
     }
     Ok(())
 }
@@ -54,19 +58,22 @@ fn serve_truth(config: truth::Config, talks: bool) -> Result<(), Failure> {
     // Before the port file tells anybody of the server, so that a signal always ends it in order.
     signals::on_signal(move || stopper.stop())?;
     if talks {
-        eprintln!("candor serve: truth server, listening on http://{}/", server.address());
+        console::say(format_args!(
+            "candor serve: truth server, listening on http://{}/",
+            server.address()
+        ));
     }
     let record = server.run().map_err(Failure::could_not_run)?;
     if talks {
         let late = record.lateness();
-        eprintln!(
+        console::say(format_args!(
             "candor serve: {}, {}, late by p50 {}, p99 {}, at most {}",
             fmt_plural(record.entries.len() as u64 + record.unlogged, "request"),
             fmt_plural(late.answers, "logged answer"),
             fmt_duration_ns(late.p50_ns),
             fmt_duration_ns(late.p99_ns),
             fmt_duration_ns(late.max_ns)
-        );
+        ));
     }
     Ok(())
 }

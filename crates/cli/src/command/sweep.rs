@@ -11,6 +11,7 @@ use candor_plan::values::SmallCount;
 use candor_plan::{Plan, Rate};
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::sweep::Sweep;
+use candor_report::read;
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
@@ -140,8 +141,7 @@ fn reference(arguments: &SweepArguments) -> Result<Reference, Failure> {
             "--peak {given}: {what}; give a file of `candor peak --json`, a rate or now"
         ))
     };
-    let text =
-        std::fs::read_to_string(Path::new(given)).map_err(|error| wrong(error.to_string()))?;
+    let text = read::text_of(Path::new(given)).map_err(|error| wrong(error.to_string()))?;
     let peak = Peak::from_json(&text).map_err(|error| wrong(error.to_string()))?;
     match peak.answer {
         Some(answer) if answer.rate_per_s > 0.0 => Ok(Reference::Known(

@@ -8,6 +8,7 @@ use std::time::Instant;
 use candor_files::write_atomically;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 use candor_report::Host;
+use candor_report::render::json;
 use serde::Serialize;
 
 use super::run::host;
@@ -82,10 +83,7 @@ fn say(arguments: &VerifyArguments, text: &str) -> Result<(), Failure> {
 }
 
 fn write(path: &Path, verification: &Verification) -> Result<(), Failure> {
-    let mut json = serde_json::to_vec_pretty(verification)
-        .map_err(|error| Failure::could_not_run(format!("cannot write JSON: {error}")))?;
-    json.push(b'\n');
-    write_atomically(path, &json).map_err(Failure::could_not_run)
+    write_atomically(path, json::any(verification).as_bytes()).map_err(Failure::could_not_run)
 }
 
 fn header() -> String {

@@ -9,6 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use candor_files::private;
+use candor_report::render::{shorten, visible};
 
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
@@ -188,6 +189,5 @@ impl Drop for Driver {
 
 /// A line as it may be shown.
 pub(crate) fn shown(line: &str) -> String {
-    let cut: String = line.chars().filter(|c| !c.is_control()).take(SHOWN_CHARACTERS).collect();
-    if cut.chars().count() < line.chars().count() { format!("{cut}…") } else { cut }
+    shorten(&visible(line), SHOWN_CHARACTERS)
 }

@@ -185,6 +185,12 @@ pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
                 variant.name
             ));
         }
+        if variant.trials.iter().any(|one| one.figures.is_unverified()) {
+            all.push(format!(
+                "runs of {} did not check certificates (--insecure): any server could have responded",
+                variant.name
+            ));
+        }
         let unusable = variant.trials.iter().filter(|one| one.figures.unusable).count();
         if unusable > 0 {
             all.push(format!(

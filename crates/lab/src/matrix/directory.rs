@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use candor_files::{create_directory, write_atomically};
+use candor_report::read::text_of;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::LabError;
@@ -125,7 +126,7 @@ impl Directory {
 
     /// The text of a file in it, if it is there.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.path.join(name)).ok()
+        text_of(&self.path.join(name)).ok()
     }
 
     /// Writes a file in it.
@@ -142,7 +143,7 @@ impl Kind {
     /// The text of the document of the whole, if there is one. A directory of somebody else's is
     /// refused.
     fn check_ours(&self, path: &Path) -> Result<Option<String>, LabError> {
-        match fs::read_to_string(path.join(self.document)) {
+        match text_of(&path.join(self.document)) {
             Ok(text) => Ok(Some(text)),
             Err(_) if path.join(self.document).exists() => {
                 Err(refused(path, &format!("its {} cannot be read", self.document)))

@@ -31,6 +31,11 @@ pub const LONGEST_PAYLOAD_BYTES: usize = 1 << 26;
 /// Requests that are put into one frame at most.
 const FRAME_REQUESTS: usize = 4096;
 
+/// A head with more names than this, or a longer one, is damaged: a name stands in every row of a
+/// request.
+const MOST_NAMES: u64 = 1 << 20;
+const LONGEST_NAME_BYTES: usize = 4 << 10;
+
 const HEAD: u8 = 0;
 const REQUESTS: u8 = 1;
 const END: u8 = 2;
@@ -113,7 +118,9 @@ pub fn put_head(out: &mut Vec<u8>, head: &Head) {
         put(out, head.seed);
         put_text(out, &head.rule);
         put(out, head.names.len() as u64);
-        head.names.iter().for_each(|name| put_text(out, name));
+        for name in &head.names {
+            put_text(out, &name[..name.floor_char_boundary(LONGEST_NAME_BYTES)]);
+        }
     });
 }
 
@@ -152,11 +159,15 @@ pub fn parse_payload(payload: &[u8]) -> Option<Frame> {
     let input = &mut rest;
     let frame = match kind {
         HEAD => {
-            let (seed, rule, count) = (take(input)?, take_text(input)?, take(input)?);
-            let names = (0..count).map(|_| take_text(input)).collect::<Option<_>>()?;
+            let name = |input: &mut &[u8]| {
+                take_text(input).filter(|name| name.len() <= LONGEST_NAME_BYTES)
+            };
+            let (seed, rule, count) = (take(input)?, name(input)?, take(input)?);
+            let count = Some(count).filter(|&count| count <= MOST_NAMES)?;
+            let names = (0..count).map(|_| name(input)).collect::<Option<_>>()?;
             Frame::Head(Head { seed, rule, names })
         }
-        REQUESTS => Frame::Requests(requests::take_all(input)?),
+        REQUESTS => Frame::Requests(requests::take_all(input, FRAME_REQUESTS)?),
         END => {
             let origin_monotonic_ns = take(input)?;
             let (traced, not_traced, dropped) = (take(input)?, take(input)?, take(input)?);

@@ -14,11 +14,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use candor_record::{Batch, Buckets, Histogram, RunRecord};
+use candor_record::{Batch, Buckets, EncodingError, Histogram, RunRecord, add_v2, decode_v2};
 use candor_stats::batch::{self, Below};
 use candor_stats::order;
 use hdrhistogram::Histogram as Hdr;
-use hdrhistogram::serialization::Deserializer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -156,7 +155,7 @@ pub struct Distribution {
 pub struct DecodeError(String);
 
 impl DecodeError {
-    pub(crate) fn of(error: &dyn std::fmt::Display) -> Self {
+    fn of(error: EncodingError) -> Self {
         DecodeError(error.to_string())
     }
 }
@@ -243,8 +242,16 @@ pub(crate) fn encode(v2: &[u8]) -> String {
 
 /// The histogram of such a text.
 pub(crate) fn decode(text: &str) -> Result<Hdr<u64>, DecodeError> {
-    let bytes = BASE64.decode(text).map_err(|error| DecodeError::of(&error))?;
-    Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| DecodeError::of(&error))
+    decode_v2(&bytes_of(text)?).map_err(DecodeError::of)
+}
+
+/// Adds the samples of such a text to a histogram.
+pub(crate) fn add(text: &str, sum: &mut Hdr<u64>) -> Result<(), DecodeError> {
+    add_v2(&bytes_of(text)?, sum).map_err(DecodeError::of)
+}
+
+fn bytes_of(text: &str) -> Result<Vec<u8>, DecodeError> {
+    BASE64.decode(text).map_err(|error| DecodeError(error.to_string()))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! the kernel too, [`intervals`] the course of it, [`hiccups`] what the loader's machine did meanwhile,
 //! [`target`] what a managed target used, [`profile`] who profiled it meanwhile, [`schema`] the description for others.
 
+mod check;
 pub mod counts;
 pub mod delivery;
 pub mod hiccups;
@@ -18,7 +19,6 @@ pub mod kernel;
 pub mod latency;
 pub mod plan;
 pub mod profile;
-mod read;
 pub mod realised;
 pub mod schema;
 pub mod target;
@@ -37,7 +37,6 @@ use intervals::IntervalRow;
 use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
 use plan::PlanSummary;
-pub use read::ReadError;
 use realised::Realised;
 pub use time::rfc3339;
 

@@ -263,6 +263,9 @@ impl HttpSummary {
     }
 }
 
+/// The value of [`TlsSummary::trust`] where certificates are not checked.
+pub const ANYBODY: &str = "anybody";
+
 /// What was asked of TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsSummary {
@@ -296,7 +299,7 @@ impl TlsSummary {
         TlsSummary {
             trust: match &tls.trust {
                 Trust::System => "system".to_owned(),
-                Trust::Anybody => "anybody".to_owned(),
+                Trust::Anybody => ANYBODY.to_owned(),
                 Trust::Only(pem) => pem.file.clone(),
             },
             server_name: tls.server_name.clone(),

@@ -9,10 +9,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ReadError;
 use super::figures::Percentiles;
 use super::matrix::{Failure, Heading, Note, median_by_rate};
 use crate::document::latency::Distribution;
+use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Clients::format`] that this version writes.
 pub const FORMAT: &str = "candor.clients/1";
@@ -185,10 +185,18 @@ impl Trial {
     }
 }
 
+impl Saved for TrialFile {
+    const FORMAT: &'static str = TRIAL_FORMAT;
+
+    fn check(&self) -> Result<(), String> {
+        self.latency.check("latency")
+    }
+}
+
 impl TrialFile {
     /// Reads a document. Fields that this version does not know are skipped.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
-        super::read(text, TRIAL_FORMAT)
+        read::read(text)
     }
 }
 
@@ -221,10 +229,22 @@ impl Cell {
     }
 }
 
+impl Saved for Clients {
+    const FORMAT: &'static str = FORMAT;
+    const KNOWN: Option<&'static [&'static str]> =
+        Some(&["asked", "clients", "cells", "notes", "failures"]);
+
+    fn check(&self) -> Result<(), String> {
+        let combinations = self.clients.len().saturating_mul(self.cells.len());
+        super::at_most("combinations of client and cell", combinations, 200_000)?;
+        super::at_most("cells", self.cells.len(), 20_000)
+    }
+}
+
 impl Clients {
     /// Reads a document. Fields that this version does not know are skipped.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
-        super::read(text, FORMAT)
+        read::read(text)
     }
 
     /// The client of this name.
@@ -243,7 +263,7 @@ impl Clients {
     /// Trials that are there, and trials that there will be.
     pub fn progress(&self) -> (u64, u64) {
         let made = self.cells.iter().map(|cell| cell.trials.len() as u64).sum();
-        (made, self.cells.len() as u64 * self.heading.rounds)
+        (made, self.heading.rounds.saturating_mul(self.cells.len() as u64))
     }
 
     /// How many trials have counts that do not agree with the server's.

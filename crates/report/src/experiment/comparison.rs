@@ -7,9 +7,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ReadError;
 use super::figures::Figures;
 use crate::document::{Host, Tool};
+use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Comparison::format`] that this version writes.
 pub const FORMAT: &str = "candor.comparison/1";
@@ -249,10 +249,19 @@ impl Finding {
     }
 }
 
+impl Saved for Comparison {
+    const FORMAT: &'static str = FORMAT;
+
+    fn check(&self) -> Result<(), String> {
+        super::at_most("variants", self.variants.len(), 1000)?;
+        super::at_most("findings", self.findings.len(), 20_000)
+    }
+}
+
 impl Comparison {
     /// Reads a document. Fields that this version does not know are skipped.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
-        super::read(text, FORMAT)
+        read::read(text)
     }
 
     /// What was found of the variant at this place.

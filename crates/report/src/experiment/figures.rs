@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::Document;
 use crate::document::latency::Distribution;
 use crate::document::target::Resources;
-use crate::verdicts::Severity;
+use crate::verdicts::{Severity, Verdict};
 
 /// Keys under which a target's own statistics may say how much memory its runtime holds.
 const RUNTIME_MEMORY_KEYS: [&str; 2] = ["beam_memory_bytes", "runtime_memory_bytes"];
@@ -64,6 +64,9 @@ pub struct Figures {
     pub scheduler_utilization: Option<f64>,
     /// Ids of verdicts that are warnings or worse.
     pub warnings: Vec<String>,
+    /// Ids of verdicts that are notes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Whether one of them says that the figures cannot be true, or the run ended early.
     pub unusable: bool,
     /// How the target ended, if it did so in mid-run.
@@ -126,12 +129,9 @@ impl Figures {
         let rate_per_s = rate_per_s(document, window_s);
         let target = document.target.as_ref();
         let plan = &document.plan.connections;
-        let warnings: Vec<_> = document
-            .verdicts
-            .iter()
-            .filter(|one| one.severity >= Severity::Warning)
-            .map(|one| one.id.to_string())
-            .collect();
+        let (notes, warnings): (Vec<_>, Vec<_>) =
+            document.verdicts.iter().partition(|one| one.severity == Severity::Note);
+        let ids = |verdicts: Vec<&Verdict>| verdicts.iter().map(|one| one.id.clone()).collect();
         Figures {
             rate_per_s,
             asked_per_s: document.rate.asked_per_s,
@@ -150,8 +150,10 @@ impl Figures {
             service: Percentiles::of(&document.latencies.service),
             connections: document.connections.asked,
             connections_least: document.connections.least,
-            in_flight_most: document.connections.asked
-                * u64::from(plan.pipeline.max(plan.streams).max(1)),
+            in_flight_most: document
+                .connections
+                .asked
+                .saturating_mul(plan.pipeline.max(plan.streams).max(1).into()),
             opened: document.connections.opened,
             loader_cpu_share: document
                 .workers
@@ -167,7 +169,8 @@ impl Figures {
             rss_peak_bytes: target.and_then(|one| one.rss_peak_bytes),
             runtime_memory_peak_bytes: target.and_then(runtime_memory),
             scheduler_utilization: target.and_then(utilization),
-            warnings,
+            warnings: ids(warnings),
+            notes: ids(notes),
             unusable: document.is_invalid() || document.end.partial,
             target_ended: target.and_then(|one| one.ended.clone()),
         }
@@ -176,11 +179,18 @@ impl Figures {
 
 /// The verdict on a run whose target was profiled.
 const PROFILED: &str = "profiled";
+/// The verdict on a run whose servers' certificates were not checked.
+const UNVERIFIED: &str = "tls-unverified";
 
 impl Figures {
     /// Whether the target was profiled meanwhile: these figures compare with nothing.
     pub fn is_profiled(&self) -> bool {
         self.warnings.iter().any(|id| id == PROFILED)
+    }
+
+    /// Whether servers' certificates were not checked, so that any server could have responded.
+    pub fn is_unverified(&self) -> bool {
+        self.notes.iter().any(|id| id == UNVERIFIED)
     }
 }
 

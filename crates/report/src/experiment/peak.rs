@@ -6,10 +6,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ReadError;
 use super::trial::{Subject, Trial};
 use crate::document::plan::PlanSummary;
 use crate::document::{Host, Tool};
+use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Peak::format`] that this version writes.
 pub const FORMAT: &str = "candor.peak/1";
@@ -210,10 +210,18 @@ pub struct Judged {
     pub high: Option<f64>,
 }
 
+impl Saved for Peak {
+    const FORMAT: &'static str = FORMAT;
+
+    fn check(&self) -> Result<(), String> {
+        super::at_most("steps", self.steps.len(), 20_000)
+    }
+}
+
 impl Peak {
     /// Reads a document. Fields that this version does not know are skipped.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
-        super::read(text, FORMAT)
+        read::read(text)
     }
 
     /// Open steps by rate, several of the same rate one after the other.

@@ -8,9 +8,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ReadError;
 use super::figures::Figures;
 use super::matrix::{Failure, Heading, Note, median_by_rate};
+use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Suite::format`] that this version writes.
 pub const FORMAT: &str = "candor.suite/1";
@@ -187,10 +187,23 @@ impl Cell {
     }
 }
 
+impl Saved for Suite {
+    const FORMAT: &'static str = FORMAT;
+    const KNOWN: Option<&'static [&'static str]> =
+        Some(&["servers", "scenarios", "loads", "cells", "notes", "failures"]);
+
+    fn check(&self) -> Result<(), String> {
+        let rows = self.scenarios.len().saturating_mul(self.loads.len().max(1));
+        let combinations = rows.saturating_mul(self.servers.len());
+        super::at_most("combinations of server, scenario and load", combinations, 50_000)?;
+        super::at_most("cells", self.cells.len(), 20_000)
+    }
+}
+
 impl Suite {
     /// Reads a document. Fields that this version does not know are skipped.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
-        super::read(text, FORMAT)
+        read::read(text)
     }
 
     /// The representative trial of the cell with these names and no share of a peak.
@@ -211,16 +224,11 @@ impl Suite {
             .and_then(Cell::speaker)
     }
 
-    /// Whether servers were profiled in any of the trials: figures are not comparable.
-    pub fn is_profiled(&self) -> bool {
-        self.cells.iter().flat_map(|cell| &cell.trials).any(|trial| trial.figures.is_profiled())
-    }
-
     /// Trials that are there, and trials that there will be.
     pub fn progress(&self) -> (u64, u64) {
         let rounds = |cell: &Cell| cell.rounds.unwrap_or(self.heading.rounds);
         let made = self.cells.iter().map(|cell| cell.trials.len() as u64).sum();
-        (made, self.cells.iter().map(rounds).sum())
+        (made, self.cells.iter().map(rounds).fold(0, u64::saturating_add))
     }
 }
 

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ReadError;
 use super::trial::{Subject, Trial};
 use crate::document::plan::PlanSummary;
 use crate::document::{Host, Tool};
+use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Sweep::format`] that this version writes.
 pub const FORMAT: &str = "candor.sweep/1";
@@ -80,9 +80,17 @@ impl Row {
     }
 }
 
+impl Saved for Sweep {
+    const FORMAT: &'static str = FORMAT;
+
+    fn check(&self) -> Result<(), String> {
+        super::at_most("rows", self.rows.len(), 20_000)
+    }
+}
+
 impl Sweep {
     /// Reads a document. Fields that this version does not know are skipped.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
-        super::read(text, FORMAT)
+        read::read(text)
     }
 }

@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use super::visible;
 use crate::document::Document;
 use crate::document::intervals::{Brief, IntervalRow};
 
@@ -42,6 +43,15 @@ pub fn render(document: &Document) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A field of CSV that is text: quoted where it has to be, and nothing of it is hidden.
+pub(super) fn quoted(text: &str) -> String {
+    let text = visible(text);
+    match text.contains([',', '"']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.into_owned(),
+    }
 }
 
 fn row(interval: &IntervalRow) -> String {

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use super::visible;
 use crate::document::Document;
 
 const NS_PER_S: f64 = 1e9;
@@ -19,7 +20,9 @@ pub fn render(document: &Document) -> String {
          #[StartTime: {started_s:.3} (seconds since epoch), {}]\n\
          #[BaseTime: {started_s:.3} (seconds since epoch)]\n\
          \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
-        document.tool.name, document.tool.version, document.started_at
+        visible(&document.tool.name),
+        visible(&document.tool.version),
+        visible(&document.started_at)
     );
     for interval in &document.intervals {
         let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
@@ -30,7 +33,7 @@ pub fn render(document: &Document) -> String {
             interval.start_ns as f64 / NS_PER_S,
             length_ns as f64 / NS_PER_S,
             interval.response.max_ns.unwrap_or(0) as f64 / NS_PER_MS,
-            interval.response_hdr
+            visible(&interval.response_hdr)
         );
     }
     text

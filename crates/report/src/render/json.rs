@@ -1,5 +1,8 @@
-//! The document itself.
+//! The document itself. Nothing of its text is lost: what cannot be seen is written as `\uXXXX`.
 
+use serde::Serialize;
+
+use super::visible::is_hidden;
 use crate::document::Document;
 
 /// The document as indented JSON, with a newline at its end.
@@ -8,17 +11,37 @@ pub fn render(document: &Document) -> String {
 }
 
 /// The same of any document, such as that of an experiment.
-pub fn any(document: &impl serde::Serialize) -> String {
+pub fn any(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document)
         .expect("a document has string keys, and numbers that are not finite become null");
     text.push('\n');
-    text
+    seen(text)
+}
+
+/// JSON in which every character can be seen. Outside of its strings nothing is hidden but ends of
+/// lines, and within them it escapes what is below U+0020 itself.
+pub(super) fn seen(json: String) -> String {
+    let is_escaped = |c: char| c >= '\u{7f}' && is_hidden(c);
+    if !json.contains(is_escaped) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match is_escaped(c) {
+            true => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::ReadError;
+    use crate::ReadError;
     use crate::testing;
 
     #[test]
@@ -26,6 +49,17 @@ mod tests {
         for document in testing::every_document() {
             assert_eq!(Document::from_json(&render(&document)).unwrap(), document);
         }
+    }
+
+    #[test]
+    fn nothing_is_hidden_and_nothing_is_lost() {
+        let mut document = testing::healthy_open();
+        let hidden = "\u{1b}]0;x\u{7}\u{9b}2J\u{7f}\u{202e}\u{200b}\u{e0041}\n|`\"\\";
+        document.target_note = Some(hidden.to_owned());
+        let text = render(&document);
+        assert!(!text.contains(|c| c != '\n' && is_hidden(c)));
+        assert!(text.contains("\\u001b]0;x\\u0007\\u009b2J\\u007f\\u202e\\u200b\\udb40\\udc41"));
+        assert_eq!(Document::from_json(&text).unwrap(), document);
     }
 
     #[test]

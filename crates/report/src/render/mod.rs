@@ -6,20 +6,26 @@ pub mod experiment;
 pub mod h2load;
 pub mod hgrm;
 pub mod hlog;
+#[cfg(test)]
+mod hostile;
 pub mod html;
 pub mod json;
+mod lines;
 pub mod progress;
 mod style;
 pub mod text;
 pub mod trace;
 pub mod v1;
+mod visible;
 mod words;
 pub mod wrk;
 
 pub use style::Style;
+/// Texts from outside.
+pub use visible::{visible, visible_lines, visible_styled};
 
 /// At most `limit` characters of `text`, the last one an ellipsis if some are missing.
-fn shorten(text: &str, limit: usize) -> String {
+pub fn shorten(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();
     }

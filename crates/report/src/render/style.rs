@@ -20,17 +20,30 @@ pub(super) enum Tone {
     Faint,
 }
 
+/// Begins and ends of colours, as a terminal takes them.
+const HEADING: &str = "\u{1b}[1m";
+const GOOD: &str = "\u{1b}[1;32m";
+const DOUBTFUL: &str = "\u{1b}[1;33m";
+const BAD: &str = "\u{1b}[1;31m";
+const FAINT: &str = "\u{1b}[2m";
+const END: &str = "\u{1b}[0m";
+
 impl Style {
     /// `text` in the colour of `tone`.
     pub(super) fn paint(self, tone: Tone, text: &str) -> String {
         let code = match (self, tone) {
             (Style::Plain, _) => return text.to_owned(),
-            (Style::Colour, Tone::Heading) => "1",
-            (Style::Colour, Tone::Good) => "1;32",
-            (Style::Colour, Tone::Doubtful) => "1;33",
-            (Style::Colour, Tone::Bad) => "1;31",
-            (Style::Colour, Tone::Faint) => "2",
+            (Style::Colour, Tone::Heading) => HEADING,
+            (Style::Colour, Tone::Good) => GOOD,
+            (Style::Colour, Tone::Doubtful) => DOUBTFUL,
+            (Style::Colour, Tone::Bad) => BAD,
+            (Style::Colour, Tone::Faint) => FAINT,
         };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        format!("{code}{text}{END}")
+    }
+
+    /// All escape sequences that there are in a rendering.
+    pub(super) fn codes() -> impl Iterator<Item = &'static str> {
+        [HEADING, GOOD, DOUBTFUL, BAD, FAINT, END].into_iter()
     }
 }

@@ -4,6 +4,10 @@
 use candor_plan::units::{fmt_count, fmt_plural};
 use candor_record::trace::format::{End, Head};
 use candor_record::{Outcome, Phase, Traced};
+
+use super::csv::quoted;
+use super::visible;
+
 use std::fmt::Write;
 
 const COLUMNS: [&str; 11] = [
@@ -46,10 +50,7 @@ fn row(text: &mut String, one: &Traced, head: &Head) -> std::fmt::Result {
         return writeln!(text, ",,{phase},{},,,,{},{id},", one.due_ns, one.done_ns);
     }
     match head.names.get(one.request as usize) {
-        Some(name) if name.contains([',', '"', '\n', '\r']) => {
-            write!(text, "\"{}\"", name.replace('"', "\"\""))?;
-        }
-        Some(name) => text.push_str(name),
+        Some(name) => text.push_str(&quoted(name)),
         None => write!(text, "{}", one.request)?,
     }
     let Traced { connection, due_ns, ready_ns, sent_ns, .. } = one;
@@ -112,7 +113,7 @@ impl Summary {
         let mut lines = vec![format!(
             "trace of {} (rule: {}, seed {})",
             fmt_plural(self.requests, "request"),
-            self.head.rule,
+            visible(&self.head.rule),
             self.head.seed
         )];
         let mut outcomes = self.outcomes.clone();

@@ -17,6 +17,7 @@ mod samples;
 mod stalls;
 mod steady;
 mod tcp;
+mod tls;
 mod truth;
 
 use std::collections::BTreeMap;
@@ -101,6 +102,7 @@ const CHECKS: &[Check] = &[
     Check { id: "fewer-connections", find: connections::fewer },
     Check { id: "ports-exhausted", find: connections::ports_exhausted },
     Check { id: "fds-exhausted", find: connections::fds_exhausted },
+    Check { id: "tls-unverified", find: tls::unverified },
 ];
 
 /// All verdicts on a document, the worst first.

@@ -12,12 +12,13 @@ use candor_lab::compare::{self, About, DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Group
 use candor_plan::options::Options;
 use candor_plan::units::parse_share;
 use candor_plan::values::{Nanos, SmallCount};
-use candor_report::Document;
 use candor_report::document::Tool;
 use candor_report::experiment::comparison::{Comparison, Metric};
+use candor_report::{Document, read};
 use clap::Args;
 
 use crate::command::run::facts;
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::forms::{COMPARISON, Places};
 use crate::profiling::NoProfile;
@@ -98,7 +99,7 @@ pub(crate) fn compare(
     if let Some(why) = &stopped
         && !matches!(why, LabError::Interrupted)
     {
-        eprintln!("candor: {why}");
+        console::say(format_args!("candor: {why}"));
     }
     Ok(match stopped {
         Some(LabError::Interrupted) => Exit::Interrupted,
@@ -172,7 +173,7 @@ fn group(what: &What) -> Result<Group, Failure> {
             what.source
         )));
     };
-    let results = files.iter().map(|file| Ok((file.display().to_string(), read(file)?)));
+    let results = files.iter().map(|file| Ok((file.display().to_string(), saved(file)?)));
     Ok(Group {
         name: what.name.clone(),
         source: what.source.clone(),
@@ -180,9 +181,9 @@ fn group(what: &What) -> Result<Group, Failure> {
     })
 }
 
-fn read(file: &Path) -> Result<Document, Failure> {
+fn saved(file: &Path) -> Result<Document, Failure> {
     let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let text = read::text_of(file).map_err(|error| wrong(error.to_string()))?;
     Document::from_json(&text).map_err(|error| wrong(error.to_string()))
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: &[String]) -> Result<E
         Err(refusal) => return Ok(refuse(&refusal)),
     };
     for note in &asked.notes {
-        eprintln!("candor: {note}");
+        console::say(format_args!("candor: {note}"));
     }
 
     let facts = run::facts(typed);
@@ -95,7 +95,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: &[String]) -> Result<E
     let document = Document::new(&facts, &plan, &record);
     let printed = output.finish(&document, record.trace.dropped);
     // The result is written and doubts are told even if nothing could be printed.
-    eprint!("{}", facts::render(&document, "h2load"));
+    console::say(facts::render(&document, "h2load").trim_end());
     files::write(&document, &outputs).and(printed)?;
     // As with h2load, a run that was interrupted or met errors is a run. Only figures that
     // contradict each other are no result.
@@ -104,7 +104,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: &[String]) -> Result<E
 
 /// h2load's way to refuse: a line on the standard error, and 1.
 fn refuse(refusal: &Refusal) -> ExitCode {
-    eprintln!("{}", refusal.0);
+    console::say(&refusal.0);
     Exit::CouldNotRun.into()
 }
 

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use candor_report::experiment::{self, ReadError, clients, comparison, peak, suite, sweep};
+use candor_report::experiment::{clients, comparison, peak, suite, sweep};
+use candor_report::read::{self, ReadError};
 use candor_report::render::json;
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
 
 /// The rendering of an experiment's document; `None` if it is another.
 pub(super) fn render(text: &str, format: Format, path: &Path) -> Result<Option<String>, Failure> {
-    let rendered = match experiment::format_of(text).as_deref() {
+    let rendered = match read::format_of(text).as_deref() {
         Some(peak::FORMAT) => rendered(&PEAK, text, format),
         Some(sweep::FORMAT) => rendered(&SWEEP, text, format),
         Some(comparison::FORMAT) => rendered(&COMPARISON, text, format),

@@ -96,7 +96,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
     let document = Document::new(output.facts(), &plan, &record);
     let printed = output.finish(&document);
     // The result is written and doubts are told even if nothing could be printed.
-    eprint!("{}", facts::render(&document, "wrk"));
+    console::say(facts::render(&document, "wrk").trim_end());
     let done = failed.and_then(|()| scripting.done(&plan, &record));
     files::write(&document, &outputs).and(printed).and(done)?;
     // As with wrk, a run that was interrupted or met errors is a run. Only figures that
@@ -107,7 +107,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
 /// wrk's way to refuse: a line on the standard error, the usage on the standard output, 1.
 fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, Failure> {
     if let Some(message) = refusal.message {
-        eprintln!("{message}");
+        console::say(message);
     }
     console::print(usage::of(name))?;
     Ok(Exit::CouldNotRun.into())
@@ -126,12 +126,12 @@ fn not_reached(error: &EngineError, plan: &Plan) -> ExitCode {
     match error {
         EngineError::Resolve { reason, .. } => {
             let reason = reason.rsplit(": ").next().unwrap_or(reason);
-            eprintln!("unable to resolve {host}:{service} {reason}");
+            console::say(format_args!("unable to resolve {host}:{service} {reason}"));
         }
         EngineError::NoConnection { example, .. } => {
             let reason = example.rsplit(": ").next().unwrap_or(example);
             let reason = reason.split(" (os error").next().unwrap_or(reason);
-            eprintln!("unable to connect to {host}:{service} {reason}");
+            console::say(format_args!("unable to connect to {host}:{service} {reason}"));
         }
         other => return Failure::could_not_run(other).report(),
     }

@@ -48,10 +48,11 @@ pub(super) fn put_all(out: &mut Vec<u8>, all: &[Traced]) {
     }
 }
 
-pub(super) fn take_all(input: &mut &[u8]) -> Option<Vec<Traced>> {
-    let count = take(input)?;
+/// At most this many.
+pub(super) fn take_all(input: &mut &[u8], most: usize) -> Option<Vec<Traced>> {
+    let count = usize::try_from(take(input)?).ok().filter(|&count| count <= most)?;
     // A request has at least four bytes, so a count that lies asks for no more than there is.
-    let mut all = Vec::with_capacity(usize::try_from(count).ok()?.min(input.len() / 4));
+    let mut all = Vec::with_capacity(count.min(input.len() / 4));
     let (mut index, mut due_ns) = (0, 0);
     for _ in 0..count {
         let (&flags, rest) = input.split_first()?;

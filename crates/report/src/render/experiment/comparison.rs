@@ -4,39 +4,48 @@ use std::fmt::Write as _;
 
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 
+use super::super::csv::quoted;
+use super::super::lines::{Lines, escaped};
 use super::table::{Align, Table};
 use crate::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
 
 /// The report.
 pub fn text(comparison: &Comparison) -> String {
-    let mut out = headline(comparison);
+    let mut out = Lines::default();
+    out.line(headline(comparison));
     for (index, variant) in comparison.variants.iter().enumerate() {
-        let _ = writeln!(out, "  {}  {}", letter(index), named(&variant.name, &variant.source));
+        out.line(format!("  {}  {}", letter(index), named(&variant.name, &variant.source)));
     }
     for variant in 1..comparison.variants.len() {
-        let _ = write!(out, "\n{}\n\n", sentence(comparison, variant));
-        out.push_str(&table(comparison, variant).text());
+        out.blank();
+        out.line(sentence(comparison, variant));
+        out.blank();
+        out.append(table(comparison, variant).text());
     }
-    let _ = write!(out, "\n{}", footer(comparison).join("\n"));
-    out.push('\n');
-    out
+    out.blank();
+    footer(comparison).iter().for_each(|line| out.line(line));
+    out.finish()
 }
 
 /// The same as Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
-    let mut out = format!("# Comparison\n\n{}\n", headline(comparison));
+    let mut out = Lines::default();
+    out.heading(1, "Comparison");
+    out.line(escaped(&headline(comparison)));
+    out.blank();
     for (index, variant) in comparison.variants.iter().enumerate() {
-        let _ = writeln!(out, "- {}: {}", letter(index), named(&variant.name, &variant.source));
+        let what = named(&variant.name, &variant.source);
+        out.line(format!("- {}: {}", letter(index), escaped(&what)));
     }
     for variant in 1..comparison.variants.len() {
-        let _ = write!(out, "\n**{}**\n\n", sentence(comparison, variant));
-        out.push_str(&table(comparison, variant).markdown());
+        out.blank();
+        out.line(format!("**{}**", escaped(&sentence(comparison, variant))));
+        out.blank();
+        out.append(table(comparison, variant).markdown());
     }
-    for line in footer(comparison) {
-        let _ = write!(out, "\n- {line}");
-    }
-    out.push('\n');
-    out
+    out.blank();
+    footer(comparison).iter().for_each(|line| out.line(format!("- {}", escaped(line))));
+    out.finish()
 }
 
 /// Every run, one row each. Units are in the names of the columns; a field is empty where the run
@@ -212,7 +221,7 @@ pub(in crate::render) fn headline(comparison: &Comparison) -> String {
     };
     let count = fmt_plural(comparison.rounds_asked, rounds_noun(comparison));
     let partial = if comparison.partial { " (interrupted: what is whole of them)" } else { "" };
-    format!("{} · {count} {how}{partial}\n", comparison.load)
+    format!("{} · {count} {how}{partial}", comparison.load)
 }
 
 fn rounds_noun(comparison: &Comparison) -> &'static str {
@@ -260,14 +269,6 @@ fn percent(share: f64) -> String {
 /// What was typed as a percentage, as it was typed: `95 %`, `99.9 %`.
 fn whole_percent(share: f64) -> String {
     format!("{} %", (share * 1e6).round() / 1e4)
-}
-
-/// A field of CSV (RFC 4180).
-pub(super) fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,62 +1,69 @@
 //! What the READMEs of matrices have in common, of servers and of client libraries: what was measured,
 //! when, on what, and how to go on.
 
-use std::fmt::Write as _;
-
-use super::table::escaped;
+use super::super::lines::{Lines, code, escaped};
 use crate::experiment::matrix::Heading;
 
 /// The title, and what the suite is about.
-pub(super) fn title(title: &str, heading: &Heading) -> String {
-    let mut out = format!("# {title}: {}\n\n", heading.name);
+pub(super) fn title(title: &str, heading: &Heading) -> Lines {
+    let mut out = Lines::default();
+    out.heading(1, format!("{title}: {}", escaped(&heading.name)));
     if !heading.about.is_empty() {
-        let _ = write!(out, "{}\n\n", escaped(&heading.about));
+        out.line(escaped(&heading.about));
+        out.blank();
     }
     out
 }
 
 /// By which command it was measured, of which file, and on which day.
-pub(super) fn captured(out: &mut String, command: &str, heading: &Heading) {
+pub(super) fn captured(out: &mut Lines, command: &str, heading: &Heading) {
     let started = heading.started_at.split('T').next().unwrap_or_default();
-    let on = if started.is_empty() { String::new() } else { format!(" on {started}") };
-    let _ = writeln!(
-        out,
-        "Captured by `{command}` {} from `{}`{on}.\n",
-        heading.tool.version, heading.file
-    );
+    let on = if started.is_empty() { String::new() } else { format!(" on {}", escaped(started)) };
+    out.line(format!(
+        "Captured by {} {} from {}{on}.",
+        code(command),
+        escaped(&heading.tool.version),
+        code(&heading.file)
+    ));
+    out.blank();
 }
 
 /// Said of a matrix of which trials are missing.
-pub(super) fn not_complete(out: &mut String, (made, all): (u64, u64)) {
-    let _ = writeln!(
-        out,
+pub(super) fn not_complete(out: &mut Lines, (made, all): (u64, u64)) {
+    out.line(format!(
         "> **Not complete.** {made} of {all} trials are there; the command below goes on where it was \
-         interrupted.\n"
-    );
+         interrupted."
+    ));
+    out.blank();
 }
 
 /// The machine, and who has which of its cores.
-pub(super) fn hardware(out: &mut String, heading: &Heading) {
+pub(super) fn hardware(out: &mut Lines, heading: &Heading) {
     let Heading { host, cores: split, .. } = heading;
-    let _ = writeln!(out, "**Hardware / runtime**\n");
+    out.fixed("**Hardware / runtime**\n\n");
     let cores = host.cores.map(|n| format!(" ({n} cores)")).unwrap_or_default();
     let cpu = host.cpu.as_deref().unwrap_or("unknown");
-    let _ = writeln!(out, "- CPU: {}{cores}", escaped(cpu));
+    out.line(format!("- CPU: {}{cores}", escaped(cpu)));
     for (name, value) in [
         ("Kernel", &host.kernel),
         ("Virtualisation", &host.virtualisation),
         ("CPU governor", &host.governor),
     ] {
         if let Some(value) = value {
-            let _ = writeln!(out, "- {name}: {}", escaped(value));
+            out.line(format!("- {name}: {}", escaped(value)));
         }
     }
     if !split.is_empty() {
-        let _ = writeln!(out, "- Cores: {}", escaped(split));
+        out.line(format!("- Cores: {}", escaped(split)));
     }
 }
 
 /// The command that measures it again.
-pub(super) fn again(out: &mut String, heading: &Heading) {
-    let _ = writeln!(out, "Run it again with:\n\n```\n{}\n```\n", heading.arguments.join(" "));
+pub(super) fn again(out: &mut Lines, heading: &Heading) {
+    let mut command = Lines::default();
+    command.line(heading.arguments.join(" "));
+    out.line("Run it again with:");
+    out.blank();
+    out.code(command);
+    out.blank();
 }

@@ -1,10 +1,9 @@
 //! Peaks for people: the answer in sentences, latency against rate as a plot in text, every step
 //! in a table of text and of Markdown, and every run as CSV.
 
-use std::fmt::Write as _;
-
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_share};
 
+use super::super::lines::{Lines, escaped};
 use super::plot;
 use super::table::{Align, Table};
 use super::trials;
@@ -12,60 +11,64 @@ use crate::experiment::peak::{Confidence, Peak, Phase, Step};
 
 /// The report.
 pub fn text(peak: &Peak) -> String {
-    let mut out = headline(peak);
-    out.push('\n');
+    let mut out = Lines::default();
+    headline(peak).iter().for_each(|line| out.line(line));
+    out.blank();
     for sentence in said(peak) {
-        for line in trials::wrapped(&sentence) {
-            let _ = writeln!(out, "  {line}");
-        }
+        trials::wrapped(&sentence).iter().for_each(|line| out.line(format!("  {line}")));
     }
     if let Some(plot) = latency_against_rate(peak) {
-        let _ = write!(out, "\n{plot}");
+        out.blank();
+        out.append(plot);
     }
-    let _ = write!(out, "\n{}", table(peak).text());
-    out
+    out.blank();
+    out.append(table(peak).text());
+    out.finish()
 }
 
 /// The same as Markdown.
 pub fn markdown(peak: &Peak) -> String {
-    let mut out = format!("# Peak\n\n{}\n", headline(peak).trim_end());
-    for sentence in said(peak) {
-        let _ = write!(out, "\n- {}", super::table::escaped(&sentence));
-    }
+    let mut out = Lines::default();
+    out.heading(1, "Peak");
+    headline(peak).iter().for_each(|line| out.line(escaped(line)));
+    out.blank();
+    said(peak).iter().for_each(|sentence| out.line(format!("- {}", escaped(sentence))));
     if let Some(plot) = latency_against_rate(peak) {
-        let _ = write!(out, "\n\n```\n{plot}```");
+        out.blank();
+        out.code(plot);
     }
-    let _ = write!(out, "\n\n{}", table(peak).markdown());
-    out
+    out.blank();
+    out.append(table(peak).markdown());
+    out.finish()
 }
 
 /// Every run, one row each. Units are in the names of the columns; a field is empty where the run
 /// does not tell.
 pub fn csv(peak: &Peak) -> String {
-    let mut out = format!("step,phase,outcome,{}\n", trials::CSV_COLUMNS);
+    let mut out = Lines::default();
+    out.line(format!("step,phase,outcome,{}", trials::CSV_COLUMNS));
     for (at, step) in peak.steps.iter().enumerate() {
         for trial in &step.trials {
             let (phase, outcome) = (phase(step.phase), step.outcome.word());
-            let _ = writeln!(out, "{at},{phase},{outcome},{}", trials::csv_row(trial));
+            out.line(format!("{at},{phase},{outcome},{}", trials::csv_row(trial)));
         }
     }
-    out
+    out.finish()
 }
 
-pub(in crate::render) fn headline(peak: &Peak) -> String {
-    let mut out = format!("Peak of {}", trials::subject(&peak.subject));
-    match peak.objectives.as_slice() {
-        [] => out += ": the highest throughput\n",
-        objectives => {
-            let _ = writeln!(out, ": the highest rate with {}", objectives.join(" and "));
-        }
-    }
+/// What was looked for, a line each.
+pub(in crate::render) fn headline(peak: &Peak) -> Vec<String> {
+    let sought = match peak.objectives.as_slice() {
+        [] => "the highest throughput".to_owned(),
+        objectives => format!("the highest rate with {}", objectives.join(" and ")),
+    };
     let tool = &peak.tool;
-    let _ = writeln!(out, "{} {} · {}", tool.name, tool.version, peak.started_at);
-    if let Some(cores) = trials::cores(&peak.subject) {
-        let _ = writeln!(out, "{cores}");
-    }
-    out
+    let mut lines = vec![
+        format!("Peak of {}: {sought}", trials::subject(&peak.subject)),
+        format!("{} {} · {}", tool.name, tool.version, peak.started_at),
+    ];
+    lines.extend(trials::cores(&peak.subject));
+    lines
 }
 
 pub(in crate::render) fn said(peak: &Peak) -> Vec<String> {
@@ -76,14 +79,13 @@ pub(in crate::render) fn said(peak: &Peak) -> Vec<String> {
         Confidence::Poor => "How sure: poor; an end is not known.",
     });
     said.extend(sureness.map(str::to_owned));
-    if peak.steps.iter().flat_map(|step| &step.trials).any(|trial| trial.figures.is_profiled()) {
-        said.push(trials::PROFILED.to_owned());
-    }
+    let runs = peak.steps.iter().flat_map(|step| &step.trials).map(|trial| &trial.figures);
+    said.extend(trials::remarks(runs).map(str::to_owned));
     said
 }
 
 /// p99, or what few samples leave of it, against the rate of open loads.
-fn latency_against_rate(peak: &Peak) -> Option<String> {
+fn latency_against_rate(peak: &Peak) -> Option<Lines> {
     let curve = peak.curve();
     let wanted = peak.knee.as_ref().map_or("p99", |knee| knee.percentile.as_str());
     let points = |name: &str| -> Vec<(f64, f64)> {
@@ -113,7 +115,7 @@ fn latency_against_rate(peak: &Peak) -> Option<String> {
     )?;
     if !marks.is_empty() {
         let knee = if knee.is_some() { "┆ the knee, " } else { "" };
-        let _ = writeln!(plot, "  {knee}│ the peak");
+        plot.line(format!("  {knee}│ the peak"));
     }
     Some(plot)
 }

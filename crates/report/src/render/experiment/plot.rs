@@ -1,7 +1,7 @@
 //! A plot of a few points in text: values upwards on a logarithmic axis, what they depend on to
 //! the right on a linear one.
 
-use std::fmt::Write as _;
+use super::super::lines::Lines;
 
 const COLUMNS: usize = 64;
 const ROWS: usize = 12;
@@ -14,7 +14,7 @@ pub(super) fn log_y(
     marks: &[(f64, char)],
     y_label: &dyn Fn(f64) -> String,
     x_label: &dyn Fn(f64) -> String,
-) -> Option<String> {
+) -> Option<Lines> {
     let points: Vec<(f64, f64)> =
         points.iter().copied().filter(|(x, y)| x.is_finite() && *y > 0.0).collect();
     if points.len() < 2 {
@@ -49,26 +49,28 @@ pub(super) fn log_y(
     let labelled = |at: usize| at.is_multiple_of(4) || at == ROWS - 1;
     let width =
         (0..ROWS).filter(|&at| labelled(at)).map(|at| label_of(at).chars().count()).max()?;
-    let mut out = format!("  {title}\n");
+    let mut out = Lines::default();
+    out.line(format!("  {title}"));
     for at in (0..ROWS).rev() {
         let label = if labelled(at) { label_of(at) } else { String::new() };
         let line: String = grid[at].iter().collect();
         let blanks = " ".repeat(width - label.chars().count());
-        let _ = writeln!(out, "{}", format!("  {blanks}{label} ┤{line}").trim_end());
+        out.line(format!("  {blanks}{label} ┤{line}").trim_end());
     }
-    let _ = writeln!(out, "  {} └{}", " ".repeat(width), "─".repeat(COLUMNS));
+    out.line(format!("  {} └{}", " ".repeat(width), "─".repeat(COLUMNS)));
     let (left, right) = (x_label(0.0), x_label(right));
     let between = COLUMNS.saturating_sub(left.chars().count() + right.chars().count());
-    let _ = writeln!(out, "  {}  {left}{}{right}", " ".repeat(width), " ".repeat(between));
+    out.line(format!("  {}  {left}{}{right}", " ".repeat(width), " ".repeat(between)));
     Some(out)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::log_y;
+    use super::{Lines, log_y};
 
     fn plotted(points: &[(f64, f64)], marks: &[(f64, char)]) -> Option<String> {
         log_y("title", points, marks, &|y| format!("{y:.0}"), &|x| format!("{x:.0}"))
+            .map(Lines::finish)
     }
 
     #[test]

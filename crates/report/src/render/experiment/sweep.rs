@@ -1,10 +1,9 @@
 //! Sweeps for people: both latencies of each rate in tables of text and of Markdown, latency
 //! against rate as a plot in text, and every run as CSV.
 
-use std::fmt::Write as _;
-
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 
+use super::super::lines::{Lines, escaped};
 use super::table::{Align, Table};
 use super::{plot, trials};
 use crate::experiment::figures::Percentiles;
@@ -12,55 +11,61 @@ use crate::experiment::sweep::{Row, Sweep};
 
 /// The report.
 pub fn text(sweep: &Sweep) -> String {
-    let mut out = headline(sweep);
+    let mut out = Lines::default();
+    headline(sweep).iter().for_each(|line| out.line(line));
     for (title, table) in tables(sweep) {
-        let _ = write!(out, "\n{title}\n{}", table.text());
+        out.blank();
+        out.line(title);
+        out.append(table.text());
     }
     if let Some(plot) = latency_against_rate(sweep) {
-        let _ = write!(out, "\n{plot}");
+        out.blank();
+        out.append(plot);
     }
+    out.blank();
     for note in notes(sweep) {
-        for line in trials::wrapped(&note) {
-            let _ = write!(out, "\n{line}");
-        }
+        trials::wrapped(&note).iter().for_each(|line| out.line(line));
     }
-    out.push('\n');
-    out
+    out.finish()
 }
 
 /// The same as Markdown.
 pub fn markdown(sweep: &Sweep) -> String {
-    let mut out = format!("# Sweep\n\n{}", headline(sweep));
+    let mut out = Lines::default();
+    out.heading(1, "Sweep");
+    headline(sweep).iter().for_each(|line| out.line(escaped(line)));
     for (title, table) in tables(sweep) {
-        let _ = write!(out, "\n## {title}\n\n{}", table.markdown());
+        out.blank();
+        out.heading(2, title);
+        out.append(table.markdown());
     }
     if let Some(plot) = latency_against_rate(sweep) {
-        let _ = write!(out, "\n```\n{plot}```\n");
+        out.blank();
+        out.code(plot);
     }
-    for note in notes(sweep) {
-        let _ = write!(out, "\n- {}", super::table::escaped(&note));
-    }
-    out.push('\n');
-    out
+    out.blank();
+    notes(sweep).iter().for_each(|note| out.line(format!("- {}", escaped(note))));
+    out.finish()
 }
 
 /// Every run, one row each. Units are in the names of the columns; a field is empty where the run
 /// does not tell.
 pub fn csv(sweep: &Sweep) -> String {
-    let mut out = format!("rate_per_s,fraction,round,shown,{}\n", trials::CSV_COLUMNS);
+    let mut out = Lines::default();
+    out.line(format!("rate_per_s,fraction,round,shown,{}", trials::CSV_COLUMNS));
     for row in &sweep.rows {
         for (round, trial) in row.trials.iter().enumerate() {
             let fraction = row.fraction.map(|share| share.to_string()).unwrap_or_default();
             let shown = u8::from(row.representative == Some(round as u64));
             let run = trials::csv_row(trial);
-            let _ = writeln!(out, "{},{fraction},{},{shown},{run}", row.rate_per_s, round + 1);
+            out.line(format!("{},{fraction},{},{shown},{run}", row.rate_per_s, round + 1));
         }
     }
-    out
+    out.finish()
 }
 
-pub(in crate::render) fn headline(sweep: &Sweep) -> String {
-    let mut out = format!("Sweep of {}\n", trials::subject(&sweep.subject));
+/// What was measured, a line each.
+pub(in crate::render) fn headline(sweep: &Sweep) -> Vec<String> {
     let rounds = fmt_plural(sweep.rounds.into(), "round");
     let peak = match (sweep.peak_per_s, &sweep.peak_from) {
         (Some(peak), Some(from)) => format!(" · peak {} ({from})", fmt_per_second(peak)),
@@ -68,18 +73,16 @@ pub(in crate::render) fn headline(sweep: &Sweep) -> String {
         _ => String::new(),
     };
     let (tool, connections) = (&sweep.tool, sweep.plan.connections.count);
-    let _ = writeln!(
-        out,
+    let how = format!(
         "{} {} · {} · {rounds} in random order, {}{peak}",
         tool.name,
         tool.version,
         sweep.started_at,
         fmt_plural(connections.into(), "connection")
     );
-    if let Some(cores) = trials::cores(&sweep.subject) {
-        let _ = writeln!(out, "{cores}");
-    }
-    out
+    let mut lines = vec![format!("Sweep of {}", trials::subject(&sweep.subject)), how];
+    lines.extend(trials::cores(&sweep.subject));
+    lines
 }
 
 pub(in crate::render) fn tables(sweep: &Sweep) -> [(&'static str, Table); 2] {
@@ -133,7 +136,7 @@ pub(in crate::render) fn tables(sweep: &Sweep) -> [(&'static str, Table); 2] {
     ]
 }
 
-fn latency_against_rate(sweep: &Sweep) -> Option<String> {
+fn latency_against_rate(sweep: &Sweep) -> Option<Lines> {
     let points: Vec<(f64, f64)> = sweep
         .rows
         .iter()
@@ -161,9 +164,8 @@ pub(in crate::render) fn notes(sweep: &Sweep) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if sweep.rows.iter().flat_map(|row| &row.trials).any(|trial| trial.figures.is_profiled()) {
-        notes.push(trials::PROFILED.to_owned());
-    }
+    let runs = sweep.rows.iter().flat_map(|row| &row.trials).map(|trial| &trial.figures);
+    notes.extend(trials::remarks(runs).map(str::to_owned));
     if let Some(why) = &sweep.partial {
         notes.push(format!("The sweep is not done: {why}."));
     }

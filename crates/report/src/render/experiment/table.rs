@@ -1,5 +1,11 @@
 //! Tables that are the same in text and in Markdown: a header, rows, and how columns stand.
 
+use super::super::lines::{Lines, escaped};
+use super::super::{shorten, visible};
+
+/// Characters of a cell: all others of its column are as wide.
+const CELL: usize = 200;
+
 /// How a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -16,13 +22,14 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(columns: Vec<(String, Align)>) -> Self {
+        let columns = columns.into_iter().map(|(name, align)| (shown(&name), align)).collect();
         Table { columns, rows: Vec::new() }
     }
 
-    /// One cell for each column.
+    /// One cell for each column. What cannot be seen, or is too long for a table, is not in it.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.rows.push(cells);
+        self.rows.push(cells.iter().map(|cell| shown(cell)).collect());
     }
 
     pub(crate) fn columns(&self) -> &[(String, Align)] {
@@ -38,15 +45,13 @@ impl Table {
     }
 
     /// Columns as wide as they have to be, two blanks between.
-    pub(crate) fn text(&self) -> String {
-        let header: Vec<String> = self.columns.iter().map(|(name, _)| plain(name)).collect();
-        let rows: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
-        let lines = || std::iter::once(&header).chain(&rows);
+    pub(in crate::render) fn text(&self) -> Lines {
+        let header: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
+        let lines = || std::iter::once(&header).chain(&self.rows);
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|at| lines().map(|row| row[at].chars().count()).max().unwrap_or(0))
             .collect();
-        let mut out = String::new();
+        let mut out = Lines::default();
         for row in lines() {
             let mut line = String::new();
             for ((cell, &width), (_, align)) in row.iter().zip(&widths).zip(&self.columns) {
@@ -57,54 +62,34 @@ impl Table {
                     Align::Right => line.extend([blanks.as_str(), cell]),
                 }
             }
-            out.push_str(line.trim_end());
-            out.push('\n');
+            out.line(line.trim_end());
         }
         out
     }
 
     /// A table of GitHub's Markdown.
-    pub(crate) fn markdown(&self) -> String {
-        let line = |cells: &mut dyn Iterator<Item = String>| {
-            let cells: Vec<String> = cells.collect();
-            format!("| {} |\n", cells.join(" | "))
+    pub(in crate::render) fn markdown(&self) -> Lines {
+        let line = |cells: &mut dyn Iterator<Item = &String>| {
+            let cells: Vec<String> = cells.map(|cell| escaped(cell)).collect();
+            format!("| {} |", cells.join(" | "))
         };
-        let mut out = line(&mut self.columns.iter().map(|(name, _)| escaped(name)));
+        let mut out = Lines::default();
+        out.line(line(&mut self.columns.iter().map(|(name, _)| name)));
         let rules = self.columns.iter().map(|(_, align)| match align {
             Align::Left => "---",
             Align::Right => "---:",
         });
-        out.push_str(&format!("|{}|\n", rules.collect::<Vec<_>>().join("|")));
+        out.line(format!("|{}|", rules.collect::<Vec<_>>().join("|")));
         for row in &self.rows {
-            out.push_str(&line(&mut row.iter().map(|cell| escaped(cell))));
+            out.line(line(&mut row.iter()));
         }
         out
     }
 }
 
-/// Text from elsewhere (names, commands, servers' answers) for a line of plain text.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
-/// Text from elsewhere for a cell or a line of Markdown: no bar ends the cell, no tag begins. What
-/// stands in `` `backticks` `` is code, where an escape other than the bar's would be seen.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut in_code = false;
-    for c in plain(text).chars() {
-        match c {
-            '`' => {
-                in_code = !in_code;
-                out.push(c);
-            }
-            '|' => out.push_str("\\|"),
-            '<' if !in_code => out.push_str("&lt;"),
-            '&' if !in_code => out.push_str("&amp;"),
-            _ => out.push(c),
-        }
-    }
-    out
+/// Text from elsewhere (names, commands, what servers said) in a cell.
+fn shown(text: &str) -> String {
+    shorten(&visible(text), CELL)
 }
 
 #[cfg(test)]
@@ -117,11 +102,12 @@ mod tests {
             Table::new(vec![("name".to_owned(), Align::Left), ("n".to_owned(), Align::Right)]);
         table.row(vec!["a|b\n".to_owned(), "12".to_owned()]);
         table.row(vec!["<script>".to_owned(), "1".to_owned()]);
-        assert_eq!(table.text(), "  name       n\n  a|b\u{fffd}      12\n  <script>   1\n");
+        assert_eq!(table.text().finish(), "  name       n\n  a|b\\n     12\n  <script>   1\n");
         assert_eq!(
-            table.markdown(),
-            "| name | n |\n|---|---:|\n| a\\|b\u{fffd} | 12 |\n| &lt;script> | 1 |\n"
+            table.markdown().finish(),
+            "| name | n |\n|---|---:|\n| a\\|b\\\\n | 12 |\n| &lt;script> | 1 |\n"
         );
-        assert_eq!(escaped("`a <b>` & c"), "`a <b>` &amp; c");
+        table.row(vec!["x".repeat(300), String::new()]);
+        assert!(table.text().finish().lines().all(|line| line.chars().count() < 210));
     }
 }

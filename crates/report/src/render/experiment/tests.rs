@@ -58,6 +58,38 @@ fn profiled_runs_are_told_in_every_form() {
 }
 
 #[test]
+fn runs_that_checked_no_certificate_are_told_in_every_form() {
+    let (mut peak, mut sweep, mut suite) = (sample_peak(), sample_sweep(), sample_suite(1));
+    let unverified =
+        || crate::experiment::figures::Figures::of(&testing::over_tls("anybody")).notes;
+    assert_eq!(unverified(), ["tls-unverified"]);
+    peak.steps[0].trials[0].figures.notes = unverified();
+    sweep.rows[0].trials[0].figures.notes = unverified();
+    suite.cells[0].trials[0].figures.notes = unverified();
+    for text in [
+        peak::text(&peak),
+        peak::markdown(&peak),
+        html::peak(&peak),
+        sweep::text(&sweep),
+        sweep::markdown(&sweep),
+        html::sweep(&sweep),
+        suite::text(&suite),
+        suite::markdown(&suite),
+        html::suite(&suite),
+    ] {
+        assert!(text.contains("certificates were not checked (--insecure)"), "{text}");
+    }
+    let document = testing::over_tls("anybody");
+    for text in [
+        crate::render::text::render(&document, crate::Style::Plain),
+        html::run(&document),
+        crate::render::json::render(&document),
+    ] {
+        assert!(text.contains("tls-unverified") && text.contains("--cacert"), "{text}");
+    }
+}
+
+#[test]
 fn every_row_of_a_csv_has_as_many_fields_as_its_head() {
     for text in [peak::csv(&sample_peak()), sweep::csv(&sample_sweep())] {
         let fields = |line: &str| line.split(',').count();

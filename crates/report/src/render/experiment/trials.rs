@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use candor_plan::units::{fmt_bytes, fmt_duration_ns, fmt_per_second, fmt_share};
 
 use super::table::Align;
+use crate::experiment::figures::Figures;
 use crate::experiment::trial::{Subject, Trial};
+use crate::render::csv::quoted;
+use crate::render::visible;
 
 /// Characters of a line of text.
 const WIDTH: usize = 96;
@@ -14,6 +17,19 @@ const WIDTH: usize = 96;
 /// Said of an experiment with runs whose target was profiled.
 pub(in crate::render) const PROFILED: &str =
     "Profiled: figures are not comparable. Targets were profiled while they were measured.";
+
+/// Said of an experiment with runs whose targets were not asked who they are.
+pub(in crate::render) const UNVERIFIED: &str =
+    "Not verified: certificates were not checked (--insecure), so any server could have responded.";
+
+/// What is to be known of all of these runs together.
+pub(in crate::render) fn remarks<'a>(
+    runs: impl Iterator<Item = &'a Figures> + Clone,
+) -> impl Iterator<Item = &'static str> {
+    let profiled = runs.clone().any(Figures::is_profiled).then_some(PROFILED);
+    let unverified = runs.clone().any(Figures::is_unverified).then_some(UNVERIFIED);
+    profiled.into_iter().chain(unverified)
+}
 
 /// What was measured.
 pub(super) fn subject(subject: &Subject) -> String {
@@ -81,10 +97,10 @@ pub(super) const CSV_COLUMNS: &str = "name,connections,asked_per_s,achieved_per_
     service_p999_ns,service_p9999_ns,service_max_ns,failed,failed_share,disturbed,\
     loader_cpu_share,target_cpu_share,requests_per_target_cpu_s,target_rss_peak_bytes";
 
-/// A run as a row of CSV (RFC 4180; no field has a comma or a quote).
+/// A run as a row of CSV (RFC 4180).
 pub(super) fn csv_row(trial: &Trial) -> String {
     let figures = &trial.figures;
-    let mut row = format!("{},{}", trial.name, figures.connections);
+    let mut row = format!("{},{}", quoted(&trial.name), figures.connections);
     let mut put = |field: Option<String>| {
         let _ = write!(row, ",{}", field.unwrap_or_default());
     };
@@ -110,7 +126,7 @@ pub(super) fn csv_row(trial: &Trial) -> String {
 /// Lines of no more than a page's width.
 pub(super) fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in visible(text).split_whitespace() {
         let line = lines.last_mut().expect("there is one from the beginning");
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
             lines.push(word.to_owned());
@@ -121,10 +137,5 @@ pub(super) fn wrapped(text: &str) -> Vec<String> {
         }
         line.push_str(word);
     }
-    lines.iter().map(|line| line.chars().map(printable).collect()).collect()
-}
-
-/// Some of the text came from servers and from files.
-fn printable(c: char) -> char {
-    if c.is_control() { '\u{fffd}' } else { c }
+    lines
 }

@@ -15,22 +15,33 @@ use crate::document::latency::{self, DecodeError};
 const MOST: usize = 240;
 
 /// The slices of a run's measured window.
-pub(super) struct Course {
-    pub(super) slices: Vec<Slice>,
+pub(super) struct Course<'a> {
+    pub(super) slices: Vec<Slice<'a>>,
     /// Intervals in a slice.
     pub(super) together: usize,
 }
 
 /// Some of a run's time.
-pub(super) struct Slice {
+pub(super) struct Slice<'a> {
+    intervals: Vec<&'a IntervalRow>,
     pub(super) start_s: f64,
     pub(super) end_s: f64,
     /// Counts summed; levels (connections, backlog, in flight) as they were at the end.
     pub(super) sum: Sum,
-    /// Response times of the slice.
-    pub(super) response: Hdr<u64>,
+    pub(super) response: Timed,
     pub(super) service: Brief,
     pub(super) send_lag: Brief,
+}
+
+/// The response times of a slice. Their histogram is not kept: it may have 27 MiB.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timed {
+    pub(super) count: u64,
+    pub(super) min_ns: u64,
+    pub(super) max_ns: u64,
+    /// If there are enough of them.
+    pub(super) p50_ns: Option<f64>,
+    pub(super) p99_ns: Option<f64>,
 }
 
 /// What was counted in a slice.
@@ -48,8 +59,8 @@ pub(super) struct Sum {
     pub(super) in_flight: u64,
 }
 
-impl Course {
-    pub(super) fn of(document: &Document) -> Result<Course, DecodeError> {
+impl<'a> Course<'a> {
+    pub(super) fn of(document: &'a Document) -> Result<Self, DecodeError> {
         // The drain is shorter than an interval, and nothing is asked for in it.
         let intervals: Vec<&IntervalRow> = document.window_intervals().collect();
         let together = intervals.len().div_ceil(MOST).max(1);
@@ -79,14 +90,9 @@ impl Course {
     }
 }
 
-impl Slice {
-    fn of(rows: &[&IntervalRow]) -> Result<Slice, DecodeError> {
+impl<'a> Slice<'a> {
+    fn of(rows: &[&'a IntervalRow]) -> Result<Self, DecodeError> {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
-        let mut response = latency::decode(&first.response_hdr)?;
-        for row in &rows[1..] {
-            let more = latency::decode(&row.response_hdr)?;
-            response.add(more).map_err(|error| DecodeError::of(&error))?;
-        }
         let sum = |count: fn(&IntervalRow) -> u64| {
             rows.iter().fold(0u64, |sum, row| sum.saturating_add(count(row)))
         };
@@ -105,7 +111,8 @@ impl Slice {
                 backlog: last.backlog,
                 in_flight: last.in_flight,
             },
-            response,
+            response: Timed::of(&histogram(rows)?),
+            intervals: rows.to_vec(),
             service: highest(rows.iter().map(|row| &row.service)),
             send_lag: highest(rows.iter().map(|row| &row.send_lag)),
         })
@@ -117,16 +124,35 @@ impl Slice {
         (length_s > 0.0).then(|| count as f64 / length_s)
     }
 
-    /// A percentile of its response times, if there are enough of them.
-    pub(super) fn response_ns(&self, q: f64) -> Option<f64> {
-        let enough = latency::enough_samples(self.response.len(), q);
-        enough.then(|| self.response.value_at_quantile(q) as f64)
+    /// The histogram of its response times, made anew.
+    pub(super) fn histogram(&self) -> Result<Hdr<u64>, DecodeError> {
+        histogram(&self.intervals)
     }
 
     /// The longest response time.
     pub(super) fn longest_ns(&self) -> Option<f64> {
-        (!self.response.is_empty()).then(|| self.response.max() as f64)
+        (self.response.count > 0).then_some(self.response.max_ns as f64)
     }
+}
+
+impl Timed {
+    fn of(histogram: &Hdr<u64>) -> Self {
+        let count = histogram.len();
+        let at = |q: f64| {
+            latency::enough_samples(count, q).then(|| histogram.value_at_quantile(q) as f64)
+        };
+        let (min_ns, max_ns) = (histogram.min(), histogram.max());
+        Timed { count, min_ns, max_ns, p50_ns: at(0.5), p99_ns: at(0.99) }
+    }
+}
+
+/// The response times of intervals together.
+fn histogram(rows: &[&IntervalRow]) -> Result<Hdr<u64>, DecodeError> {
+    let mut sum = latency::decode(&rows[0].response_hdr)?;
+    for row in &rows[1..] {
+        latency::add(&row.response_hdr, &mut sum)?;
+    }
+    Ok(sum)
 }
 
 fn highest<'a>(briefs: impl Iterator<Item = &'a Brief>) -> Brief {

@@ -40,11 +40,11 @@ impl Serialize for Column {
 
 impl Heat {
     /// The map of a run's response times with the axis that it stands on; `None` without answers.
-    pub(super) fn of(course: &Course, name: &'static str) -> Option<(Heat, Axis)> {
+    pub(super) fn of(course: &Course<'_>, name: &'static str) -> Option<(Heat, Axis)> {
         use super::axis::Unit;
-        let answered = || course.slices.iter().filter(|one| !one.response.is_empty());
-        let low = answered().map(|one| one.response.min()).min()?;
-        let high = answered().map(|one| one.response.max()).max()?;
+        let answered = || course.slices.iter().map(|one| &one.response).filter(|one| one.count > 0);
+        let low = answered().map(|one| one.min_ns).min()?;
+        let high = answered().map(|one| one.max_ns).max()?;
         let axis = Axis::log(name, Unit::Duration, low as f64, high as f64);
         let decades = (axis.high / axis.low).log10();
         let rows = (decades * ROWS_PER_DECADE).round().clamp(*ROWS.start(), *ROWS.end()) as usize;
@@ -54,9 +54,12 @@ impl Heat {
             .iter()
             .map(|slice| {
                 let mut counts = vec![0u64; rows];
-                for step in slice.response.iter_recorded() {
+                // It was read before, when the slice was made.
+                let histogram = slice.histogram().ok();
+                for step in histogram.iter().flat_map(|all| all.iter_recorded()) {
                     let row = (axis.at(step.value_iterated_to() as f64) * rows as f64) as usize;
-                    counts[row.min(rows - 1)] += step.count_since_last_iteration();
+                    let count = &mut counts[row.min(rows - 1)];
+                    *count = count.saturating_add(step.count_since_last_iteration());
                 }
                 let first = counts.iter().position(|&count| count > 0).unwrap_or(0);
                 let end = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
@@ -142,11 +145,12 @@ mod tests {
         let course = Course::of(&document).unwrap();
         let (heat, axis) = Heat::of(&course, "").unwrap();
         for (column, slice) in heat.columns.iter().zip(&course.slices) {
-            assert_eq!(column.counts.iter().sum::<u64>(), slice.response.len());
-            let median = slice.response.value_at_quantile(0.5) as f64;
+            let response = slice.histogram().unwrap();
+            assert_eq!(column.counts.iter().sum::<u64>(), response.len());
+            let median = response.value_at_quantile(0.5) as f64;
             let row = (axis.at(median) * heat.rows as f64) as usize;
             let below: u64 = column.counts[..=row - column.first].iter().sum();
-            assert!(below * 2 >= slice.response.len(), "{column:?}");
+            assert!(below * 2 >= response.len(), "{column:?}");
         }
     }
 

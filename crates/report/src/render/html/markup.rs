@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::render::visible;
+
 /// A piece of a page.
 #[derive(Debug, Default)]
 pub(crate) struct Markup(String);
@@ -65,7 +67,7 @@ impl Markup {
     pub(crate) fn data(&mut self, data: &impl Serialize) {
         let json = serde_json::to_string(data).expect("numbers, strings and lists of them");
         self.raw("<script type=\"application/json\">");
-        for c in json.chars() {
+        for c in crate::render::json::seen(json).chars() {
             // The end of the block, or a comment in it, cannot begin without a `<`.
             match c {
                 '<' => self.0.push_str("\\u003c"),
@@ -101,28 +103,19 @@ impl Markup {
     }
 }
 
-/// Appends `text` so that a parser of HTML reads it as text, also between quotes. Characters that
-/// cannot be seen, or that turn the order of others around, are shown as Rust writes them.
+/// Appends `text` so that a parser of HTML reads it as text, also between quotes, and nothing of it
+/// is hidden.
 fn escape(out: &mut String, text: &str) {
-    for c in text.chars() {
+    for c in visible(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            c if is_hidden(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
-}
-
-/// Control characters, controls of the direction of writing, and what is no character.
-pub(super) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        || matches!(c, '\u{feff}' | '\u{fdd0}'..='\u{fdef}')
-        || u32::from(c) & 0xfffe == 0xfffe
 }
 
 #[cfg(test)]

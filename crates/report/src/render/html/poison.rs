@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::markup::is_hidden;
+use crate::render::visible;
 
 /// A page in its elements and its text.
 #[derive(Debug, Default, PartialEq)]
@@ -110,11 +110,7 @@ pub(super) fn check<T: Serialize + DeserializeOwned>(
     for text in texts {
         let page = page(text);
         assert_eq!(harmless.elements, page.elements, "{text:?}");
-        let mut shown = String::new();
-        text.chars().for_each(|c| match is_hidden(c) {
-            true => shown.extend(c.escape_default()),
-            false => shown.push(c),
-        });
+        let shown = visible(text);
         // A shell's quotes, JSON and tables of Markdown write some characters in another way.
         let found = of(&page, &shown);
         assert!(found * 2 >= wanted, "{found} of {wanted}: {shown}");

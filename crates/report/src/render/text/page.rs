@@ -1,6 +1,7 @@
 //! A page under construction: lines with a heading in the margin, and tables.
 
 use super::super::style::{Style, Tone};
+use super::super::visible;
 use super::WIDTH;
 
 /// Width of the margin that headings stand in.
@@ -26,7 +27,7 @@ impl Page {
 
     /// A line over the whole width; what is too long goes on in the next line.
     pub(in crate::render) fn line(&mut self, tone: Option<Tone>, content: &str) {
-        for piece in wrap(&printable(content), WIDTH) {
+        for piece in wrap(&visible(content), WIDTH) {
             self.push_line("", tone, &piece);
         }
     }
@@ -43,7 +44,7 @@ impl Page {
         tone: Option<Tone>,
         content: &str,
     ) {
-        for (at, piece) in wrap(&printable(content), WIDTH - MARGIN).iter().enumerate() {
+        for (at, piece) in wrap(&visible(content), WIDTH - MARGIN).iter().enumerate() {
             let heading = if at == 0 { heading } else { "" };
             let heading = format!("{heading:MARGIN$}");
             self.push_line(&heading, tone, piece);
@@ -52,7 +53,7 @@ impl Page {
 
     /// A line of a table: already measured and in columns.
     pub(in crate::render) fn row(&mut self, heading: &str, tone: Option<Tone>, content: &str) {
-        self.push_line(&format!("{heading:MARGIN$}"), tone, &printable(content));
+        self.push_line(&format!("{heading:MARGIN$}"), tone, &visible(content));
     }
 
     /// A command line with a heading in the margin. It can be copied into a shell: where it goes
@@ -64,7 +65,7 @@ impl Page {
         words: &[String],
     ) {
         let mut lines = vec![String::new()];
-        for word in words.iter().map(|word| printable(word)) {
+        for word in words.iter().map(|word| visible(word).into_owned()) {
             let line = lines.last_mut().expect("there is one from the beginning");
             // A blank before the word, and a blank and a backslash after it.
             if !line.is_empty() && line.chars().count() + word.chars().count() + 3 > WIDTH - MARGIN
@@ -98,17 +99,6 @@ impl Page {
         }
         self.text.push('\n');
     }
-}
-
-/// Control characters as escapes: some of the text came from servers.
-fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            let escape = c.is_control();
-            let escaped = escape.then(|| c.escape_debug()).into_iter().flatten();
-            escaped.chain((!escape).then_some(c))
-        })
-        .collect()
 }
 
 /// Lines of at most `width` characters, broken at blanks, or within words longer than a line.

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::super::comparison::quoted;
 use crate::experiment::clients::{Cell, Clients, Trial};
+use crate::render::csv::quoted;
 
 /// The columns, in order; units are in the names.
 pub const COLUMNS: [&str; 36] = [

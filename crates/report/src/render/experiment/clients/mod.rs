@@ -9,12 +9,10 @@ pub(in crate::render) mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fmt::Write as _;
-
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 
+use super::super::lines::{Lines, code, escaped};
 use super::matrix;
-use super::table::escaped;
 use crate::experiment::clients::{Client, Clients};
 
 pub use csv::{COLUMNS, csv};
@@ -33,25 +31,33 @@ pub fn markdown(clients: &Clients) -> String {
     environment(&mut out, clients);
     let (made, all) = clients.progress();
     if made > 0 || all > 0 {
-        let _ = write!(out, "{}\n\n", escaped(MARKS));
+        out.line(escaped(MARKS));
+        out.blank();
     }
     for (heading, table) in tables::rates(clients) {
-        let _ = write!(out, "## {heading}\n\n{}\n", table.markdown());
+        out.heading(2, escaped(&heading));
+        out.append(table.markdown());
+        out.blank();
     }
-    let _ = write!(out, "## Every cell\n\n{}\n", tables::cells(clients).markdown());
+    out.heading(2, "Every cell");
+    out.append(tables::cells(clients).markdown());
+    out.blank();
     list(&mut out, "Driver overhead", &tables::overheads(clients));
     list(&mut out, "Counts that do not agree", &tables::wrong(clients));
     list(&mut out, "Trials that could not be made", &tables::failures(clients));
     list(&mut out, "Left out", &tables::notes(clients));
     reading(&mut out);
-    out
+    out.finish()
 }
 
 /// Every cell for a terminal, and what went wrong.
 pub fn text(clients: &Clients) -> String {
-    let mut out = format!("\n{}", tables::cells(clients).text());
+    let mut out = Lines::default();
+    out.blank();
+    out.append(tables::cells(clients).text());
     let (made, all) = clients.progress();
-    let _ = writeln!(out, "\n{made} of {all} trials are there.");
+    out.blank();
+    out.line(format!("{made} of {all} trials are there."));
     for (what, lines) in [
         ("driver overhead", tables::overheads(clients)),
         ("COUNTS DO NOT AGREE", tables::wrong(clients)),
@@ -59,46 +65,40 @@ pub fn text(clients: &Clients) -> String {
         ("left out", tables::notes(clients)),
     ] {
         for (name, line) in lines {
-            let _ = writeln!(out, "{what}: {name}: {line}");
+            out.line(format!("{what}: {name}: {line}"));
         }
     }
-    out
+    out.finish()
 }
 
-fn environment(out: &mut String, clients: &Clients) {
+fn environment(out: &mut Lines, clients: &Clients) {
     matrix::captured(out, "candor clients", &clients.heading);
     if !clients.complete {
         matrix::not_complete(out, clients.progress());
     }
     let wrong = clients.wrong();
     if wrong > 0 {
-        let _ = writeln!(
-            out,
+        out.line(format!(
             "> **Not to be trusted as it is.** In {} the driver and the server do not count the \
-             same requests; see below.\n",
+             same requests; see below.",
             fmt_plural(wrong, "trial")
-        );
+        ));
+        out.blank();
     }
     matrix::hardware(out, &clients.heading);
-    let _ = writeln!(
-        out,
+    out.line(format!(
         "- {} a cell, in rounds, the order within a round drawn at random (seed {}); a fresh driver \
          for each run, one at a time, against one server",
         fmt_plural(clients.heading.rounds, "run"),
         clients.heading.seed
-    );
-    let _ = writeln!(out, "- {}", escaped(&asked(clients)));
-    let _ = writeln!(out, "- Server: `{}`", clients.server.replace('`', "'").replace('\n', " "));
+    ));
+    out.line(format!("- {}", escaped(&asked(clients))));
+    out.line(format!("- Server: {}", code(&clients.server)));
     for client in &clients.clients {
-        let _ = writeln!(
-            out,
-            "- Client `{}`: {}: `{}`",
-            client.name,
-            escaped(&what(client)),
-            client.command.join(" ").replace('`', "'").replace('\n', " ")
-        );
+        let (name, command) = (code(&client.name), code(&client.command.join(" ")));
+        out.line(format!("- Client {name}: {}: {command}", escaped(&what(client))));
     }
-    out.push('\n');
+    out.blank();
     matrix::again(out, &clients.heading);
 }
 
@@ -126,19 +126,19 @@ pub(in crate::render) fn what(client: &Client) -> String {
     format!("{} {}, {}{about}", client.library, client.version, client.runtime)
 }
 
-fn list(out: &mut String, heading: &str, lines: &[(String, String)]) {
+fn list(out: &mut Lines, heading: &str, lines: &[(String, String)]) {
     if lines.is_empty() {
         return;
     }
-    let _ = write!(out, "## {heading}\n\n");
+    out.heading(2, heading);
     for (name, line) in lines {
-        let _ = writeln!(out, "- `{name}`: {}", escaped(line));
+        out.line(format!("- {}: {}", code(name), escaped(line)));
     }
-    out.push('\n');
+    out.blank();
 }
 
-fn reading(out: &mut String) {
-    out.push_str(
+fn reading(out: &mut Lines) {
+    out.fixed(
         "## Reading the numbers\n\n\
          - Rates are of right answers that ended in the window; an error is never a success.\n\
          - A latency counts from before the library was called until it returned, so waiting for a \

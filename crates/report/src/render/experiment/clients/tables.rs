@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_share};
 
+use super::super::super::lines::code;
 use super::super::suite::tables::short_rate;
 use super::super::table::{Align, Table};
 use crate::experiment::clients::{Cell, Clients, Trial};
@@ -57,7 +58,7 @@ fn rates_of(clients: &Clients, pool: Option<u64>) -> Table {
     columns.extend(concurrencies.iter().map(|c| (format!("c = {}", fmt_count(*c)), Align::Right)));
     let mut table = Table::new(columns);
     for client in clients.clients.iter().filter(|one| !one.is_null) {
-        let mut row = vec![format!("`{}`", client.name)];
+        let mut row = vec![code(&client.name)];
         row.extend(concurrencies.iter().map(|concurrency| {
             let cell = cells
                 .iter()
@@ -90,8 +91,7 @@ pub(in crate::render) fn cells(clients: &Clients) -> Table {
     let align = |name: &str| if left.contains(&name) { Align::Left } else { Align::Right };
     let mut table = Table::new(names.map(|name| (name.to_owned(), align(name))).into());
     for cell in &clients.cells {
-        let mut row =
-            vec![format!("`{}`", cell.client), cell.pool.to_string(), cell.concurrency.to_string()];
+        let mut row = vec![code(&cell.client), cell.pool.to_string(), cell.concurrency.to_string()];
         match cell.speaker() {
             Some(trial) => {
                 let latency = &trial.latency;

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::comparison::quoted;
 use crate::experiment::figures::Figures;
 use crate::experiment::suite::{Cell, Suite, Trial};
+use crate::render::csv::quoted;
 
 /// The columns, in order; units are in the names.
 pub const COLUMNS: [&str; 46] = [

@@ -8,13 +8,10 @@
 mod csv;
 pub(in crate::render) mod tables;
 
-use std::fmt::Write as _;
-
 use candor_plan::units::fmt_plural;
 
-use super::matrix;
-use super::table::escaped;
-use super::trials::PROFILED;
+use super::super::lines::{Lines, code, escaped};
+use super::{matrix, trials};
 use crate::experiment::suite::{Cell, Suite};
 
 pub use csv::{COLUMNS, csv};
@@ -29,101 +26,99 @@ pub fn markdown(suite: &Suite) -> String {
     tables::resources(&mut out, suite);
     left_out(&mut out, suite);
     reading(&mut out);
-    out
+    out.finish()
 }
 
 /// The throughput for a terminal, and what went wrong.
 pub fn text(suite: &Suite) -> String {
     let mut out = tables::text(suite);
     let (made, all) = suite.progress();
-    let _ = writeln!(out, "\n{made} of {all} trials are there.");
-    if suite.is_profiled() {
-        let _ = writeln!(out, "{PROFILED}");
-    }
+    out.blank();
+    out.line(format!("{made} of {all} trials are there."));
+    remarks(suite).for_each(|remark| out.line(remark));
     for failure in &suite.failures {
-        let _ = writeln!(out, "failed: {}: {}", failure.trial, failure.why);
+        out.line(format!("failed: {}: {}", failure.trial, failure.why));
     }
     for note in &suite.notes {
-        let _ = writeln!(out, "left out: {}: {}", note.what, note.why);
+        out.line(format!("left out: {}: {}", note.what, note.why));
     }
-    out
+    out.finish()
 }
 
-fn environment(out: &mut String, suite: &Suite) {
+/// What is to be known of all trials together.
+pub(in crate::render) fn remarks(suite: &Suite) -> impl Iterator<Item = &'static str> {
+    trials::remarks(suite.cells.iter().flat_map(|cell| &cell.trials).map(|trial| &trial.figures))
+}
+
+fn environment(out: &mut Lines, suite: &Suite) {
     matrix::captured(out, "candor bench", &suite.heading);
     if !suite.complete {
         matrix::not_complete(out, suite.progress());
     }
-    if suite.is_profiled() {
-        let _ = writeln!(out, "> **{PROFILED}**\n");
+    for remark in remarks(suite) {
+        out.line(format!("> **{remark}**"));
+        out.blank();
     }
     matrix::hardware(out, &suite.heading);
-    let _ = writeln!(
-        out,
+    out.line(format!(
         "- {} a cell, in rounds, the order within a round drawn at random (seed {}); one server \
          at a time, in a fresh process for each run",
         fmt_plural(suite.heading.rounds, "run"),
         suite.heading.seed
-    );
+    ));
     for load in &suite.loads {
-        let _ = writeln!(out, "- Load `{}`: {}", load.name, escaped(&load.about));
+        out.line(format!("- Load {}: {}", code(&load.name), escaped(&load.about)));
     }
     for server in &suite.servers {
         let about =
             if server.about.is_empty() { String::new() } else { format!(" ({})", server.about) };
-        let _ = writeln!(
-            out,
-            "- Server `{}`: `{}`{}",
-            server.name,
-            code(&server.source),
-            escaped(&about)
-        );
+        let (name, source) = (code(&server.name), code(&server.source));
+        out.line(format!("- Server {name}: {source}{}", escaped(&about)));
     }
-    let _ = writeln!(
-        out,
+    out.fixed(
         "\nEach figure is of **one run**: of a cell's runs the one with the median rate, as a whole \
          row. `±` is how far the rates of the others lie from it at most. `†` marks runs with \
          warnings, `✗` a share of failed requests; both are explained below the tables. Units and \
-         columns of `results.csv` are in candor's docs/suites.md.\n"
+         columns of `results.csv` are in candor's docs/suites.md.\n\n",
     );
     matrix::again(out, &suite.heading);
 }
 
-fn left_out(out: &mut String, suite: &Suite) {
+fn left_out(out: &mut Lines, suite: &Suite) {
     let warned: Vec<&Cell> = suite
         .cells
         .iter()
         .filter(|cell| cell.speaker().is_some_and(|trial| !trial.figures.warnings.is_empty()))
         .collect();
     if !warned.is_empty() {
-        out.push_str(
+        out.fixed(
             "## Warnings\n\nVerdicts of the runs that are shown; see candor's docs/report.md.\n\n",
         );
         for cell in warned {
             let warnings = cell.speaker().map(|trial| trial.figures.warnings.join(", "));
-            let _ =
-                writeln!(out, "- `{}`: {}", cell.name(), escaped(&warnings.unwrap_or_default()));
+            let warnings = warnings.unwrap_or_default();
+            out.line(format!("- {}: {}", code(&cell.name()), escaped(&warnings)));
         }
-        out.push('\n');
+        out.blank();
     }
     if !suite.failures.is_empty() {
-        out.push_str("## Trials that could not be made\n\n");
+        out.heading(2, "Trials that could not be made");
         for failure in &suite.failures {
-            let _ = writeln!(out, "- `{}`: {}", failure.trial, escaped(&failure.why));
+            out.line(format!("- {}: {}", code(&failure.trial), escaped(&failure.why)));
         }
-        out.push('\n');
+        out.blank();
     }
     if !suite.notes.is_empty() {
-        out.push_str("## Left out\n\n");
+        out.heading(2, "Left out");
         for note in &suite.notes {
-            let _ = writeln!(out, "- `{}`: {}", note.what, escaped(&note.why));
+            out.line(format!("- {}: {}", code(&note.what), escaped(&note.why)));
         }
-        out.push('\n');
+        out.blank();
     }
 }
 
-fn reading(out: &mut String) {
-    out.push_str(
+fn reading(out: &mut Lines) {
+    out.fixed(
         "## Reading the numbers\n\n\
          - Rates are of right answers: a wrong status or body is a failure and never a success.\n\
          - Each request is timed by itself, also in pipelined and multiplexed scenarios.\n\
@@ -132,9 +127,4 @@ fn reading(out: &mut String) {
          - A difference that is not well above the spread is noise; `candor compare` says how sure it \
          is of one.\n",
     );
-}
-
-/// Text within backticks.
-fn code(text: &str) -> String {
-    text.replace('`', "'").replace('\n', " ")
 }

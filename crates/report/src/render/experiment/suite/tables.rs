@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use candor_plan::units::{fmt_bytes, fmt_duration_ns, fmt_share};
 
+use super::super::super::lines::{Lines, code, escaped};
 use super::super::table::{Align, Table};
 use crate::experiment::figures::Percentiles;
 use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite, Trial};
@@ -19,17 +20,22 @@ const PROTOCOLS: [(&str, &str); 4] = [
 ];
 
 /// Throughput by scenario and server, a table for each protocol and load.
-pub(super) fn throughput(out: &mut String, suite: &Suite) {
+pub(super) fn throughput(out: &mut Lines, suite: &Suite) {
     for_each_table(suite, &mut |heading, table| {
-        let _ = writeln!(out, "## {heading}\n\n{}", table.markdown());
+        out.heading(2, escaped(heading));
+        out.append(table.markdown());
+        out.blank();
     });
 }
 
 /// The same for a terminal.
-pub(super) fn text(suite: &Suite) -> String {
-    let mut out = String::new();
+pub(super) fn text(suite: &Suite) -> Lines {
+    let mut out = Lines::default();
     for_each_table(suite, &mut |heading, table| {
-        let _ = write!(out, "\n{heading}\n\n{}", table.text());
+        out.blank();
+        out.line(heading);
+        out.blank();
+        out.append(table.text());
     });
     out
 }
@@ -85,7 +91,7 @@ fn throughput_of(suite: &Suite, protocol: &str, load: &str) -> Table {
             .filter_map(|cell| cell.speaker())
             .map(|t| t.figures.in_flight_most);
         let mut row = vec![
-            format!("`{}`", scenario.name),
+            code(&scenario.name),
             in_flight.max().map_or(NOTHING.to_owned(), |n| n.to_string()),
         ];
         row.extend(cells.iter().map(|cell| cell.map_or(NOTHING.to_owned(), rate_with_spread)));
@@ -126,10 +132,12 @@ fn marks(trial: &Trial) -> String {
 }
 
 /// Requests by kind, for scenarios that have several.
-pub(super) fn kinds(out: &mut String, suite: &Suite) {
+pub(super) fn kinds(out: &mut Lines, suite: &Suite) {
     let table = kinds_of(suite);
     if !table.is_empty() {
-        let _ = writeln!(out, "## Requests by kind\n\n{}", table.markdown());
+        out.heading(2, "Requests by kind");
+        out.append(table.markdown());
+        out.blank();
     }
 }
 
@@ -146,7 +154,7 @@ pub(in crate::render) fn kinds_of(suite: &Suite) -> Table {
     for cell in suite.cells.iter().filter(|cell| cell.of_peak.is_none()) {
         for kind in cell.speaker().map(|trial| trial.kinds.as_slice()).unwrap_or_default() {
             table.row(vec![
-                format!("`{}` {}", cell.scenario, cell.protocol),
+                format!("{} {}", code(&cell.scenario), cell.protocol),
                 cell.server.clone(),
                 kind.name.clone(),
                 kind.ok.to_string(),
@@ -159,7 +167,7 @@ pub(in crate::render) fn kinds_of(suite: &Suite) -> Table {
 }
 
 /// Both latencies at shares of each cell's own peak.
-pub(super) fn below_the_peak(out: &mut String, suite: &Suite) {
+pub(super) fn below_the_peak(out: &mut Lines, suite: &Suite) {
     let mut begun = false;
     for scenario in &suite.scenarios {
         for (protocol, heading) in PROTOCOLS {
@@ -174,27 +182,26 @@ pub(super) fn below_the_peak(out: &mut String, suite: &Suite) {
             }
             if !begun {
                 begun = true;
-                out.push_str(
+                out.fixed(
                     "## Latency below the peak\n\nOpen load: requests leave by a schedule, whatever \
                      the server does, at shares of what the same server reached in the same scenario \
                      above. Rows that achieved less than 99 % of the target rate are marked \
                      (saturated).\n\n",
                 );
             }
-            let _ = writeln!(out, "### `{}`, {heading}\n", scenario.name);
-            let _ = writeln!(
-                out,
+            out.heading(3, format!("{}, {heading}", code(&scenario.name)));
+            out.fixed(
                 "**Response time**, from when a request was due: what a user would have felt (wrk2's \
-                 \"corrected\", \"Recorded Latency\").\n\n{}",
-                latencies(&cells, |trial| trial.figures.response).markdown()
+                 \"corrected\", \"Recorded Latency\").\n\n",
             );
-            let _ = writeln!(
-                out,
-                "**Service time**, from when a request was sent: what a closed loop would have \
+            out.append(latencies(&cells, |trial| trial.figures.response).markdown());
+            out.fixed(
+                "\n**Service time**, from when a request was sent: what a closed loop would have \
                  reported (\"uncorrected\"). Far below the response time means that requests had to \
-                 wait.\n\n{}",
-                latencies(&cells, |trial| trial.figures.service).markdown()
+                 wait.\n\n",
             );
+            out.append(latencies(&cells, |trial| trial.figures.service).markdown());
+            out.blank();
         }
     }
 }
@@ -230,10 +237,10 @@ pub(in crate::render) fn latencies(cells: &[&Cell], of: impl Fn(&Trial) -> Perce
 }
 
 /// What servers used while they were measured at their peak.
-pub(super) fn resources(out: &mut String, suite: &Suite) {
+pub(super) fn resources(out: &mut Lines, suite: &Suite) {
     let tables = resources_of(suite);
     if !tables.is_empty() {
-        out.push_str(
+        out.fixed(
             "## Resources\n\nOf all processes of a server, sampled every 100 ms in the measured \
              window only: the largest resident memory, the largest memory that the runtime says \
              to hold, the mean CPU time by wall time (100 % is one core), how busy its schedulers \
@@ -242,7 +249,9 @@ pub(super) fn resources(out: &mut String, suite: &Suite) {
         );
     }
     for (heading, table) in tables {
-        let _ = writeln!(out, "### {heading}\n\n{}", table.markdown());
+        out.heading(3, heading);
+        out.append(table.markdown());
+        out.blank();
     }
 }
 
@@ -273,7 +282,7 @@ pub(in crate::render) fn resources_of(suite: &Suite) -> Vec<(&'static str, Table
                 }
                 let bytes = |bytes: Option<u64>| bytes.map_or(NOTHING.to_owned(), fmt_bytes);
                 table.row(vec![
-                    format!("`{}`", cell.scenario),
+                    code(&cell.scenario),
                     cell.server.clone(),
                     figures.rate_per_s.map_or(NOTHING.to_owned(), short_rate),
                     bytes(figures.rss_peak_bytes),

@@ -13,7 +13,7 @@ pub fn render(comparison: &Comparison) -> String {
     let names: Vec<&str> = comparison.variants.iter().map(|one| one.name.as_str()).collect();
     let mut page = Page::new(&format!("Comparison of {}", names.join(" and ")));
     let header = page.header();
-    header.text(plain::headline(comparison).trim());
+    header.text(&plain::headline(comparison));
     header.remark(&format!(
         "{} {} · {} · seed {}",
         comparison.tool.name, comparison.tool.version, comparison.started_at, comparison.seed

@@ -14,7 +14,7 @@ use crate::render::words::NOTHING;
 /// The page of a peak.
 pub fn render(peak: &Peak) -> String {
     let headline = plain::headline(peak);
-    let mut lines = headline.lines();
+    let mut lines = headline.iter().map(String::as_str);
     let mut page = Page::new(lines.next().unwrap_or("Peak"));
     let header = page.header();
     lines.for_each(|line| header.remark(line));

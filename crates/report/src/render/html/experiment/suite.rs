@@ -8,8 +8,7 @@ use super::super::page::{Section, Tone};
 use super::super::svg::COLOURS;
 use super::{again, made_by, not_complete, page_of, suite_and_cores};
 use crate::experiment::suite::{Cell, Suite};
-use crate::render::experiment::suite::tables;
-use crate::render::experiment::trials::PROFILED;
+use crate::render::experiment::suite::{remarks, tables};
 
 /// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
 const MOST_CHARTS: usize = 12;
@@ -25,9 +24,7 @@ pub fn render(suite: &Suite) -> String {
     if !suite.complete {
         not_complete(page.header(), suite.progress());
     }
-    if suite.is_profiled() {
-        page.header().standing(Tone::Doubtful, "PROFILED", PROFILED);
-    }
+    remarks(suite).for_each(|remark| page.header().standing(Tone::Doubtful, "DOUBTFUL", remark));
     page.section("throughput", "Throughput", |section| {
         tables::for_each_table(suite, &mut |heading, table| {
             section.heading(heading);

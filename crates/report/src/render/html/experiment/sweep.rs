@@ -9,7 +9,7 @@ use crate::render::experiment::sweep as plain;
 /// The page of a sweep.
 pub fn render(sweep: &Sweep) -> String {
     let headline = plain::headline(sweep);
-    let mut lines = headline.lines();
+    let mut lines = headline.iter().map(String::as_str);
     let mut page = Page::new(lines.next().unwrap_or("Sweep"));
     let header = page.header();
     lines.for_each(|line| header.remark(line));

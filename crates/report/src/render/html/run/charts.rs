@@ -59,7 +59,7 @@ fn curve(name: &str, colour: usize, of: &Distribution) -> Result<Series, DecodeE
     let decades = (0..=last.log10() as i32)
         .flat_map(|power| PER_DECADE.map(|digit| digit * 10f64.powi(power)));
     let quantile = |odds: f64| {
-        let ns = hdr.value_at_quantile(1.0 - 1.0 / odds).clamp(min_ns, max_ns);
+        let ns = hdr.value_at_quantile(1.0 - 1.0 / odds).min(max_ns).max(min_ns);
         // A logarithmic axis has no zero.
         (ns > 0).then_some(ns as f64)
     };
@@ -82,7 +82,7 @@ fn intervals(of: &Distribution) -> Vec<Dot> {
 }
 
 /// Everything over the time of the run.
-pub(super) fn over_time(document: &Document, course: &Course) -> Vec<Chart> {
+pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> {
     let Some((from, to)) = course.span_s() else { return Vec::new() };
     let time = || Axis::span("time of the run", Unit::Time, from, to);
     let mut charts = Vec::new();
@@ -101,16 +101,16 @@ pub(super) fn over_time(document: &Document, course: &Course) -> Vec<Chart> {
     charts
 }
 
-fn heat(course: &Course, time: Axis) -> Option<Chart> {
+fn heat(course: &Course<'_>, time: Axis) -> Option<Chart> {
     let (heat, latency) = Heat::of(course, "response time")?;
-    let at = |q: f64| course.points(move |slice: &Slice| slice.response_ns(q));
     let about = "Each column is an interval of the run: the stronger the colour of a cell, the more of \
                  its answers took so long.";
-    let p99 = Series::line("p99", 3, at(0.99));
-    let longest = instead_of(&p99, Series::line("longest", 7, course.points(Slice::longest_ns)));
+    let p99 = Series::line("p99", 3, course.points(|slice| slice.response.p99_ns));
+    let longest =
+        instead_of(&p99, Series::line("longest", 7, course.points(|slice| slice.longest_ns())));
     let mut chart = Chart::new("heat", "Response time over time", time, latency)
         .about(about)
-        .series(Series::line("p50", 1, at(0.5)))
+        .series(Series::line("p50", 1, course.points(|slice| slice.response.p50_ns)))
         .series(p99)
         .series(longest);
     chart.heat = Some(heat);
@@ -123,7 +123,7 @@ fn instead_of(wanted: &Series, other: Series) -> Series {
     if known * 2 < other.value.iter().flatten().count() { other } else { other.hidden() }
 }
 
-fn service(course: &Course, time: Axis) -> Chart {
+fn service(course: &Course<'_>, time: Axis) -> Chart {
     let at = |figure: fn(&Slice) -> Option<u64>| {
         // A logarithmic axis has no zero.
         course.points(move |slice| figure(slice).filter(|&ns| ns > 0).map(|ns| ns as f64))
@@ -146,7 +146,7 @@ fn service(course: &Course, time: Axis) -> Chart {
     series.into_iter().fold(chart, Chart::series)
 }
 
-fn rate(document: &Document, course: &Course, time: Axis) -> Chart {
+fn rate(document: &Document, course: &Course<'_>, time: Axis) -> Chart {
     let per_s = |count: fn(&Slice) -> u64| course.points(move |slice| slice.per_s(count(slice)));
     let asked = course.points(|slice| asked_per_s(document, (slice.start_s + slice.end_s) / 2.0));
     let chart = Chart::new("rate", "Rate over time", time, Axis::linear("", Unit::Rate, 1.0))
@@ -182,7 +182,7 @@ fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
     None
 }
 
-fn failures(course: &Course, time: Axis) -> Chart {
+fn failures(course: &Course<'_>, time: Axis) -> Chart {
     let any = |count: fn(&Slice) -> u64| course.slices.iter().any(|slice| count(slice) > 0);
     let mut chart = Chart::new(
         "errors",
@@ -206,7 +206,7 @@ fn failures(course: &Course, time: Axis) -> Chart {
     from_zero(chart, "a second", Unit::Rate)
 }
 
-fn connections(course: &Course, time: Axis) -> Chart {
+fn connections(course: &Course<'_>, time: Axis) -> Chart {
     let level = |count: fn(&Slice) -> u64| course.points(move |slice| Some(count(slice) as f64));
     let chart = Chart::new("effective", "Connections over time", time, Axis::linear("", Unit::Count, 1.0))
         .about("Connections that were established, and requests in flight on them, at the end of each interval.")
@@ -215,7 +215,7 @@ fn connections(course: &Course, time: Axis) -> Chart {
     from_zero(chart, "number", Unit::Count)
 }
 
-fn backlog(course: &Course, time: Axis) -> Chart {
+fn backlog(course: &Course<'_>, time: Axis) -> Chart {
     let chart = Chart::new(
         "backlog",
         "Backlog over time",
@@ -232,7 +232,7 @@ fn backlog(course: &Course, time: Axis) -> Chart {
     from_zero(chart.series(Series::line("backlog", 1, level)), "requests", Unit::Count)
 }
 
-fn traffic(course: &Course, time: Axis) -> Chart {
+fn traffic(course: &Course<'_>, time: Axis) -> Chart {
     let per_s = |count: fn(&Slice) -> u64| course.points(move |slice| slice.per_s(count(slice)));
     let chart =
         Chart::new("traffic", "Bytes over time", time, Axis::linear("", Unit::ByteRate, 1.0))

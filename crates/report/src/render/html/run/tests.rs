@@ -7,34 +7,11 @@ use proptest::prelude::*;
 use super::super::poison::{self, PAYLOADS, parsed, readable};
 use super::render;
 use crate::document::Document;
-use crate::expect::Expectation;
 use crate::testing;
-
-/// A document in which every part of a page has something to show.
-fn full() -> Document {
-    let mut document = testing::broken();
-    document.set_target(
-        crate::document::target::Resources {
-            ended: Some("with exit status 1".to_owned()),
-            log_tail: vec!["first".to_owned(), "second".to_owned()],
-            stats: vec![crate::document::target::StatsSample {
-                at_s: 1.0,
-                json: serde_json::json!({"memory": 5}),
-            }],
-            ..testing::watched()
-        },
-        true,
-    );
-    document.set_profile(testing::profile(Some("it ended by itself after 2.99 s")));
-    let expectations =
-        ["p99 < 5ms", "error-rate < 0.1%"].map(|one| Expectation::parse(one).unwrap());
-    document.judge_expectations(&expectations);
-    document
-}
 
 #[test]
 fn the_pages() {
-    for (name, document) in [("open", testing::healthy_open()), ("full", full())] {
+    for (name, document) in [("open", testing::healthy_open()), ("full", testing::full())] {
         let page = render(&document);
         testing::golden(&format!("golden/{name}.html"), &readable(&page));
     }
@@ -100,7 +77,7 @@ fn a_damaged_histogram_is_told_and_the_rest_is_there() {
 
 #[test]
 fn payloads_stay_text() {
-    let places = poison::check(&full(), render, &PAYLOADS);
+    let places = poison::check(&testing::full(), render, &PAYLOADS);
     assert!(places > 60, "{places}");
 }
 
@@ -113,4 +90,4 @@ proptest! {
     }
 }
 
-static FULL: LazyLock<Document> = LazyLock::new(full);
+static FULL: LazyLock<Document> = LazyLock::new(testing::full);

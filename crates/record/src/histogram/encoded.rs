@@ -1,0 +1,259 @@
+//! Histograms from files: HdrHistogram's V2 encoding, compressed, back to samples.
+//!
+//! The bytes may be anybody's, so they claim and this module checks: bounds and digits before a
+//! count has memory, and places one by one as they are unpacked, so that no length of theirs is
+//! ever allocated. What is accepted is what [`Histogram::encode_v2`](super::Histogram::encode_v2)
+//! writes: at most 27 MiB of counts, whatever the bytes say. All numbers are big-endian:
+//!
+//! ```text
+//! 0x1c849314, length of what follows, then zlib of:
+//!   0x1c849313                cookie: V2
+//!   length of the counts      in bytes
+//!   0                         normalising index offset
+//!   significant digits
+//!   lowest, highest value     eight bytes each
+//!   ratio of integer to double, 1.0
+//!   counts                    each a zigzag LEB128 number of up to nine bytes: a count, or, negative,
+//!                             a number of places without samples
+//! ```
+
+use std::fmt;
+use std::io::{BufReader, Read, Take};
+
+use flate2::bufread::ZlibDecoder;
+use hdrhistogram::Histogram as Hdr;
+
+use super::{HIGHEST_NS, Layout};
+
+const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
+const COOKIE: u32 = 0x1c84_9313;
+/// More samples than this are in no run.
+const MOST_SAMPLES: u64 = i64::MAX as u64;
+
+/// Why bytes are no histogram of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EncodingError {
+    /// They are not compressed in zlib's format, or end too early.
+    Packing(String),
+    /// They begin with another number than a compressed V2 histogram does.
+    Cookie(u32),
+    /// A field of the header that no histogram of ours has: its name, its value, what it may be.
+    Header(&'static str, u64, &'static str),
+    /// There are samples above the highest value.
+    TooLong,
+    /// There are more samples than can be counted.
+    TooMany,
+}
+
+impl fmt::Display for EncodingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EncodingError::Packing(why) => write!(f, "it cannot be unpacked: {why}"),
+            EncodingError::Cookie(cookie) => {
+                write!(f, "it begins with {cookie:#010x} and not as a compressed V2 histogram does")
+            }
+            EncodingError::Header(name, value, bound) => {
+                write!(f, "its {name} is {value} and must be {bound}")
+            }
+            EncodingError::TooLong => f.write_str("it has samples above its highest value"),
+            EncodingError::TooMany => f.write_str("it has more samples than can be counted"),
+        }
+    }
+}
+
+impl std::error::Error for EncodingError {}
+
+/// The histogram of these bytes.
+pub fn decode_v2(bytes: &[u8]) -> Result<Hdr<u64>, EncodingError> {
+    let encoded = Encoded::open(bytes)?;
+    let mut hdr = Hdr::new_with_bounds(1, HIGHEST_NS, encoded.layout.digits)
+        .expect("bounds are constant and the digits were checked");
+    encoded.add_to(&mut hdr)?;
+    Ok(hdr)
+}
+
+/// Adds the samples of these bytes to a histogram, without one of their own between. On an error some
+/// of them are there already.
+pub fn add_v2(bytes: &[u8], sum: &mut Hdr<u64>) -> Result<(), EncodingError> {
+    Encoded::open(bytes)?.add_to(sum)
+}
+
+/// Bytes whose header was checked.
+struct Encoded<'a> {
+    layout: Layout,
+    /// As many bytes as there are said to be.
+    counts: Take<Unpacker<'a>>,
+}
+
+type Unpacker<'a> = BufReader<ZlibDecoder<&'a [u8]>>;
+
+impl<'a> Encoded<'a> {
+    fn open(bytes: &'a [u8]) -> Result<Self, EncodingError> {
+        let mut packed = bytes;
+        expect_cookie(number(&mut packed)?, COMPRESSED_COOKIE)?;
+        let _length = number(&mut packed)?;
+        let mut unpacked = BufReader::new(ZlibDecoder::new(packed));
+        expect_cookie(number(&mut unpacked)?, COOKIE)?;
+        let length = number(&mut unpacked)?;
+        let offset = number(&mut unpacked)?;
+        let digits = number(&mut unpacked)?;
+        let lowest = long_number(&mut unpacked)?;
+        let highest = long_number(&mut unpacked)?;
+        let _ratio = long_number(&mut unpacked)?;
+        let header = |name, value, bound, holds: bool| match holds {
+            true => Ok(()),
+            false => Err(EncodingError::Header(name, value, bound)),
+        };
+        header("index offset", offset.into(), "0", offset == 0)?;
+        header("number of digits", digits.into(), "1 to 5", (1..=5).contains(&digits))?;
+        header("lowest value", lowest, "1", lowest == 1)?;
+        header("highest value", highest, "3600000000000 (one hour in ns)", highest == HIGHEST_NS)?;
+        let digits = u8::try_from(digits).unwrap_or(u8::MAX);
+        Ok(Encoded { layout: Layout::new(digits), counts: unpacked.take(length.into()) })
+    }
+
+    fn add_to(mut self, sum: &mut Hdr<u64>) -> Result<(), EncodingError> {
+        let places = self.layout.index(HIGHEST_NS) as u64 + 1;
+        let mut index = 0u64;
+        while let Some(number) = self.zigzag()? {
+            // Zero is a count, of a place without samples.
+            let Ok(count) = u64::try_from(number) else {
+                index = index.saturating_add(number.unsigned_abs());
+                continue;
+            };
+            if count > 0 {
+                if index >= places {
+                    return Err(EncodingError::TooLong);
+                }
+                if sum.len().saturating_add(count) > MOST_SAMPLES {
+                    return Err(EncodingError::TooMany);
+                }
+                sum.saturating_record_n(self.layout.values(index as usize).0, count);
+            }
+            index = index.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// The next number; `None` after the last.
+    fn zigzag(&mut self) -> Result<Option<i64>, EncodingError> {
+        let mut value = 0u64;
+        for at in 0..9 {
+            let mut byte = [0];
+            let byte = match self.counts.read(&mut byte).map_err(|error| packing(&error))? {
+                0 if at == 0 && self.counts.limit() == 0 => return Ok(None),
+                0 => return Err(EncodingError::Packing("counts are missing".to_owned())),
+                _ => u64::from(byte[0]),
+            };
+            // The ninth byte has eight bits of the number, all before it seven.
+            if at == 8 || byte < 0x80 {
+                value |= byte << (7 * at);
+                break;
+            }
+            value |= (byte & 0x7f) << (7 * at);
+        }
+        Ok(Some((value >> 1) as i64 ^ -((value & 1) as i64)))
+    }
+}
+
+fn packing(error: &std::io::Error) -> EncodingError {
+    EncodingError::Packing(error.to_string())
+}
+
+fn expect_cookie(cookie: u32, expected: u32) -> Result<(), EncodingError> {
+    if cookie == expected { Ok(()) } else { Err(EncodingError::Cookie(cookie)) }
+}
+
+fn number(from: &mut impl Read) -> Result<u32, EncodingError> {
+    let mut bytes = [0; 4];
+    from.read_exact(&mut bytes).map_err(|error| packing(&error))?;
+    Ok(u32::from_be_bytes(bytes))
+}
+
+fn long_number(from: &mut impl Read) -> Result<u64, EncodingError> {
+    let mut bytes = [0; 8];
+    from.read_exact(&mut bytes).map_err(|error| packing(&error))?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+    use hdrhistogram::serialization::Deserializer;
+    use proptest::prelude::*;
+
+    use super::super::Histogram;
+    use super::*;
+
+    /// A histogram with this header and these bytes of counts.
+    fn packed(length: u32, digits: u32, bounds: (u64, u64), counts: &[u8]) -> Vec<u8> {
+        let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
+        for number in [COOKIE, length, 0, digits] {
+            packer.write_all(&number.to_be_bytes()).unwrap();
+        }
+        for number in [bounds.0, bounds.1, 1f64.to_bits()] {
+            packer.write_all(&number.to_be_bytes()).unwrap();
+        }
+        packer.write_all(counts).unwrap();
+        let packed = packer.finish().unwrap();
+        let head = [COMPRESSED_COOKIE, packed.len() as u32].map(u32::to_be_bytes);
+        [head.concat(), packed].concat()
+    }
+
+    const OURS: (u64, u64) = (1, HIGHEST_NS);
+
+    #[test]
+    fn what_is_no_histogram_of_ours_is_refused_before_it_has_memory() {
+        for (bytes, said) in [
+            // Claims of 4 GiB of counts.
+            (packed(u32::MAX, 3, OURS, &[]), "counts are missing"),
+            (packed(u32::MAX, 3, OURS, &[2]), "counts are missing"),
+            (packed(1, 3, OURS, &[0xff]), "counts are missing"),
+            (packed(9, 9, OURS, &[2]), "number of digits is 9 and must be 1 to 5"),
+            (packed(9, 0, OURS, &[2]), "number of digits is 0"),
+            (packed(9, 3, (0, HIGHEST_NS), &[2]), "lowest value is 0"),
+            (packed(9, 5, (1, u64::MAX), &[2]), "highest value is 18446744073709551615"),
+            // A jump beyond the last place, and a sample there.
+            (packed(4, 3, OURS, &[0xff, 0xff, 0x7f, 2]), "samples above its highest value"),
+            (packed(18, 3, OURS, &[[0xfe; 9], [0xfe; 9]].concat()), "more samples"),
+            (vec![], "cannot be unpacked"),
+            (vec![0; 40], "begins with 0x00000000"),
+        ] {
+            let error = decode_v2(&bytes).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}, not {said}");
+        }
+        assert_eq!(decode_v2(&packed(0, 3, OURS, &[])).unwrap().len(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_what_the_library_reads(
+            digits in 1u8..=5,
+            values in prop::collection::vec((0u32..64, any::<u64>()), 0..200),
+        ) {
+            let mut ours = Histogram::new(digits);
+            values.iter().for_each(|&(bits, value)| ours.record(value >> bits));
+            let bytes = ours.encode_v2();
+            let theirs: Hdr<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+            let decoded = decode_v2(&bytes).unwrap();
+            prop_assert_eq!(&decoded, &theirs);
+            let mut twice = decoded;
+            add_v2(&bytes, &mut twice).unwrap();
+            let mut sum = theirs.clone();
+            sum.add(&theirs).unwrap();
+            prop_assert_eq!(twice, sum);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            digits in 0u32..7,
+        ) {
+            let _ = decode_v2(&bytes);
+            let _ = decode_v2(&packed(bytes.len() as u32, digits, OURS, &bytes));
+        }
+    }
+}

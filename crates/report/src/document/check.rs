@@ -1,0 +1,67 @@
+//! What must agree within a result that comes out of a file, so that renderings may count on it.
+
+use super::latency::Distribution;
+use super::{Document, FORMAT};
+use crate::read::{self, ReadError, Saved};
+
+impl Document {
+    /// Reads a document. Fields that this version does not know are skipped.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        read::read(text)
+    }
+}
+
+impl Saved for Document {
+    const FORMAT: &'static str = FORMAT;
+
+    fn check(&self) -> Result<(), String> {
+        for (name, one) in self.latencies.named() {
+            one.check(name)?;
+        }
+        let tls = [("handshake", &self.latencies.handshake), ("secured", &self.latencies.secured)];
+        tls.iter()
+            .filter_map(|(name, one)| Some((name, one.as_ref()?)))
+            .try_for_each(|(name, one)| one.check(name))?;
+        if let Some(kernel) = &self.kernel {
+            kernel.service.check("kernel.service")?;
+            kernel.send_delay.check("kernel.send_delay")?;
+            kernel.outside.check("kernel.outside")?;
+            kernel.receive_delay.check("kernel.receive_delay")?;
+        }
+        if let Some(hiccups) = &self.hiccups {
+            hiccups.late.check("hiccups.late")?;
+        }
+        self.requests
+            .iter()
+            .filter_map(|one| one.response.as_ref())
+            .try_for_each(|one| one.check("requests.response"))?;
+        for (at, one) in self.intervals.iter().enumerate() {
+            let name = |what: &str| format!("intervals[{at}].{what}");
+            ordered(&name("start_ns"), Some(one.start_ns), &name("end_ns"), Some(one.end_ns))?;
+            for (what, brief) in [
+                ("response", &one.response),
+                ("service", &one.service),
+                ("send_lag", &one.send_lag),
+            ] {
+                ordered(&name(what), brief.min_ns, "max_ns", brief.max_ns)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Distribution {
+    /// Whether its ends are in order. The histogram is checked where it is decoded.
+    pub(crate) fn check(&self, name: &str) -> Result<(), String> {
+        ordered(&format!("{name}.min_ns"), self.min_ns, "max_ns", self.max_ns)
+    }
+}
+
+fn ordered(low: &str, low_ns: Option<u64>, high: &str, high_ns: Option<u64>) -> Result<(), String> {
+    match low_ns.zip(high_ns) {
+        Some((low_ns, high_ns)) if low_ns > high_ns => {
+            Err(format!("{low} is {low_ns} and must be at most {high}, which is {high_ns}"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,319 @@
+//! Documents from text: the one way in, and where everything is checked that a document's types do not.
+//!
+//! A saved document may be anybody's. Three things are found out before any rendering sees it: what it
+//! would take in memory (a pass over the text that keeps nothing, see [`Weight`]), whether its numbers
+//! can be counted with, and whether those that belong together agree ([`Saved::check`]). What does not
+//! hold is an error that names the field and the bound. Behind this, renderings may add counts up and
+//! subtract the beginning of an interval from its end.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::render::{shorten, visible};
+
+/// Longer texts are not read.
+const MOST_TEXT_BYTES: usize = 64 << 20;
+/// Documents that may take more memory than this are refused, whatever the length of their text. A run
+/// of six hours with intervals of a second is below it.
+const MOST_WEIGHT_BYTES: u64 = 64 << 20;
+/// All counts of a document together are below this, so no sum of some of them can overflow.
+const MOST_COUNTED: u128 = i64::MAX as u128;
+/// Times and seeds are not added up in numbers: two of them may be.
+const MOST_NS: u64 = i64::MAX as u64;
+/// Longer texts are in no field but an encoded histogram.
+const MOST_STRING_BYTES: usize = 64 << 10;
+/// Characters of an error that quotes the text.
+const ERROR_CHARACTERS: usize = 300;
+
+/// Text that is not the document that was expected.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is too large.
+    #[error(
+        "it has more than {} MiB, as a file or in memory; use a longer --interval, or fewer trials, for a smaller result",
+        MOST_TEXT_BYTES >> 20
+    )]
+    TooLarge,
+    /// Not JSON at all.
+    #[error("this is not JSON ({0}); give a file written by --json")]
+    NotJson(String),
+    /// JSON of something else.
+    #[error(
+        "this JSON has no \"format\" beginning with \"candor.\"; give a file written by --json"
+    )]
+    NotOurs,
+    /// Another document of ours.
+    #[error("this is a {found} document and not a {wanted} document")]
+    Other {
+        /// Its format.
+        found: String,
+        /// What was expected.
+        wanted: &'static str,
+    },
+    /// The right document of another major version.
+    #[error(
+        "this is a {found} document and this program reads {wanted}; use the version of candor that wrote it"
+    )]
+    OtherMajor {
+        /// Its format.
+        found: String,
+        /// What this version reads.
+        wanted: &'static str,
+    },
+    /// The right document with something wrong in it.
+    #[error("this {wanted} document is damaged ({why}); save it again")]
+    Damaged {
+        /// What it is.
+        wanted: &'static str,
+        /// What is wrong, and where.
+        why: String,
+    },
+}
+
+/// A document that is kept in files.
+pub trait Saved: DeserializeOwned {
+    /// Its format and major version, such as `candor.result/1`.
+    const FORMAT: &'static str;
+    /// Fields beside which serde holds back what it does not know, which takes memory; `None`: it skips
+    /// that.
+    const KNOWN: Option<&'static [&'static str]> = None;
+
+    /// What in it contradicts itself, or is more than can be shown.
+    fn check(&self) -> Result<(), String>;
+}
+
+/// The text of a file, if it is not too long for a document.
+pub fn text_of(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    let mut bytes = Vec::with_capacity(length.min(MOST_TEXT_BYTES) + 1);
+    // A device has no length. One byte more tells what is too long from what is as long as may be.
+    file.take(MOST_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MOST_TEXT_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, ReadError::TooLarge.to_string()));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+/// What a document says that it is, such as `candor.peak/1`.
+pub fn format_of(text: &str) -> Option<String> {
+    let Probe { format } = serde_json::from_str(text).ok()?;
+    format
+}
+
+/// Reads a document. Fields that this version does not know are skipped.
+pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
+    if text.len() > MOST_TEXT_BYTES {
+        return Err(ReadError::TooLarge);
+    }
+    let wanted = T::FORMAT;
+    let damaged = |why: &dyn ToString| ReadError::Damaged { wanted, why: quoted(why) };
+    let weight = Weight::of(text, T::KNOWN).map_err(|why| ReadError::NotJson(quoted(&why)))?;
+    let found = match serde_json::from_str(text) {
+        Ok(Probe { format: Some(found) }) if found.starts_with("candor.") => found,
+        _ => return Err(ReadError::NotOurs),
+    };
+    // `candor.result/1.3` has fields that `candor.result/1` has not, and none that means something else.
+    let (name, version) = found.split_once('/').unwrap_or_default();
+    let major = version.split('.').next().unwrap_or_default();
+    match wanted.split_once('/') {
+        Some(ours) if ours == (name, major) => {}
+        Some((ours, _)) if ours == name => {
+            return Err(ReadError::OtherMajor { found: quoted(&found), wanted });
+        }
+        _ => return Err(ReadError::Other { found: quoted(&found), wanted }),
+    }
+    if weight.bytes > MOST_WEIGHT_BYTES {
+        return Err(ReadError::TooLarge);
+    }
+    if let Some(problem) = weight.problem {
+        return Err(damaged(&problem));
+    }
+    let document: T = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+    document.check().map_err(|why| damaged(&why))?;
+    Ok(document)
+}
+
+/// Errors of parsers quote the text.
+fn quoted(error: &dyn ToString) -> String {
+    shorten(&visible(&error.to_string()), ERROR_CHARACTERS)
+}
+
+/// The one field that tells how to read the others.
+#[derive(Deserialize)]
+struct Probe {
+    #[serde(default)]
+    format: Option<String>,
+}
+
+/// What a document takes in memory at most, and the sum of what it counts, found out without keeping any
+/// of it.
+///
+/// Weights are upper bounds of what a value takes in the document's types, or as a line of an indented
+/// rendering: an object stands for a structure with its absent fields, a number for an optional one.
+/// Values that are kept as JSON, and maps, take much more: a tree's node has room for eleven entries.
+struct Weight {
+    bytes: u64,
+    counted: u128,
+    problem: Option<String>,
+    known: Option<&'static [&'static str]>,
+}
+
+impl Weight {
+    fn of(text: &str, known: Option<&'static [&'static str]>) -> serde_json::Result<Weight> {
+        let mut weight = Weight { bytes: 0, counted: 0, problem: None, known };
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let all = Weigh { weight: &mut weight, key: "", kind: Kind::Count, depth: 0 };
+        all.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(weight)
+    }
+
+    /// What the field of this name is, in a structure so deep inside.
+    fn kind(&self, key: &str, depth: u64) -> Kind {
+        match key {
+            _ if depth == 0 && self.known.is_some_and(|known| !known.contains(&key)) => Kind::Tree,
+            "json" | "evidence" | "percentiles_ns" | "intervals_ns" => Kind::Tree,
+            "seed" => Kind::Seed,
+            _ if key.ends_with("_ns") => Kind::Time,
+            _ => Kind::Count,
+        }
+    }
+
+    fn count(&mut self, key: &str, kind: Kind, number: u64) {
+        if kind == Kind::Count {
+            self.counted += u128::from(number);
+        }
+        let problem = match kind {
+            Kind::Count if self.counted > MOST_COUNTED => {
+                format!("its counts add up to more than {MOST_COUNTED}, at {key}")
+            }
+            Kind::Time if number > MOST_NS => {
+                format!("{key} is {number} and must be at most {MOST_NS}")
+            }
+            _ => return,
+        };
+        self.problem.get_or_insert(problem);
+    }
+}
+
+/// What a number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Count,
+    /// In nanoseconds.
+    Time,
+    Seed,
+    /// In a map or in a value that is kept as it is.
+    Tree,
+}
+
+/// One value, on its way into the weight.
+struct Weigh<'a> {
+    weight: &'a mut Weight,
+    key: &'a str,
+    kind: Kind,
+    depth: u64,
+}
+
+impl Weigh<'_> {
+    fn is_tree(&self) -> bool {
+        self.kind == Kind::Tree
+    }
+
+    /// Two blanks for each level, where the document is written as JSON.
+    fn add(&mut self, bytes: u64) {
+        self.weight.bytes = self.weight.bytes.saturating_add(bytes + 2 * self.depth);
+    }
+
+    fn number(mut self, number: u64) {
+        self.add(if self.is_tree() { 32 } else { 16 });
+        self.weight.count(self.key, self.kind, number);
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Weigh<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Weigh<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.number(0);
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        self.number(0);
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.number(number);
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        self.number(0);
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        self.number(0);
+        Ok(())
+    }
+
+    fn visit_str<E>(mut self, text: &str) -> Result<(), E> {
+        let length = text.len();
+        // A quote within a shell's quotes is four characters, and most of these are five in a page.
+        let is_histogram = matches!(self.key, "hdr" | "response_hdr");
+        self.add(40 + if is_histogram { length } else { length * 8 } as u64);
+        if length > MOST_STRING_BYTES && !is_histogram {
+            let why = format!(
+                "{} has {length} bytes and must have at most {MOST_STRING_BYTES}",
+                self.key
+            );
+            self.weight.problem.get_or_insert(why);
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        self.add(if self.is_tree() { 160 } else { 64 });
+        let Weigh { weight, key, kind, depth } = self;
+        loop {
+            let one = Weigh { weight: &mut *weight, key, kind, depth: depth + 1 };
+            if list.next_element_seed(one)?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        self.add(if self.is_tree() { 720 } else { 160 });
+        // Keys that no type knows are skipped, and take nothing.
+        while let Some(key) = map.next_key::<String>()? {
+            if self.is_tree() {
+                self.add(100 + 8 * key.len() as u64);
+            }
+            let kind = if self.is_tree() { Kind::Tree } else { self.weight.kind(&key, self.depth) };
+            let (weight, depth) = (&mut *self.weight, self.depth + 1);
+            map.next_value_seed(Weigh { weight, key: &key, kind, depth })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,325 @@
+//! For tests: documents of every kind as a file may have them, with text that wants to be more than text
+//! and numbers that were never measured, in every form that there is.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::visible::is_hidden;
+use super::{
+    Style, csv, experiment as plain, hgrm, hlog, html, json as as_json, text, visible_styled,
+};
+use crate::experiment::clients::Clients;
+use crate::experiment::comparison::Comparison;
+use crate::experiment::figures::Figures;
+use crate::experiment::peak::Peak;
+use crate::experiment::suite::Suite;
+use crate::experiment::sweep::Sweep;
+use crate::testing;
+use crate::testing::experiments as sample;
+use crate::{Document, ReadError};
+
+/// Renderings with their names.
+type Forms = Vec<(&'static str, String)>;
+
+/// A kind of document: one of it, and what is made of its text.
+struct Kind {
+    name: &'static str,
+    document: Value,
+    forms: fn(&str) -> Result<Forms, ReadError>,
+}
+
+fn value(document: &impl Serialize) -> Value {
+    serde_json::to_value(document).unwrap()
+}
+
+fn kinds() -> Vec<Kind> {
+    let mut run = testing::full();
+    run.intervals.truncate(3);
+    run.connections.losses = run.errors.clone();
+    run.plan.tls = testing::over_tls("anybody").plan.tls;
+    let clients = plain::clients::tests::sample();
+    vec![
+        Kind { name: "run", document: value(&run), forms: of_run },
+        Kind { name: "peak", document: value(&sample::sample_peak()), forms: of_peak },
+        Kind { name: "sweep", document: value(&sample::sample_sweep()), forms: of_sweep },
+        Kind {
+            name: "comparison",
+            document: value(&sample::sample_comparison()),
+            forms: of_comparison,
+        },
+        Kind { name: "suite", document: value(&sample::sample_suite(1)), forms: of_suite },
+        Kind { name: "clients", document: value(&clients), forms: of_clients },
+    ]
+}
+
+fn of_run(json: &str) -> Result<Forms, ReadError> {
+    let document = Document::from_json(json)?;
+    let damaged = |error: crate::document::latency::DecodeError| error.to_string();
+    let _ = Figures::of(&document);
+    Ok(vec![
+        ("text", text::render(&document, Style::Plain)),
+        ("colour", text::render(&document, Style::Colour)),
+        ("csv", csv::render(&document)),
+        ("html", html::run(&document)),
+        ("hlog", hlog::render(&document)),
+        ("json", as_json::render(&document)),
+        ("hgrm", hgrm::response(&document).unwrap_or_else(damaged)),
+        ("hgrm-service", hgrm::service(&document).unwrap_or_else(damaged)),
+    ])
+}
+
+/// The forms of an experiment.
+macro_rules! forms {
+    ($name:ident, $type:ty, $module:ident, $page:path) => {
+        fn $name(json: &str) -> Result<Forms, ReadError> {
+            let document = <$type>::from_json(json)?;
+            Ok(vec![
+                ("text", plain::$module::text(&document)),
+                ("markdown", plain::$module::markdown(&document)),
+                ("csv", plain::$module::csv(&document)),
+                ("html", $page(&document)),
+                ("json", as_json::any(&document)),
+            ])
+        }
+    };
+}
+
+forms!(of_peak, Peak, peak, html::peak);
+forms!(of_sweep, Sweep, sweep, html::sweep);
+forms!(of_comparison, Comparison, comparison, html::comparison);
+forms!(of_suite, Suite, suite, html::suite);
+forms!(of_clients, Clients, clients, html::clients);
+
+/// Every value without values in it, as JSON pointers.
+fn leaves(value: &Value, here: String, found: &mut Vec<String>) {
+    match value {
+        Value::Array(list) if !list.is_empty() => {
+            list.iter().enumerate().for_each(|(n, one)| leaves(one, format!("{here}/{n}"), found))
+        }
+        Value::Object(map) if !map.is_empty() => {
+            map.iter().for_each(|(key, one)| leaves(one, format!("{here}/{key}"), found));
+        }
+        _ => found.push(here),
+    }
+}
+
+fn with(document: &Value, place: &str, new: Value) -> Value {
+    let mut changed = document.clone();
+    *changed.pointer_mut(place).unwrap() = new;
+    changed
+}
+
+impl Kind {
+    /// Where it takes any text.
+    fn texts(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        leaves(&self.document, String::new(), &mut all);
+        all.retain(|place| {
+            self.document.pointer(place).is_some_and(Value::is_string)
+                && !place.ends_with("/format")
+                // Its first character says which tables there are.
+                && !place.ends_with("/pools")
+                && (self.forms)(&with(&self.document, place, "x".into()).to_string()).is_ok()
+        });
+        all
+    }
+
+    /// With this text wherever there is any, also as the names in maps.
+    fn poisoned(&self, places: &[String], text: &str) -> Forms {
+        let mut document = self.document.clone();
+        for place in places {
+            *document.pointer_mut(place).unwrap() = text.into();
+        }
+        for verdict in
+            document.get_mut("verdicts").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            verdict["evidence"] = json!({text: 1.0});
+        }
+        (self.forms)(&document.to_string()).unwrap()
+    }
+}
+
+/// Which blocks, links and pieces of HTML a text has for a parser of Markdown.
+fn structure(markdown: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
+        match event {
+            // Alignments and levels are ours; what links lead to would be somebody else's.
+            Event::Start(tag) => found.push(match tag {
+                Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock => {
+                    panic!("{tag:?} in\n{markdown}")
+                }
+                tag => format!("{tag:?}"),
+            }),
+            Event::End(TagEnd::Paragraph) => found.push("end of a paragraph".to_owned()),
+            Event::Html(html) | Event::InlineHtml(html) => panic!("{html} in\n{markdown}"),
+            _ => {}
+        }
+    }
+    found
+}
+
+const CONTROLS: [&str; 8] = [
+    "\u{1b}]0;x\u{7}",
+    "\u{1b}[2J",
+    "\u{9b}2J",
+    "\u{202e}gnp\u{2066}",
+    "\u{200b}\u{feff}\u{e0041}",
+    "x\nFORGED line\n",
+    "\rFORGED line",
+    "\u{2028}FORGED\u{85}\u{b}\u{c}\u{0}",
+];
+
+const MARKUP: [&str; 20] = [
+    "<img src=x onerror=alert(1)>",
+    "` <b>x</b>",
+    "`a``<b>`",
+    "[x](javascript:alert(1)) ![y](http://127.0.0.1/z)",
+    "[x]: http://127.0.0.1/",
+    "<http://127.0.0.1/>",
+    "a|b|c",
+    "a\\|b `c|d` \\",
+    "\n\n# x\n\n| a | b |\n|---|---|\n",
+    "```",
+    "~~~",
+    "# x",
+    "- x",
+    "* x",
+    "1. x",
+    "> x",
+    "    x",
+    "***",
+    "===",
+    "&lt;b&gt;",
+];
+
+/// What a reader of any form would obey without seeing it is nowhere, and no text begins a line.
+#[test]
+fn no_text_is_more_than_text_in_any_form() {
+    for kind in kinds() {
+        let places = kind.texts();
+        assert!(places.len() > 15, "{}: {places:?}", kind.name);
+        let harmless = kind.poisoned(&places, "harmless");
+        for payload in CONTROLS.into_iter().chain(MARKUP) {
+            for ((form, shown), (_, plain)) in kind.poisoned(&places, payload).iter().zip(&harmless)
+            {
+                let context = format!("{payload:?} in {} of a {}", form, kind.name);
+                assert!(
+                    !shown.lines().any(|line| line.trim_start().starts_with("FORGED")),
+                    "{context}"
+                );
+                match *form {
+                    // Colours that are ours stay, and no other sequence.
+                    "colour" => assert_eq!(*shown, visible_styled(shown), "{context}"),
+                    _ => {
+                        let hidden = shown.chars().find(|c| *c != '\n' && is_hidden(*c));
+                        assert_eq!(hidden, None, "{context}:\n{shown}");
+                    }
+                }
+                match *form {
+                    "markdown" => {
+                        assert_eq!(structure(shown), structure(plain), "{context}:\n{shown}")
+                    }
+                    "csv" => assert_eq!(shown.lines().count(), plain.lines().count(), "{context}"),
+                    "json" => drop(serde_json::from_str::<Value>(shown).expect(&context)),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Errors quote what they do not understand: a format, a variant, the name of a field.
+#[test]
+fn no_error_of_reading_hides_anything_or_is_long() {
+    let payload = format!("\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nFORGED{}", "x".repeat(5000));
+    for kind in kinds() {
+        let mut places = Vec::new();
+        leaves(&kind.document, String::new(), &mut places);
+        let mut documents: Vec<Value> = places
+            .iter()
+            .map(|place| with(&kind.document, place, payload.clone().into()))
+            .collect();
+        documents.push(with(&kind.document, "/format", format!("candor.{payload}").into()));
+        documents.push(with(
+            &kind.document,
+            "/format",
+            format!("candor.{}/1{payload}", kind.name).into(),
+        ));
+        let mut errors = 0;
+        for document in documents {
+            let Err(error) = (kind.forms)(&document.to_string()) else { continue };
+            errors += 1;
+            let error = error.to_string();
+            assert!(!error.contains(is_hidden), "{error:?}");
+            assert!(error.len() < 1500, "{error}");
+        }
+        assert!(errors > 10, "{}: {errors}", kind.name);
+    }
+}
+
+/// Numbers at the extremes, empty and long lists, long texts, absent and doubled fields.
+#[test]
+fn whatever_is_changed_ends_with_a_page_or_a_sentence() {
+    let numbers = [json!(0), json!(-1), json!(1e308), json!(u64::MAX), json!(i64::MAX)];
+    for kind in kinds() {
+        let mut places = Vec::new();
+        leaves(&kind.document, String::new(), &mut places);
+        // What comes after the second of a list is as the second.
+        let is_later = |part: &str| part.parse().is_ok_and(|at: usize| at > 1);
+        places.retain(|place| !place.split('/').any(is_later));
+        let mut lists: Vec<String> = places
+            .iter()
+            .flat_map(|place| place.match_indices('/').map(|(at, _)| place[..at].to_owned()))
+            .filter(|place| kind.document.pointer(place).is_some_and(Value::is_array))
+            .collect();
+        lists.sort();
+        lists.dedup();
+        let mut documents: Vec<(String, Value)> = Vec::new();
+        for place in &places {
+            let news: &[Value] = match kind.document.pointer(place) {
+                Some(Value::Number(_) | Value::Null) => &numbers,
+                Some(Value::String(_)) => &[json!(""), json!("9".repeat(60_000))],
+                _ => &[json!(null)],
+            };
+            documents.extend(news.iter().map(|new| {
+                (
+                    format!("{place} = {:.40}", new.to_string()),
+                    with(&kind.document, place, new.clone()),
+                )
+            }));
+        }
+        for place in &lists {
+            documents.push((format!("{place} = []"), with(&kind.document, place, json!([]))));
+            let one = kind.document.pointer(place).and_then(|list| list.get(0)).cloned();
+            let many = json!(vec![one; 400]);
+            documents.push((format!("{place} × 400"), with(&kind.document, place, many)));
+        }
+        // All numbers of a document at once.
+        for new in &numbers {
+            let mut all = kind.document.clone();
+            for place in &places {
+                let value = all.pointer_mut(place).unwrap();
+                if value.is_number() {
+                    *value = new.clone();
+                }
+            }
+            documents.push((format!("all numbers = {new}"), all));
+        }
+        let mut rendered = 0;
+        for (what, document) in documents {
+            let text = document.to_string();
+            let outcome = catch_unwind(AssertUnwindSafe(|| (kind.forms)(&text)));
+            let outcome = outcome.unwrap_or_else(|_| panic!("a {} with {what}", kind.name));
+            if let Ok(forms) = outcome {
+                rendered += 1;
+                let longest = forms.iter().map(|(_, text)| text.len()).max().unwrap();
+                assert!(longest < 8 << 20, "{longest} bytes of a {} with {what}", kind.name);
+            }
+        }
+        assert!(rendered > 50, "{}: {rendered}", kind.name);
+    }
+}

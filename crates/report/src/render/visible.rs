@@ -1,0 +1,128 @@
+//! Text from outside, made visible: what servers, files and other programs said can be shown anywhere.
+//!
+//! A terminal obeys characters that cannot be seen, and so does whatever shows a file: they move the
+//! cursor, set the title, turn the order of letters around, begin a new line in somebody else's name.
+//! [`visible`] is the only judge of them. Every rendering passes text through it where it is put in
+//! (lines, cells of tables, fields of CSV, markup), and the command's console passes what it prints
+//! through [`visible_lines`], so what one rendering forgot still reaches no terminal. JSON keeps all
+//! text as it is and writes such characters as `\uXXXX` ([`super::json`]).
+
+use std::borrow::Cow;
+
+use super::style::Style;
+
+/// One line of text in which every character can be seen: those that cannot stand there as Rust writes
+/// them, a line's end as `\n` and escape as `\u{1b}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden)
+}
+
+/// The same of text that has lines: their ends stay, and tabs.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden_in_lines)
+}
+
+fn is_hidden_in_lines(c: char) -> bool {
+    !matches!(c, '\n' | '\t') && is_hidden(c)
+}
+
+/// The same of a rendering: the colours that a [`Style`] gives stay too.
+pub fn visible_styled(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden_in_lines) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out += &visible_lines(&rest[..at]);
+        rest = &rest[at..];
+        let kept = Style::codes().find(|code| rest.starts_with(code)).map_or("", |code| code);
+        out += kept;
+        rest = &rest[kept.len()..];
+        if kept.is_empty() {
+            out.extend('\u{1b}'.escape_default());
+            rest = &rest[1..];
+        }
+    }
+    out += &visible_lines(rest);
+    Cow::Owned(out)
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match is_escaped(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a character has no shape of its own: controls (Cc), formats such as those of the direction of
+/// writing and of no width (Cf), ends of lines and paragraphs (Zl, Zp), blanks that are letters by their
+/// category, and what is no character at all.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{600}'..='\u{605}'
+                | '\u{61c}'
+                | '\u{6dd}'
+                | '\u{70f}'
+                | '\u{890}'..='\u{891}'
+                | '\u{8e2}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fdd0}'..='\u{fdef}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{110bd}'
+                | '\u{110cd}'
+                | '\u{13430}'..='\u{1345f}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::style::Tone;
+
+    #[test]
+    fn what_cannot_be_seen_is_written_out() {
+        for (text, shown) in [
+            ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
+            ("a\nb\tc\rd", "a\\nb\\tc\\rd"),
+            ("\u{9b}2J \u{7f}", "\\u{9b}2J \\u{7f}"),
+            ("\u{202e}\u{2066}\u{200b}\u{feff}", "\\u{202e}\\u{2066}\\u{200b}\\u{feff}"),
+            ("\u{e0041}\u{2028}\u{fffe}", "\\u{e0041}\\u{2028}\\u{fffe}"),
+            ("É 日本 \u{1f600} – ± µs │ \"'\\", "É 日本 \u{1f600} – ± µs │ \"'\\"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
+        assert!(matches!(visible("plain"), Cow::Borrowed("plain")));
+        assert_eq!(visible_lines("a\nb\r\n"), "a\nb\\r\n");
+    }
+
+    #[test]
+    fn of_colours_only_ours_stay() {
+        let ours = Style::Colour.paint(Tone::Bad, "bad\u{1b}[8m\u{1b}[2J");
+        let text = format!("{ours}\nx\u{1b}");
+        assert_eq!(visible_styled(&text), "\u{1b}[1;31mbad\\u{1b}[8m\\u{1b}[2J\u{1b}[0m\nx\\u{1b}");
+    }
+}

@@ -1,0 +1,36 @@
+//! Runs over TLS that did not ask servers who they are.
+
+use super::{Finding, Severity};
+use crate::document::Document;
+use crate::document::plan::ANYBODY;
+
+/// `--insecure`: whoever held the address was measured.
+pub(super) fn unverified(document: &Document) -> Option<Finding> {
+    let tls = document.plan.tls.as_ref().filter(|tls| tls.trust == ANYBODY)?;
+    Some(Finding {
+        severity: Severity::Note,
+        sentence: format!(
+            "Certificates were not checked (--insecure): any server could have responded as {}.",
+            tls.server_name.trim_end_matches('.')
+        ),
+        evidence: vec![("connections_opened", document.connections.opened as f64)],
+        remedy: "Name the server's certificate, or its authority's, with --cacert.",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use crate::document::plan::ANYBODY;
+    use crate::testing;
+
+    #[test]
+    fn a_run_that_trusts_anybody_says_so() {
+        let of = |trust: &str| found(&testing::over_tls(trust), "tls-unverified");
+        let verdict = of(ANYBODY).unwrap();
+        assert!(verdict.sentence.contains("(--insecure)"), "{}", verdict.sentence);
+        assert!(verdict.sentence.ends_with("as secure.example."), "{}", verdict.sentence);
+        assert_eq!((of("system"), of("ca.pem")), (None, None));
+        assert_eq!(found(&testing::healthy_open(), "tls-unverified"), None);
+    }
+}
