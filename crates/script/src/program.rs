@@ -85,6 +85,7 @@ impl Program {
 
     /// What the engine calls, for each thread.
     pub fn scripts(&self, plan: &Plan) -> Result<Scripts, ScriptError> {
+        let body_limit = plan.script.as_ref().map_or(0, |script| script.limits.body_bytes);
         let mut all: Vec<Box<dyn EngineScript>> = Vec::new();
         for (state, shared) in &self.threads {
             let has = |name| state.function(name).is_some();
@@ -98,6 +99,7 @@ impl Program {
                 shared: Arc::clone(shared),
                 request,
                 calls,
+                body_limit,
                 failure: Arc::clone(&self.failure),
                 _lua: state.lua.clone(),
             }));
