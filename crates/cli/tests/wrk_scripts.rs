@@ -93,7 +93,28 @@ fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
     let length = headers.get("content-length").map_or(Some(0), |text| text.parse().ok())?;
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
+    if headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+        body = read_chunks(reader)?;
+    }
     Some(Seen { method, path, headers, body: String::from_utf8(body).ok()? })
+}
+
+/// The content of a chunked body without trailers.
+fn read_chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let length = usize::from_str_radix(line.strip_suffix("\r\n")?, 16).ok()?;
+        let start = body.len();
+        body.resize(start + length + 2, 0);
+        reader.read_exact(&mut body[start..]).ok()?;
+        (&body[start + length..] == b"\r\n").then_some(())?;
+        body.truncate(start + length);
+        if length == 0 {
+            return Some(body);
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,6 +218,19 @@ fn a_form_is_posted() {
             assert_eq!((one.method.as_str(), one.path.as_str()), ("POST", "/"));
             assert_eq!(one.body, "article=4711&amount=2&note=by+hand");
             assert_eq!(one.header("content-type"), Some("application/x-www-form-urlencoded"));
+        }
+    });
+}
+
+#[test]
+fn a_body_comes_in_chunks() {
+    let body = format!("from the first chunk, from the second{}", " and more".repeat(50));
+    try_script("chunked.lua", &[], |seen, _| {
+        for one in seen {
+            assert_eq!((one.method.as_str(), one.path.as_str()), ("POST", "/"));
+            assert_eq!(one.header("transfer-encoding"), Some("chunked"));
+            assert_eq!(one.header("content-length"), None);
+            assert_eq!(one.body, body);
         }
     });
 }

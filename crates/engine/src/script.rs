@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
 use candor_plan::Request;
-use candor_protocol::Captured;
+use candor_protocol::{Captured, Session};
 use candor_protocol::made::Batch;
 use candor_record::RunEnd;
 
@@ -24,6 +24,9 @@ pub trait Script: Send {
 
     /// Which of the functions below are to be called at all.
     fn calls(&self) -> Calls;
+
+    /// The longest body that is kept for [`Script::answer`], in bytes.
+    fn body_limit(&self) -> u64;
 
     /// Makes the next requests.
     fn make(&mut self, batch: &mut Batch) -> Result<Next, Failed>;
@@ -119,12 +122,17 @@ impl Scripted {
     }
 
     /// Is shown an answer, if it was kept for that. True: nothing more is to be sent.
-    pub(crate) fn answer(&mut self, status: u16, answer: Option<Captured<'_>>) -> bool {
-        if let Some(answer) = answer.filter(|_| self.end.is_none()) {
+    pub(crate) fn answer(&mut self, status: u16, session: &mut impl Session) -> bool {
+        if let Some(answer) = session.captured().filter(|_| self.end.is_none()) {
             let outcome = self.script.answer(status, answer);
             self.note(outcome);
+            session.release_captured();
         }
         self.end.is_some()
+    }
+
+    pub(crate) fn body_limit(&self) -> u64 {
+        self.script.body_limit()
     }
 
     /// How long to pause.

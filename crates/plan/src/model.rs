@@ -185,6 +185,8 @@ pub struct Script {
 pub struct ScriptLimits {
     /// Time for one call of one of its functions, above zero.
     pub call_ns: u64,
+    /// The longest response body that is kept for it.
+    pub body_bytes: u64,
     /// Sandbox: memory of one thread's state.
     pub memory_bytes: u64,
     /// Sandbox: instructions of one call.

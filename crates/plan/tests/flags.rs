@@ -59,7 +59,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "connect-to" => "\"h:7\"",
             "resolve" => "\"h:7:::1\"",
             "source" => "\"::1\"",
-            "expect-body-bytes" | "seed" | "max-frame-size" => "7",
+            "expect-body-bytes" | "script-body-limit" | "seed" | "max-frame-size" => "7",
             "chunked" | "break-off-after" => "7",
             "header-table-size" | "encoder-header-table-size" => "7",
             "digits" => "4",

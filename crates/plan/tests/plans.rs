@@ -204,6 +204,7 @@ fn the_plan_with_every_key_has_every_key() {
         "script",
         "script-arg",
         "script-timeout",
+        "script-body-limit",
         "sandbox",
         "once",
         "early-data",
@@ -405,13 +406,13 @@ fn what_does_not_go_together_in_tls_and_http2_is_refused() {
 fn a_script_is_read_and_has_bounds() {
     let files = Memory::with(&[("plans/load.lua", "wrk.method = 'PUT'")]);
     let text = "url = 'http://h/'\nscript = 'load.lua'\nscript-arg = ['a', '-b']\n\
-                script-timeout = '2s'\nsandbox = true\n";
+                script-timeout = '2s'\nscript-body-limit = '2Mi'\nsandbox = true\n";
     let options = Options::from_toml("plans/plan.toml", text).unwrap();
     let script = options.build(&files).unwrap().0.script.unwrap();
     assert_eq!(script.path, "plans/load.lua");
     assert_eq!(&script.source[..], b"wrk.method = 'PUT'");
     assert_eq!(script.arguments, ["a", "-b"]);
     assert!(script.sandbox);
-    assert_eq!(script.limits.call_ns, 2 * S);
+    assert_eq!((script.limits.call_ns, script.limits.body_bytes), (2 * S, 2 << 20));
     assert!(script.limits.memory_bytes > 0 && script.limits.instructions > 0);
 }

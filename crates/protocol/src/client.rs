@@ -2,6 +2,7 @@
 
 use std::io::IoSlice;
 
+use crate::capture::CaptureRoom;
 use crate::made::Made;
 use crate::session::{Captured, Event, HeaderBytes, Hold, RequestId, Session};
 use crate::{h1, h2};
@@ -61,12 +62,16 @@ impl Session for Client {
         either!(self, session => session.handle_made(id, made));
     }
 
-    fn capture(&mut self) {
-        either!(self, session => session.capture());
+    fn capture(&mut self, room: &CaptureRoom) {
+        either!(self, session => session.capture(room));
     }
 
     fn captured(&self) -> Option<Captured<'_>> {
         either!(self, session => session.captured())
+    }
+
+    fn release_captured(&mut self) {
+        either!(self, session => session.release_captured());
     }
 
     #[inline]

@@ -5,6 +5,7 @@
 //! looks like comes from the plan; when it is sent and how long it took is the engine's business.
 #![forbid(unsafe_code)]
 
+pub mod capture;
 mod client;
 pub mod expect;
 pub mod h1;
@@ -13,6 +14,7 @@ pub mod made;
 pub mod session;
 pub mod tls;
 
+pub use capture::{CaptureRoom, NotKept};
 pub use client::Client;
 pub use made::Made;
 pub use session::{

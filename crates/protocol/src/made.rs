@@ -5,13 +5,16 @@
 //! lends them out as [`Made`]. HTTP/1.1 sends the text as it is; a protocol that has other words
 //! for a request takes method, path, fields and body.
 //!
-//! Where a request ends depends on Content-Length alone (RFC 9112 6.3). What cannot be told apart
-//! is refused here, before it could desynchronise a connection. Memory is reused: in the steady
-//! state nothing is allocated, and text that equals the text before is not parsed again.
+//! Where a request ends depends on Content-Length, or on its chunks (RFC 9112 6.3). What cannot be
+//! told apart is refused here, before it could desynchronise a connection. Memory is reused: in the
+//! steady state nothing is allocated, and text that equals the text before is not parsed again.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::{memchr, memmem};
+
+use crate::h1::take_chunked;
 
 /// One made request.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +33,10 @@ struct Shape {
     method_bytes: usize,
     path: Range<usize>,
     fields: Range<usize>,
+    /// Of what follows the header block.
     body_bytes: usize,
+    /// That is chunks.
+    is_chunked: bool,
     closes: bool,
     upgrades: bool,
 }
@@ -51,9 +57,21 @@ impl<'a> Made<'a> {
         self.raw[self.shape.fields.clone()].split(|&byte| byte == b'\n').filter_map(field)
     }
 
-    /// The body; empty for none.
-    pub fn body(&self) -> &'a [u8] {
-        &self.raw[self.raw.len() - self.shape.body_bytes..]
+    /// The body, without the framing of chunks; empty for none.
+    pub fn body(&self) -> Cow<'a, [u8]> {
+        let body = &self.raw[self.raw.len() - self.shape.body_bytes..];
+        if !self.shape.is_chunked {
+            return Cow::Borrowed(body);
+        }
+        let mut content = Vec::with_capacity(body.len());
+        // It was read when the batch was filled.
+        let _ = take_chunked(body, |piece| content.extend_from_slice(piece));
+        Cow::Owned(content)
+    }
+
+    /// Whether its body comes in chunks.
+    pub fn is_chunked(&self) -> bool {
+        self.shape.is_chunked
     }
 
     /// Whether it has `Connection: close`.
@@ -113,9 +131,32 @@ pub enum MadeError {
         /// Content-Length.
         said: usize,
     },
-    /// Its length would not be known.
-    #[error("request {number} in it has Transfer-Encoding; send the body with Content-Length")]
+    /// A transfer coding other than `chunked`, or `chunked` twice: its length would not be known.
+    #[error("request {number} in it has the Transfer-Encoding {coding:?}; write \"chunked\" alone")]
     TransferEncoding {
+        /// Which one, from 1.
+        number: usize,
+        /// The field's value.
+        coding: String,
+    },
+    /// Both Content-Length and Transfer-Encoding, so that servers disagree on its length (RFC 9112
+    /// 6.3).
+    #[error("request {number} in it has both Content-Length and Transfer-Encoding; leave one out")]
+    TwoLengths {
+        /// Which one, from 1.
+        number: usize,
+    },
+    /// Its chunks break a rule (RFC 9112 7.1).
+    #[error("request {number} in it is chunked, and {error}")]
+    Chunks {
+        /// Which one, from 1.
+        number: usize,
+        /// Which rule.
+        error: crate::h1::Error,
+    },
+    /// The last chunk is missing.
+    #[error("request {number} in it is chunked, and its chunks do not end with \"0\" and an empty line")]
+    NoLastChunk {
         /// Which one, from 1.
         number: usize,
     },
@@ -222,6 +263,7 @@ fn parse_one(text: &[u8], start: usize, number: usize) -> Result<Shape, MadeErro
         path: method_bytes + 1..method_bytes + 1 + path_bytes,
         fields: line_end + 1..block_end - 2,
         body_bytes: 0,
+        is_chunked: false,
         closes: false,
         upgrades: false,
     };
@@ -245,15 +287,24 @@ fn parse_one(text: &[u8], start: usize, number: usize) -> Result<Shape, MadeErro
                 }
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                return Err(MadeError::TransferEncoding { number });
+                if shape.is_chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(MadeError::TransferEncoding { number, coding: shown(value) });
+                }
+                shape.is_chunked = true;
             }
             _ => {}
         }
     }
-    shape.body_bytes = length.unwrap_or(0);
-    let there = text.len() - block_end;
-    if shape.body_bytes > there {
-        return Err(MadeError::Short { number, there, said: shape.body_bytes });
+    let rest = &text[block_end..];
+    shape.body_bytes = match (length, shape.is_chunked) {
+        (Some(_), true) => return Err(MadeError::TwoLengths { number }),
+        (None, true) => take_chunked(rest, |_| {})
+            .map_err(|error| MadeError::Chunks { number, error })?
+            .ok_or(MadeError::NoLastChunk { number })?,
+        (length, false) => length.unwrap_or(0),
+    };
+    if shape.body_bytes > rest.len() {
+        return Err(MadeError::Short { number, there: rest.len(), said: shape.body_bytes });
     }
     shape.whole = start..start + block_end + shape.body_bytes;
     Ok(shape)
@@ -290,7 +341,7 @@ mod tests {
         while let Some(made) = batch.take() {
             let fields = made.fields().map(|(name, value)| (name.to_vec(), value.to_vec()));
             let fields = fields.collect();
-            all.push((made.method().to_vec(), made.path().to_vec(), fields, made.body().to_vec()));
+            all.push((made.method().to_vec(), made.path().to_vec(), fields, made.body().into_owned()));
         }
         Ok(all)
     }
@@ -314,13 +365,29 @@ mod tests {
         batch.fill(text.as_bytes()).unwrap();
         assert_eq!(batch.left(), 3);
         let first = batch.take().unwrap();
-        assert_eq!((first.body(), first.request, first.closes()), (&b"GET "[..], 7, false));
+        assert_eq!((&*first.body(), first.request, first.closes()), (&b"GET "[..], 7, false));
         assert_eq!(batch.take().unwrap().raw, b"GET /2 HTTP/1.1\r\n\r\n");
         let third = batch.take().unwrap();
         assert!(third.closes() && !third.upgrades());
         assert!(batch.take().is_none());
         batch.fill(text.as_bytes()).unwrap();
         assert_eq!(batch.left(), 3, "the same text again begins again");
+    }
+
+    #[test]
+    fn chunks_end_where_they_say_9112_7_1() {
+        let chunked = "POST /1 HTTP/1.1\r\ntransfer-encoding: Chunked\r\n\r\n\
+                       4;ext=1\r\nGET \r\n003\r\n/ H\r\n0\r\nTrailer: x\r\n\r\n";
+        let text = format!("{chunked}GET /2 HTTP/1.1\r\n\r\n{chunked}");
+        let mut batch = Batch::new(0);
+        batch.fill(text.as_bytes()).unwrap();
+        assert_eq!(batch.left(), 3);
+        let first = batch.take().unwrap();
+        assert_eq!((first.raw, &*first.body()), (chunked.as_bytes(), &b"GET / H"[..]));
+        assert_eq!(batch.take().unwrap().path(), b"/2");
+        assert_eq!(&*batch.take().unwrap().body(), b"GET / H");
+        let empty = "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+        assert_eq!(read(empty).unwrap()[0].3, b"");
     }
 
     #[test]
@@ -342,7 +409,21 @@ mod tests {
                 "not one number",
             ),
             ("GET / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc", "3 bytes of body and says 9"),
-            ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "Transfer-Encoding"),
+            ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "do not end with"),
+            ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "do not end"),
+            ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello0\r\n\r\n", "CRLF"),
+            ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n", "hexadecimal"),
+            ("GET / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "gzip"),
+            ("GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "\"gzip\"; write"),
+            (
+                "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n\
+                 0\r\n\r\n",
+                "Transfer-Encoding",
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                "both Content-Length and Transfer-Encoding",
+            ),
             ("GET / HTTP/1.1\r\n\r\nGET", "request 2 in it does not begin"),
         ];
         for (text, message) in table {
@@ -358,7 +439,8 @@ mod tests {
             pieces in proptest::collection::vec(
                 proptest::sample::select(vec![
                     "GET ", "/ ", "HTTP/1.1", "\r\n", "\r\n\r\n", "a: b\r\n", "Content-Length: ",
-                    "3\r\n", "abc", ":", "\n", "GET / HTTP/1.1\r\n\r\n",
+                    "3\r\n", "abc", ":", "\n", "GET / HTTP/1.1\r\n\r\n", "\r\n0\r\n\r\n",
+                    "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
                 ]),
                 0..12,
             ),

@@ -21,6 +21,7 @@
 
 use std::io::IoSlice;
 
+use crate::capture::{CaptureRoom, NotKept};
 use crate::expect::Mismatch;
 use crate::made::Made;
 
@@ -87,13 +88,20 @@ pub trait Session {
         debug_assert!(self.takes_made(), "the engine asks before");
     }
 
-    /// From now on, keeps the header block and the body of each answer until the next one begins.
-    fn capture(&mut self) {}
+    /// From now on, keeps the header block and the body of each response in `room`, as far as its
+    /// bounds allow.
+    fn capture(&mut self, room: &CaptureRoom) {
+        let _ = room;
+    }
 
-    /// The answer of the [`Event::Done`] that came last; `None` if nothing is kept.
+    /// The response of the [`Event::Done`] that came last, until the next event or
+    /// [`Session::release_captured`]; `None` if nothing is kept.
     fn captured(&self) -> Option<Captured<'_>> {
         None
     }
+
+    /// The response that came last was seen: gives its memory back.
+    fn release_captured(&mut self) {}
 
     /// Fills `slices` with bytes to be written next, in order, and returns how many slices it
     /// used; 0: nothing to write.
@@ -288,6 +296,9 @@ pub enum Failure {
     /// The answer was not valid, or beyond the bounds. The connection cannot be used any more,
     /// unless the failure is a single request's.
     Malformed(Malformed),
+    /// The response is beyond what is kept for a script. The connection cannot be used any more,
+    /// unless the failure is a single request's.
+    NotKept(NotKept),
     /// The server gave up this request: RST_STREAM with this error code (RFC 9113 7).
     StreamReset(u32),
     /// The server says that it did not begin to process this request: REFUSED_STREAM (RFC 9113

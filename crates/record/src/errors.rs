@@ -32,11 +32,13 @@ pub enum ErrorKind {
     StreamReset,
     /// The server said that it did not process the request (HTTP/2 GOAWAY, REFUSED_STREAM).
     NotProcessed,
+    /// The response was longer than what is kept for a script.
+    BodyLimit,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ErrorKind; 12] = [
+    pub const ALL: [ErrorKind; 13] = [
         ErrorKind::Status,
         ErrorKind::Body,
         ErrorKind::Timeout,
@@ -49,6 +51,7 @@ impl ErrorKind {
         ErrorKind::Aborted,
         ErrorKind::StreamReset,
         ErrorKind::NotProcessed,
+        ErrorKind::BodyLimit,
     ];
 
     /// The stable id in documents.
@@ -66,6 +69,7 @@ impl ErrorKind {
             ErrorKind::Aborted => "aborted",
             ErrorKind::StreamReset => "stream-reset",
             ErrorKind::NotProcessed => "not-processed",
+            ErrorKind::BodyLimit => "body-limit",
         }
     }
 
@@ -84,6 +88,7 @@ impl ErrorKind {
             ErrorKind::Aborted => "lost with its connection, given up for another request on it",
             ErrorKind::StreamReset => "given up by the server (stream reset)",
             ErrorKind::NotProcessed => "not processed, by the server's own word",
+            ErrorKind::BodyLimit => "longer than --script-body-limit allows",
         }
     }
 }
@@ -167,16 +172,19 @@ pub enum LossKind {
     Malformed,
     /// Given up because a request on it, or the silence on it, lasted too long.
     Timeout,
+    /// Given up because a response was longer than what is kept for a script.
+    BodyLimit,
 }
 
 impl LossKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [LossKind; 5] = [
+    pub const ALL: [LossKind; 6] = [
         LossKind::Closed,
         LossKind::Reset,
         LossKind::Failed,
         LossKind::Malformed,
         LossKind::Timeout,
+        LossKind::BodyLimit,
     ];
 
     /// The stable id in documents.
@@ -187,6 +195,7 @@ impl LossKind {
             LossKind::Failed => "lost-failed",
             LossKind::Malformed => "lost-malformed",
             LossKind::Timeout => "lost-timeout",
+            LossKind::BodyLimit => "lost-body-limit",
         }
     }
 
@@ -198,6 +207,7 @@ impl LossKind {
             LossKind::Failed => "broken by an error of the system",
             LossKind::Malformed => "given up because what came was no valid answer",
             LossKind::Timeout => "given up because of a time-out",
+            LossKind::BodyLimit => "given up because of a response beyond --script-body-limit",
         }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) struct Hooks {
     pub(crate) shared: Arc<Shared>,
     pub(crate) request: Option<Request>,
     pub(crate) calls: Calls,
+    pub(crate) body_limit: u64,
     pub(crate) failure: FirstFailure,
     /// Keeps the state open.
     pub(crate) _lua: Lua,
@@ -60,6 +61,10 @@ impl Script for Hooks {
 
     fn calls(&self) -> Calls {
         self.calls
+    }
+
+    fn body_limit(&self) -> u64 {
+        self.body_limit
     }
 
     fn make(&mut self, batch: &mut Batch) -> Result<Next, Failed> {

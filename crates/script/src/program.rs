@@ -85,12 +85,13 @@ impl Program {
 
     /// What the engine calls, for each thread.
     pub fn scripts(&self, plan: &Plan) -> Result<Scripts, ScriptError> {
+        let body_limit = plan.script.as_ref().map_or(0, |script| script.limits.body_bytes);
         let mut all: Vec<Box<dyn EngineScript>> = Vec::new();
         for (state, shared) in &self.threads {
             let has = |name| state.function(name).is_some();
-            let calls =
-                Calls { make: has("request"), answer: has("response"), delay: has("delay") };
-            let request = if calls.make { None } else { fixed_request(state, plan)? };
+            let request = if has("request") { None } else { fixed_request(state, plan)? };
+            let make = request.is_none();
+            let calls = Calls { make, answer: has("response"), delay: has("delay") };
             let hot = Hot::new(&state.lua).map_err(|error| ScriptError::Load(words(&error)))?;
             all.push(Box::new(Hooks {
                 hot,
@@ -98,6 +99,7 @@ impl Program {
                 shared: Arc::clone(shared),
                 request,
                 calls,
+                body_limit,
                 failure: Arc::clone(&self.failure),
                 _lua: state.lua.clone(),
             }));
@@ -132,7 +134,8 @@ fn failed(function: &'static str, error: &mlua::Error) -> ScriptError {
 }
 
 /// The request of a script that makes none: what `wrk.format()` says after `init`. It goes into
-/// the plan, so that such a script costs nothing.
+/// the plan, so that such a script costs nothing. `None` if the script put its own function there,
+/// and that made chunks: a plan has none of its own, so the script goes on making the request.
 fn fixed_request(state: &State, plan: &Plan) -> Result<Option<Request>, ScriptError> {
     let Some(base) = plan.requests.list.first() else { return Ok(None) };
     let formatted = state.call(|| state.lua.load("return wrk.format()").eval::<mlua::LuaString>());
@@ -141,6 +144,10 @@ fn fixed_request(state: &State, plan: &Plan) -> Result<Option<Request>, ScriptEr
     let wrong = |message: String| ScriptError::Load(format!("the request of wrk: {message}"));
     batch.fill(&text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     let Some(made) = batch.take() else { return Ok(None) };
+    if made.is_chunked() {
+        let make = state.call(|| state.lua.load("request = wrk.request").exec());
+        return make.map(|()| None).map_err(|error| wrong(words(&error)));
+    }
     let utf8 = |bytes: &[u8]| {
         String::from_utf8(bytes.to_vec())
             .map_err(|_| wrong("method, path and headers must be UTF-8".to_owned()))
@@ -151,7 +158,7 @@ fn fixed_request(state: &State, plan: &Plan) -> Result<Option<Request>, ScriptEr
         method: utf8(made.method())?,
         path: utf8(made.path())?,
         headers: headers?,
-        body: made.body().into(),
+        body: made.body().as_ref().into(),
         ..base.clone()
     }))
 }

@@ -116,11 +116,12 @@ pub(crate) fn summary(lua: &Lua, record: &RunRecord) -> mlua::Result<Table> {
     Ok(summary)
 }
 
-/// What wrk counts as read errors: answers that broke off, or were none.
-const READ: [ErrorKind; 5] = [
+/// What wrk counts as read errors: responses that broke off, that were none, or were given up.
+const READ: [ErrorKind; 6] = [
     ErrorKind::Closed,
     ErrorKind::Truncated,
     ErrorKind::Malformed,
+    ErrorKind::BodyLimit,
     ErrorKind::Reset,
     ErrorKind::Aborted,
 ];

@@ -26,6 +26,8 @@ pub(super) enum Loss {
     Failed(IoFailure),
     /// What came is not HTTP; the request it happened to, if any, and the words.
     Malformed { id: Option<u32>, reason: String },
+    /// The response to this request is more than is kept for the script.
+    TooLarge { id: u32, reason: String },
     /// This request took too long.
     Timeout { id: u32 },
     /// Nothing came for too long.
@@ -372,11 +374,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Failed(failure) if failure.reset => Disconnect::Lost(LossKind::Reset),
             Loss::Failed(_) => Disconnect::Lost(LossKind::Failed),
             Loss::Malformed { .. } => Disconnect::Lost(LossKind::Malformed),
+            Loss::TooLarge { .. } => Disconnect::Lost(LossKind::BodyLimit),
             Loss::Timeout { .. } | Loss::IdleTimeout => Disconnect::Lost(LossKind::Timeout),
         };
         self.books.recorder.disconnected(now_ns, why, || match loss {
             Loss::Failed(failure) => failure.message,
-            Loss::Malformed { reason, .. } => reason,
+            Loss::Malformed { reason, .. } | Loss::TooLarge { reason, .. } => reason,
             _ => String::new(),
         });
         self.say_goodbye(key);
@@ -431,8 +434,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                         Event::Done(answer) => {
                             books.complete(&answer, chain, at_ns);
                             if let (Some(script), Some(session)) =
-                                (&mut self.script, &connection.session)
-                                && script.answer(answer.status, session.captured())
+                                (&mut self.script, &mut connection.session)
+                                && script.answer(answer.status, session)
                             {
                                 self.own.stop_ns = Some(0);
                             }
@@ -493,6 +496,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Malformed { id: Some(id), reason } => {
                 fail(books, chain, *id, ErrorKind::Malformed, reason);
             }
+            Loss::TooLarge { id, reason } => fail(books, chain, *id, ErrorKind::BodyLimit, reason),
             Loss::Failed(failure) => {
                 let kind = if failure.reset { ErrorKind::Reset } else { ErrorKind::Write };
                 while let Some(id) = chain.first() {
@@ -528,6 +532,7 @@ pub(super) fn words(failure: &Failure) -> (ErrorKind, String) {
             (ErrorKind::Truncated, "closed in the middle of the answer".to_owned())
         }
         Failure::Malformed(error) => (ErrorKind::Malformed, error.to_string()),
+        Failure::NotKept(why) => (ErrorKind::BodyLimit, why.to_string()),
         Failure::StreamReset(code) => {
             (ErrorKind::StreamReset, format!("the server reset the stream, error code {code:#x}"))
         }

@@ -1,6 +1,7 @@
 //! Receiving: from bytes to outcomes, and the next request straight after.
 
 use candor_protocol::{Event, Failure, GoAway, Session};
+use candor_record::ErrorKind;
 
 use super::Worker;
 use super::connect::{Loss, words};
@@ -178,7 +179,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     }
                     books.complete(&answer, &mut connection.flights, at_ns);
                     if let Some(script) = &mut self.script
-                        && script.answer(answer.status, session.captured())
+                        && script.answer(answer.status, session)
                     {
                         self.own.stop_ns = Some(0);
                     }
@@ -264,6 +265,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
 #[cold]
 fn broken(id: Option<u32>, failure: &Failure) -> Loss {
-    let (_, reason) = words(failure);
-    Loss::Malformed { id, reason }
+    let (kind, reason) = words(failure);
+    match (kind, id) {
+        (ErrorKind::BodyLimit, Some(id)) => Loss::TooLarge { id, reason },
+        _ => Loss::Malformed { id, reason },
+    }
 }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use candor_pace::{Picker, Share};
 use candor_plan::Plan;
-use candor_protocol::Session;
+use candor_protocol::{CaptureRoom, Session};
 use candor_record::{HeldUp, Interval, Recorder, RunEnd, Settings, Traced};
 
 pub(crate) use self::ending::WorkerEnd;
@@ -133,6 +133,8 @@ pub(crate) struct Worker<R, S, M> {
     together: Together,
     /// Makes requests or reads answers; plain runs have none.
     script: Option<Box<Scripted>>,
+    /// Where responses are kept for it, if it reads any.
+    captures: Option<CaptureRoom>,
 }
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
@@ -190,6 +192,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             turn: Turn::default(),
             together: Together::default(),
             script: None,
+            captures: None,
             own,
         }
     }

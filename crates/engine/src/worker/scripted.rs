@@ -2,8 +2,8 @@
 //!
 //! Everything here is behind one look at an option that plain runs have empty.
 
-use candor_protocol::Session;
 use candor_protocol::made::Made;
+use candor_protocol::{CaptureRoom, Session};
 use candor_record::RunEnd;
 
 use super::{Stage, Worker};
@@ -14,18 +14,25 @@ use crate::reactor::{Key, Reactor};
 use crate::script::Scripted;
 use crate::source::Source;
 
+/// Of the longest bodies that are kept for a script, a worker has room for so many.
+const BODIES_AT_A_TIME: usize = 16;
+
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Gives the worker its script, before it prepares.
     pub(crate) fn follow(&mut self, script: Option<Scripted>) {
         self.script = script.map(Box::new);
+        self.captures = self.script.as_ref().filter(|script| script.calls.answer).map(|script| {
+            let most = usize::try_from(script.body_limit()).unwrap_or(usize::MAX);
+            CaptureRoom::new(most, BODIES_AT_A_TIME)
+        });
     }
 
     /// Tells the session of a connection that was just established what the script wants.
     pub(super) fn attach_script(&mut self, key: Key) {
         let session = &mut self.connections[key as usize].session;
         let (Some(script), Some(session)) = (&mut self.script, session) else { return };
-        if script.calls.answer {
-            session.capture();
+        if let Some(room) = &self.captures {
+            session.capture(room);
         }
         if (script.calls.make || script.calls.answer) && !session.takes_made() {
             script.refuse(

@@ -7,6 +7,8 @@ use crate::options::Options;
 
 /// No hook of a load test takes this long, unless it never returns.
 const DEFAULT_CALL_NS: u64 = 10 * NS_PER_S;
+/// A response that a script reads is seldom a hundredth of this.
+const BODY_BYTES: u64 = 16 << 20;
 /// Of a sandbox: a table of a million short strings fits.
 const MEMORY_BYTES: u64 = 256 << 20;
 /// Of a sandbox: about a second.
@@ -20,6 +22,7 @@ pub(super) fn script(
         let of_scripts = [
             ("--script-arg", !options.script_arg.is_empty()),
             ("--script-timeout", options.script_timeout.is_some()),
+            ("--script-body-limit", options.script_body_limit.is_some()),
             ("--sandbox", options.sandbox),
         ];
         return match of_scripts.into_iter().find(|(_, given)| *given) {
@@ -45,6 +48,7 @@ pub(super) fn script(
         sandbox: options.sandbox,
         limits: ScriptLimits {
             call_ns: options.script_timeout.map_or(DEFAULT_CALL_NS, |one| one.get()),
+            body_bytes: options.script_body_limit.map_or(BODY_BYTES, |one| one.0),
             memory_bytes: MEMORY_BYTES,
             instructions: INSTRUCTIONS,
         },

@@ -68,6 +68,7 @@ impl Options {
             script: self.script.or(plan.script),
             script_arg: non_empty(self.script_arg, plan.script_arg),
             script_timeout: self.script_timeout.or(plan.script_timeout),
+            script_body_limit: self.script_body_limit.or(plan.script_body_limit),
             sandbox: self.sandbox || plan.sandbox,
             expect_status: self.expect_status.or(plan.expect_status),
             expect_body_bytes: self.expect_body_bytes.or(plan.expect_body_bytes),

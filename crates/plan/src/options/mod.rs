@@ -297,9 +297,16 @@ pub struct Options {
     #[serde(deserialize_with = "one_or_many")]
     pub script_arg: Vec<String>,
 
-    /// For one call into the script, before the run is stopped [default: 10s]
+    /// Time limit for one script call; a longer one stops the run [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "Script")]
     pub script_timeout: Option<PositiveNanos>,
+
+    /// Longest response body that is kept for the script's response() [default: 16Mi]
+    ///
+    /// A longer one ends its request as an error, body-limit. All connections of a thread together
+    /// keep 16 times as much.
+    #[arg(long, value_name = "SIZE", help_heading = "Script")]
+    pub script_body_limit: Option<Size>,
 
     /// Run a script that one did not write: no files, no processes, no native code
     ///

@@ -96,6 +96,19 @@ impl Chunk {
     }
 }
 
+/// Reads the chunked body at the front of `text`, and lends its content piece by piece. How many
+/// bytes it has with its framing and its trailers; `None`: it does not end in `text`.
+pub(crate) fn take_chunked(
+    text: &[u8],
+    content: impl FnMut(&[u8]),
+) -> Result<Option<usize>, Error> {
+    let mut rest = text;
+    let mut body = Body::CHUNKED;
+    let ends =
+        body.handle_input(&mut rest, &mut Lines::default(), &Limits::default(), content)?;
+    Ok(ends.then(|| text.len() - rest.len()))
+}
+
 /// Takes up to `left` bytes from the front of `input`.
 #[inline]
 fn take<'i>(input: &mut &'i [u8], left: &mut u64) -> &'i [u8] {

@@ -6,14 +6,17 @@
 
 use super::Prepared;
 use super::lines::unfold;
+use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::made::Made;
 use crate::session::Captured;
 
-/// Made requests in flight, and the answer that was read last.
+/// Made requests in flight, and the response that is being read, or was read last.
 #[derive(Debug, Default)]
 pub(super) struct Extras {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// Where responses are kept, if they are.
+    pub(super) room: Option<CaptureRoom>,
     pub(super) capture: Option<Capture>,
 }
 
@@ -54,23 +57,34 @@ impl Extras {
 
     /// What was kept of the answer before, or of an interim one, is over.
     pub(super) fn begin_block(&mut self) {
-        if let Some(capture) = &mut self.capture {
-            capture.begin();
-        }
+        self.capture = None;
+        self.capture = self.room.as_ref().map(CaptureRoom::begin);
     }
 
     /// Keeps a piece of the header block.
     pub(super) fn keep_block(&mut self, taken: &[u8]) {
         if let Some(capture) = &mut self.capture {
-            capture.block.extend_from_slice(taken);
+            capture.keep_fields(taken);
         }
     }
 
     /// A script sees no folds either.
     pub(super) fn unfold_block(&mut self) {
         if let Some(capture) = &mut self.capture {
-            unfold(&mut capture.block);
+            unfold(capture.block_mut());
         }
+    }
+
+    /// Why the response is not kept, if it is not.
+    pub(super) fn not_kept(&self) -> Option<NotKept> {
+        self.capture.as_ref()?.not_kept()
+    }
+
+    /// What was kept of the response, without its status line.
+    pub(super) fn captured(&self) -> Option<Captured<'_>> {
+        let capture = self.capture.as_ref()?;
+        let status_line = memchr::memchr(b'\n', capture.block()).map_or(0, |end| end + 1);
+        Some(capture.get(status_line))
     }
 
     pub(super) fn get(&self, index: u32) -> &Prepared {
@@ -88,29 +102,5 @@ impl Extras {
         if slot.over == 2 {
             self.free.push(index);
         }
-    }
-}
-
-/// The header block and the body of the answer that is being read, or was read last.
-#[derive(Debug, Default)]
-pub(super) struct Capture {
-    /// With the status line.
-    pub(super) block: Vec<u8>,
-    pub(super) body: Vec<u8>,
-}
-
-impl Capture {
-    /// Memory that one long answer took is not kept for short ones.
-    const KEPT_BYTES: usize = 1 << 20;
-
-    pub(super) fn begin(&mut self) {
-        self.block.clear();
-        self.body.clear();
-        self.body.shrink_to(Capture::KEPT_BYTES);
-    }
-
-    pub(super) fn get(&self) -> Captured<'_> {
-        let end = memchr::memchr(b'\n', &self.block).map_or(0, |end| end + 1);
-        Captured { fields: &self.block[end..], body: &self.body }
     }
 }

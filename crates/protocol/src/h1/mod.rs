@@ -40,6 +40,7 @@ mod session;
 mod stops;
 
 pub use error::Error;
+pub(crate) use body::take_chunked;
 pub(crate) use head::is_token_byte;
 pub use memo::Memo;
 pub use request::{Prepared, prepare};

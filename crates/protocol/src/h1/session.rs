@@ -12,10 +12,11 @@ use std::sync::Arc;
 use super::body::Body;
 use super::head::{self, Framing, Head};
 use super::lines::{Lines, Taken, without_end};
-use super::made::{Capture, Extras};
+use super::made::Extras;
 use super::memo::{Memo, Ticket};
 use super::stops::{Stop, Until};
 use super::{Error, Prepared};
+use crate::capture::{CaptureRoom, NotKept};
 use crate::expect::{BodyCheck, Mismatch};
 use crate::made::Made;
 use crate::session::{Answer, Captured, Deviations, Event, Failure, Hold, RequestId, Session as _};
@@ -360,11 +361,11 @@ impl Session {
             let outcome = body.handle_input(input, &mut self.lines, &self.limits, |content| {
                 check.handle(expect, content);
                 if let Some(capture) = &mut capture {
-                    capture.body.extend_from_slice(content);
+                    capture.keep_body(content);
                 }
             });
             extras.capture = capture;
-            outcome?
+            outcome? || extras.not_kept().is_some()
         } else {
             let expect = &self.table[current.request as usize].expect.body;
             body.handle_input(input, &mut self.lines, &self.limits, |content| {
@@ -374,11 +375,14 @@ impl Session {
         if complete { Ok(self.finish()) } else { Ok(None) }
     }
 
-    /// The answer whose body is being read is complete.
+    /// The answer whose body is being read is complete, or cannot be kept.
     fn finish(&mut self) -> Option<Event> {
         let State::Body { status, last, deviations, .. } = self.state else {
             return None;
         };
+        if let Some(why) = self.not_kept() {
+            return Some(self.give_up(why));
+        }
         let check = std::mem::take(&mut self.check);
         let current = self.pop_outstanding()?;
         self.lines.release();
@@ -455,6 +459,19 @@ impl Session {
         Event::Failed { id, failure: Failure::Malformed(error.into()) }
     }
 
+    fn not_kept(&self) -> Option<NotKept> {
+        self.extras.as_ref()?.not_kept()
+    }
+
+    /// The response is more than is kept for the script.
+    #[cold]
+    fn give_up(&mut self, why: NotKept) -> Event {
+        let id = self.pop_outstanding().map(|current| current.id);
+        self.state = State::Dead;
+        self.lines.release();
+        Event::Failed { id, failure: Failure::NotKept(why) }
+    }
+
     fn pop_outstanding(&mut self) -> Option<InFlight> {
         self.started = self.started.saturating_sub(1);
         let current = self.outstanding.pop_front()?;
@@ -528,12 +545,18 @@ impl crate::session::Session for Session {
         self.unwritten.push_back(request);
     }
 
-    fn capture(&mut self) {
-        self.extras.get_or_insert_default().capture = Some(Capture::default());
+    fn capture(&mut self, room: &CaptureRoom) {
+        self.extras.get_or_insert_default().room = Some(room.clone());
     }
 
     fn captured(&self) -> Option<Captured<'_>> {
-        self.extras.as_ref()?.capture.as_ref().map(Capture::get)
+        self.extras.as_ref()?.captured()
+    }
+
+    fn release_captured(&mut self) {
+        if let Some(extras) = &mut self.extras {
+            extras.capture = None;
+        }
     }
 
     #[inline]

@@ -5,6 +5,7 @@
 //! block goes through here, answers and trailers, also those of streams that are gone: the
 //! decoder's table has to see them.
 
+use crate::capture::Capture;
 use crate::h1::is_token_byte;
 use memchr::memchr3;
 
@@ -27,17 +28,17 @@ pub(super) fn read(
     decoder: &mut Decoder,
     block: &[u8],
     list_bytes: usize,
-    mut keep: Option<&mut Vec<u8>>,
+    mut keep: Option<&mut Capture>,
 ) -> Result<Result<Head, Error>, hpack::Error> {
     let mut reading = Reading::default();
     decoder.decode(block, |name, value| {
         reading.take(name, value, list_bytes);
-        if let Some(lines) = &mut keep
+        if let Some(capture) = &mut keep
             && reading.error.is_none()
             && !name.starts_with(b":")
         {
             for part in [name, b": ", value, b"\r\n"] {
-                lines.extend_from_slice(part);
+                capture.keep_fields(part);
             }
         }
     })?;

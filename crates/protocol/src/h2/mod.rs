@@ -23,7 +23,6 @@
 //! - Frames that carry nothing are counted: too many of them between two that carry something
 //!   end the connection with ENHANCE_YOUR_CALM.
 
-mod captures;
 mod error;
 mod frame;
 mod head;

@@ -10,6 +10,7 @@ use super::input::OpenBlock;
 use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
+use crate::capture::CaptureRoom;
 use crate::session::{Answer, Deviations, Event, Failure, GoAway};
 
 /// What a server that does not read may make us keep for it.
@@ -153,7 +154,7 @@ impl Session {
     fn handle_block(&mut self, id: u32, end_stream: bool, block: &[u8]) -> Step {
         let generation = self.decoder.generation();
         // A script wants the fields themselves, so that each block is decoded for it.
-        let recalled = match self.captures {
+        let recalled = match self.room {
             None => self.memo.recall(block, generation),
             Some(_) => None,
         };
@@ -208,11 +209,12 @@ impl Session {
     ) -> Result<Result<Head, Error>, Error> {
         // What comes after the body, trailers, is not kept, as over HTTP/1.1.
         let begins = self.streams.get(id).is_some_and(|stream| stream.status == 0);
-        let place = self.streams.place(id);
-        let lines = self.captures.as_mut().filter(|_| begins);
-        let lines = lines.map(|captures| &mut captures.begin(place).lines);
+        let mut capture = self.room.as_ref().filter(|_| begins).map(CaptureRoom::begin);
         let most = self.settings.limits.header_list_bytes;
-        let head = head::read(&mut self.decoder, block, most, lines)?;
+        let head = head::read(&mut self.decoder, block, most, capture.as_mut())?;
+        if let Some(stream) = self.streams.get(id).filter(|_| begins) {
+            stream.capture = capture.map(Box::new);
+        }
         let is_unchanged = self.decoder.generation() == generation;
         let holds = match (self.decoder.stands_alone(), is_unchanged) {
             (true, true) => Holds::Always,
@@ -299,19 +301,24 @@ impl Session {
             return Ok(Some(self.refuse(id, error)));
         }
         stream.check.handle(&self.table[stream.request as usize].expect.body, content);
-        if let Some(captures) = &mut self.captures {
-            captures.at(self.streams.place(id)).body.extend_from_slice(content);
+        let mut is_over = end_stream;
+        if let Some(capture) = &mut stream.capture {
+            capture.keep_body(content);
+            is_over |= capture.not_kept().is_some();
         }
-        Ok(if end_stream { Some(self.finish(id)) } else { None })
+        Ok(if is_over { Some(self.finish(id)) } else { None })
     }
 
-    /// The answer on a stream is complete.
+    /// The answer on a stream is complete, or cannot be kept.
     #[inline]
     fn finish(&mut self, id: u32) -> Event {
         let Some(stream) = self.streams.get(id) else {
             // Only streams that are alive are finished.
             return Event::Over;
         };
+        if let Some(why) = stream.capture.as_ref().and_then(|capture| capture.not_kept()) {
+            return self.give_up(id, code::CANCEL, Failure::NotKept(why));
+        }
         let body_bytes = stream.check.length();
         if !stream.no_body && stream.content_length.is_some_and(|length| length != body_bytes) {
             return self.refuse(id, Error::ContentLengthDiffers);
@@ -327,9 +334,7 @@ impl Session {
             last: false,
         });
         let goes_on = stream.body.is_some() || stream.sends_on;
-        if let Some(captures) = &mut self.captures {
-            captures.end(self.streams.place(id));
-        }
+        self.captured = stream.capture.take();
         if goes_on {
             // The server has answered without the rest of the body, so nobody needs it (8.1).
             self.abandon(id, code::CANCEL);
@@ -342,9 +347,15 @@ impl Session {
     /// An answer is not valid: its stream ends, the connection goes on (RFC 9113 5.4.2).
     #[cold]
     fn refuse(&mut self, id: u32, error: Error) -> Event {
+        self.give_up(id, error.code(), Failure::Malformed(error.into()))
+    }
+
+    /// A request fails by a word of ours.
+    #[cold]
+    fn give_up(&mut self, id: u32, code: u32, failure: Failure) -> Event {
         let request = self.streams.get(id).map_or(0, |stream| stream.request_id);
-        self.abandon(id, error.code());
-        Event::RequestFailed { id: request, failure: Failure::Malformed(error.into()) }
+        self.abandon(id, code);
+        Event::RequestFailed { id: request, failure }
     }
 
     /// Ends a stream by a word of ours.

@@ -76,8 +76,9 @@ impl Prepared {
 
     /// Makes this the request of a script, for the target that this was prepared for.
     pub(super) fn set_made(&mut self, made: &Made<'_>) {
-        if *self.body != *made.body() {
-            self.body = made.body().into();
+        let body = made.body();
+        if *self.body != *body {
+            self.body = body.as_ref().into();
         }
         let (scheme, authority) = (self.scheme.as_bytes(), self.authority.as_bytes());
         let line = [made.method(), scheme, authority, made.path()];

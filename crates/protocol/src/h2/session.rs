@@ -7,7 +7,6 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use super::captures::Captures;
 use super::error::code;
 use super::frame;
 use super::hpack::{Decoder, Encoder};
@@ -18,6 +17,7 @@ use super::settings::{DEFAULT_WINDOW, Peer};
 use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
+use crate::capture::{Capture, CaptureRoom};
 use crate::made::Made;
 use crate::session::{Captured, Event, Failure, GoAway, HeaderBytes, RequestId};
 
@@ -53,8 +53,10 @@ pub struct Session {
     /// The error code of that.
     pub(super) goaway_code: u32,
     pub(super) header_bytes: HeaderBytes,
-    /// Answers as a script reads them; plain runs have none.
-    pub(super) captures: Option<Box<Captures>>,
+    /// Where answers are kept for a script; plain runs have none.
+    pub(super) room: Option<CaptureRoom>,
+    /// The answer that ended last.
+    pub(super) captured: Option<Box<Capture>>,
     /// What a made request is written from; plain runs have none.
     scratch: Option<Box<Prepared>>,
     /// What the server sent since the connection's window was opened last.
@@ -114,7 +116,8 @@ impl Session {
             last_processed: frame::MAX_31,
             goaway_code: 0,
             header_bytes: HeaderBytes::default(),
-            captures: None,
+            room: None,
+            captured: None,
             scratch: None,
             received: 0,
             idle_frames: 0,
@@ -341,12 +344,16 @@ impl crate::session::Session for Session {
         self.scratch = Some(scratch);
     }
 
-    fn capture(&mut self) {
-        self.captures = Some(Box::new(Captures::new(self.streams.places())));
+    fn capture(&mut self, room: &CaptureRoom) {
+        self.room = Some(room.clone());
     }
 
     fn captured(&self) -> Option<Captured<'_>> {
-        self.captures.as_ref().map(|captures| captures.last())
+        self.captured.as_ref().map(|captured| captured.get(0))
+    }
+
+    fn release_captured(&mut self) {
+        self.captured = None;
     }
 
     fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {

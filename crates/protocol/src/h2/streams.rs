@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Error, Prepared};
+use crate::capture::Capture;
 use crate::expect::BodyCheck;
 use crate::session::RequestId;
 
@@ -39,6 +40,8 @@ pub(super) struct Stream {
     /// What is still to be sent.
     pub(super) body: Option<Arc<[u8]>>,
     pub(super) body_sent: usize,
+    /// What is kept of the answer for a script.
+    pub(super) capture: Option<Box<Capture>>,
 }
 
 /// The most at a time: nobody's server takes so many.
@@ -101,14 +104,9 @@ impl Streams {
         self.next_id > self.last_id
     }
 
-    /// How many places there are.
-    pub(super) fn places(&self) -> usize {
-        self.slots.len()
-    }
-
     /// The place of a stream: no other that is alive has it.
     #[inline]
-    pub(super) fn place(&self, id: u32) -> usize {
+    fn place(&self, id: u32) -> usize {
         (id >> 1) as usize & (self.slots.len() - 1)
     }
 

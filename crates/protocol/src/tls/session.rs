@@ -11,6 +11,7 @@ use rustls::pki_types::ServerName;
 use super::handshake::{Established, Kernel, Ongoing, Progress};
 use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
 use super::{Error, Handshake};
+use crate::capture::CaptureRoom;
 use crate::made::Made;
 use crate::session::{Captured, Event, Failure, HeaderBytes, Hold, RequestId, Session};
 
@@ -461,14 +462,20 @@ impl<S: Session> Session for Tls<S> {
         }
     }
 
-    fn capture(&mut self) {
+    fn capture(&mut self, room: &CaptureRoom) {
         if let Some(inner) = &mut self.inner {
-            inner.capture();
+            inner.capture(room);
         }
     }
 
     fn captured(&self) -> Option<Captured<'_>> {
         self.inner.as_ref()?.captured()
+    }
+
+    fn release_captured(&mut self) {
+        if let Some(inner) = &mut self.inner {
+            inner.release_captured();
+        }
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use candor_plan::BodyExpect;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::h1::{Error, Limits, prepare};
-use candor_protocol::{Answer, Event, Failure, Malformed, Session as _};
+use candor_protocol::{Answer, CaptureRoom, Event, Failure, Malformed, Session as _};
 
 use crate::support::{
     FOLDED, NOT_CHUNKED_LAST, answer, answer_to, answered, closed, complete, deviating, end, feed,
@@ -174,7 +174,7 @@ fn a_script_sees_blanks_in_the_place_of_folds_9112_5_2() {
     let text = "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\nhi";
     for step in [1, 9, text.len()] {
         let mut session = started(&[prepared("GET", &[])], Limits::default());
-        session.capture();
+        session.capture(&CaptureRoom::new(1024, 16));
         for piece in text.as_bytes().chunks(step) {
             feed(&mut session, piece);
         }

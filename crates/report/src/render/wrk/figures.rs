@@ -62,7 +62,7 @@ impl Errors {
         let above_399 = document.statuses.iter().filter(|one| one.status > 399);
         Errors {
             connect: document.connect_errors.iter().map(|one| one.count).sum(),
-            read: sum(&["closed", "truncated", "reset", "malformed", "aborted"]),
+            read: sum(&["closed", "truncated", "reset", "malformed", "body-limit", "aborted"]),
             write: sum(&["write"]),
             timeout: sum(&["timeout", "idle-timeout"]),
             status: above_399.map(|one| one.count).sum(),

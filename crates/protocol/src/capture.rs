@@ -1,0 +1,181 @@
+//! Responses as a script reads them: kept while they come, lent when they are complete, then given
+//! back.
+//!
+//! The server decides how long a response is, so two bounds hold: one for the body of a single
+//! response, and one for everything that the sessions of a worker keep at a time. Memory counts from
+//! when it is taken, not from when it is filled. A response beyond a bound gives back at once what
+//! was kept of it, and remembers only why ([`NotKept`]); its session then gives its request up. Plain
+//! runs have none of this.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use crate::session::Captured;
+
+/// Buffers are used again for the next response, if they have no more than this together.
+const SPARE_BYTES: usize = 64 << 10;
+/// So many pairs of buffers are.
+const MOST_SPARE: usize = 64;
+
+/// Where the sessions of a worker keep responses for its script; clones share the same room.
+#[derive(Debug, Clone)]
+pub struct CaptureRoom(Rc<Room>);
+
+#[derive(Debug)]
+struct Room {
+    most_body_bytes: usize,
+    most_bytes: usize,
+    /// Taken by all captures that there are.
+    held_bytes: Cell<usize>,
+    spare: RefCell<Vec<Buffers>>,
+}
+
+#[derive(Debug, Default)]
+struct Buffers {
+    fields: Vec<u8>,
+    body: Vec<u8>,
+}
+
+/// Why a response is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum NotKept {
+    /// Its body is too long.
+    #[error("the body is longer than the {0} bytes that --script-body-limit allows")]
+    Body(usize),
+    /// There is no room beside the others.
+    #[error(
+        "the responses that a thread keeps for its script would take more than {0} bytes, 16 times --script-body-limit"
+    )]
+    Together(usize),
+}
+
+impl CaptureRoom {
+    /// Room for `bodies` of the longest bodies at a time, which have `most_body_bytes`.
+    pub fn new(most_body_bytes: usize, bodies: usize) -> Self {
+        let most_bytes = most_body_bytes.saturating_mul(bodies).max(SPARE_BYTES);
+        CaptureRoom(Rc::new(Room {
+            most_body_bytes,
+            most_bytes,
+            held_bytes: Cell::default(),
+            spare: RefCell::default(),
+        }))
+    }
+
+    /// What all sessions hold at present, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        self.0.held_bytes.get()
+    }
+
+    /// A response begins.
+    pub(crate) fn begin(&self) -> Capture {
+        let buffers = self.0.spare.borrow_mut().pop().unwrap_or_default();
+        let held = &self.0.held_bytes;
+        held.set(held.get() + buffers.bytes());
+        Capture { room: Rc::clone(&self.0), buffers, not_kept: None }
+    }
+}
+
+impl Buffers {
+    fn bytes(&self) -> usize {
+        self.fields.capacity() + self.body.capacity()
+    }
+}
+
+/// One response on its way.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    room: Rc<Room>,
+    buffers: Buffers,
+    not_kept: Option<NotKept>,
+}
+
+impl Capture {
+    /// Appends a piece of the header block.
+    pub(crate) fn keep_fields(&mut self, piece: &[u8]) {
+        let kept = self.not_kept.is_none()
+            && self.room.append(&mut self.buffers.fields, piece, usize::MAX);
+        if !kept {
+            self.give_up(NotKept::Together(self.room.most_bytes));
+        }
+    }
+
+    /// Appends a piece of the body.
+    pub(crate) fn keep_body(&mut self, piece: &[u8]) {
+        let most = self.room.most_body_bytes;
+        if self.buffers.body.len() + piece.len() > most {
+            return self.give_up(NotKept::Body(most));
+        }
+        let kept =
+            self.not_kept.is_none() && self.room.append(&mut self.buffers.body, piece, most);
+        if !kept {
+            self.give_up(NotKept::Together(self.room.most_bytes));
+        }
+    }
+
+    #[cold]
+    fn give_up(&mut self, why: NotKept) {
+        self.not_kept.get_or_insert(why);
+        self.room.give_back(std::mem::take(&mut self.buffers));
+    }
+
+    /// Why it is not kept, if it is not.
+    pub(crate) fn not_kept(&self) -> Option<NotKept> {
+        self.not_kept
+    }
+
+    /// What was kept; `fields` without the first `skipped` bytes.
+    pub(crate) fn get(&self, skipped: usize) -> Captured<'_> {
+        let Buffers { fields, body } = &self.buffers;
+        Captured { fields: fields.get(skipped..).unwrap_or_default(), body }
+    }
+
+    /// The header block as it came.
+    pub(crate) fn block(&self) -> &[u8] {
+        &self.buffers.fields
+    }
+
+    /// The same, to be put right in its place.
+    pub(crate) fn block_mut(&mut self) -> &mut [u8] {
+        &mut self.buffers.fields
+    }
+}
+
+impl Room {
+    /// Appends `piece`, if there is room. A buffer doubles as it grows, and stops at `most`.
+    #[inline]
+    fn append(&self, buffer: &mut Vec<u8>, piece: &[u8], most: usize) -> bool {
+        let needed = buffer.len() + piece.len();
+        if needed > buffer.capacity() && !self.grow(buffer, needed, most) {
+            return false;
+        }
+        buffer.extend_from_slice(piece);
+        true
+    }
+
+    fn grow(&self, buffer: &mut Vec<u8>, needed: usize, most: usize) -> bool {
+        let before = buffer.capacity();
+        let wanted = needed.max(before.saturating_mul(2).min(most));
+        if self.held_bytes.get() + (wanted - before) > self.most_bytes {
+            return false;
+        }
+        buffer.reserve_exact(wanted - buffer.len());
+        self.held_bytes.set(self.held_bytes.get() + (buffer.capacity() - before));
+        true
+    }
+
+    fn give_back(&self, mut buffers: Buffers) {
+        self.held_bytes.set(self.held_bytes.get() - buffers.bytes());
+        let mut spare = self.spare.borrow_mut();
+        if (1..=SPARE_BYTES).contains(&buffers.bytes()) && spare.len() < MOST_SPARE {
+            buffers.fields.clear();
+            buffers.body.clear();
+            spare.push(buffers);
+        }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.room.give_back(std::mem::take(&mut self.buffers));
+    }
+}
