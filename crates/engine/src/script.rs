@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
 use candor_plan::Request;
-use candor_protocol::{Captured, Session};
 use candor_protocol::made::Batch;
+use candor_protocol::{Captured, Session};
 use candor_record::RunEnd;
 
 /// One thread's script.

@@ -105,8 +105,7 @@ impl Capture {
         if self.buffers.body.len() + piece.len() > most {
             return self.give_up(NotKept::Body(most));
         }
-        let kept =
-            self.not_kept.is_none() && self.room.append(&mut self.buffers.body, piece, most);
+        let kept = self.not_kept.is_none() && self.room.append(&mut self.buffers.body, piece, most);
         if !kept {
             self.give_up(NotKept::Together(self.room.most_bytes));
         }

@@ -155,11 +155,16 @@ pub enum MadeError {
         error: crate::h1::Error,
     },
     /// The last chunk is missing.
-    #[error("request {number} in it is chunked, and its chunks do not end with \"0\" and an empty line")]
+    #[error(
+        "request {number} in it is chunked, and its chunks do not end with \"0\" and an empty line"
+    )]
     NoLastChunk {
         /// Which one, from 1.
         number: usize,
     },
+    /// Too many requests.
+    #[error("it has more than {MOST_REQUESTS} requests, which is the most for one connection")]
+    TooMany,
     /// Too many bytes.
     #[error("it has {bytes} bytes, and {MOST_BYTES} are the most")]
     TooLong {
@@ -170,6 +175,9 @@ pub enum MadeError {
 
 /// The longest text that is taken. More than this in one call is a mistake of the script.
 pub const MOST_BYTES: usize = 64 << 20;
+
+/// The most requests that a text may have; all of them are in flight on one connection.
+pub const MOST_REQUESTS: usize = 1 << 16;
 
 /// The requests of one text, and how many of them were taken.
 #[derive(Debug, Default)]
@@ -229,6 +237,9 @@ impl Batch {
 fn parse(text: &[u8], shapes: &mut Vec<Shape>) -> Result<(), MadeError> {
     let mut start = 0;
     while start < text.len() {
+        if shapes.len() == MOST_REQUESTS {
+            return Err(MadeError::TooMany);
+        }
         let shape = parse_one(&text[start..], start, shapes.len() + 1)?;
         start = shape.whole.end;
         shapes.push(shape);
@@ -238,8 +249,7 @@ fn parse(text: &[u8], shapes: &mut Vec<Shape>) -> Result<(), MadeError> {
 
 /// Reads the request at the front of `text`, which begins at `start` of the whole.
 fn parse_one(text: &[u8], start: usize, number: usize) -> Result<Shape, MadeError> {
-    let no_request_line =
-        || MadeError::RequestLine { number, line: shown(&text[..text.len().min(60)]) };
+    let no_request_line = || MadeError::RequestLine { number, line: shown(text) };
     let line_end = memchr(b'\n', text).ok_or_else(no_request_line)?;
     let line = text[..line_end].strip_suffix(b"\r").ok_or_else(no_request_line)?;
     let method_bytes = memchr(b' ', line).ok_or_else(no_request_line)?;
@@ -324,8 +334,9 @@ fn decimal(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok().filter(|_| digits[0].is_ascii_digit())
 }
 
+/// The beginning of what is wrong, for a message.
 fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).trim_end().to_owned()
+    String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -341,7 +352,12 @@ mod tests {
         while let Some(made) = batch.take() {
             let fields = made.fields().map(|(name, value)| (name.to_vec(), value.to_vec()));
             let fields = fields.collect();
-            all.push((made.method().to_vec(), made.path().to_vec(), fields, made.body().into_owned()));
+            all.push((
+                made.method().to_vec(),
+                made.path().to_vec(),
+                fields,
+                made.body().into_owned(),
+            ));
         }
         Ok(all)
     }
@@ -386,6 +402,9 @@ mod tests {
         assert_eq!((first.raw, &*first.body()), (chunked.as_bytes(), &b"GET / H"[..]));
         assert_eq!(batch.take().unwrap().path(), b"/2");
         assert_eq!(&*batch.take().unwrap().body(), b"GET / H");
+        let many = "A / HTTP/1.1\r\n\r\n".repeat(MOST_REQUESTS);
+        assert_eq!(read(&many).unwrap().len(), MOST_REQUESTS);
+        assert_eq!(read(&(many + "A / HTTP/1.1\r\n\r\n")), Err(MadeError::TooMany));
         let empty = "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
         assert_eq!(read(empty).unwrap()[0].3, b"");
     }

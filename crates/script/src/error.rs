@@ -27,8 +27,13 @@ pub(crate) fn words(error: &mlua::Error) -> String {
     first_part(&text)
 }
 
+/// The longest message that is passed on, in bytes; a script can make one of any length.
+pub(crate) const MOST_WORDS: usize = 2000;
+
 /// A message of Lua's up to its stack trace.
 pub(crate) fn first_part(text: &str) -> String {
     let end = text.find("\nstack traceback:").unwrap_or(text.len());
-    text[..end].trim_end().to_owned()
+    let most = text.floor_char_boundary(MOST_WORDS);
+    let cut = if end > most { "…" } else { "" };
+    format!("{}{cut}", text[..end.min(most)].trim_end())
 }

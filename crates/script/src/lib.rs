@@ -12,9 +12,11 @@
 
 mod error;
 mod hooks;
+mod pattern;
 mod program;
 #[allow(unsafe_code)]
 mod raw;
+mod sandbox;
 mod state;
 mod stats;
 mod thread;

@@ -10,15 +10,16 @@
 //! - A state is used by one thread at a time. The one exception is `lua_sethook`, which LuaJIT
 //!   allows from another thread, to interrupt.
 
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use mlua::ffi::{self, lua_Debug, lua_State};
 use mlua::{Function, Lua};
 
 use candor_protocol::Captured;
 
+use crate::error::MOST_WORDS;
 use crate::watch::Seat;
 
 /// How many instructions pass between two looks of a sandbox at its bound.
@@ -54,7 +55,7 @@ pub(crate) fn attach(lua: &Lua, seat: &Arc<Seat>) -> mlua::Result<StatePointer> 
             ffi::lua_pushlightuserdata(state, (&raw const SEAT_KEY).cast_mut().cast());
             ffi::lua_pushlightuserdata(state, seat_pointer);
             ffi::lua_rawset(state, ffi::LUA_REGISTRYINDEX);
-            if seat.most_instructions > 0 {
+            if seat.counts() {
                 ffi::lua_sethook(state, Some(check), ffi::LUA_MASKCOUNT, STEP);
             }
             pointer.0 = state;
@@ -73,30 +74,24 @@ unsafe extern "C-unwind" fn check(state: *mut lua_State, activation: *mut lua_De
         let seat = ffi::lua_touserdata(state, -1).cast::<Seat>();
         ffi::lua_pop(state, 1);
         let Some(seat) = seat.as_ref() else { return };
-        let late = seat.fired.load(Ordering::Relaxed);
-        let count = seat.instructions.fetch_add(STEP as u64, Ordering::Relaxed) + STEP as u64;
-        let much = seat.most_instructions > 0 && count > seat.most_instructions;
-        if !late && !much {
-            return;
-        }
+        let Some(words) = seat.spend(STEP as u64) else { return };
         // From here on every instruction fails, or a script that catches errors would go on.
         ffi::lua_sethook(state, Some(check), ffi::LUA_MASKCOUNT, 1);
-        ffi::lua_getinfo(state, c"Sl".as_ptr(), activation);
+        // The line is the script's own: it is not to blame for those of `sandbox.lua`.
+        let mut level = 0;
+        loop {
+            ffi::lua_getinfo(state, c"Sl".as_ptr(), activation);
+            let source = CStr::from_ptr((*activation).short_src.as_ptr());
+            level += 1;
+            if source != c"sandbox" && source != c"[C]"
+                || ffi::lua_getstack(state, level, activation) == 0
+            {
+                break;
+            }
+        }
         let place = (*activation).short_src.as_ptr();
         let line = (*activation).currentline;
-        if late {
-            let text = c"%s:%d: it ran for longer than %d ms; --script-timeout sets the limit";
-            ffi::lua_pushfstring(state, text.as_ptr(), place, line, seat.limit_ms as c_int);
-        } else {
-            let text = c"%s:%d: it took more than %d instructions, which is the sandbox's limit";
-            ffi::lua_pushfstring(
-                state,
-                text.as_ptr(),
-                place,
-                line,
-                seat.most_instructions as c_int,
-            );
-        }
+        ffi::lua_pushfstring(state, c"%s:%d: %s".as_ptr(), place, line, words.as_ptr());
         ffi::lua_error(state);
     }
 }
@@ -106,12 +101,17 @@ const REQUEST: c_int = 1;
 const RESPONSE: c_int = 2;
 const DELAY: c_int = 3;
 const SHOW: c_int = 4;
-const BASE: c_int = 4;
+const SHOWN: c_int = 5;
+const DESCRIBE: c_int = 6;
+const BASE: c_int = 6;
 
 /// The functions that are called for each request.
 #[derive(Debug)]
 pub(crate) struct Hot {
     state: *mut lua_State,
+    /// The response on its way to `response`. Its address is on the stack, since to push one may
+    /// need memory, which a sandbox may not have.
+    shown: Box<UnsafeCell<Shown>>,
 }
 
 // SAFETY: a `Hot` is used by one thread at a time, and so is its state: see the module's rules.
@@ -121,6 +121,7 @@ impl Hot {
     /// Makes the coroutine, with the names of the functions on its stack.
     pub(crate) fn new(lua: &Lua) -> mlua::Result<Self> {
         let mut made = std::ptr::null_mut();
+        let shown = Box::new(UnsafeCell::new(Shown::default()));
         // SAFETY: the closure runs below a protected call; `lua_ref` anchors the coroutine.
         unsafe {
             lua.exec_raw::<()>((), |state| {
@@ -131,10 +132,12 @@ impl Hot {
                     ffi::lua_pushstring(own, name.as_ptr());
                 }
                 ffi::lua_pushcfunction(own, show);
+                ffi::lua_pushlightuserdata(own, shown.get().cast());
+                ffi::lua_pushcfunction(own, describe);
                 made = own;
             })?;
         }
-        Ok(Hot { state: made })
+        Ok(Hot { state: made, shown })
     }
 
     /// Calls `request` and lends its text to `take`.
@@ -169,23 +172,23 @@ impl Hot {
     #[inline]
     pub(crate) fn response(&mut self, status: u16, answer: Captured<'_>) -> Result<(), String> {
         let state = self.state;
-        let shown = Shown {
-            status,
-            fields: answer.fields.as_ptr(),
-            fields_bytes: answer.fields.len(),
-            body: answer.body.as_ptr(),
-            body_bytes: answer.body.len(),
-        };
-        // SAFETY: as above; `show` builds the arguments below the protected call, and `shown` lives
-        // until it has returned.
+        // SAFETY: as above; `show` builds the arguments below the protected call, and alone reads
+        // what is shown, which lives until it has returned.
         unsafe {
+            *self.shown.get() = Shown {
+                status,
+                fields: answer.fields.as_ptr(),
+                fields_bytes: answer.fields.len(),
+                body: answer.body.as_ptr(),
+                body_bytes: answer.body.len(),
+            };
             ffi::lua_pushvalue(state, SHOW);
             self.push_global(RESPONSE);
             if ffi::lua_type(state, -1) != ffi::LUA_TFUNCTION {
                 ffi::lua_settop(state, BASE);
                 return Ok(());
             }
-            ffi::lua_pushlightuserdata(state, (&raw const shown).cast_mut().cast());
+            ffi::lua_pushvalue(state, SHOWN);
             if ffi::lua_pcall(state, 2, 0, 0) != ffi::LUA_OK {
                 return Err(self.take_error());
             }
@@ -231,13 +234,21 @@ impl Hot {
     /// A call has just failed.
     #[cold]
     unsafe fn take_error(&mut self) -> String {
-        // SAFETY: the caller's. A string is looked at in place; other values are named only, as
-        // converting them could raise an error.
+        // SAFETY: the caller's. A string is looked at in place; an error of Rust's is described
+        // below a protected call; other values are named only, as converting them could raise an
+        // error.
         unsafe {
+            if ffi::lua_type(self.state, -1) == ffi::LUA_TUSERDATA {
+                ffi::lua_pushvalue(self.state, DESCRIBE);
+                ffi::lua_insert(self.state, -2);
+                // If that fails, its own error is on top.
+                let _ = ffi::lua_pcall(self.state, 1, 1, 0);
+            }
             let kind = ffi::lua_type(self.state, -1);
             let message = if kind == ffi::LUA_TSTRING {
                 let mut bytes = 0;
                 let text = ffi::lua_tolstring(self.state, -1, &mut bytes);
+                let bytes = bytes.min(2 * MOST_WORDS);
                 let text = std::slice::from_raw_parts(text.cast(), bytes);
                 crate::error::first_part(&String::from_utf8_lossy(text))
             } else {
@@ -250,7 +261,18 @@ impl Hot {
     }
 }
 
+/// Called with an error that is userdata: the text of it.
+unsafe extern "C-unwind" fn describe(state: *mut lua_State) -> c_int {
+    // SAFETY: called by `Hot::take_error` alone, below its protected call and with one argument.
+    // No frame here has anything to drop.
+    unsafe {
+        ffi::luaL_tolstring(state, 1, std::ptr::null_mut());
+        1
+    }
+}
+
 /// An answer on its way to `response`.
+#[derive(Debug)]
 #[repr(C)]
 struct Shown {
     status: u16,
@@ -258,6 +280,13 @@ struct Shown {
     fields_bytes: usize,
     body: *const u8,
     body_bytes: usize,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        let (fields, body) = (std::ptr::null(), std::ptr::null());
+        Shown { status: 0, fields, fields_bytes: 0, body, body_bytes: 0 }
+    }
 }
 
 /// Called with `response` and a [`Shown`]: calls the one with what the other has.

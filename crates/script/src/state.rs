@@ -1,7 +1,6 @@
 //! One Lua state with the API in it and the script loaded.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use candor_plan::{Plan, Script};
@@ -9,6 +8,7 @@ use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
 use crate::error::{ScriptError, words};
 use crate::raw;
+use crate::sandbox;
 use crate::thread::{Shared, ThreadHandle, connect, lookup};
 use crate::watch::{Seat, Watch};
 
@@ -39,8 +39,9 @@ impl State {
             watch.add(Arc::clone(&seat), pointer);
             let given = given(&lua, plan, shared)?;
             let prelude = lua.load(include_str!("prelude.lua")).set_name("=prelude");
-            prelude.call::<()>((given, script.sandbox))?;
+            prelude.call::<()>(given)?;
             if script.sandbox {
+                sandbox::close(&lua, &seat)?;
                 lua.set_memory_limit(script.limits.memory_bytes as usize)?;
             }
             Ok(())
@@ -51,6 +52,13 @@ impl State {
 
     /// Runs the script's own lines.
     pub(crate) fn load(&self, script: &Script) -> Result<(), ScriptError> {
+        let (bytes, most) = (script.source.len(), sandbox::MOST_SOURCE_BYTES);
+        if script.sandbox && bytes > most {
+            return Err(ScriptError::Load(format!(
+                "{} has {bytes} bytes, and a sandbox loads {most} at most",
+                script.path
+            )));
+        }
         let chunk = self.lua.load(&script.source[..]).set_name(format!("@{}", script.path));
         let chunk = chunk.set_mode(mlua::chunk::ChunkMode::Text);
         let loaded = self.call(|| chunk.exec());
@@ -70,11 +78,11 @@ impl State {
         self.seat.enter();
         let outcome = call();
         self.seat.leave();
-        if self.seat.fired.load(Ordering::Relaxed) && outcome.is_ok() {
+        match self.seat.excess() {
             // The script swallowed the error and came to an end nevertheless.
-            return Err(mlua::Error::runtime("a call ran for too long; see --script-timeout"));
+            Some(words) if outcome.is_ok() => Err(mlua::Error::runtime(words.to_string_lossy())),
+            _ => outcome,
         }
-        outcome
     }
 }
 

@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mlua::{AnyUserData, Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value};
+use mlua::{
+    AnyUserData, AppDataRef, Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value,
+};
 
 use crate::value::copy;
+use crate::watch::Seat;
 
 /// `wrk.connect` does not wait longer.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
@@ -87,6 +90,11 @@ impl Shared {
     }
 }
 
+/// The seat of the state whose call goes on.
+fn seat(lua: &Lua) -> mlua::Result<AppDataRef<'_, Arc<Seat>>> {
+    lua.app_data_ref().ok_or_else(|| mlua::Error::runtime("the state has no seat"))
+}
+
 /// A thread: seen from the main state with the thread's own, or from its own without.
 pub(crate) struct ThreadHandle {
     pub(crate) shared: Arc<Shared>,
@@ -107,11 +115,12 @@ impl UserData for ThreadHandle {
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_method("get", |lua, this, name: String| {
-            copy(&this.state(lua).globals().get::<Value>(name)?, lua)
+            copy(&this.state(lua).globals().raw_get::<Value>(name)?, lua, &*seat(lua)?)
         });
         methods.add_method("set", |lua, this, (name, value): (String, Value)| {
             let state = this.state(lua);
-            state.globals().set(name, copy(&value, state)?)
+            let copied = copy(&value, state, &*seat(lua)?)?;
+            state.globals().raw_set(name, copied)
         });
         methods.add_method("stop", |_, this, ()| {
             this.shared.stopped.store(true, Ordering::Relaxed);

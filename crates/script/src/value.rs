@@ -2,15 +2,23 @@
 
 use mlua::{Lua, Value};
 
+use crate::watch::Seat;
+
+/// What the copy of a value counts for, in a sandbox.
+const COPY_INSTRUCTIONS: u64 = 20;
 /// Deeper tables are taken for cycles.
 const DEEPEST: u32 = 64;
 
-/// `value`, copied into `into`: nil, booleans, numbers, strings and tables of them.
-pub(crate) fn copy(value: &Value, into: &Lua) -> mlua::Result<Value> {
-    copy_below(value, into, 0)
+/// `value`, copied into `into`: nil, booleans, numbers, strings and tables of them. The call of `seat`
+/// pays for it.
+pub(crate) fn copy(value: &Value, into: &Lua, seat: &Seat) -> mlua::Result<Value> {
+    copy_below(value, into, seat, 0)
 }
 
-fn copy_below(value: &Value, into: &Lua, depth: u32) -> mlua::Result<Value> {
+fn copy_below(value: &Value, into: &Lua, seat: &Seat, depth: u32) -> mlua::Result<Value> {
+    if let Some(words) = seat.spend(COPY_INSTRUCTIONS) {
+        return Err(mlua::Error::runtime(words.to_string_lossy()));
+    }
     Ok(match value {
         Value::Nil => Value::Nil,
         Value::Boolean(one) => Value::Boolean(*one),
@@ -21,8 +29,8 @@ fn copy_below(value: &Value, into: &Lua, depth: u32) -> mlua::Result<Value> {
             let copied = into.create_table()?;
             for pair in table.pairs::<Value, Value>() {
                 let (key, value) = pair?;
-                let key = copy_below(&key, into, depth + 1)?;
-                copied.raw_set(key, copy_below(&value, into, depth + 1)?)?;
+                let key = copy_below(&key, into, seat, depth + 1)?;
+                copied.raw_set(key, copy_below(&value, into, seat, depth + 1)?)?;
             }
             Value::Table(copied)
         }

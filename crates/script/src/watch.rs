@@ -4,8 +4,10 @@
 //! odd number is a call that goes on. One thread looks from time to time. If it sees the same odd
 //! number for longer than the limit, it sets a hook in the state, which then fails at its next
 //! instruction. So a call costs two stores and no look at the clock. Lua's compiler is off, since
-//! compiled code would not see the hook.
+//! compiled code would not see the hook. In a sandbox the hook counts instructions from the
+//! beginning, and what works for a script outside of Lua counts its work by [`Seat::spend`].
 
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -18,21 +20,53 @@ use crate::raw::StatePointer;
 pub(crate) struct Seat {
     calls: AtomicU64,
     /// The call that goes on has taken too long.
-    pub(crate) fired: AtomicBool,
+    fired: AtomicBool,
     /// Instructions of the call that goes on; counted in a sandbox only.
-    pub(crate) instructions: AtomicU64,
+    instructions: AtomicU64,
     /// The most that a call may have; 0 for no bound.
-    pub(crate) most_instructions: u64,
-    /// The longest that a call may take.
-    pub(crate) limit_ms: u64,
+    most_instructions: u64,
+    /// What is said of a call that took too long, and of one with too many instructions.
+    late: CString,
+    much: CString,
 }
 
 impl Seat {
     pub(crate) fn new(limit: Duration, most_instructions: Option<u64>) -> Self {
+        let most_instructions = most_instructions.unwrap_or(0);
+        let words = |text: String| CString::new(text).unwrap_or_default();
+        let limit_ms = limit.as_millis();
         Seat {
-            most_instructions: most_instructions.unwrap_or(0),
-            limit_ms: limit.as_millis() as u64,
+            most_instructions,
+            late: words(format!(
+                "it ran for longer than {limit_ms} ms; --script-timeout sets the limit"
+            )),
+            much: words(format!(
+                "it took more than {most_instructions} instructions, which is the sandbox's limit"
+            )),
             ..Seat::default()
+        }
+    }
+
+    /// Whether instructions are counted.
+    pub(crate) fn counts(&self) -> bool {
+        self.most_instructions > 0
+    }
+
+    /// The call that goes on did work that is worth so many instructions. If it has to end: why.
+    pub(crate) fn spend(&self, instructions: u64) -> Option<&CStr> {
+        self.instructions.fetch_add(instructions, Ordering::Relaxed);
+        self.excess()
+    }
+
+    /// Why the call that goes on, or ended last, has to end.
+    pub(crate) fn excess(&self) -> Option<&CStr> {
+        let count = self.instructions.load(Ordering::Relaxed);
+        if self.fired.load(Ordering::Relaxed) {
+            Some(&self.late)
+        } else if self.counts() && count > self.most_instructions {
+            Some(&self.much)
+        } else {
+            None
         }
     }
 

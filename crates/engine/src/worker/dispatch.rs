@@ -16,6 +16,8 @@ use crate::source::Source;
 const SLICES: usize = 16;
 /// Requests shed before the loop goes round: less than a millisecond's work.
 const SHED_AT_ONCE: u32 = 4096;
+/// When a script has made requests for so long, the loop goes round.
+const SCRIPT_TURN_NS: u64 = 10_000_000;
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Sends everything that can be sent at `now_ns`.
@@ -44,6 +46,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return;
         }
         let mut last: Option<Key> = None;
+        self.has_more = false;
         while let Some(slot) = self.take_slot() {
             let Source::Closed(closed) = &mut self.source else { return };
             let Some((index, phase)) = closed.take(now_ns) else { break };
@@ -64,6 +67,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 break;
             }
             last = Some(slot.key);
+            if self.is_script_turn_over(now_ns) {
+                self.has_more = true;
+                break;
+            }
         }
         if let Some(key) = last {
             self.flush(key);
@@ -77,7 +84,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// the loop in between, which reads answers and looks at the stop.
     fn dispatch_open(&mut self, now_ns: u64) {
         let mut shed = 0;
-        self.has_more_to_shed = false;
+        self.has_more = false;
         loop {
             let Source::Open(open) = &self.source else { return };
             let shed_after_ns = open.shed_after_ns;
@@ -110,17 +117,24 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     return;
                 }
                 self.flush(slot.key);
+                self.has_more = self.is_script_turn_over(now_ns);
             } else {
                 return self.open_for_backlog(now_ns);
             }
             if let Source::Open(open) = &mut self.source {
                 open.take();
             }
-            if shed == SHED_AT_ONCE {
-                self.has_more_to_shed = true;
+            self.has_more |= shed == SHED_AT_ONCE;
+            if self.has_more {
                 return;
             }
         }
+    }
+
+    /// Whether a script has made requests for long enough since `now_ns`. Each of its calls may take
+    /// as long as `--script-timeout` allows, and the stop is looked at between two turns.
+    fn is_script_turn_over(&mut self, now_ns: u64) -> bool {
+        self.is_made() && self.reactor.now_ns() > now_ns.saturating_add(SCRIPT_TURN_NS)
     }
 
     /// The place that has been free for longest. Places of connections that are gone, or that

@@ -125,7 +125,7 @@ pub(crate) struct Worker<R, S, M> {
     stage: Stage,
     dispatching: bool,
     /// Whether dispatching was cut short: do not sleep.
-    has_more_to_shed: bool,
+    has_more: bool,
     ever_established: u32,
     first_failure: Option<ConnectFailure>,
     waits: u64,
@@ -185,7 +185,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             held_up: HeldUp::default(),
             stage: Stage::Preparing,
             dispatching: false,
-            has_more_to_shed: false,
+            has_more: false,
             ever_established: 0,
             first_failure: None,
             waits: 0,

@@ -20,8 +20,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// time it is, if that was asked for already and nothing was done since.
     #[inline]
     pub(super) fn pause(&mut self, now_ns: u64) -> Option<u64> {
-        let has_more_to_shed = self.has_more_to_shed && self.stage == Stage::Running;
-        if has_more_to_shed || (self.turn.has_more() && !self.never_sleeps()) {
+        let has_more = self.has_more && self.stage == Stage::Running;
+        if has_more || (self.turn.has_more() && !self.never_sleeps()) {
             self.pacer.rest(now_ns);
             self.wait_and_handle(0);
             return None;

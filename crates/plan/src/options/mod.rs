@@ -308,10 +308,10 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", help_heading = "Script")]
     pub script_body_limit: Option<Size>,
 
-    /// Run a script that one did not write: no files, no processes, no native code
+    /// Run an untrusted script: no files, no processes, no native code
     ///
-    /// It has no io, os, package, ffi, debug and no bytecode, and bounds on its memory and its
-    /// steps.
+    /// It has no io, os, package, ffi, debug and no bytecode. Its memory, its instructions and the
+    /// time of each call have bounds that nothing in it gets around; docs/scripts.md has them.
     #[arg(long, help_heading = "Script")]
     pub sandbox: bool,
 

@@ -104,8 +104,7 @@ pub(crate) fn take_chunked(
 ) -> Result<Option<usize>, Error> {
     let mut rest = text;
     let mut body = Body::CHUNKED;
-    let ends =
-        body.handle_input(&mut rest, &mut Lines::default(), &Limits::default(), content)?;
+    let ends = body.handle_input(&mut rest, &mut Lines::default(), &Limits::default(), content)?;
     Ok(ends.then(|| text.len() - rest.len()))
 }
 

@@ -39,8 +39,8 @@ mod request;
 mod session;
 mod stops;
 
-pub use error::Error;
 pub(crate) use body::take_chunked;
+pub use error::Error;
 pub(crate) use head::is_token_byte;
 pub use memo::Memo;
 pub use request::{Prepared, prepare};
