@@ -11,7 +11,7 @@ use candor_plan::units::{
 };
 use candor_plan::url::{HttpUrl, parse_host_port, parse_path};
 use candor_plan::values::{Header, HostPort, Names, Resolve, Sources};
-use candor_plan::{StatusSet, Trace};
+use candor_plan::{Rate, StatusSet, Trace};
 use candor_report::Expectation;
 
 /// Every file has this in it.
@@ -54,11 +54,22 @@ fn round<T: PartialEq + Debug + Copy, E: Display>(
     }
 }
 
+/// The same rate in lowest terms.
+fn lowest(rate: Rate) -> Rate {
+    let (mut divisor, mut rest) = (rate.events, rate.per_ns);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    let divisor = divisor.max(1);
+    Rate { events: rate.events / divisor, per_ns: rate.per_ns / divisor }
+}
+
 /// Durations, counts, sizes, rates, URLs and the other values of options, wrk's and h2load's too.
 pub(crate) fn units(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     round(text, parse_duration_ns, print_duration_ns);
-    round(text, parse_rate_or_zero, print_rate);
+    // 500/10m is printed as 50/m: the same rate as another fraction.
+    round(text, |text| parse_rate_or_zero(text).map(lowest), print_rate);
     round(text, parse_count, |count| count.to_string());
     round(text, parse_size, |size| size.to_string());
     if let Ok(share) = parse_share(text) {
