@@ -1,6 +1,9 @@
 //! Writing to the terminal: reports to the standard output, progress to the standard error.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
 
 use candor_record::IntervalSummary;
 use candor_report::Style;
@@ -44,6 +47,24 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(err, "{clear}{line}");
 }
 
+/// Says once for each host that its addresses may be somebody else's, whatever is quiet.
+pub(crate) fn public_target(host: &str, addresses: &[IpAddr]) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned()) {
+        note(&format!("candor: {}", public_target_line(host, addresses)));
+    }
+}
+
+fn public_target_line(host: &str, addresses: &[IpAddr]) -> String {
+    let shown: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+    let (shown, verb) = match shown.as_slice() {
+        [one] if one == host => (host.to_owned(), "is a public address"),
+        [one] => (format!("{host} ({one})"), "is a public address"),
+        several => (format!("{host} ({})", several.join(", ")), "has public addresses"),
+    };
+    format!("{shown} {verb}; send load only with the consent of its owner")
+}
+
 /// Intervals shorter than this are not shown while a run goes on.
 const SHORTEST_SHOWN_NS: u64 = 50_000_000;
 
@@ -79,5 +100,31 @@ impl Progress {
     fn write(&self, text: &str) {
         // Progress is not worth a failure.
         let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::public_target_line;
+
+    #[test]
+    fn a_public_target_is_named_with_its_addresses() {
+        let line = |host: &str, addresses: &[&str]| {
+            let addresses: Vec<_> = addresses.iter().map(|one| one.parse().unwrap()).collect();
+            public_target_line(host, &addresses)
+        };
+        let consent = "send load only with the consent of its owner";
+        assert_eq!(
+            line("example.com", &["93.184.216.34"]),
+            format!("example.com (93.184.216.34) is a public address; {consent}")
+        );
+        assert_eq!(
+            line("8.8.8.8", &["8.8.8.8"]),
+            format!("8.8.8.8 is a public address; {consent}")
+        );
+        assert_eq!(
+            line("h", &["8.8.8.8", "2606:4700::1"]),
+            format!("h (8.8.8.8, 2606:4700::1) has public addresses; {consent}")
+        );
     }
 }

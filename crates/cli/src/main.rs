@@ -18,6 +18,7 @@ mod profiling;
 mod scripting;
 mod target_flags;
 mod trace_file;
+mod typed;
 mod verify;
 
 use std::process::ExitCode;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::table::escaped;
 use crate::experiment::matrix::Heading;
+use crate::render::words;
 
 /// The title, and what the suite is about.
 pub(super) fn title(title: &str, heading: &Heading) -> String {
@@ -59,4 +60,7 @@ pub(super) fn hardware(out: &mut String, heading: &Heading) {
 /// The command that measures it again.
 pub(super) fn again(out: &mut String, heading: &Heading) {
     let _ = writeln!(out, "Run it again with:\n\n```\n{}\n```\n", heading.arguments.join(" "));
+    if let Some(note) = words::left_out(&heading.arguments) {
+        let _ = writeln!(out, "{note}\n");
+    }
 }
