@@ -60,7 +60,8 @@ fn each_list_that_there_is_must_allow_a_target() {
 #[test]
 fn a_list_that_cannot_be_read_forbids() {
     let once = ["-n", "1", "http://127.0.0.1:9/"];
-    run(&once, Some("http://h/"), None).assert_refused(USAGE, &["CANDOR_ALLOW: \"http://h/\" is not"]);
+    run(&once, Some("http://h/"), None)
+        .assert_refused(USAGE, &["CANDOR_ALLOW: \"http://h/\" is not"]);
     run(&once, None, Some("alow = []")).assert_refused(USAGE, &["config.toml:1:1: unknown key"]);
 }
 
@@ -87,7 +88,7 @@ fn nothing_leads_around_a_list() {
         &["wrk", "-t1", "-c1", "-d100ms", &url][..],
         &["h2load", "--h1", "-n1", "-c1", &url],
         &["peak", "-d", "100ms", &url],
-        &["compare", "--rounds", "1", "-d", "100ms", &url, &url],
+        &["compare", "--rounds", "6", "-d", "100ms", &url, &url],
         // The embedded target, too: it is at 127.0.0.1.
         &["-n", "1"],
         &["-n", "1", "--target", "no-such-server", "--target-ready", &url],
@@ -107,7 +108,7 @@ fn suites_have_the_same_lists() {
     let suite = format!(
         "name = 'tiny'\nscenarios = ['hello']\nprotocols = ['h1']\nrounds = 1\n\
          [run]\nconnections = 1\nduration = '100ms'\n[[load]]\nname = 'closed'\n\
-         [[server]]\nname = 'there'\nurl = '{}'\n",
+         [[server]]\nname = 'there'\nscenarios = ['hello']\nurl = '{}'\n",
         target.url("/")
     );
     let bench = |more: &'static [&'static str]| {

@@ -16,34 +16,34 @@ const SECRET: &str = "HUNTER2secret";
 
 /// Header fields with it, none of whose names can be foreseen.
 const FIELDS: [&str; 12] = [
-    "X-Access-Key: @",
-    "X-Functions-Key: @",
-    "Ocp-Apim-Subscription-Key: @",
-    "X-Session-Id: @",
-    "X-JWT: @",
-    "X-Credential: @",
-    "X-Passwd: @",
-    "X-Anything: @",
-    "Authorization: Bearer @",
-    "X-Forwarded-Auth: Basic @",
-    "User-Agent: me Bearer @",
-    "Cookie: session=@",
+    "X-Access-Key: %",
+    "X-Functions-Key: %",
+    "Ocp-Apim-Subscription-Key: %",
+    "X-Session-Id: %",
+    "X-JWT: %",
+    "X-Credential: %",
+    "X-Passwd: %",
+    "X-Anything: %",
+    "Authorization: Bearer %",
+    "X-Forwarded-Auth: Basic %",
+    "User-Agent: me Bearer %",
+    "Cookie: session=%",
 ];
 
 fn filled(text: &str) -> String {
-    text.replace('@', SECRET)
+    text.replace('%', SECRET)
 }
 
 /// A server in `directory` that takes any arguments, as a command with secrets among them.
 fn server(directory: &Path) -> String {
     let path = directory.join("server.sh");
     // The last two are --port-file FILE.
-    let text = format!("#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\nexec {CANDOR} serve \"$@\"\n");
+    let text =
+        format!("#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\nexec {CANDOR} serve \"$@\"\n");
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let secrets = "--db-password @ --x-token=@ -p@ DB=@ --db postgres://u:@@h/d?k=@ 'Bearer @'";
-    let secrets = secrets.replace("u:@@h", &format!("u:{SECRET}@h"));
-    format!("{} {}", path.display(), filled(&secrets))
+    let secrets = "--db-password % --x-token=% -p% DB=% --db postgres://u:%@h/d?k=% Bearer %";
+    format!("{} {}", path.display(), filled(secrets))
 }
 
 /// Everything in a directory and below it, as text; a trace has names in it, too.
@@ -85,8 +85,8 @@ fn run(more: &[&str]) -> Outcome {
             command.args(["-H", &filled(field)]);
         }
         command.args(["-c", "1", "-n", "20", "--expect-status", "299", "-s", "s.lua"]);
-        command.args(["-X", "POST", "-b", &filled("{\"password\":\"@\"}")]);
-        command.args(["--script-arg", SECRET, "--target-env", &filled("CANDOR_TEST=@")]);
+        command.args(["-X", "POST", "-b", &filled("{\"password\":\"%\"}")]);
+        command.args(["--script-arg", SECRET, "--target-env", &filled("CANDOR_TEST=%")]);
         command.args(["--target", &server(directory)]);
         for form in ["json", "csv", "html", "hgrm", "hlog", "trace"] {
             command.args([format!("--{form}"), format!("run.{form}")]);
@@ -163,7 +163,7 @@ fn urls_keep_the_names_of_parameters() {
 fn wrk_and_h2load_hide_them_as_well() {
     let target = Target::start(&[]);
     let url = format!("{}?access_token={SECRET}", target.url("/"));
-    let field = filled("X-Access-Key: @");
+    let field = filled("X-Access-Key: %");
     let tools = |more: &'static [&'static str]| {
         let wrk = Candor::start_as(Command::new(CANDOR), |directory, command| {
             fs::write(directory.join("s.lua"), "function init(args) end").unwrap();
@@ -192,10 +192,10 @@ fn comparisons_and_sweeps_hide_them_as_well() {
     let target = Target::start(&[]);
     let url = format!("{}?access_token={SECRET}", target.url("/"));
     let outputs = ["--json", "r.json", "--csv", "r.csv", "--html", "r.html", "--markdown", "r.md"];
-    let field = filled("X-Access-Key: @");
+    let field = filled("X-Access-Key: %");
     let short = ["-c", "1", "-d", "150ms", "--warm-up", "0", "-H", &field, "--keep", "kept"];
     let compare = Candor::start_as(Command::new(CANDOR), |directory, command| {
-        command.args(["compare", "--rounds", "1", &format!("a={url}")]).args(short).args(outputs);
+        command.args(["compare", "--rounds", "6", &format!("a={url}")]).args(short).args(outputs);
         command.arg(format!("b={}", server(directory))).current_dir(directory);
     });
     let sweep = Candor::start_as(Command::new(CANDOR), |directory, command| {
@@ -220,8 +220,9 @@ fn suites_hide_them_as_well() {
              [run]\nconnections = 1\nduration = '150ms'\nwarm-up = '0s'\n\
              [run.header]\nX-Access-Key = '{SECRET}'\n\
              [[load]]\nname = 'closed'\n\
-             [[scenario]]\nname = 'mine'\npath = '/?access_token={SECRET}'\nbody = '{SECRET}'\n\
-             [[server]]\nname = 'mine'\ncommand = [{}]\nenv = {{ TOKEN = '{SECRET}' }}\n",
+             [[scenario]]\nname = 'mine'\n[[scenario.request]]\nmethod = 'POST'\n\
+             path = '/?access_token={SECRET}'\nbody = '{SECRET}'\n\
+             [[server]]\nname = 'mine'\nscenarios = ['mine']\ncommand = [{}]\nenv = {{ TOKEN = '{SECRET}' }}\n",
             words.join(", ")
         )
     };

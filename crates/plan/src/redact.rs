@@ -148,7 +148,15 @@ impl Secrets {
         }
         let start = text.find("://").map_or(0, |at| at + 3);
         let (before, rest) = text.split_at(start);
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let mut end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        // `user:pass/word@host`: what is no port may be the beginning of a password.
+        if let (Some((_, port)), Some(at)) = (rest[..end].split_once(':'), rest.rfind('@'))
+            && !rest[..end].starts_with('[')
+            && !port.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            let behind = rest[at..].find(['/', '?', '#']).map_or(rest.len(), |length| at + length);
+            end = end.max(behind);
+        }
         let (authority, path) = rest.split_at(end);
         let path = self.path(path);
         match authority.rfind('@') {
@@ -525,6 +533,8 @@ mod tests {
         for (url, shown) in [
             ("http://me:secret@host:80/a@b", "http://[redacted]@host:80/a@b"),
             ("me:secret@host/x", "[redacted]@host/x"),
+            ("db://u:pa/s#s@host/x?k=v", "db://[redacted]@host/x?k=…"),
+            ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
             ("http://host/a@b", "http://host/a@b"),
             ("http://h/?access_token=x&page=2&e=", "http://h/?access_token=…&page=…&e="),
             ("http://h?x=a=b", "http://h?x=…"),
