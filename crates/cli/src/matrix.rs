@@ -175,7 +175,10 @@ pub(crate) fn finish<D>(
         }
         Some(why) => {
             console::note(&format!("candor: {why}"));
-            Exit::CouldNotRun
+            match why {
+                LabError::Engine(error) if error.is_usage() => Exit::Usage,
+                _ => Exit::CouldNotRun,
+            }
         }
         None => exit(document),
     }

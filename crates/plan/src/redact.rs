@@ -151,6 +151,7 @@ impl Secrets {
         let mut end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         // `user:pass/word@host`: what is no port may be the beginning of a password.
         if let (Some((_, port)), Some(at)) = (rest[..end].split_once(':'), rest.rfind('@'))
+            && !rest[..end].contains('@')
             && !rest[..end].starts_with('[')
             && !port.bytes().all(|byte| byte.is_ascii_digit())
         {

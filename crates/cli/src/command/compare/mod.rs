@@ -103,6 +103,7 @@ pub(crate) fn compare(
     }
     Ok(match stopped {
         Some(LabError::Interrupted) => Exit::Interrupted,
+        Some(LabError::Engine(error)) if error.is_usage() => Exit::Usage,
         Some(_) => Exit::CouldNotRun,
         None if comparison.exceeds_limit() => Exit::ExpectationNotMet,
         None => Exit::Fine,
