@@ -3,8 +3,10 @@
 //! `candor URL` is `candor run URL`: what is not a command's name is an argument of `run`.
 
 use candor_plan::options::{EXAMPLES, Options};
+use candor_plan::redact;
 use candor_plan::values::{Count, PositiveNanos};
 use candor_serve::ServeOptions;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -203,15 +205,28 @@ pub(crate) fn from_environment() -> Result<Vec<String>, Failure> {
 
 /// The command that was typed. Ends the process on `--help`, `--version` and usage errors.
 pub(crate) fn parse(typed: &[String]) -> Command {
-    let matches = command().get_matches_from(with_command(typed));
-    match Candor::from_arg_matches(&matches) {
+    let matches = command().try_get_matches_from(with_command(typed));
+    match matches.and_then(|matches| Candor::from_arg_matches(&matches)) {
         Ok(candor) => candor.command,
-        Err(error) => error.exit(),
+        Err(error) => without_secrets(error).exit(),
     }
 }
 
+/// The values of some options are not repeated: what is wrong with them may be a slip in a secret.
+fn without_secrets(mut error: clap::Error) -> clap::Error {
+    let is_secret =
+        |argument: &str| ["--header", "--target-env"].iter().any(|name| argument.starts_with(name));
+    if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
+        && is_secret(argument)
+    {
+        let hidden = ContextValue::String(redact::REDACTED.to_owned());
+        error.insert(ContextKind::InvalidValue, hidden);
+    }
+    error
+}
+
 /// The whole command line. What is a URL to other commands is the first of several things here.
-fn command() -> clap::Command {
+pub(crate) fn command() -> clap::Command {
     Candor::command().mut_subcommand("compare", |compare| {
         compare.mut_arg("url", |url| {
             // What is changed goes to the end, and its place with it, unless it is said.

@@ -4,8 +4,11 @@
 //! (a server, a file, a target's log) cannot move the cursor, set a title or hide: what is printed is
 //! visible text, ends of lines, and the colours of [`Style`].
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
 
 use candor_record::IntervalSummary;
 use candor_report::Style;
@@ -58,6 +61,24 @@ fn to_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Says once for each host that its addresses may be somebody else's, whatever is quiet.
+pub(crate) fn public_target(host: &str, addresses: &[IpAddr]) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned()) {
+        note(&format!("candor: {}", public_target_line(host, addresses)));
+    }
+}
+
+fn public_target_line(host: &str, addresses: &[IpAddr]) -> String {
+    let shown: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+    let (shown, verb) = match shown.as_slice() {
+        [one] if one == host => (host.to_owned(), "is a public address"),
+        [one] => (format!("{host} ({one})"), "is a public address"),
+        several => (format!("{host} ({})", several.join(", ")), "has public addresses"),
+    };
+    format!("{shown} {verb}; send load only with the consent of its owner")
+}
+
 /// Intervals shorter than this are not shown while a run goes on.
 const SHORTEST_SHOWN_NS: u64 = 50_000_000;
 
@@ -88,5 +109,31 @@ impl Progress {
             to_stderr("\r\x1b[K");
             self.shown = false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::public_target_line;
+
+    #[test]
+    fn a_public_target_is_named_with_its_addresses() {
+        let line = |host: &str, addresses: &[&str]| {
+            let addresses: Vec<_> = addresses.iter().map(|one| one.parse().unwrap()).collect();
+            public_target_line(host, &addresses)
+        };
+        let consent = "send load only with the consent of its owner";
+        assert_eq!(
+            line("example.com", &["93.184.216.34"]),
+            format!("example.com (93.184.216.34) is a public address; {consent}")
+        );
+        assert_eq!(
+            line("8.8.8.8", &["8.8.8.8"]),
+            format!("8.8.8.8 is a public address; {consent}")
+        );
+        assert_eq!(
+            line("h", &["8.8.8.8", "2606:4700::1"]),
+            format!("h (8.8.8.8, 2606:4700::1) has public addresses; {consent}")
+        );
     }
 }

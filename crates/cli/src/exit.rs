@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use candor_engine::EngineError;
+
 use crate::console;
 
 /// What a process says when it ends; see `candor --help`.
@@ -60,5 +62,14 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         console::say(format_args!("candor: {}", self.message));
         self.exit.into()
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error.is_usage() {
+            true => Failure::usage(error),
+            false => Failure::could_not_run(error),
+        }
     }
 }

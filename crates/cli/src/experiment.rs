@@ -2,6 +2,7 @@
 //! that signals stop, progress, and results that are kept.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -169,6 +170,10 @@ impl Watched {
 }
 
 impl Observer for Watched {
+    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
+        console::public_target(host, addresses);
+    }
+
     fn interval(&mut self, summary: &IntervalSummary) {
         self.progress.show(summary);
     }

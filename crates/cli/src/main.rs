@@ -18,6 +18,7 @@ mod scripting;
 mod signals;
 mod target_flags;
 mod trace_file;
+mod typed;
 mod verify;
 
 use std::process::ExitCode;

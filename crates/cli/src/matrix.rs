@@ -8,16 +8,45 @@ use std::time::Duration;
 use candor_lab::LabError;
 use candor_lab::matrix::{About, Directory, Head, Outcome, Watcher};
 use candor_lab::target::cores::{Split, fmt_cores};
+use candor_plan::Secrets;
+use candor_plan::allow::{AllowList, Allowed};
 use candor_plan::options::ReadFile;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
+use clap::Args;
 
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::files::Disk;
 use crate::forms::Forms;
+
+/// What holds for every run of a suite.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Guards {
+    /// Connect to this host or network only; may be repeated
+    ///
+    /// A name, *.NAME, an address, a network such as 10.0.0.0/8, or unix:PATH. Lists in CANDOR_ALLOW
+    /// and in candor/config.toml hold besides.
+    #[arg(long, value_name = "HOST|CIDR")]
+    pub(crate) allow: Vec<Allowed>,
+
+    /// Write values into results that may be secrets: of header fields, URLs, commands
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+}
+
+impl Guards {
+    /// The list of `--allow`, if there is one.
+    pub(crate) fn allow(&self) -> Option<AllowList> {
+        AllowList::of_option(&self.allow)
+    }
+
+    pub(crate) fn secrets(&self) -> Secrets {
+        Secrets::shown_if(self.show_secrets)
+    }
+}
 
 /// The suite in the file at `path`, as `parse` makes it of the file's name and text.
 pub(crate) fn read<S>(
@@ -46,12 +75,19 @@ pub(crate) fn program() -> Result<PathBuf, Failure> {
 }
 
 /// What a document says at its top. `target` and `loader` say who has the one cores and the other.
-pub(crate) fn about(facts: Facts, split: &Split, target: &str, loader: &str) -> About {
+pub(crate) fn about(
+    facts: Facts,
+    split: &Split,
+    target: &str,
+    loader: &str,
+    secrets: Secrets,
+) -> About {
     let shared = if split.is_shared() { " (shared: figures are of both)" } else { "" };
     let (targets, loaders) = (fmt_cores(&split.target), fmt_cores(&split.loader));
     About {
         tool: Tool { name: "candor".to_owned(), version: facts.version },
-        arguments: facts.arguments,
+        arguments: facts.typed.shown(secrets),
+        secrets,
         host: facts.host,
         cores: format!("{target} {targets}, {loader} {loaders}{shared}"),
     }
@@ -139,7 +175,10 @@ pub(crate) fn finish<D>(
         }
         Some(why) => {
             console::note(&format!("candor: {why}"));
-            Exit::CouldNotRun
+            match why {
+                LabError::Engine(error) if error.is_usage() => Exit::Usage,
+                _ => Exit::CouldNotRun,
+            }
         }
         None => exit(document),
     }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_lab::target::cores::{Split, parse_cores};
-use candor_lab::target::words;
 use candor_lab::{LabError, Ready, Running, Site, TargetSpec};
 use candor_plan::options::Options;
 use candor_plan::values::PositiveNanos;
+use candor_plan::words;
 use clap::Args;
 
 use crate::exit::Failure;
@@ -203,10 +203,10 @@ impl From<LabError> for Failure {
         match error {
             LabError::Interrupted => Failure::interrupted(),
             LabError::Usage(_) => Failure::usage(error),
-            LabError::Engine(_)
-            | LabError::Script(_)
-            | LabError::Target { .. }
-            | LabError::File { .. } => Failure::could_not_run(error),
+            LabError::Engine(error) => error.into(),
+            LabError::Script(_) | LabError::Target { .. } | LabError::File { .. } => {
+                Failure::could_not_run(error)
+            }
         }
     }
 }

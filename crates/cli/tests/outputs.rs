@@ -62,8 +62,8 @@ fn a_document_says_what_was_run_and_where() {
     let document = measure(&["-c", "2", "-n", "20", "-H", "Accept: application/json", &url]);
     assert_eq!(document.text("/format"), "candor.result/1");
     assert_eq!(document.text("/tool/name"), "candor");
-    assert_eq!(document.text("/plan/url"), url);
-    assert_eq!(document.text("/plan/requests/0/path"), "/json?page=1");
+    assert_eq!(document.text("/plan/url"), url.replace("=1", "=…"));
+    assert_eq!(document.text("/plan/requests/0/path"), "/json?page=…");
     assert_eq!(document.count("/plan/seed"), 1);
     let arguments = document.list("/arguments");
     assert!(arguments.iter().any(|one| one == "Accept: application/json"), "{arguments:?}");

@@ -171,8 +171,19 @@ fn flags_go_before_the_plan() {
          header = [\"X-One: plan\", \"X-Two: plan\"]\nexpect = \"p50 < 1ns\"\n",
         target.url("/")
     );
-    let flags =
-        ["-c", "2", "-R", "100", "-d", "500ms", "-H", "X-One: flag", "--expect", "ok == 50"];
+    let flags = [
+        "-c",
+        "2",
+        "-R",
+        "100",
+        "-d",
+        "500ms",
+        "-H",
+        "X-One: flag",
+        "--expect",
+        "ok == 50",
+        "--show-secrets",
+    ];
     let outcome = run(&plan, &flags, &[]);
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let document = outcome.document();

@@ -17,6 +17,29 @@ pub enum EngineError {
         /// The system's words.
         reason: String,
     },
+    /// A list of allowed hosts and networks does not have this one.
+    #[error(
+        "{what} is not allowed by {list}; choose another target, or add its host or network there"
+    )]
+    NotAllowed {
+        /// The host and its address, or a unix socket.
+        what: String,
+        /// Where the list stands.
+        list: String,
+    },
+    /// A list of allowed hosts and networks cannot be understood.
+    #[error(transparent)]
+    AllowList(#[from] candor_plan::PlanError),
+    /// The user's configuration is there and cannot be read.
+    #[error(
+        "cannot read {file}: {error}; check its permissions, it may have a list of allowed hosts"
+    )]
+    Configuration {
+        /// The file.
+        file: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
     /// What was asked of TLS cannot be done.
     #[error(transparent)]
     Tls(#[from] candor_protocol::tls::ConfigError),
@@ -77,4 +100,16 @@ pub enum EngineError {
         /// The system's words.
         reason: String,
     },
+}
+
+impl EngineError {
+    /// Whether what was asked for is forbidden, or the list that says so is wrong.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            EngineError::NotAllowed { .. }
+                | EngineError::AllowList(_)
+                | EngineError::Configuration { .. }
+        )
+    }
 }

@@ -42,6 +42,7 @@ pub use error::EngineError;
 pub use machine::{Host, host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
+pub use resolve::{Permission, permitted};
 pub use run::{run, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring

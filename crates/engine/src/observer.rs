@@ -4,6 +4,8 @@
 //! However long it takes, no request waits for it: what is traced meanwhile and finds no memory
 //! is counted as dropped.
 
+use std::net::IpAddr;
+
 use candor_plan::{Plan, Trace};
 use candor_record::trace::Sample;
 use candor_record::{IntervalSummary, Stretch, TraceCounts, Traced};
@@ -12,8 +14,14 @@ use crate::worker;
 
 /// Sees a run while it goes on.
 pub trait Observer {
+    /// Connections will go to `addresses` of `host`, which may be anybody's on the internet. Comes
+    /// before the first of them.
+    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
+        let _ = (host, addresses);
+    }
+
     /// The run has begun; all times of requests count from here, which is `origin_monotonic_ns` of
-    /// the system's monotonic clock. Comes before everything else.
+    /// the system's monotonic clock. Comes before everything of the run itself.
     fn begins(&mut self, origin_monotonic_ns: u64) {
         let _ = origin_monotonic_ns;
     }

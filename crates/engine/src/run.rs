@@ -30,8 +30,8 @@ use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
 use crate::reactor::{ConnectFailure, Start};
 use crate::reactor::{epoll, stamped, uring};
-use crate::resolve;
-use crate::script::{Scripted, Scripts};
+use crate::resolve::Addresses;
+use crate::script::{Destination, Scripted, Scripts};
 use crate::worker;
 use crate::worker::{Sink, Worker, WorkerEnd};
 
@@ -106,18 +106,23 @@ pub fn run_scripted(
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     let protocol = Protocol::of(plan)?;
-    let addresses = resolve::addresses(&plan.target)?;
-    check_ports(plan, &addresses)?;
     let workers = workers(plan);
+    let own: Vec<Option<Destination>> = (0..workers).map(|one| scripts.destination(one)).collect();
+    let given: Vec<Destination> = own.iter().flatten().cloned().collect();
+    let Addresses { target: addresses, public } = Addresses::of(&plan.target, &given)?;
+    check_ports(plan, &addresses)?;
     reserve_files(plan.connections.max, workers)?;
+    public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
     let dialer = Dialer {
         addresses,
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
     };
-    let dialer_of = |worker: u32| match scripts.address(worker) {
+    let dialer_of = |worker: u32| match &own[worker as usize] {
         None => dialer.clone(),
-        Some(address) => Dialer { addresses: [Address::Tcp(address)].into(), ..dialer.clone() },
+        Some(Destination { address, .. }) => {
+            Dialer { addresses: [Address::Tcp(*address)].into(), ..dialer.clone() }
+        }
     };
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
@@ -225,7 +230,7 @@ fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
         Some(ConnectFailure { message, .. }) => {
             EngineError::NoConnection { example: message, asked }
         }
-        None => EngineError::NoConnection { example: plan.target.url.clone(), asked },
+        None => EngineError::NoConnection { example: plan.secrets.url(&plan.target.url), asked },
     }
 }
 

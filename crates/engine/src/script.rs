@@ -20,7 +20,7 @@ pub trait Script: Send {
     fn request(&self) -> Option<&Request>;
 
     /// Where its thread connects to, in the place of the plan's target.
-    fn address(&self) -> Option<SocketAddr>;
+    fn destination(&self) -> Option<Destination>;
 
     /// Which of the functions below are to be called at all.
     fn calls(&self) -> Calls;
@@ -39,6 +39,15 @@ pub trait Script: Send {
 
     /// The engine cannot do what the script asks for.
     fn refuse(&mut self, reason: &str);
+}
+
+/// Where a thread connects to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// The name that was looked up; lists of allowed hosts are asked for it.
+    pub host: String,
+    /// What it resolved to.
+    pub address: SocketAddr,
 }
 
 /// Which functions a script has.
@@ -86,9 +95,9 @@ impl Scripts {
         seat.lock().unwrap_or_else(PoisonError::into_inner).take().map(Scripted::new)
     }
 
-    pub(crate) fn address(&self, worker: u32) -> Option<SocketAddr> {
+    pub(crate) fn destination(&self, worker: u32) -> Option<Destination> {
         let seat = self.0.get(worker as usize)?.lock().unwrap_or_else(PoisonError::into_inner);
-        seat.as_ref()?.address()
+        seat.as_ref()?.destination()
     }
 }
 

@@ -54,12 +54,11 @@ impl Site {
                 Some(split) => split.bystander(&all),
                 None => running.cores().to_vec(),
             };
-            beside.sampler = Some(Sampler::start(running, &from, control));
-            let warm_up_ns = plan.recording.warm_up_ns;
+            beside.sampler = Some(Sampler::start(running, &from, control, plan.secrets));
             beside.profiler = self
                 .profile
                 .as_ref()
-                .map(|spec| Profiler::prepare(spec, running, &from, warm_up_ns, control));
+                .map(|spec| Profiler::prepare(spec, running, &from, plan, control));
         }
         if let Some(split) = &self.split {
             keep_to_cores(&split.loader);

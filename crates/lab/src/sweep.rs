@@ -83,7 +83,7 @@ pub fn run(
     Ok(Sweep {
         format: FORMAT.to_owned(),
         tool: Tool { name: "candor".to_owned(), version: about.version.clone() },
-        arguments: about.arguments.clone(),
+        arguments: about.typed.shown(plan.secrets),
         started_at: rfc3339(about.started_unix_ms),
         host: about.host.clone(),
         subject,

@@ -108,6 +108,7 @@ fn measured(
         tool: Tool { name: "candor".to_owned(), version: "0.0".to_owned() },
         arguments: vec!["candor".to_owned(), "clients".to_owned()],
         host: Host::default(),
+        secrets: Default::default(),
         cores: "server 0, drivers 1".to_owned(),
     };
     let mut bench = Fake { made: Vec::new(), of };

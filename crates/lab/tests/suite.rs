@@ -126,6 +126,7 @@ fn about() -> About {
         tool: Tool { name: "candor".to_owned(), version: "0.0".to_owned() },
         arguments: vec!["candor".to_owned(), "bench".to_owned(), "small.toml".to_owned()],
         host: Host::default(),
+        secrets: Default::default(),
         cores: "target 0, loader 1".to_owned(),
     }
 }

@@ -21,6 +21,8 @@ use crate::model::{
     Timeouts, Trace,
 };
 use crate::options::{Options, ReadFile};
+use crate::redact::Secrets;
+use crate::units::{fmt_count, fmt_duration_ns};
 use crate::values::{Nanos, SmallCount};
 
 /// Connections, if nothing is said.
@@ -35,6 +37,10 @@ const DEFAULT_TIMEOUT_NS: u64 = 30 * NS_PER_S;
 const DEFAULT_CONNECT_TIMEOUT_NS: u64 = 10 * NS_PER_S;
 const DEFAULT_DIGITS: u8 = 3;
 const DEFAULT_INTERVAL_NS: u64 = NS_PER_S;
+/// The shortest interval: finer ones cost memory and say nothing of so few requests.
+const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
+/// The most intervals of a run, of about 2 KiB each: three days and a half of seconds.
+const MOST_INTERVALS: u64 = 300_000;
 
 /// What a run leaves behind, beside the plan: where results go and what they must meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,7 +101,9 @@ impl Options {
             },
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             script,
+            secrets: Secrets::shown_if(self.show_secrets),
         };
+        self.check_intervals(&plan)?;
         Ok((plan, self.outputs()))
     }
 
@@ -114,6 +122,33 @@ impl Options {
             drain_ns: self.drain.map_or(DEFAULT_DRAIN_NS, |Nanos(ns)| ns),
             give_up_ns: self.give_up.map_or(DEFAULT_GIVE_UP_NS, |one| one.get()),
         }
+    }
+
+    /// Each interval takes memory until the run ends, so there is a shortest one and a most of them.
+    fn check_intervals(&self, plan: &Plan) -> Result<(), PlanError> {
+        let interval_ns = plan.recording.interval_ns;
+        let shown = fmt_duration_ns(interval_ns);
+        let wrong = |problem| Err(PlanError::Value { option: "--interval", problem });
+        if interval_ns < SHORTEST_INTERVAL_NS {
+            let shortest = fmt_duration_ns(SHORTEST_INTERVAL_NS);
+            return wrong(format!(
+                "{shown} is too short: each interval takes memory until the run ends; write at least {shortest}"
+            ));
+        }
+        let Some(window_ns) = plan.stop.duration_ns else { return Ok(()) };
+        let run_ns =
+            window_ns.saturating_add(plan.recording.warm_up_ns).saturating_add(plan.stop.drain_ns);
+        let count = run_ns.div_ceil(interval_ns);
+        if count <= MOST_INTERVALS {
+            return Ok(());
+        }
+        let least = fmt_duration_ns(run_ns.div_ceil(MOST_INTERVALS).next_multiple_of(NS_PER_S));
+        wrong(format!(
+            "{shown} makes {} intervals of a run of {}, and at most {} are kept; write at least {least}",
+            fmt_count(count),
+            fmt_duration_ns(run_ns),
+            fmt_count(MOST_INTERVALS)
+        ))
     }
 
     fn connections(&self) -> Result<Connections, PlanError> {

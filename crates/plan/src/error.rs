@@ -60,6 +60,14 @@ pub enum PlanError {
         /// What is wrong, and the remedy.
         problem: String,
     },
+    /// A list of allowed hosts that cannot be read.
+    #[error("{source_name}: {problem}")]
+    Allow {
+        /// Where it stands.
+        source_name: String,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
     /// A request cannot be sent as it is.
     #[error("request {name:?}: {problem}")]
     Request {

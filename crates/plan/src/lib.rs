@@ -8,6 +8,7 @@
 //! plan, and [`describe`] and [`redact`] say what may be shown of it.
 #![forbid(unsafe_code)]
 
+pub mod allow;
 pub mod build;
 mod delivery;
 pub mod describe;
@@ -22,10 +23,12 @@ mod tls;
 pub mod units;
 pub mod url;
 pub mod values;
+pub mod words;
 
 pub use build::Outputs;
 pub use delivery::{Delivery, Pieces};
 pub use error::PlanError;
 pub use model::*;
 pub use options::{Options, ReadFile, looks_like_plan};
+pub use redact::Secrets;
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};

@@ -11,7 +11,9 @@ use std::sync::Arc;
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
 
+use crate::allow::AllowList;
 use crate::delivery::Delivery;
+use crate::redact::Secrets;
 use crate::tls::Tls;
 
 /// The validated, immutable description of one run.
@@ -37,6 +39,8 @@ pub struct Plan {
     pub seed: u64,
     /// What makes requests and reads answers, if it is not the list of requests.
     pub script: Option<Script>,
+    /// Whether results may have in full what the user typed.
+    pub secrets: Secrets,
 }
 
 /// Whom the requests go to.
@@ -50,6 +54,9 @@ pub struct Target {
     pub endpoint: Endpoint,
     /// Addresses given by `--resolve` for the endpoint's host; empty: ask the resolver.
     pub resolved: Vec<IpAddr>,
+    /// What the user allows to connect to; `None`: anything. The engine adds the lists that are not
+    /// the plan's.
+    pub allow: Option<AllowList>,
     /// How connections are encrypted; `None`: clear text.
     pub tls: Option<Tls>,
     /// Which HTTP is spoken.

@@ -114,9 +114,27 @@ fn place(table: &DeTable<'_>, span: &Range<usize>, prefix: String) -> Option<Pla
     })
 }
 
-/// Scalars as they may be repeated in a message. Headers may be secret.
+/// Keys, of plans and of suites, whose texts may be secret.
+const SECRET_KEYS: [&str; 11] = [
+    "arguments",
+    "body",
+    "command",
+    "env",
+    "files",
+    "header",
+    "path",
+    "profile-command",
+    "script-arg",
+    "target",
+    "url",
+];
+
+/// Scalars as they may be repeated in a message.
 fn shown(path: &str, value: &DeValue<'_>) -> Option<String> {
-    let secret = path.contains("header") || path == "url";
+    let keys = path.split('.').map(|key| key.split('[').next().unwrap_or(key));
+    let secret = keys.into_iter().any(|key| {
+        SECRET_KEYS.contains(&key) || key.ends_with("-url") || key.starts_with("expect-body")
+    });
     match value {
         _ if secret => None,
         DeValue::String(text) => Some(format!("\"{text}\"")),

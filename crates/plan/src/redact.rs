@@ -1,73 +1,494 @@
-//! What must not get into a document: credentials in headers, URLs and arguments.
+//! What of a user's input may stand in results: the one place that decides.
 //!
-//! A document is made from redacted values only. These functions may hide too much, but not too
-//! little: an argument is searched for the name of a secret header wherever it stands.
+//! Results are shared: they are put into repositories, tickets and CI logs. So what a user typed gets
+//! into a document, a page or a trace by way of [`Secrets`] only, and the rules allow: what is not
+//! known to be harmless is hidden.
+//!
+//! - A header field's value is shown if the field is on [`HARMLESS_FIELDS`].
+//! - A URL keeps scheme, host, path and the names of its parameters.
+//! - A body is given by its length and [`hash`].
+//! - A command keeps its program, the names of its options, and values that are numbers, addresses or
+//!   files ([`Secrets::command`]).
+//!
+//! A command line of our own is a [`Typed`], which cannot be read except through these rules.
+//! `--show-secrets` is [`Secrets::Shown`]: everything as it was typed.
 
-use crate::model::Plan;
+use std::borrow::Cow;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
-/// What stands in the place of a secret.
+use crate::words;
+
+/// What stands in the place of a hidden value.
 pub const REDACTED: &str = "[redacted]";
 
-/// Parts of the names of headers whose values are credentials, in lower case.
-const SECRET_PARTS: [&str; 8] =
-    ["auth", "cookie", "token", "secret", "password", "api-key", "apikey", "signature"];
+/// What stands in the place of a hidden value of a URL's parameter.
+pub const ELIDED: char = '…';
 
-/// Whether the value of a header is a secret, by its name. Rather too often than too seldom.
-fn is_secret(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase();
-    name != ":authority" && SECRET_PARTS.iter().any(|part| name.contains(part))
+/// Fields whose values say nothing of who sends them, in lower case.
+const HARMLESS_FIELDS: [&str; 42] = [
+    ":authority",
+    "accept",
+    "accept-charset",
+    "accept-datetime",
+    "accept-encoding",
+    "accept-language",
+    "access-control-request-headers",
+    "access-control-request-method",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-type",
+    "date",
+    "dnt",
+    "expect",
+    "host",
+    "http2-settings",
+    "if-modified-since",
+    "if-unmodified-since",
+    "keep-alive",
+    "max-forwards",
+    "origin",
+    "pragma",
+    "prefer",
+    "priority",
+    "range",
+    "save-data",
+    "sec-fetch-dest",
+    "sec-fetch-mode",
+    "sec-fetch-site",
+    "sec-fetch-user",
+    "sec-gpc",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "upgrade-insecure-requests",
+    "user-agent",
+    "want-digest",
+    "x-requested-with",
+];
+
+/// Parts of the names of options and variables whose values are never shown, in lower case.
+const SECRET_PARTS: [&str; 21] = [
+    "account",
+    "api",
+    "auth",
+    "bearer",
+    "cookie",
+    "cred",
+    "dsn",
+    "jwt",
+    "key",
+    "license",
+    "login",
+    "pass",
+    "pin",
+    "private",
+    "pwd",
+    "salt",
+    "secret",
+    "session",
+    "signature",
+    "token",
+    "user",
+];
+
+/// Long options with one dash, as the JVM's and the BEAM's. Of any other such word all but the first
+/// letter may be a value.
+const LONG_WITH_ONE_DASH: [&str; 14] = [
+    "boot",
+    "classpath",
+    "config",
+    "cp",
+    "eval",
+    "jar",
+    "mode",
+    "name",
+    "noinput",
+    "noshell",
+    "pa",
+    "pz",
+    "server",
+    "sname",
+];
+
+/// Values that switch something.
+const SWITCHES: [&str; 8] = ["true", "false", "on", "off", "yes", "no", "auto", "none"];
+
+/// Whether what a user typed is shown in full.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Secrets {
+    /// What may be a secret is not.
+    #[default]
+    Hidden,
+    /// Everything is (`--show-secrets`).
+    Shown,
 }
 
-/// The value of a header as it may be shown.
-pub fn header<'a>(name: &str, value: &'a str) -> &'a str {
-    if is_secret(name) { REDACTED } else { value }
-}
+impl Secrets {
+    /// What `--show-secrets` says.
+    pub fn shown_if(show: bool) -> Self {
+        if show { Secrets::Shown } else { Secrets::Hidden }
+    }
 
-/// A plan as it may be shown: like `plan`, with the values of secret headers replaced.
-pub fn plan(plan: &Plan) -> Plan {
-    let mut shown = plan.clone();
-    for request in &mut shown.requests.list {
-        for (name, value) in &mut request.headers {
-            if header(name, value) == REDACTED {
-                *value = REDACTED.to_owned();
-            }
+    /// The value of a header field.
+    pub fn header<'a>(self, name: &str, value: &'a str) -> &'a str {
+        let name = name.trim().to_ascii_lowercase();
+        let harmless = HARMLESS_FIELDS.contains(&name.as_str()) && !has_credentials(value);
+        if self == Secrets::Shown || harmless { value } else { REDACTED }
+    }
+
+    /// A URL, or what was meant to be one: `http://[redacted]@host/path?name=…`.
+    pub fn url(self, text: &str) -> String {
+        if self == Secrets::Shown {
+            return text.to_owned();
+        }
+        let start = text.find("://").map_or(0, |at| at + 3);
+        let (before, rest) = text.split_at(start);
+        let mut end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        // `user:pass/word@host`: what is no port may be the beginning of a password.
+        if let (Some((_, port)), Some(at)) = (rest[..end].split_once(':'), rest.rfind('@'))
+            && !rest[..end].contains('@')
+            && !rest[..end].starts_with('[')
+            && !port.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            let behind = rest[at..].find(['/', '?', '#']).map_or(rest.len(), |length| at + length);
+            end = end.max(behind);
+        }
+        let (authority, path) = rest.split_at(end);
+        let path = self.path(path);
+        match authority.rfind('@') {
+            Some(at) => format!("{before}{REDACTED}{}{path}", &authority[at..]),
+            None => format!("{before}{authority}{path}"),
         }
     }
-    shown
-}
 
-/// Command-line arguments as they may be shown.
-pub fn arguments(arguments: &[String]) -> Vec<String> {
-    arguments.iter().map(|one| url(&header_argument(one))).collect()
-}
+    /// A path with its query: of parameters, the names. One without a name is hidden whole.
+    pub fn path(self, text: &str) -> Cow<'_, str> {
+        if self == Secrets::Shown || !text.contains(['?', '#', ';']) {
+            return text.into();
+        }
+        let (text, fragment) = match text.split_once('#') {
+            Some((text, _)) => (text, format!("#{ELIDED}")),
+            None => (text, String::new()),
+        };
+        let (path, query) = match text.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (text, None),
+        };
+        let mut shown: String = path.split_inclusive('/').map(segment).collect();
+        if let Some(query) = query {
+            let all: Vec<_> = query.split('&').map(parameter).collect();
+            shown = format!("{shown}?{}", all.join("&"));
+        }
+        (shown + &fragment).into()
+    }
 
-/// Hides whatever follows the name of a secret header and a colon (`-HCookie: x`,
-/// `--header=Cookie:x`, `Cookie : x`).
-fn header_argument(argument: &str) -> String {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let ends_secret_name = |colon: &usize| {
-        let before = argument[..*colon].trim_end();
-        before.rsplit(|c| !is_of_name(c)).next().is_some_and(is_secret)
-    };
-    match argument.match_indices(':').map(|(at, _)| at).find(ends_secret_name) {
-        Some(colon) => format!("{}: {REDACTED}", &argument[..colon]),
-        None => argument.to_owned(),
+    /// The words of a command.
+    ///
+    /// Shown are the program, plain words before the first option (such as `serve`), the names of
+    /// options and of `NAME=VALUE`, and values that are numbers, addresses, files or placeholders,
+    /// or a short word behind a long option; but nothing behind a name that sounds like a secret's.
+    pub fn command(self, words: &[String]) -> Vec<String> {
+        if self == Secrets::Shown {
+            return words.to_vec();
+        }
+        let mut place = Place::Begin;
+        let program = |word: &String| match word.contains("://") {
+            true => self.url(word),
+            false => word.clone(),
+        };
+        let mut shown: Vec<String> = words.iter().take(1).map(program).collect();
+        shown.extend(words.iter().skip(1).map(|word| {
+            let (text, next) = command_word(word, &place);
+            place = next;
+            text
+        }));
+        shown
+    }
+
+    /// One value of a command line of ours.
+    fn value(self, kind: Kind, text: &str) -> String {
+        match (self, kind) {
+            (Secrets::Shown, _) | (_, Kind::Plain) => text.to_owned(),
+            (_, Kind::Hidden) => REDACTED.to_owned(),
+            (_, Kind::Url) => self.url(text),
+            // HTTP/2's own fields begin with a colon.
+            (_, Kind::Header) => match text.char_indices().skip(1).find(|(_, c)| *c == ':') {
+                Some((at, _)) => {
+                    let (name, value) = (&text[..at], text[at + 1..].trim());
+                    format!("{name}: {}", self.header(name, value))
+                }
+                None => REDACTED.to_owned(),
+            },
+            (_, Kind::Setting) => match text.split_once('=') {
+                Some((name, _)) => format!("{name}={REDACTED}"),
+                None => REDACTED.to_owned(),
+            },
+            (_, Kind::Command) => self.command_line(text),
+        }
+    }
+
+    /// A command in one text, as [`Secrets::command`] shows it; a URL or the name of a file, too.
+    pub fn command_line(self, text: &str) -> String {
+        match (self, words::split(text)) {
+            (Secrets::Shown, _) => text.to_owned(),
+            (_, Ok(words)) if words.len() == 1 => self.command(&words).concat(),
+            (_, Ok(words)) => words::join(&self.command(&words)),
+            (_, Err(_)) => REDACTED.to_owned(),
+        }
     }
 }
 
-/// Hides user information: what stands before the last `@` of an authority.
-pub fn url(text: &str) -> String {
-    let start = match text.find("://") {
-        Some(at) => at + 3,
-        None if text.starts_with('-') => return text.to_owned(),
-        None => 0,
+/// Whether credentials of the `Bearer` or the `Basic` scheme are in a value (RFC 6750, RFC 7617).
+fn has_credentials(value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    ["bearer ", "basic "].iter().any(|scheme| value.contains(scheme))
+}
+
+/// A segment of a path: parameters (`;jsessionid=…`) are treated as a query's.
+fn segment(text: &str) -> String {
+    let (text, slash) = match text.strip_suffix('/') {
+        Some(text) => (text, "/"),
+        None => (text, ""),
     };
-    let (before, rest) = text.split_at(start);
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{before}{REDACTED}{}", &rest[at..]),
-        None => text.to_owned(),
+    let mut parts = text.split(';');
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        shown.push(';');
+        shown += &parameter(part);
     }
+    shown + slash
+}
+
+fn parameter(text: &str) -> String {
+    match text.split_once('=') {
+        Some((name, "")) => format!("{name}="),
+        Some((name, _)) => format!("{name}={ELIDED}"),
+        None if text.is_empty() => String::new(),
+        None => ELIDED.to_string(),
+    }
+}
+
+/// Where in a command a word stands.
+enum Place {
+    /// Before the first option.
+    Begin,
+    /// Behind this option, or this word, which may want a value.
+    Behind(String),
+    /// Behind a value.
+    Later,
+}
+
+/// A word as it is shown, and where the next one stands.
+fn command_word(word: &str, place: &Place) -> (String, Place) {
+    // What is behind such a name is its value, even if it looks like an option.
+    if let Place::Behind(name) = place
+        && is_secret(name)
+        && (name.starts_with('-') || !word.starts_with('-'))
+    {
+        return (REDACTED.to_owned(), after_word(word));
+    }
+    if let Some(name) = word.strip_prefix("--") {
+        return match name.split_once('=') {
+            Some((name, value)) => {
+                (format!("--{name}={}", value_of(&format!("--{name}"), value)), Place::Later)
+            }
+            None => (word.to_owned(), Place::Behind(word.to_owned())),
+        };
+    }
+    if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+        return match is_short_option(letters) {
+            true => (word.to_owned(), Place::Behind(word.to_owned())),
+            false => {
+                let first = letters.chars().next().unwrap_or_default();
+                (format!("-{first}{REDACTED}"), Place::Behind(word.to_owned()))
+            }
+        };
+    }
+    if let Some((name, value)) = word.split_once('=')
+        && is_setting(name, value)
+    {
+        let next = if matches!(place, Place::Begin) { Place::Begin } else { Place::Later };
+        return (format!("{name}={}", value_of(name, value)), next);
+    }
+    let text = match place {
+        Place::Begin if is_plain_word(word) => word.to_owned(),
+        Place::Begin | Place::Later => unnamed(word),
+        Place::Behind(option) => value_of(option, word),
+    };
+    let next = match (place, after_word(word)) {
+        (Place::Begin, Place::Later) if text == word => Place::Begin,
+        (_, next) => next,
+    };
+    (text, next)
+}
+
+/// Where the word after this one stands, which is no option: in `Bearer abc`, `password abc` behind a
+/// secret's name.
+fn after_word(word: &str) -> Place {
+    match is_secret(word) || word.eq_ignore_ascii_case("basic") {
+        true => Place::Behind("secret".to_owned()),
+        false => Place::Later,
+    }
+}
+
+/// `-p`, `-c4`, `-jar`.
+fn is_short_option(letters: &str) -> bool {
+    let mut rest = letters.chars();
+    rest.next();
+    let rest = rest.as_str();
+    rest.is_empty() || is_number(rest) || LONG_WITH_ONE_DASH.contains(&letters)
+}
+
+/// The value of an option or variable.
+fn value_of(name: &str, value: &str) -> String {
+    let is_short_word = value.len() <= 16 && value.bytes().all(|byte| byte.is_ascii_lowercase());
+    match is_secret(name) {
+        true => REDACTED.to_owned(),
+        false if name.starts_with("--") && is_short_word => value.to_owned(),
+        false => unnamed(value),
+    }
+}
+
+/// A value by its shape alone.
+fn unnamed(value: &str) -> String {
+    match value.contains("://") {
+        true if !value.contains(char::is_whitespace) => Secrets::Hidden.url(value),
+        false if is_harmless(value) => value.to_owned(),
+        _ => REDACTED.to_owned(),
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
+/// A variable or a property, such as `N=` or `log.level=`; a text in base64 ends in `=`, too.
+fn is_setting(name: &str, value: &str) -> bool {
+    let is = |letter: fn(&u8) -> bool| {
+        name.bytes().all(|byte| letter(&byte) || byte.is_ascii_digit() || b"_-.".contains(&byte))
+    };
+    !name.is_empty()
+        && !value.trim_matches('=').is_empty()
+        && (is(u8::is_ascii_lowercase) || is(u8::is_ascii_uppercase))
+}
+
+fn is_plain_word(word: &str) -> bool {
+    let is_of_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-.".contains(c);
+    word.len() <= 24
+        && word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word.chars().all(is_of_word)
+}
+
+fn is_harmless(value: &str) -> bool {
+    SWITCHES.contains(&value) || is_number(value) || is_address(value) || is_file(value)
+}
+
+/// Numbers, lists and ranges of them, perhaps with a unit: `4`, `0-3`, `1.5`, `64MiB`.
+fn is_number(value: &str) -> bool {
+    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    digits.starts_with(|c: char| c.is_ascii_digit())
+        && value.len() - digits.len() <= 3
+        && digits.len() <= 7
+        && digits.chars().all(|c| c.is_ascii_digit() || ".,-".contains(c))
+}
+
+/// `127.0.0.1`, `[::1]:80`, `localhost:8080`.
+fn is_address(value: &str) -> bool {
+    let named = value
+        .strip_prefix("localhost")
+        .is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_number));
+    named || value.parse::<IpAddr>().is_ok() || value.parse::<SocketAddr>().is_ok()
+}
+
+/// A path with a beginning that says so, a name with a short ending, or what is filled in: `{pid}`.
+fn is_file(value: &str) -> bool {
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._-/{}".contains(c);
+    let begins = ["/", "./", "../", "{"].iter().any(|begin| value.starts_with(begin));
+    let ends = value.rsplit_once('.').is_some_and(|(stem, ending)| {
+        !stem.is_empty()
+            && (1..=5).contains(&ending.len())
+            && ending.bytes().all(|byte| byte.is_ascii_lowercase())
+    });
+    (begins || ends) && value.chars().all(is_of_path)
+}
+
+/// Tells apart what is not shown, such as the bodies of two results: 16 bits of FNV-1a, as four
+/// hexadecimal digits.
+///
+/// Few bits on purpose. A hash lets whoever knows the rest of a text try guesses at a password in it;
+/// one wrong guess in 65,536 passes this one, so it singles nothing out of a long list. It is no proof
+/// that two texts are the same, and gives away 16 bits at most.
+pub fn hash(bytes: &[u8]) -> String {
+    let hash = fnv(FNV_START, bytes);
+    format!("{:04x}", (hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) & 0xffff)
+}
+
+/// Where [`fnv`] begins.
+pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a, 64 bits: says whether two texts are the same. A short text can be found from all of its bits,
+/// so few of them are printed.
+pub fn fnv(start: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// What a word of a command line of ours is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Harmless: the name of an option, a number, the name of a file.
+    Plain,
+    /// Not to be shown.
+    Hidden,
+    /// `Name: value`.
+    Header,
+    /// A URL.
+    Url,
+    /// `NAME=VALUE`.
+    Setting,
+    /// A whole command in one word.
+    Command,
+}
+
+/// A command line as it was typed. What may be shown of it is [`Typed::shown`]; there is no other way
+/// to read it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Typed(Vec<Word>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Word {
+    lead: String,
+    kind: Kind,
+    text: String,
+}
+
+impl Typed {
+    /// Adds a word: `lead`, which is shown, such as `--header=`, and `text` behind it.
+    pub fn push(&mut self, lead: impl Into<String>, kind: Kind, text: impl Into<String>) {
+        self.0.push(Word { lead: lead.into(), kind, text: text.into() });
+    }
+
+    /// The words, as far as they may be shown.
+    pub fn shown(&self, secrets: Secrets) -> Vec<String> {
+        let shown = |word: &Word| format!("{}{}", word.lead, secrets.value(word.kind, &word.text));
+        self.0.iter().map(shown).collect()
+    }
+}
+
+impl fmt::Debug for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.shown(Secrets::Hidden)).finish()
+    }
+}
+
+/// Whether something is missing in these words, so that they cannot simply be typed once more.
+pub fn is_shortened(words: &[String]) -> bool {
+    words.iter().any(|word| word.contains(REDACTED) || word.contains(ELIDED))
 }
 
 #[cfg(test)]
@@ -75,67 +496,163 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shown(arguments: &[&str]) -> Vec<String> {
-        let owned: Vec<String> = arguments.iter().map(|one| (*one).to_owned()).collect();
-        super::arguments(&owned)
+    const HIDDEN: Secrets = Secrets::Hidden;
+
+    fn command(text: &str) -> String {
+        HIDDEN.command(&words::split(text).unwrap()).join(" ")
     }
 
     #[test]
-    fn secret_headers_are_hidden_and_others_are_not() {
-        assert_eq!(header("AUTHORIZATION", "Bearer x"), REDACTED);
-        assert_eq!(header("Cookie", "a=b"), REDACTED);
-        assert_eq!(header("Proxy-Authorization", "Basic x"), REDACTED);
-        assert_eq!(header("Accept", "text/html"), "text/html");
+    fn fields_are_hidden_unless_they_are_harmless() {
+        for name in [
+            "Authorization",
+            "proxy-authorization",
+            "COOKIE",
+            "X-Api-Key",
+            "X-Access-Key",
+            "X-Functions-Key",
+            "Ocp-Apim-Subscription-Key",
+            "X-Session-Id",
+            "X-JWT",
+            "X-Credential",
+            "X-Passwd",
+            "X-Anything",
+            "Referer",
+        ] {
+            assert_eq!(HIDDEN.header(name, "hunter2"), REDACTED, "{name}");
+            assert_eq!(Secrets::Shown.header(name, "hunter2"), "hunter2", "{name}");
+        }
+        for name in ["Accept", "HOST", "Content-Type", "user-agent", ":authority"] {
+            assert_eq!(HIDDEN.header(name, "x"), "x", "{name}");
+        }
+        assert_eq!(HIDDEN.header("User-Agent", "x Bearer abc"), REDACTED);
+        assert_eq!(HIDDEN.header("Accept", "BASIC abc"), REDACTED);
     }
 
     #[test]
-    fn arguments_lose_their_secrets() {
+    fn urls_keep_hosts_paths_and_names() {
+        for (url, shown) in [
+            ("http://me:secret@host:80/a@b", "http://[redacted]@host:80/a@b"),
+            ("me:secret@host/x", "[redacted]@host/x"),
+            ("db://u:pa/s#s@host/x?k=v", "db://[redacted]@host/x?k=…"),
+            ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
+            ("http://host/a@b", "http://host/a@b"),
+            ("http://h/?access_token=x&page=2&e=", "http://h/?access_token=…&page=…&e="),
+            ("http://h?x=a=b", "http://h?x=…"),
+            ("/p?bare&&a=1", "/p?…&&a=…"),
+            ("/a;jsessionid=F00;v/b", "/a;jsessionid=…;…/b"),
+            ("http://h/p#access_token=x", "http://h/p#…"),
+            ("http://h/p?a=1#x=2", "http://h/p?a=…#…"),
+            ("*", "*"),
+        ] {
+            assert_eq!(HIDDEN.url(url), shown);
+            assert_eq!(Secrets::Shown.url(url), url);
+        }
+        assert_eq!(HIDDEN.path("/a?b=c"), "/a?b=…");
+    }
+
+    #[test]
+    fn commands_keep_what_is_known_to_be_harmless() {
+        for (typed, shown) in [
+            ("./server --port 8080 -c4 --cores 0-3", "./server --port 8080 -c4 --cores 0-3"),
+            ("bin/target cowboy --mode fast", "bin/target cowboy --mode fast"),
+            ("java -jar app.jar {port_file} /etc/x", "java -jar app.jar {port_file} /etc/x"),
+            ("s --bind 127.0.0.1:80 --on true", "s --bind 127.0.0.1:80 --on true"),
+            ("s --db-password hunter", "s --db-password [redacted]"),
+            ("s --db-password 1234 80", "s --db-password [redacted] 80"),
+            ("s --password -x --port 1", "s --password [redacted] --port 1"),
+            ("s --x-token=abc --n=5", "s --x-token=[redacted] --n=5"),
+            ("env PGPASSWORD=abc N=4 s", "env PGPASSWORD=[redacted] N=4 s"),
+            ("s --db postgres://u:p@h/d?k=v", "s --db postgres://[redacted]@h/d?k=…"),
+            ("mysql -phunter2 -p hunter2", "mysql -p[redacted] -p [redacted]"),
+            ("s -H 'Authorization: Bearer abc'", "s -H [redacted]"),
+            ("s Authorization: Bearer 123 4", "s [redacted] [redacted] [redacted] 4"),
+            ("s bearer abc", "s bearer [redacted]"),
+            ("sh -c 'X=1 ./s'", "sh -c X=[redacted]"),
+            ("s 12345678=", "s [redacted]"),
+            ("s dXNlcjpwdw==", "s [redacted]"),
+            ("s --mode Hunter2", "s --mode [redacted]"),
+            ("s a b --x y hunter2", "s a b --x y [redacted]"),
+            ("erl -noshell -setcookie abc", "erl -noshell -s[redacted] [redacted]"),
+            ("s --key-id AKIA --pin 1234", "s --key-id [redacted] --pin [redacted]"),
+        ] {
+            assert_eq!(command(typed), shown);
+        }
+        let words = vec!["s".to_owned(), "--password".to_owned(), "x".to_owned()];
+        assert_eq!(Secrets::Shown.command(&words), words);
+        assert!(HIDDEN.command(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_command_line_shows_what_each_word_may() {
+        let mut typed = Typed::default();
+        typed.push("candor", Kind::Plain, "");
+        typed.push("-H", Kind::Header, "X-Key: hunter2");
+        typed.push("--header=", Kind::Header, "Accept: */*");
+        typed.push("", Kind::Header, "hunter2");
+        typed.push("--body=", Kind::Hidden, "hunter2");
+        typed.push("", Kind::Setting, "A=hunter2");
+        typed.push("", Kind::Command, "./s --password 'hunter2 '");
+        typed.push("", Kind::Command, "./s 'hunter2");
+        typed.push("", Kind::Url, "http://h/?a=hunter2");
+        let shown = typed.shown(HIDDEN);
         assert_eq!(
-            shown(&[
-                "-c",
-                "10",
-                "-H",
-                "Authorization: Bearer x",
-                "-HCookie: a=b",
-                "-HX-Client-Secret:x",
-                "-qHcookie:a=b",
-                "--header=Proxy-Authorization : Basic x",
-                "-H",
-                "Accept: */*",
-                "http://me:secret@host:80/a@b",
-                "me:secret@host/x",
-                "http://host/a@b",
-                "http://auth.example.com:8080/",
-            ]),
+            shown,
             [
-                "-c",
-                "10",
-                "-H",
-                "Authorization: [redacted]",
-                "-HCookie: [redacted]",
-                "-HX-Client-Secret: [redacted]",
-                "-qHcookie: [redacted]",
-                "--header=Proxy-Authorization : [redacted]",
-                "-H",
-                "Accept: */*",
-                "http://[redacted]@host:80/a@b",
-                "[redacted]@host/x",
-                "http://host/a@b",
-                "http://auth.example.com:8080/",
+                "candor",
+                "-HX-Key: [redacted]",
+                "--header=Accept: */*",
+                "[redacted]",
+                "--body=[redacted]",
+                "A=[redacted]",
+                "./s --password '[redacted]'",
+                "[redacted]",
+                "http://h/?a=…",
             ]
         );
+        assert!(!format!("{typed:?}").contains("hunter2"));
+        assert!(is_shortened(&shown) && !is_shortened(&shown[..1]));
+        assert_eq!(typed.shown(Secrets::Shown)[6], "./s --password 'hunter2 '");
+    }
+
+    #[test]
+    fn a_hash_tells_apart_and_gives_little_away() {
+        assert_eq!(hash(b"a"), hash(b"a"));
+        assert_ne!(hash(b"a"), hash(b"b"));
+        // 16 bits: among 200,000 guesses there are wrong ones that pass.
+        let right = hash(b"{\"password\":\"hunter2\"}");
+        let guess = |n: u32| hash(format!("{{\"password\":\"{n}\"}}").as_bytes());
+        assert!((0..200_000).any(|n| guess(n) == right));
+        assert_eq!(right.len(), 4);
     }
 
     proptest! {
         #[test]
-        fn a_secret_never_shows(prefix in "(-H|--header=|)", name in "([Aa]uthorization|[Cc][Oo][Oo]kie|PROXY-AUTHORIZATION)", blank in "[ ]{0,2}") {
-            let argument = format!("{prefix}{name}{blank}:{blank}hunter2");
-            prop_assert!(!shown(&[&argument])[0].contains("hunter2"));
+        fn what_stands_behind_the_name_of_a_secret_never_shows(
+            name in "(--|-)?[a-z]{0,5}(password|token|api-key|secret)[a-z]{0,3}",
+            between in "[= ]",
+            value in "[A-Za-z0-9/.:@-]{0,12}HUNTER2[A-Za-z0-9/.=@-]{0,12}",
+        ) {
+            let shown = command(&format!("s --x 1 {name}{between}{value}"));
+            prop_assert!(!shown.contains("HUNTER2"), "{}", shown);
         }
 
         #[test]
-        fn no_argument_panics(text in ".{0,60}", shaped in "[İa-z:@/ ]{0,20}cookie[İ: ]{0,4}") {
-            let _ = shown(&[&text, &shaped]);
+        fn parameters_and_user_information_never_show(
+            path in "[a-z/;]{0,9}",
+            name in "[a-z]{0,4}",
+            user in "[a-z:]{0,5}",
+        ) {
+            let url = format!("http://{user}HUNTER2@h/{path}?{name}=HUNTER2&HUNTER2#HUNTER2");
+            prop_assert!(!HIDDEN.url(&url).contains("HUNTER2"));
+        }
+
+        #[test]
+        fn nothing_panics(text in ".{0,60}", shaped in "[-=İa-z:@/;?&# ]{0,30}") {
+            for text in [text, shaped] {
+                let _ = (HIDDEN.url(&text), HIDDEN.path(&text), HIDDEN.header(&text, &text));
+                let _ = HIDDEN.command(&[text.clone(), text.clone(), text]);
+            }
         }
     }
 }

@@ -51,8 +51,8 @@ pub enum UrlError {
     #[error("\"{0}\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]")]
     Host(String),
     /// A path that does not begin with a slash.
-    #[error("path \"{0}\" does not begin with /; write /PATH[?QUERY]")]
-    Path(String),
+    #[error("the path does not begin with /; write /PATH[?QUERY]")]
+    Path,
 }
 
 impl HttpUrl {
@@ -92,7 +92,7 @@ pub fn parse_path(text: &str) -> Result<String, UrlError> {
     let path = text.split('#').next().unwrap_or_default();
     match path.starts_with('/') {
         true => Ok(path.to_owned()),
-        false => Err(UrlError::Path(text.to_owned())),
+        false => Err(UrlError::Path),
     }
 }
 
@@ -336,7 +336,7 @@ mod tests {
         }
         assert_eq!(
             parse_path("http://x/").unwrap_err().to_string(),
-            "path \"http://x/\" does not begin with /; write /PATH[?QUERY]"
+            "the path does not begin with /; write /PATH[?QUERY]"
         );
     }
 

@@ -28,7 +28,7 @@ use crate::url;
 #[error("{0}")]
 pub struct ValueError(String);
 
-fn refuse<T>(why: impl Into<String>) -> Result<T, ValueError> {
+pub(crate) fn refuse<T>(why: impl Into<String>) -> Result<T, ValueError> {
     Err(ValueError(why.into()))
 }
 

@@ -107,6 +107,24 @@ fn options_that_contradict_each_other() {
 }
 
 #[test]
+fn intervals_have_a_shortest_length_and_a_most() {
+    assert_eq!(
+        error(&["--interval", "1us", "h"]),
+        "--interval: 1 µs is too short: each interval takes memory until the run ends; write at least 10 ms"
+    );
+    assert_eq!(
+        error(&["--interval", "10ms", "-d", "2h", "h"]),
+        "--interval: 10 ms makes 720,500 intervals of a run of 120 m, and at most 300,000 are kept; write at least 1 s"
+    );
+    assert!(error(&["-d", "30d", "--warm-up", "1s", "h"]).contains("write at least 9 s"));
+    for fine in
+        [&["--interval", "10ms", "-d", "40m", "h"][..], &["-d", "3d", "h"], &["-n", "1G", "h"]]
+    {
+        assert!(try_build(fine).is_ok(), "{fine:?}");
+    }
+}
+
+#[test]
 fn urls_and_files() {
     let table: &[(&[&str], &str)] = &[
         (&[], "no URL is given; write http://HOST[:PORT]/PATH, or `url = \"…\"` in the plan"),
@@ -117,7 +135,15 @@ fn urls_and_files() {
         ),
         (
             &["http://me:pw@h:99999/"],
-            "URL \"http://[redacted]@h:99999/\": \"99999\" is not a port; write a number from 1 to 65535",
+            "URL \"http://[redacted]@h:99999/\": \"[redacted]\" is not a port; write a number from 1 to 65535",
+        ),
+        (
+            &["http://me:p#w@h/?key=x"],
+            "URL \"http://[redacted]@h/?key=…\": \"[redacted]\" is not a port; write a number from 1 to 65535",
+        ),
+        (
+            &["http://h:0/?key=x"],
+            "URL \"http://h:0/?key=…\": \"0\" is not a port; write a number from 1 to 65535",
         ),
         (
             &["--body-file", "gone", "h"],
@@ -160,8 +186,10 @@ fn plans_name_file_line_and_what_was_meant() {
         ("header = ['A: b', 'secret']\n", "plan.toml:1:19: header: a header needs a colon; write `Name: value`".to_owned()),
         ("[[request]]\npath = '/'\n[[request]]\nmethd = 'GET'\n", "plan.toml:4:1: unknown key \"methd\"; did you mean \"method\"?".to_owned()),
         ("[[request]]\npath = '/'\n[[request]]\nweight = 'heavy'\n", "plan.toml:4:10: request[2].weight = \"heavy\": not a count; write a whole number such as 100, 1k or 2M".to_owned()),
-        ("[[request]]\npath = 'x'\n", "plan.toml:2:8: request[1].path = \"x\": path \"x\" does not begin with /; write /PATH[?QUERY]".to_owned()),
+        ("[[request]]\npath = 'x'\n", "plan.toml:2:8: request[1].path: the path does not begin with /; write /PATH[?QUERY]".to_owned()),
         ("[[request]]\nexpect-status = 'ok'\n", "plan.toml:2:17: request[1].expect-status = \"ok\": \"ok\" is no status; write such as 200, 2xx or 200-299,304".to_owned()),
+        ("body = 5\n", "plan.toml:1:8: body: invalid type: integer `5`, expected a string".to_owned()),
+        ("allow = ['h:80']\n", "plan.toml:1:10: allow: \"h:80\" is not a host or network; write e.g. staging.example.com, *.example.com, 10.0.0.0/8, ::1 or unix:/run/app.sock".to_owned()),
         ("request = 5\n", "plan.toml:1:11: request = 5: invalid type: integer `5`, expected a sequence".to_owned()),
         ("[header]\n\"a b\" = 'c'\n", "plan.toml:2:1: header.a b: \"a b\" is not the name of a header; write `Name: value`".to_owned()),
         ("rate = 5\nrate = 6\n", "plan.toml:2:1: not valid TOML: duplicate key".to_owned()),

@@ -58,6 +58,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "expect-status" => "204",
             "connect-to" => "\"h:7\"",
             "resolve" => "\"h:7:::1\"",
+            "allow" => "\"10.0.0.0/8\"",
             "source" => "\"::1\"",
             "expect-body-bytes" | "script-body-limit" | "seed" | "max-frame-size" => "7",
             "chunked" | "break-off-after" => "7",

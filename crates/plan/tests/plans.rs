@@ -25,12 +25,13 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             authority: "localhost:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "localhost".to_owned(), port: 8080 },
             resolved: vec![],
+            allow: None,
             tls: None,
             http: HttpVersion::H1,
         },
         requests: Requests {
             list: vec![Request {
-                name: "GET /hello?x=1".to_owned(),
+                name: "GET /hello?x=…".to_owned(),
                 method: "GET".to_owned(),
                 path: "/hello?x=1".to_owned(),
                 headers: vec![],
@@ -76,6 +77,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
         },
         seed: 1,
         script: None,
+        secrets: Secrets::Hidden,
     };
     let (plan, outputs) = try_build(&[URL]).unwrap();
     assert_eq!(plan, expected);
@@ -157,7 +159,6 @@ fn headers_and_bodies() {
     assert_eq!(&*request(&["--body-file", "-"]).body, b"from stdin");
     let plan = plan(&["--no-keepalive", "http://me:pw@h/"]);
     assert_eq!(plan.connections.requests_per_connection, Some(1));
-    assert!(!format!("{:?}", redact::plan(&plan)).contains("bWU6cHc="));
     assert!(!plan.target.url.contains("pw"));
 }
 

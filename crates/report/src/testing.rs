@@ -6,6 +6,7 @@ pub(crate) mod experiments;
 use std::path::Path;
 use std::sync::Arc;
 
+use candor_plan::redact::{Kind, Typed};
 use candor_plan::*;
 use candor_record::{
     Collector, ConnectErrorKind, DeviationKind, Disconnect, ErrorKind, Failure, Hiccup, Hiccups,
@@ -260,7 +261,12 @@ enum Event {
 pub(crate) fn facts() -> Facts {
     Facts {
         version: "0.1.0".to_owned(),
-        arguments: vec!["candor".to_owned(), "http://127.0.0.1:8080/hello".to_owned()],
+        typed: {
+            let mut typed = Typed::default();
+            typed.push("candor", Kind::Plain, "");
+            typed.push("", Kind::Url, "http://127.0.0.1:8080/hello");
+            typed
+        },
         started_unix_ms: 1_700_000_000_123,
         host: Host {
             cpu: Some("Example CPU".to_owned()),
@@ -293,6 +299,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
             authority: "127.0.0.1:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 8080 },
             resolved: Vec::new(),
+            allow: None,
             tls: None,
             http: candor_plan::HttpVersion::H1,
         },
@@ -340,6 +347,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Plan {
         },
         seed: 42,
         script: None,
+        secrets: Default::default(),
     }
 }
 

@@ -1,10 +1,9 @@
 //! A thread's script, as the engine calls it.
 
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candor_engine::script::{Calls, Failed, Next, Script};
+use candor_engine::script::{Calls, Destination, Failed, Next, Script};
 use candor_plan::Request;
 use candor_protocol::Captured;
 use candor_protocol::made::Batch;
@@ -55,8 +54,8 @@ impl Script for Hooks {
         self.request.as_ref()
     }
 
-    fn address(&self) -> Option<SocketAddr> {
-        self.shared.address()
+    fn destination(&self) -> Option<Destination> {
+        self.shared.destination()
     }
 
     fn calls(&self) -> Calls {

@@ -126,7 +126,9 @@ fn given(lua: &Lua, plan: &Plan, shared: Option<Arc<Shared>>) -> mlua::Result<Ta
     given.set("headers", headers)?;
     given.set("format", raw::format_function(lua)?)?;
     given.set("lookup", lua.create_function(lookup)?)?;
-    given.set("connect", lua.create_function(connect)?)?;
+    let allow = plan.target.allow.clone();
+    let may_connect = move |_: &Lua, address| connect(allow.as_ref(), address);
+    given.set("connect", lua.create_function(may_connect)?)?;
     let began = Instant::now();
     given.set(
         "time_us",

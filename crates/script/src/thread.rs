@@ -1,10 +1,13 @@
 //! `thread`, as `setup` and `done` see it in the main state, and `wrk.thread` in its own; addresses.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use candor_engine::Permission;
+use candor_engine::script::Destination;
+use candor_plan::allow::AllowList;
 use mlua::{
     AnyUserData, AppDataRef, Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value,
 };
@@ -16,14 +19,14 @@ use crate::watch::Seat;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// An address that `wrk.lookup` found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Address(pub(crate) SocketAddr);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address(pub(crate) Destination);
 
 impl UserData for Address {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::ToString, |_, this, ()| Ok(this.0.to_string()));
+        methods.add_meta_method(MetaMethod::ToString, |_, this, ()| Ok(this.0.address.to_string()));
         methods.add_meta_method(MetaMethod::Eq, |_, this, other: AnyUserData| {
-            Ok(other.borrow::<Address>().is_ok_and(|other| other.0 == this.0))
+            Ok(other.borrow::<Address>().is_ok_and(|other| other.0.address == this.0.address))
         });
     }
 }
@@ -48,7 +51,8 @@ pub(crate) fn lookup(
     let found =
         found.map_err(|error| mlua::Error::runtime(format!("wrk.lookup {host}: {error}")))?;
     let mut all: Vec<Address> = Vec::new();
-    for one in found.map(Address) {
+    for address in found {
+        let one = Address(Destination { host: host.clone(), address });
         if !all.contains(&one) {
             all.push(one);
         }
@@ -56,9 +60,12 @@ pub(crate) fn lookup(
     Ok(all)
 }
 
-/// `wrk.connect(addr)`: whether a connection can be made.
-pub(crate) fn connect(_: &Lua, address: AnyUserData) -> mlua::Result<bool> {
-    let address = address.borrow::<Address>()?.0;
+/// `wrk.connect(addr)`: whether a connection can be made. To ask one that is not allowed is an error.
+pub(crate) fn connect(allow: Option<&AllowList>, address: AnyUserData) -> mlua::Result<bool> {
+    let Destination { host, address } = address.borrow::<Address>()?.0.clone();
+    let permission =
+        Permission::new(allow).and_then(|lists| lists.check(Some(&host), address.ip()));
+    permission.map_err(|error| mlua::Error::runtime(format!("wrk.connect: {error}")))?;
     Ok(TcpStream::connect_timeout(&address, CONNECT_PATIENCE).is_ok())
 }
 
@@ -66,18 +73,18 @@ pub(crate) fn connect(_: &Lua, address: AnyUserData) -> mlua::Result<bool> {
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) stopped: AtomicBool,
-    address: Mutex<Option<SocketAddr>>,
+    destination: Mutex<Option<Destination>>,
 }
 
 impl Shared {
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        *self.address.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn destination(&self) -> Option<Destination> {
+        self.destination.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn set_address(&self, value: Value) -> mlua::Result<()> {
-        let address = match value {
+        let destination = match value {
             Value::Nil => None,
-            Value::UserData(data) => Some(data.borrow::<Address>()?.0),
+            Value::UserData(data) => Some(data.borrow::<Address>()?.0.clone()),
             other => {
                 return Err(mlua::Error::runtime(format!(
                     "thread.addr takes an address from wrk.lookup(), not a {}",
@@ -85,7 +92,7 @@ impl Shared {
                 )));
             }
         };
-        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
+        *self.destination.lock().unwrap_or_else(PoisonError::into_inner) = destination;
         Ok(())
     }
 }
@@ -109,7 +116,7 @@ impl ThreadHandle {
 
 impl UserData for ThreadHandle {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_field_method_get("addr", |_, this| Ok(this.shared.address().map(Address)));
+        fields.add_field_method_get("addr", |_, this| Ok(this.shared.destination().map(Address)));
         fields.add_field_method_set("addr", |_, this, value: Value| this.shared.set_address(value));
     }
 

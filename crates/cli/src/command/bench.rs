@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::experiment::Watched;
 use crate::files::Disk;
 use crate::forms::SUITE;
-use crate::matrix::{self, Lines};
+use crate::matrix::{self, Guards, Lines};
 use crate::profiling::{self, ProfileFlags};
 use crate::target_flags::CoreFlags;
 
@@ -87,6 +87,8 @@ pub(crate) struct BenchArguments {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
+    guards: Guards,
+    #[command(flatten)]
     cores: CoreFlags,
     #[command(flatten)]
     profile: ProfileFlags,
@@ -126,6 +128,8 @@ impl BenchArguments {
                 duration: self.duration,
                 warm_up: self.warm_up,
                 connections: self.connections,
+                allow: self.guards.allow.clone(),
+                show_secrets: self.guards.show_secrets,
                 ..Options::default()
             },
         }
@@ -147,7 +151,8 @@ fn measure(
     typed: &[String],
 ) -> Result<Outcome, Failure> {
     let facts = facts(typed);
-    let about = matrix::about(facts.clone(), &split, "servers", "loader");
+    let about =
+        matrix::about(facts.clone(), &split, "servers", "loader", arguments.guards.secrets());
     let program = matrix::program()?;
     let mut watched = Watched::new(arguments.quiet)?;
     let mut bench = Managed {

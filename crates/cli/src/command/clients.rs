@@ -20,7 +20,7 @@ use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::experiment::Watched;
 use crate::forms::CLIENTS;
-use crate::matrix::{self, Lines};
+use crate::matrix::{self, Guards, Lines};
 use crate::target_flags::CoreFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -92,6 +92,8 @@ pub(crate) struct ClientsArguments {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
+    guards: Guards,
+    #[command(flatten)]
     cores: CoreFlags,
 }
 
@@ -131,9 +133,11 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: &[String]) -> Result<
         split: split.clone(),
         store: store.clone(),
         interrupt,
+        allow: arguments.guards.allow(),
         up: None,
     };
-    let about = matrix::about(facts(typed), &split, "server", "drivers");
+    let about =
+        matrix::about(facts(typed), &split, "server", "drivers", arguments.guards.secrets());
     let mut told = Lines::new(arguments.quiet, render::in_words);
     let outcome = run::run(&suite, &cells, &selection, about, &store, &mut bench, &mut told);
     let stopped = bench.take_down();

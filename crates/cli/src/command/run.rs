@@ -1,5 +1,6 @@
 //! `candor run`: one run, from what was typed to the exit code.
 
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,13 +11,13 @@ use candor_lab::engine_runner::with_own_threads;
 use candor_lab::site::Beside;
 use candor_lab::{Interrupt, Site};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
-use candor_plan::{Outputs, Plan, ReactorChoice, redact};
+use candor_plan::{Outputs, Plan, ReactorChoice, Secrets};
 use candor_record::{IntervalSummary, RunRecord, Traced};
 use candor_report::document::EndReason;
 use candor_report::render::text;
 use candor_report::{Document, Expectation, Facts, Host, Severity};
 
-use crate::arguments::RunArguments;
+use crate::arguments::{self, RunArguments};
 use crate::console::{self, Progress};
 use crate::embedded::Embedded;
 use crate::exit::{Exit, Failure};
@@ -24,6 +25,7 @@ use crate::files::{self, Disk};
 use crate::scripting::Scripting;
 use crate::signals;
 use crate::trace_file::TraceFile;
+use crate::typed;
 
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
     let (target, profile) = (arguments.target.clone(), arguments.profile.clone());
@@ -105,8 +107,8 @@ fn plan_and_url(
         (0 | 1, 0 | 1) => Ok((plans.pop(), urls.pop())),
         (0, _) => Err(Failure::usage(format!(
             "two URLs are given, {} and {}; give one, or several requests in a plan",
-            redact::url(&urls[0]),
-            redact::url(&urls[1])
+            Secrets::Hidden.url(&urls[0]),
+            Secrets::Hidden.url(&urls[1])
         ))),
         _ => Err(Failure::usage(format!(
             "two plans are given, {} and {}; give one",
@@ -192,6 +194,10 @@ struct Watching {
 }
 
 impl Observer for Watching {
+    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
+        console::public_target(host, addresses);
+    }
+
     fn interval(&mut self, summary: &IntervalSummary) {
         self.progress.show(summary);
     }
@@ -219,7 +225,7 @@ impl From<NotMade> for Failure {
         match why {
             NotMade::Interrupted => Failure::interrupted(),
             NotMade::Unwatched(failure) => failure,
-            NotMade::Engine(error) => Failure::could_not_run(error),
+            NotMade::Engine(error) => error.into(),
         }
     }
 }
@@ -263,7 +269,7 @@ fn measure_under(
 pub(crate) fn facts(typed: &[String]) -> Facts {
     Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        arguments: redact::arguments(typed),
+        typed: typed::typed(typed, &arguments::command()),
         host: host(),
         started_unix_ms: unix_ms(),
         target_note: None,

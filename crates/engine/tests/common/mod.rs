@@ -16,6 +16,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
             authority: "sim".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 80 },
             resolved: vec![],
+            allow: None,
             tls: None,
             http: HttpVersion::H1,
         },
@@ -59,6 +60,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
         },
         seed: 1,
         script: None,
+        secrets: Default::default(),
     }
 }
 

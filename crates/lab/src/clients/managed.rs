@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use candor_plan::allow::AllowList;
 use candor_plan::url::HttpUrl;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -51,6 +52,8 @@ pub struct Managed {
     pub store: Store,
     /// How all of this is told to stop.
     pub interrupt: Arc<Interrupt>,
+    /// Hosts that drivers may send to; `None`: any.
+    pub allow: Option<AllowList>,
     /// The server, once it is started.
     pub up: Option<Up>,
 }
@@ -175,6 +178,9 @@ impl Managed {
             return Err(Trouble::Cell("the server is gone".to_owned()));
         };
         let url = up.url(asked).map_err(|why| Trouble::Everything(LabError::Usage(why)))?;
+        // A driver looks the name up itself, but not before it may.
+        http::permit(&url, self.allow.as_ref())
+            .map_err(|error| Trouble::Everything(LabError::Engine(error)))?;
         let log = self.store.directory().log_of(&cell.client.name);
         let mut driver = start(&cell.client, &self.split, Some(&log)).map_err(told)?;
         let line = driver.ask(DESCRIBE, asked.grace, &self.interrupt).map_err(told)?;
@@ -216,7 +222,8 @@ impl Up {
     fn url(&self, asked: &Asked) -> Result<String, String> {
         let announced = self.running.url();
         let Some(path) = &asked.path else { return Ok(announced.to_owned()) };
-        let parsed = HttpUrl::parse(announced).map_err(|error| format!("{announced}: {error}"))?;
+        let parsed = HttpUrl::parse(announced)
+            .map_err(|error| format!("{}: {error}", http::shown(announced)))?;
         let scheme = if parsed.is_https { "https" } else { "http" };
         Ok(format!("{scheme}://{}{path}", parsed.authority))
     }
@@ -272,9 +279,9 @@ impl Up {
                 answer = http::get(&self.stats, STATS_PATIENCE)?;
             }
             if answer.status != 200 {
-                return Err(format!("{} answers {}", self.stats, answer.status));
+                return Err(format!("{} answers {}", http::shown(&self.stats), answer.status));
             }
-            counted(&self.stats, &answer.body)
+            counted(&http::shown(&self.stats), &answer.body)
         };
         read().map_err(|why| Trouble::Cell(format!("the server's own count cannot be read: {why}")))
     }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use candor_plan::redact;
+use candor_plan::Secrets;
 use candor_report::document::latency::Distribution;
 use candor_report::document::rfc3339;
 use candor_report::experiment::clients::{
@@ -40,7 +40,7 @@ pub type Outcome = matrix::Outcome<Clients>;
 pub fn fingerprint(suite: &Suite, selection: &Selection) -> String {
     let Selection { duration, warm_up, timeout, embedded, .. } = selection;
     let typed = format!("{duration:?} {warm_up:?} {timeout:?} {embedded}");
-    format!("{:016x}", fnv(suite.head.fingerprint, typed.as_bytes()))
+    matrix::shown(fnv(suite.head.fingerprint, typed.as_bytes()))
 }
 
 /// Measures what is not there yet.
@@ -179,10 +179,11 @@ fn document(
     about: About,
     store: &Store,
 ) -> Clients {
+    let secrets = about.secrets;
     let clients = matrix.clients.iter().map(|present| Client {
         name: present.client.name.clone(),
         about: present.client.about.clone(),
-        command: redact::arguments(&present.client.command),
+        command: secrets.command(&present.client.command),
         library: present.described.client.clone(),
         version: present.described.version.clone(),
         runtime: present.described.runtime.clone(),
@@ -202,9 +203,9 @@ fn document(
         heading: about.heading(&suite.head, matrix.rounds, store.directory()),
         server: match selection.embedded {
             true => "embedded".to_owned(),
-            false => source(&suite.server),
+            false => source(&suite.server, secrets),
         },
-        asked: asked(&matrix.asked),
+        asked: asked(&matrix.asked, secrets),
         pools: matrix.pools.clone(),
         clients: clients.collect(),
         cells: cells.collect(),
@@ -214,10 +215,10 @@ fn document(
     }
 }
 
-fn asked(asked: &model::Asked) -> Asked {
+fn asked(asked: &model::Asked, secrets: Secrets) -> Asked {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     Asked {
-        path: asked.path.clone(),
+        path: asked.path.as_ref().map(|path| secrets.path(path).into_owned()),
         warm_up_ns: ns(asked.warm_up),
         duration_ns: ns(asked.duration),
         timeout_ns: ns(asked.timeout),
@@ -226,9 +227,9 @@ fn asked(asked: &model::Asked) -> Asked {
     }
 }
 
-fn source(server: &Server) -> String {
+fn source(server: &Server, secrets: Secrets) -> String {
     match server {
-        Server::Embedded { arguments } => matrix::embedded(arguments),
-        Server::Command { command, .. } => redact::arguments(command).join(" "),
+        Server::Embedded { arguments } => matrix::embedded(arguments, secrets),
+        Server::Command { command, .. } => secrets.command(command).join(" "),
     }
 }

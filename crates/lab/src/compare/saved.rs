@@ -98,7 +98,11 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
     };
     differ("the number of connections", &connections, &mut all);
     let request = |one: &Document| {
-        let texts = one.plan.requests.iter().take(3).map(|r| format!("{} {}", r.method, r.path));
+        // Of a query and of a body results have a hash, which is enough to tell them apart.
+        let texts = one.plan.requests.iter().take(3).map(|r| {
+            let hashes = r.query_hash.iter().chain(&r.body_hash).map(|hash| format!(" #{hash}"));
+            format!("{} {}{}", r.method, r.path, hashes.collect::<String>())
+        });
         texts.collect::<Vec<_>>().join(", ")
     };
     differ("the request", &request, &mut all);

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+pub(crate) use candor_plan::redact::{FNV_START, fnv};
 use candor_plan::{PlanError, plan_file};
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -137,11 +138,4 @@ impl Reader<'_> {
     pub(crate) fn missing(&self, message: impl Into<String>) -> LabError {
         LabError::Usage(format!("{}: {}", self.name, message.into()))
     }
-}
-
-pub(crate) const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a, 64 bits: no secret depends on it, only whether two texts are the same.
-pub(crate) fn fnv(start: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

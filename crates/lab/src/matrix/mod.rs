@@ -10,6 +10,7 @@ pub(crate) mod file;
 pub(crate) mod names;
 pub mod run;
 
+use candor_plan::Secrets;
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::matrix::Heading;
 
@@ -26,6 +27,8 @@ pub struct About {
     pub tool: Tool,
     /// The command line, secrets redacted.
     pub arguments: Vec<String>,
+    /// Whether commands and URLs are shown in full.
+    pub secrets: Secrets,
     /// The machine of the loader, or of the drivers.
     pub host: Host,
     /// Cores of what is measured and of what measures it, in words.
@@ -60,10 +63,15 @@ pub struct Outcome<D> {
     pub stopped: Option<LabError>,
 }
 
+/// A fingerprint as a document has it. 32 bits tell states of a suite apart, and are few enough that a
+/// password in its file cannot be worked out from them.
+pub(crate) fn shown(fingerprint: u64) -> String {
+    format!("{:08x}", (fingerprint ^ (fingerprint >> 32)) & 0xffff_ffff)
+}
+
 /// The embedded target as a document names it.
-pub(crate) fn embedded(arguments: &[String]) -> String {
-    match arguments {
-        [] => "embedded".to_owned(),
-        arguments => format!("embedded {}", arguments.join(" ")),
-    }
+pub(crate) fn embedded(arguments: &[String], secrets: Secrets) -> String {
+    let program = ["embedded".to_owned()];
+    let words: Vec<String> = program.iter().chain(arguments).cloned().collect();
+    secrets.command(&words).join(" ")
 }

@@ -64,6 +64,7 @@ pub fn find(
     runner: &mut dyn Runner,
     progress: &mut dyn Progress,
 ) -> Result<Peak, LabError> {
+    let arguments = about.typed.shown(plan.secrets);
     let mut search =
         Search { plan, settings, runner, progress, steps: Vec::new(), runs: 0, first: None };
     let mut found = Found::default();
@@ -76,7 +77,7 @@ pub fn find(
     let mut peak = Peak {
         format: FORMAT.to_owned(),
         tool: Tool { name: "candor".to_owned(), version: about.version.clone() },
-        arguments: about.arguments.clone(),
+        arguments,
         started_at: rfc3339(about.started_unix_ms),
         host: about.host.clone(),
         limit: summary::limit(&steps, subject.cores.len()),

@@ -24,7 +24,7 @@ use crate::error::LabError;
 use crate::site::Site;
 use crate::target::cores::Split;
 use crate::target::profiler::ProfileSpec;
-use crate::target::{Ready, Running, TargetSpec};
+use crate::target::{Ready, Running, TargetSpec, http};
 use crate::trial::Runner;
 
 /// Starts servers and asks the engine for runs.
@@ -229,8 +229,9 @@ fn address_of(server: &Server, url: &str) -> Result<SocketAddr, LabError> {
     });
     parsed.ok_or_else(|| {
         LabError::Usage(format!(
-            "the server {}: {url} is no address of this machine; write such as http://127.0.0.1:{{port}}",
-            server.name
+            "the server {}: {} is not an address of this machine; write e.g. http://127.0.0.1:{{port}}",
+            server.name,
+            http::shown(url)
         ))
     })
 }

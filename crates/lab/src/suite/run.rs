@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use candor_plan::units::{fmt_plural, fmt_share};
 use candor_plan::values::Nanos;
-use candor_plan::{NS_PER_S, Rate, build};
+use candor_plan::{NS_PER_S, Options, Rate, Secrets, build};
 use candor_report::Document;
 use candor_report::document::EndReason;
 use candor_report::experiment::figures::Figures;
@@ -41,7 +41,9 @@ pub fn fingerprint(
     selection: &Selection,
     files: &dyn candor_plan::ReadFile,
 ) -> String {
-    let mut typed = format!("{:?}", selection.run);
+    // These change nothing in what is measured.
+    let run = Options { allow: Vec::new(), show_secrets: false, ..selection.run.clone() };
+    let mut typed = format!("{run:?}");
     if let Some(command) = &selection.profile_command {
         typed.push_str(command);
     }
@@ -52,7 +54,7 @@ pub fn fingerprint(
         let length = bytes.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64);
         fnv(fnv(all, &length.to_le_bytes()), &bytes.unwrap_or_default())
     });
-    format!("{all:016x}")
+    matrix::shown(all)
 }
 
 /// Measures what is not there yet.
@@ -249,13 +251,14 @@ fn kinds(document: &Document) -> Vec<Kind> {
 }
 
 fn document(suite: &model::Suite, matrix: &Matrix, about: About, store: &Store) -> SuiteDocument {
+    let secrets = about.secrets;
     // In the order of the suite, what is not measured left out.
     let has = |of: &dyn Fn(&CellPlan) -> bool| matrix.cells.iter().any(of);
     let servers =
         suite.servers.iter().filter(|server| has(&|cell| cell.server.name == server.name)).map(
             |server| Server {
                 name: server.name.clone(),
-                source: source(&server.kind),
+                source: source(&server.kind, secrets),
                 about: server.about.clone(),
             },
         );
@@ -295,13 +298,13 @@ fn document(suite: &model::Suite, matrix: &Matrix, about: About, store: &Store) 
     }
 }
 
-fn source(kind: &ServerKind) -> String {
+fn source(kind: &ServerKind, secrets: Secrets) -> String {
     match kind {
-        ServerKind::Embedded { arguments } => matrix::embedded(arguments),
+        ServerKind::Embedded { arguments } => matrix::embedded(arguments, secrets),
         ServerKind::Url(urls) => {
-            urls.all().map(|url| candor_plan::redact::url(url)).collect::<Vec<_>>().join(", ")
+            urls.all().map(|url| secrets.url(url)).collect::<Vec<_>>().join(", ")
         }
-        ServerKind::Command(command) => candor_plan::redact::arguments(&command.command).join(" "),
+        ServerKind::Command(command) => secrets.command(&command.command).join(" "),
     }
 }
 

@@ -2,9 +2,12 @@
 //! that is the engine's.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use candor_engine::{EngineError, permitted};
+use candor_plan::Secrets;
+use candor_plan::allow::AllowList;
 use candor_plan::url::HttpUrl;
 
 /// More than this of an answer is not read.
@@ -17,22 +20,36 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// Where a URL without TLS leads.
+/// Where a URL without TLS leads, if it is allowed.
 pub(crate) fn address(url: &str) -> Result<(SocketAddr, HttpUrl), String> {
-    let parsed = HttpUrl::parse(url).map_err(|error| format!("{url}: {error}"))?;
+    let shown = shown(url);
+    let parsed = HttpUrl::parse(url).map_err(|error| format!("{shown}: {error}"))?;
     if parsed.is_https {
-        return Err(format!("{url}: only http can be asked here"));
+        return Err(format!("{shown}: only http can be asked here"));
     }
-    let name = (parsed.host.as_str(), parsed.port);
-    let mut addresses = name.to_socket_addrs().map_err(|error| format!("{url}: {error}"))?;
-    let address = addresses.next().ok_or_else(|| format!("{url}: its host has no address"))?;
-    Ok((address, parsed))
+    let addresses = permitted(&parsed.host, parsed.port, None);
+    let addresses = addresses.map_err(|error| format!("{shown}: {error}"))?;
+    let address = addresses.first().ok_or_else(|| format!("{shown}: its host has no address"))?;
+    Ok((*address, parsed))
+}
+
+/// An error if requests to `url` are not allowed, by `own` and the lists that there are besides.
+pub(crate) fn permit(url: &str, own: Option<&AllowList>) -> Result<(), EngineError> {
+    // What is no URL leads nowhere.
+    let Ok(parsed) = HttpUrl::parse(url) else { return Ok(()) };
+    permitted(&parsed.host, parsed.port, own).map(drop)
+}
+
+/// A URL as messages have it: they get into results.
+pub(crate) fn shown(url: &str) -> String {
+    Secrets::Hidden.url(url)
 }
 
 /// GETs `url`, within `patience`.
 pub(crate) fn get(url: &str, patience: Duration) -> Result<Answer, String> {
     let begun = Instant::now();
     let (address, parsed) = address(url)?;
+    let url = &shown(url);
     let failed = |error: std::io::Error| format!("{url}: {error}");
     let mut stream = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
     stream.set_write_timeout(Some(patience)).map_err(failed)?;

@@ -13,7 +13,6 @@ pub(crate) mod proc;
 pub mod profiler;
 pub(crate) mod ready;
 pub mod sampler;
-pub mod words;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

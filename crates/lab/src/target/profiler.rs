@@ -17,13 +17,14 @@ use std::time::Duration;
 use candor_engine::{Control, Course};
 use candor_files::private;
 use candor_plan::units::fmt_duration_ns;
+use candor_plan::{Plan, Secrets, words};
 use candor_record::RunRecord;
 use candor_report::document::profile::Profile;
 
+use super::Running;
 use super::keeper::{Keeper, Said, Start};
 use super::log::Log;
 use super::sampler::now_ns;
-use super::{Running, words};
 use crate::error::LabError;
 
 /// Stands for the target's process id.
@@ -80,6 +81,7 @@ pub struct Profiler {
     attendant: Option<JoinHandle<Seen>>,
     /// Why there is nobody to start it.
     problem: Option<String>,
+    secrets: Secrets,
 }
 
 /// What became of it, by the monotonic clock.
@@ -93,12 +95,12 @@ struct Seen {
 }
 
 impl Profiler {
-    /// Gets ready to profile `target` in the run of `control`, from `cores`, after `warm_up_ns`.
+    /// Gets ready to profile `target` in the run of `plan` by `control`, from `cores`, after the warm-up.
     pub fn prepare(
         spec: &ProfileSpec,
         target: &Running,
         cores: &[usize],
-        warm_up_ns: u64,
+        plan: &Plan,
         control: &Arc<Control>,
     ) -> Profiler {
         let over = Arc::new(AtomicBool::new(false));
@@ -109,10 +111,12 @@ impl Profiler {
             over: Arc::clone(&over),
             attendant: None,
             problem: None,
+            secrets: plan.secrets,
         };
         match profiler.keeper(cores) {
             Ok(keeper) => {
                 let control = Arc::clone(control);
+                let warm_up_ns = plan.recording.warm_up_ns;
                 let attendant =
                     Attendant { keeper, control, over, warm_up_ns, cores: cores.to_vec() };
                 profiler.attendant = Some(thread::spawn(move || attendant.attend()));
@@ -175,7 +179,7 @@ impl Profiler {
         }
         let name = |path: &Path| path.display().to_string();
         Profile {
-            command: candor_plan::redact::arguments(&self.command),
+            command: self.secrets.command(&self.command),
             file: file_bytes.map(|_| name(&self.spec.out)),
             file_bytes,
             log: said.filter(|bytes| *bytes > 0).map(|_| name(&self.spec.log())),

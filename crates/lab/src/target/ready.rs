@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use candor_engine::Permission;
+
 use super::keeper::Said;
 use super::{Ready, Running, TargetSpec, http};
 use crate::error::LabError;
@@ -36,7 +38,10 @@ pub struct Announced {
 pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
     let address = match &spec.ready {
         Ready::PortFile => return Ok(()),
-        Ready::Tcp(address) => *address,
+        Ready::Tcp(address) => {
+            Permission::new(None)?.check(None, address.ip())?;
+            *address
+        }
         Ready::Http { url, .. } => http::address(url).map_err(LabError::Usage)?.0,
     };
     match TcpStream::connect_timeout(&address, ATTEMPT) {
@@ -103,7 +108,7 @@ fn missing(ready: &Ready) -> String {
                             --target-ready"
             .to_owned(),
         Ready::Tcp(address) => format!("nobody listens on {address}"),
-        Ready::Http { url, status } => format!("{url} did not answer {status}"),
+        Ready::Http { url, status } => format!("{} did not answer {status}", http::shown(url)),
     }
 }
 

@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use candor_engine::Control;
+use candor_plan::Secrets;
 use candor_record::RunRecord;
 use candor_report::document::target::{ResourceSample, Resources, StatsSample};
 use rustix::time::{ClockId, clock_gettime};
@@ -48,7 +49,12 @@ pub struct Sampler {
 impl Sampler {
     /// Begins to look at `target` from `cores`. If the target ends, the run is told to stop by
     /// `control`.
-    pub fn start(target: &Running, cores: &[usize], control: &Arc<Control>) -> Sampler {
+    pub fn start(
+        target: &Running,
+        cores: &[usize],
+        control: &Arc<Control>,
+        secrets: Secrets,
+    ) -> Sampler {
         let over = Arc::new(AtomicBool::new(false));
         let looker = Looker {
             root: target.keeper.pid(),
@@ -63,7 +69,7 @@ impl Sampler {
         });
         let about = Resources {
             name: Some(target.name().to_owned()),
-            command: candor_plan::redact::arguments(target.command()),
+            command: secrets.command(target.command()),
             cores: target.cores().iter().map(|&core| core as u64).collect(),
             ..Resources::default()
         };

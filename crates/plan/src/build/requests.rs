@@ -7,6 +7,7 @@ use super::{Files, conflict, delivery};
 use crate::error::PlanError;
 use crate::model::{BodyExpect, Expect, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
+use crate::redact::Secrets;
 use crate::url::HttpUrl;
 use crate::values::{Header, RequestPath, Size, SmallCount};
 
@@ -53,7 +54,9 @@ fn request(
     let method = table.method.clone().or_else(|| options.method.clone());
     let method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
     let path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
-    let name = table.name.clone().unwrap_or_else(|| format!("{method} {path}"));
+    // Without a name of its own it has what may be shown: names stand in every result.
+    let shown = Secrets::shown_if(options.show_secrets).path(&path);
+    let name = table.name.clone().unwrap_or_else(|| format!("{method} {shown}"));
     let wrong = |problem: String| PlanError::Request { name: name.clone(), problem };
     if path == "*" && method != "OPTIONS" {
         return Err(wrong(format!("path * is for OPTIONS, not {method}; write a path from /")));

@@ -3,20 +3,20 @@
 use std::net::IpAddr;
 
 use super::{Files, conflict, tls};
+use crate::allow::AllowList;
 use crate::error::PlanError;
 use crate::model::{Endpoint, Target};
 use crate::options::Options;
-use crate::redact;
+use crate::redact::{REDACTED, Secrets};
 use crate::units::fmt_count;
-use crate::url::HttpUrl;
+use crate::url::{HttpUrl, UrlError};
 
 pub(super) fn target(
     options: &Options,
     files: &mut Files<'_>,
 ) -> Result<(Target, HttpUrl), PlanError> {
     let text = options.url.as_deref().ok_or(PlanError::NoUrl)?;
-    let url =
-        HttpUrl::parse(text).map_err(|error| PlanError::Url { url: redact::url(text), error })?;
+    let url = HttpUrl::parse(text).map_err(|error| unusable(text, error))?;
     let endpoint = endpoint(options, &url)?;
     let resolved = resolved(options, &endpoint)?;
     check_sources(options, &endpoint, &resolved)?;
@@ -26,10 +26,26 @@ pub(super) fn target(
         authority: url.authority.clone(),
         endpoint,
         resolved,
+        allow: AllowList::of_option(&options.allow),
         tls: tls::tls(options, &url, http, files)?,
         http,
     };
     Ok((target, url))
+}
+
+/// A URL that cannot be used may have its password anywhere before the last `@`.
+fn unusable(text: &str, error: UrlError) -> PlanError {
+    let Some(at) = text.rfind('@') else {
+        return PlanError::Url { url: Secrets::Hidden.url(text), error };
+    };
+    let scheme = text.find("://").map_or("", |end| &text[..end + 3]);
+    let rest = Secrets::Hidden.url(&text[at + 1..]);
+    let error = match error {
+        UrlError::Port(_) => UrlError::Port(REDACTED.to_owned()),
+        UrlError::Host(_) => UrlError::Host(REDACTED.to_owned()),
+        other => other,
+    };
+    PlanError::Url { url: format!("{scheme}{REDACTED}@{rest}"), error }
 }
 
 fn endpoint(options: &Options, url: &HttpUrl) -> Result<Endpoint, PlanError> {

@@ -76,6 +76,7 @@ impl Options {
             connect_to: self.connect_to.or(plan.connect_to),
             resolve: non_empty(self.resolve, plan.resolve),
             unix_socket: self.unix_socket.or(plan.unix_socket),
+            allow: non_empty(self.allow, plan.allow),
             no_nodelay: self.no_nodelay || plan.no_nodelay,
             source: self.source.or(plan.source),
             no_pin: self.no_pin || plan.no_pin,
@@ -121,6 +122,7 @@ impl Options {
             quiet: self.quiet || plan.quiet,
             expect: non_empty(self.expect, plan.expect),
             strict: self.strict || plan.strict,
+            show_secrets: self.show_secrets || plan.show_secrets,
         }
     }
 }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Deserialize;
 
+use crate::allow::Allowed;
 use crate::error::PlanError;
 use crate::load::{Part, Shape};
 use crate::model::{
@@ -342,6 +343,14 @@ pub struct Options {
     #[arg(long, value_name = "PATH", help_heading = "Where")]
     pub unix_socket: Option<PathBuf>,
 
+    /// Connect to this host or network only; may be repeated
+    ///
+    /// A name, *.NAME, an address, a network such as 10.0.0.0/8, or unix:PATH. Lists in CANDOR_ALLOW
+    /// and in candor/config.toml hold besides.
+    #[arg(long, value_name = "HOST|CIDR", help_heading = "Where")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub allow: Vec<Allowed>,
+
     /// Leave Nagle's algorithm on, to study it
     #[arg(long, help_heading = "Where")]
     pub no_nodelay: bool,
@@ -490,7 +499,8 @@ pub struct Options {
 
     /// Length of the intervals of which a series is kept [default: 1s]
     ///
-    /// Each takes about 2 KiB of the loader's memory. For a run of hours, 10s will do.
+    /// At least 10ms, and at most 300,000 in a run: each takes about 2 KiB of the loader's memory. For
+    /// a run of hours, 10s will do.
     #[arg(long, value_name = "TIME", help_heading = "Recording")]
     pub interval: Option<PositiveNanos>,
 
@@ -555,6 +565,13 @@ pub struct Options {
     /// Exit with 4 if the result is not trustworthy
     #[arg(long, help_heading = "Output")]
     pub strict: bool,
+
+    /// Write values into results that may be secrets: of header fields, URLs, commands
+    ///
+    /// Without it, results have the names and say what was left out. docs/safety.md lists what is
+    /// shown.
+    #[arg(long, help_heading = "Output")]
+    pub show_secrets: bool,
 }
 
 impl Options {

@@ -13,6 +13,7 @@ use super::{
     Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, RequestPath,
     Resolve, Size, SmallCount, Sources, ValueError, WindowBits,
 };
+use crate::allow::Allowed;
 use crate::load::Shape;
 use crate::model::{
     Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
@@ -95,6 +96,7 @@ deserialize_from_text! {
     WindowBits: "a number from 16 to 30",
     Trace: "\"all\", a share such as \"1/100\", or a count such as \"10k\"",
     KernelTimestamps: "a share such as \"1/10\"",
+    Allowed: "a host or network such as \"10.0.0.0/8\"",
     Order: "\"rotation\" or \"weighted\"",
 }
 

@@ -25,6 +25,7 @@ pub mod target;
 mod time;
 
 use candor_plan::Plan;
+use candor_plan::redact::Typed;
 use candor_record::{RateSamples, RunEnd, RunRecord, SLOT_NS, WorkerFigures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,8 +49,8 @@ pub const FORMAT: &str = "candor.result/1";
 pub struct Facts {
     /// Version of the tool, such as `0.1.0`.
     pub version: String,
-    /// The command line, secrets already redacted.
-    pub arguments: Vec<String>,
+    /// The command line.
+    pub typed: Typed,
     /// When the run began, in milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
     /// The machine of the loader.
@@ -383,7 +384,7 @@ impl Document {
         let mut document = Document {
             format: FORMAT.to_owned(),
             tool: Tool { name: "candor".to_owned(), version: facts.version.clone() },
-            arguments: facts.arguments.clone(),
+            arguments: facts.typed.shown(plan.secrets),
             started_at: time::rfc3339(facts.started_unix_ms),
             started_unix_ms: facts.started_unix_ms,
             host: facts.host.clone(),

@@ -1,8 +1,8 @@
 //! What the run was asked to do: the plan as plain data, secrets left out.
 
 use candor_plan::{
-    Arrivals, BodyExpect, Endpoint, HttpVersion, Load, NS_PER_S, Order, Plan, Request, Segment,
-    StatusSet, Tls, TlsVersion, Trust, describe, redact,
+    Arrivals, BodyExpect, Endpoint, HttpVersion, Load, NS_PER_S, Order, Plan, Request, Secrets,
+    Segment, StatusSet, Tls, TlsVersion, Trust, describe, redact,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::delivery::DeliverySummary;
 /// The plan of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanSummary {
-    /// The URL, without user information.
+    /// The URL, without user information; parameters by their names.
     pub url: String,
     /// What stands in `Host` headers.
     pub authority: String,
@@ -72,12 +72,19 @@ pub struct RequestSummary {
     pub name: String,
     /// Its method.
     pub method: String,
-    /// Path and query.
+    /// Path and query; parameters by their names.
     pub path: String,
-    /// Header fields; values that are secrets are redacted.
+    /// Tells queries apart: four hexadecimal digits, so that two of 65,536 look the same. Left out
+    /// without a query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_hash: Option<String>,
+    /// Header fields; values that may be secrets are redacted.
     pub headers: Vec<Header>,
     /// Length of its body.
     pub body_bytes: u64,
+    /// The same of its body. Left out without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_hash: Option<String>,
     /// How it left, if not in one go with the length of its body in front.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliverySummary>,
@@ -318,13 +325,16 @@ impl PlanSummary {
     pub(super) fn of(plan: &Plan) -> Self {
         let connections = &plan.connections;
         PlanSummary {
-            url: plan.target.url.clone(),
+            url: plan.secrets.url(&plan.target.url),
             authority: plan.target.authority.clone(),
             http: HttpSummary::of(plan.target.http),
             tls: plan.target.tls.as_ref().map(TlsSummary::of),
             endpoint: endpoint(&plan.target.endpoint),
             resolved: plan.target.resolved.iter().map(ToString::to_string).collect(),
-            requests: plan.requests.list.iter().map(RequestSummary::of).collect(),
+            requests: {
+                let of = |request| RequestSummary::of(request, plan.secrets);
+                plan.requests.list.iter().map(of).collect()
+            },
             order: match plan.requests.order {
                 Order::Rotation => RequestOrder::Rotation,
                 Order::Weighted => RequestOrder::Weighted,
@@ -374,13 +384,18 @@ fn endpoint(endpoint: &Endpoint) -> String {
 }
 
 impl RequestSummary {
-    fn of(request: &Request) -> Self {
+    fn of(request: &Request, secrets: Secrets) -> Self {
+        let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| redact::hash(bytes));
+        let query = request.path.split_once('?').map_or("", |(_, query)| query);
+        let headers = request.headers.iter();
         RequestSummary {
             name: request.name.clone(),
             method: request.method.clone(),
-            path: request.path.clone(),
-            headers: request.headers.iter().map(|(name, value)| Header::of(name, value)).collect(),
+            path: secrets.path(&request.path).into_owned(),
+            query_hash: hash(query.as_bytes()),
+            headers: headers.map(|(name, value)| Header::of(name, value, secrets)).collect(),
             body_bytes: request.body.len() as u64,
+            body_hash: hash(&request.body),
             delivery: DeliverySummary::of(&request.delivery),
             expect_status: statuses(&request.expect.status),
             expect_body: match &request.expect.body {
@@ -403,8 +418,8 @@ fn statuses(set: &StatusSet) -> String {
 }
 
 impl Header {
-    fn of(name: &str, value: &str) -> Self {
-        Header { name: name.to_owned(), value: redact::header(name, value).to_owned() }
+    fn of(name: &str, value: &str, secrets: Secrets) -> Self {
+        Header { name: name.to_owned(), value: secrets.header(name, value).to_owned() }
     }
 }
 
@@ -542,13 +557,30 @@ mod tests {
 
     #[test]
     fn secrets_are_redacted() {
-        for name in ["Authorization", "proxy-authorization", "COOKIE", "X-Api-Key", "X-Auth-Token"]
-        {
-            assert_eq!(Header::of(name, "hunter2").value, "[redacted]", "{name}");
-        }
-        for name in ["Accept", "Host", "Content-Type"] {
-            assert_eq!(Header::of(name, "x").value, "x");
-        }
+        let mut run = crate::testing::empty_run();
+        run.plan.target.url = "http://h/p?access_token=hunter2".to_owned();
+        let request = &mut run.plan.requests.list[0];
+        request.path = "/p?access_token=hunter2".to_owned();
+        request.body = b"hunter2"[..].into();
+        request.headers = vec![
+            ("X-Access-Key".to_owned(), "hunter2".to_owned()),
+            ("Accept".to_owned(), "text/html".to_owned()),
+        ];
+        let summary = PlanSummary::of(&run.plan);
+        let one = &summary.requests[0];
+        assert!(!format!("{summary:?}").contains("hunter2"), "{summary:?}");
+        assert_eq!((one.path.as_str(), one.body_bytes), ("/p?access_token=…", 7));
+        assert_eq!(one.headers[1].value, "text/html");
+        run.plan.secrets = Secrets::Shown;
+        let shown = PlanSummary::of(&run.plan);
+        assert_eq!(shown.requests[0].headers[0].value, "hunter2");
+        assert_eq!(shown.url, run.plan.target.url);
+        // Whether secrets are shown or not, results of the same requests can be told from others.
+        assert_eq!(shown.requests[0].body_hash, one.body_hash);
+        run.plan.requests.list[0].path = "/p?access_token=other".to_owned();
+        let other = PlanSummary::of(&run.plan);
+        assert_ne!(other.requests[0].query_hash, one.query_hash);
+        assert_eq!(other.requests[0].body_hash, one.body_hash);
     }
 
     #[test]

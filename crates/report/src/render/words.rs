@@ -2,9 +2,11 @@
 //! of a document, without any form. [`text`](super::text) sets them in columns,
 //! [`html`](super::html) in elements.
 
+use candor_plan::redact::is_shortened;
 use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
+use candor_plan::words::quoted;
 
 use crate::document::counts::{HandshakeCount, LedgerCounts, StatusCount};
 use crate::document::kernel::{Kernel, TraceSummary};
@@ -476,29 +478,9 @@ pub(super) fn again(typed: &[String]) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// An argument as a POSIX shell takes it.
-fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn arguments_are_quoted_where_a_shell_would_take_them_apart() {
-        for plain in ["-c", "--rate=20k/s", "http://host:80/a%20b", "10.0.0.1,10.0.0.2"] {
-            assert_eq!(quoted(plain), plain);
-        }
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("p99 < 5ms"), "'p99 < 5ms'");
-        assert_eq!(quoted("http://h/?a=1&b=2"), "'http://h/?a=1&b=2'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted("Cookie: [redacted]"), "'Cookie: [redacted]'");
-        assert_eq!(quoted("$HOME ~ *"), "'$HOME ~ *'");
-    }
+/// What is to be known of these words before they are typed once more; `None`: they are all there.
+pub(super) fn left_out(words: &[String]) -> Option<&'static str> {
+    is_shortened(words).then_some(
+        "Not as it was typed: put the values back where [redacted] and … stand. With --show-secrets they are kept.",
+    )
 }

@@ -2,13 +2,14 @@
 //! can be concluded.
 
 mod rounds;
-mod what;
+pub(crate) mod what;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use candor_lab::LabError;
 use candor_lab::compare::{self, About, DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Group, Settings};
+use candor_plan::Secrets;
 use candor_plan::options::Options;
 use candor_plan::units::parse_share;
 use candor_plan::values::{Nanos, SmallCount};
@@ -87,7 +88,7 @@ pub(crate) fn compare(
     let first = arguments.options.url.take();
     let words: Vec<String> =
         first.into_iter().chain(std::mem::take(&mut arguments.others)).collect();
-    let whats = what::all(&words)?;
+    let whats = what::all(&words, arguments.secrets())?;
     check_options(&arguments.options)?;
     let places = arguments.places();
     places.check_writable()?;
@@ -103,6 +104,7 @@ pub(crate) fn compare(
     }
     Ok(match stopped {
         Some(LabError::Interrupted) => Exit::Interrupted,
+        Some(LabError::Engine(error)) if error.is_usage() => Exit::Usage,
         Some(_) => Exit::CouldNotRun,
         None if comparison.exceeds_limit() => Exit::ExpectationNotMet,
         None => Exit::Fine,
@@ -132,6 +134,10 @@ impl CompareArguments {
         Places { quiet, json, csv, html, markdown: self.markdown.clone() }
     }
 
+    fn secrets(&self) -> Secrets {
+        Secrets::shown_if(self.options.show_secrets)
+    }
+
     fn settings(&self, is_open: bool) -> Settings {
         let usual = if is_open { Metric::P99 } else { Metric::Rate };
         Settings {
@@ -144,11 +150,11 @@ impl CompareArguments {
     }
 }
 
-fn about(typed: &[String], load: String) -> About {
+fn about(typed: &[String], load: String, secrets: Secrets) -> About {
     let facts = facts(typed);
     About {
         tool: Tool { name: "candor".to_owned(), version: facts.version },
-        arguments: facts.arguments,
+        arguments: facts.typed.shown(secrets),
         host: facts.host,
         load,
     }
@@ -163,7 +169,11 @@ fn of_saved(
     let first = groups.iter().flat_map(|one| &one.results).next();
     let is_open = first.is_some_and(|(_, one)| one.rate.asked_per_s.is_some());
     let load = first.map(|(_, one)| one.plan.load.description.clone()).unwrap_or_default();
-    Ok(compare::saved(&groups, &arguments.settings(is_open), about(typed, load))?)
+    Ok(compare::saved(
+        &groups,
+        &arguments.settings(is_open),
+        about(typed, load, arguments.secrets()),
+    )?)
 }
 
 fn group(what: &What) -> Result<Group, Failure> {

@@ -78,7 +78,8 @@ pub(super) fn measure(
         }
         Ok(measured)
     };
-    let outcome = interleaved(&entrants, &settings, about(typed, load), &mut trial);
+    let outcome =
+        interleaved(&entrants, &settings, about(typed, load, arguments.secrets()), &mut trial);
     watched.end();
     let outcome = outcome?;
     Ok((outcome.comparison, outcome.stopped))

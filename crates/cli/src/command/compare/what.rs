@@ -3,9 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use candor_lab::target::words;
-use candor_plan::looks_like_plan;
-use candor_plan::redact;
+use candor_plan::words;
+use candor_plan::{Secrets, looks_like_plan};
 
 use crate::exit::Failure;
 
@@ -34,14 +33,17 @@ pub(super) enum Kind {
 }
 
 /// The things of a command line, at least two, with names that differ.
-pub(super) fn all(words: &[String]) -> Result<Vec<What>, Failure> {
+pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, Failure> {
     if words.len() < 2 {
         return Err(Failure::usage(
             "a comparison needs at least two things to compare; `candor compare --help` has examples",
         ));
     }
-    let all: Vec<What> =
-        words.iter().enumerate().map(|(index, word)| one(word, index)).collect::<Result<_, _>>()?;
+    let all: Vec<What> = words
+        .iter()
+        .enumerate()
+        .map(|(index, word)| one(word, index, secrets))
+        .collect::<Result<_, _>>()?;
     for (at, what) in all.iter().enumerate() {
         if all[..at].iter().any(|other| other.name == what.name) {
             return Err(Failure::usage(format!(
@@ -53,23 +55,19 @@ pub(super) fn all(words: &[String]) -> Result<Vec<What>, Failure> {
     Ok(all)
 }
 
-fn one(word: &str, index: usize) -> Result<What, Failure> {
+fn one(word: &str, index: usize, secrets: Secrets) -> Result<What, Failure> {
     let (name, rest) = match named(word) {
         Some((name, rest)) => (name.to_owned(), rest),
         None => (letter(index), word),
     };
     let kind = kind(rest)?;
-    let source = match &kind {
-        Kind::Url(url) => redact::url(url),
-        Kind::Command(command) => redact::arguments(command).join(" "),
-        _ => rest.to_owned(),
-    };
+    let source = secrets.command_line(rest);
     Ok(What { name, source, kind })
 }
 
 /// `NAME=WHAT`. A name has no characters that a URL, a path or a command would have before its first
 /// equals sign.
-fn named(word: &str) -> Option<(&str, &str)> {
+pub(crate) fn named(word: &str) -> Option<(&str, &str)> {
     let (name, rest) = word.split_once('=')?;
     let plain = |c: char| c.is_alphanumeric() || "_-+".contains(c);
     (!name.is_empty() && !rest.is_empty() && name.chars().all(plain)).then_some((name, rest))
@@ -83,7 +81,8 @@ fn letter(index: usize) -> String {
 }
 
 fn kind(text: &str) -> Result<Kind, Failure> {
-    let wrong = |why: String| Failure::usage(format!("{text}: {why}"));
+    let wrong =
+        |why: String| Failure::usage(format!("{}: {why}", Secrets::Hidden.command_line(text)));
     if text.contains("://") && !text.contains(char::is_whitespace) {
         return Ok(Kind::Url(text.to_owned()));
     }
@@ -144,7 +143,7 @@ mod tests {
 
     fn told(words: &[&str]) -> Vec<(String, Kind)> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        let all = all(&words).unwrap_or_else(|_| panic!("{words:?}"));
+        let all = all(&words, Secrets::Hidden).unwrap_or_else(|_| panic!("{words:?}"));
         all.into_iter().map(|one| (one.name, one.kind)).collect()
     }
 
@@ -171,7 +170,8 @@ mod tests {
     #[test]
     fn what_is_nothing_is_refused() {
         let refused = |words: &[&str]| {
-            all(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()).is_err()
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            all(&words, Secrets::Hidden).is_err()
         };
         assert!(refused(&["http://h/"]));
         assert!(refused(&["http://h/", "no-such-program-here"]));

@@ -67,6 +67,7 @@ pub(super) struct Asked {
     pub(super) log_file: Option<PathBuf>,
     /// Where to write candor's own document.
     pub(super) result: Option<PathBuf>,
+    pub(super) show_secrets: bool,
     /// What is worth saying about options that are taken and do nothing, or not all.
     pub(super) notes: Vec<String>,
 }
@@ -130,6 +131,7 @@ struct Reader {
     connect_to: Option<String>,
     rps: Option<Rate>,
     result: Option<PathBuf>,
+    show_secrets: bool,
     notes: Vec<String>,
 }
 
@@ -194,6 +196,7 @@ impl Taker for Reader {
             Id::ConnectTo => self.connect_to = Some(text.to_owned()),
             Id::Rps => self.rps = Some(parsed(shown, text)?),
             Id::Result => self.result = Some(text.into()),
+            Id::ShowSecrets => self.show_secrets = true,
             Id::Qlog => {
                 return Err(Refusal(format!(
                     "{shown}: qlog is of QUIC, which is not spoken here; use --log-file for a line a request, or candor run --trace for all times of each"
@@ -343,6 +346,7 @@ impl Reader {
             active_timeout: self.active_timeout,
             inactivity_timeout: self.inactivity_timeout,
             connect_to: self.connect_to,
+            show_secrets: self.show_secrets,
             log_file: self.log_file,
             result: self.result,
             notes,

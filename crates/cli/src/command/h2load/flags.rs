@@ -41,6 +41,7 @@ pub(super) enum Id {
     Version,
     Help,
     Result,
+    ShowSecrets,
 }
 
 /// An option.
@@ -73,7 +74,7 @@ const fn switch(id: Id, short: Option<char>, long: &'static str) -> Flag {
     Flag { id, short, long, takes_value: false }
 }
 
-const FLAGS: [Flag; 38] = [
+const FLAGS: [Flag; 39] = [
     both(Id::Requests, 'n', "requests"),
     both(Id::Clients, 'c', "clients"),
     both(Id::Threads, 't', "threads"),
@@ -112,6 +113,7 @@ const FLAGS: [Flag; 38] = [
     switch(Id::Version, None, "version"),
     switch(Id::Help, Some('h'), "help"),
     value(Id::Result, "result"),
+    switch(Id::ShowSecrets, None, "show-secrets"),
 ];
 
 /// The option of this letter.
@@ -125,8 +127,9 @@ pub(super) fn long(typed: &str) -> Result<&'static Flag, String> {
     if let Some(exact) = FLAGS.iter().find(|flag| flag.long == typed) {
         return Ok(exact);
     }
-    // Ours is never shortened, so that it takes no abbreviation away.
-    let of_h2load = FLAGS.iter().filter(|flag| flag.id != Id::Result);
+    // Ours are never shortened, so that they take no abbreviation away.
+    let ours = [Id::Result, Id::ShowSecrets];
+    let of_h2load = FLAGS.iter().filter(|flag| !ours.contains(&flag.id));
     let matches: Vec<&Flag> = of_h2load.filter(|flag| flag.long.starts_with(typed)).collect();
     match matches[..] {
         [] => Err(format!("unrecognized option '--{typed}'")),

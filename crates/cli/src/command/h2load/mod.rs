@@ -18,16 +18,19 @@ mod values;
 use std::process::ExitCode;
 
 use candor_engine::script::Scripts;
+use candor_plan::redact::Kind;
 use candor_report::Document;
 
 use self::arguments::{Refusal, Request};
 use self::log_file::LogFile;
 use self::output::Output;
 use crate::command::facts;
+use crate::command::getopt::Flag as _;
 use crate::command::run;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
+use crate::typed::{self, Meaning};
 
 pub(crate) use usage::HELP;
 
@@ -60,6 +63,20 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
         Some((first, rest)) if first == "h2load" => Some((Name::CandorH2load, rest)),
         _ => None,
     }
+}
+
+/// What the values of its options are.
+pub(crate) fn meaning(name: typed::Name<'_>) -> Option<Meaning> {
+    let flag = match name {
+        typed::Name::Short(letter) => flags::short(letter)?,
+        typed::Name::Long(name) => flags::long(name).ok()?,
+    };
+    let kind = match flag.id {
+        flags::Id::Header => Kind::Header,
+        flags::Id::BaseUri => Kind::Url,
+        _ => Kind::Plain,
+    };
+    Some(Meaning { takes_next: flag.takes_value(), kind })
 }
 
 pub(crate) fn h2load(name: Name, words: &[String], typed: &[String]) -> Result<ExitCode, Failure> {

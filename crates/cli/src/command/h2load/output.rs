@@ -1,6 +1,8 @@
 //! What is printed, and when: the opening at once, what was spoken and the progress while the run
 //! goes on, the summary at the end.
 
+use std::net::IpAddr;
+
 use candor_engine::Observer;
 use candor_plan::Plan;
 use candor_record::{Interval, IntervalSummary, RunRecord, Stretch, Traced};
@@ -79,6 +81,10 @@ impl<'a> Output<'a> {
 }
 
 impl Observer for Output<'_> {
+    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
+        console::public_target(host, addresses);
+    }
+
     fn begins(&mut self, origin_monotonic_ns: u64) {
         if let Some(log) = &mut self.log {
             log.begins(origin_monotonic_ns);

@@ -7,7 +7,7 @@ use candor_plan::load::{Part, Shape};
 use candor_plan::options::{Options, ReadFile, RequestOptions};
 use candor_plan::url::HttpUrl;
 use candor_plan::values::{Method, Names, Nanos, PositiveNanos, RequestPath, SmallCount};
-use candor_plan::{Outputs, Plan, PlanError, Rate, StatusSet, Trace};
+use candor_plan::{Outputs, Plan, PlanError, Rate, Secrets, StatusSet, Trace};
 
 use super::arguments::{Asked, Refusal, Timing};
 use super::script::{self, Script};
@@ -72,7 +72,7 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
             Some((base, None)) => (Some(base), None),
         };
     let first = base.map_or_else(|| uris.first().map(String::as_str).ok_or_else(no_uri), Ok)?;
-    let invalid = |uri: &str| Refusal(format!("invalid URI: {uri}"));
+    let invalid = |uri: &str| Refusal(format!("invalid URI: {}", Secrets::Hidden.url(uri)));
     if !first.contains("://") {
         return Err(invalid(first));
     }
@@ -99,6 +99,7 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
         timeout: PositiveNanos::new(patience_ns(asked)),
         drain: Some(Nanos(LONGEST_DRAIN_NS)),
         json: asked.result.clone(),
+        show_secrets: asked.show_secrets,
         ..Options::default()
     };
     if !options.header.iter().any(|one| one.name().eq_ignore_ascii_case("user-agent")) {

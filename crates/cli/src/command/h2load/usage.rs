@@ -55,6 +55,7 @@ the name h2load this program does the same, so a link is enough to use it in its
 
 And one of candor:
       --result=<F>       Write candor's own result document, for candor report
+      --show-secrets     With the values of headers and of the URI's parameters
 
 --qlog-file-base and --ktls are refused. <SIZE> takes K, M and G (powers of 1024), <DURATION> takes
 h, m, s and ms; without a unit it is seconds.

@@ -6,8 +6,8 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use candor_plan::Rate;
 use candor_plan::values::{Digits, Header, PositiveNanos, SmallCount};
+use candor_plan::{Rate, Secrets};
 use candor_report::render::wrk::text::Percentiles;
 
 use super::Name;
@@ -41,6 +41,7 @@ pub(super) struct Asked {
     pub(super) encoded: bool,
     /// Where to write candor's own document.
     pub(super) result: Option<PathBuf>,
+    pub(super) show_secrets: bool,
 }
 
 impl Asked {
@@ -106,6 +107,7 @@ struct Reader {
     digits: Option<Digits>,
     encoded: bool,
     result: Option<PathBuf>,
+    show_secrets: bool,
 }
 
 impl Reader {
@@ -127,6 +129,7 @@ impl Reader {
             digits: None,
             encoded: false,
             result: None,
+            show_secrets: false,
         }
     }
 
@@ -156,7 +159,7 @@ impl Reader {
         }
         let url = self.places.remove(0);
         if !url.contains("://") {
-            return Err(Refusal::new(format!("invalid URL: {url}")));
+            return Err(Refusal::new(format!("invalid URL: {}", Secrets::Hidden.url(&url))));
         }
         let default = |count| SmallCount::new(count).ok_or_else(Refusal::default);
         let seconds =
@@ -184,6 +187,7 @@ impl Reader {
             digits: self.digits,
             encoded: self.encoded,
             result: self.result.take(),
+            show_secrets: self.show_secrets,
         })))
     }
 }
@@ -228,6 +232,7 @@ impl Taker for Reader {
             }
             Id::Encoded => self.encoded = true,
             Id::Result => self.result = Some(text.into()),
+            Id::ShowSecrets => self.show_secrets = true,
             Id::Version => self.version = true,
             Id::Help if self.name == Name::CandorWrk => self.help = true,
             Id::Help => return Err(Refusal::default()),

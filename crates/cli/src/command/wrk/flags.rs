@@ -23,6 +23,7 @@ pub(super) enum Id {
     Digits,
     Encoded,
     Result,
+    ShowSecrets,
 }
 
 /// Whose option it is: abbreviations are looked for in this order.
@@ -58,7 +59,7 @@ const fn flag(id: Id, short: char, long: &'static str, takes_value: bool, tool: 
     Flag { id, short: Some(short), long, takes_value, tool }
 }
 
-const FLAGS: [Flag; 17] = [
+const FLAGS: [Flag; 18] = [
     flag(Id::Connections, 'c', "connections", true, Tool::Wrk),
     flag(Id::Duration, 'd', "duration", true, Tool::Wrk),
     flag(Id::Threads, 't', "threads", true, Tool::Wrk),
@@ -82,6 +83,13 @@ const FLAGS: [Flag; 17] = [
         tool: Tool::Fork,
     },
     Flag { id: Id::Result, short: None, long: "result", takes_value: true, tool: Tool::Candor },
+    Flag {
+        id: Id::ShowSecrets,
+        short: None,
+        long: "show-secrets",
+        takes_value: false,
+        tool: Tool::Candor,
+    },
 ];
 
 /// The option of this letter.

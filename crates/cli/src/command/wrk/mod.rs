@@ -14,17 +14,20 @@ mod usage;
 use std::process::ExitCode;
 
 use candor_engine::EngineError;
+use candor_plan::redact::Kind;
 use candor_plan::{Endpoint, Plan};
 use candor_report::Document;
 
 use self::arguments::{Refusal, Request};
 use self::output::Output;
 use crate::command::facts;
+use crate::command::getopt::Flag as _;
 use crate::command::run::{self, NotMade};
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
 use crate::scripting::Scripting;
+use crate::typed::{self, Meaning};
 
 pub(crate) use usage::HELP;
 
@@ -62,6 +65,16 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
         Some((first, rest)) if first == "wrk" => Some((Name::CandorWrk, rest)),
         _ => None,
     }
+}
+
+/// What the values of its options are.
+pub(crate) fn meaning(name: typed::Name<'_>) -> Option<Meaning> {
+    let flag = match name {
+        typed::Name::Short(letter) => flags::short(letter)?,
+        typed::Name::Long(name) => flags::long(name).ok()?,
+    };
+    let kind = if flag.id == flags::Id::Header { Kind::Header } else { Kind::Plain };
+    Some(Meaning { takes_next: flag.takes_value(), kind })
 }
 
 pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<ExitCode, Failure> {
@@ -133,6 +146,7 @@ fn not_reached(error: &EngineError, plan: &Plan) -> ExitCode {
             let reason = reason.split(" (os error").next().unwrap_or(reason);
             console::say(format_args!("unable to connect to {host}:{service} {reason}"));
         }
+        other if other.is_usage() => return Failure::usage(other).report(),
         other => return Failure::could_not_run(other).report(),
     }
     Exit::CouldNotRun.into()

@@ -1,6 +1,8 @@
 //! What is printed, and when: the first two lines once the run goes on, periodic reports at the
 //! end of each interval, the report at the end.
 
+use std::net::IpAddr;
+
 use candor_engine::Observer;
 use candor_plan::Plan;
 use candor_record::{Interval, IntervalSummary, RunRecord, Stretch, WorkerFigures};
@@ -130,6 +132,10 @@ impl<'a> Output<'a> {
 }
 
 impl Observer for Output<'_> {
+    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
+        console::public_target(host, addresses);
+    }
+
     fn stretch(&mut self, stretch: &Stretch<'_>) {
         let Some(length_ns) = self.form.periodic_ns else {
             if !self.has_begun {

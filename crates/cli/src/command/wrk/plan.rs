@@ -29,6 +29,7 @@ pub(super) fn options(asked: &Asked) -> Options {
         // on a line of their own.
         expect_status: Some(StatusSet { ranges: vec![(100, 999)] }),
         json: asked.result.clone(),
+        show_secrets: asked.show_secrets,
         ..Options::default()
     };
     with_script(options, asked)

@@ -50,8 +50,9 @@ Options of yicwang's wrk2:
   -e, --encoded          One JSON object, with the histogram in HdrHistogram's V1 encoding; also
                          --json_encoding
 
-And one of candor:
+And two of candor:
       --result <FILE>    Write candor's own result document, for candor report
+      --show-secrets     With the values of headers and of the URL's parameters, here and there
 
 Numbers take k, M and G, times take us, ms, s, m and h; decimals are allowed.
 

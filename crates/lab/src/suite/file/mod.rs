@@ -17,7 +17,7 @@ use super::each;
 use super::model::{Protocol, Scenario, Server, Suite};
 use crate::error::LabError;
 use crate::matrix::file::{FNV_START, HeadKeys, Reader, fnv};
-use crate::target::words;
+use candor_plan::words;
 use names::ALL;
 pub(crate) use names::{of_name, unknown_protocol, unknown_scenario};
 use tables::{ScenarioTable, SuiteTable, keys};

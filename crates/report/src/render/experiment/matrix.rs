@@ -3,6 +3,7 @@
 
 use super::super::lines::{Lines, code, escaped};
 use crate::experiment::matrix::Heading;
+use crate::render::words;
 
 /// The title, and what the suite is about.
 pub(super) fn title(title: &str, heading: &Heading) -> Lines {
@@ -66,4 +67,8 @@ pub(super) fn again(out: &mut Lines, heading: &Heading) {
     out.blank();
     out.code(command);
     out.blank();
+    if let Some(note) = words::left_out(&heading.arguments) {
+        out.line(note);
+        out.blank();
+    }
 }

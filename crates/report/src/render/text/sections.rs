@@ -211,4 +211,7 @@ pub(super) fn again(page: &mut Page, document: &Document) {
     let Some(words) = words::again(&document.arguments) else { return };
     page.blank();
     page.command("Again", Some(Tone::Faint), &words);
+    if let Some(note) = words::left_out(&words) {
+        page.entry("", note);
+    }
 }

@@ -69,5 +69,8 @@ fn again(section: &mut Section, host: &Host, arguments: &[String], facts: Vec<(&
     if let Some(words) = words::again(arguments) {
         section.text("Again:");
         section.code(&[words.join(" ")]);
+        if let Some(note) = words::left_out(&words) {
+            section.remark(note);
+        }
     }
 }

@@ -134,7 +134,10 @@ pub(super) fn plan(section: &mut Section, document: &Document) {
             one.method.clone(),
             one.path.clone(),
             headers.join(" · "),
-            fmt_bytes(one.body_bytes),
+            match &one.body_hash {
+                Some(hash) => format!("{} #{hash}", fmt_bytes(one.body_bytes)),
+                None => fmt_bytes(one.body_bytes),
+            },
             format!("{}; body {}", one.expect_status, one.expect_body),
         ]);
     }
@@ -145,5 +148,8 @@ pub(super) fn plan(section: &mut Section, document: &Document) {
     if let Some(words) = words::again(&document.arguments) {
         section.text("Again:");
         section.code(&[words.join(" ")]);
+        if let Some(note) = words::left_out(&words) {
+            section.remark(note);
+        }
     }
 }

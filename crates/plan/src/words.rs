@@ -1,4 +1,4 @@
-//! A command as typed in one argument, to words: blanks part, quotes and backslashes hold
+//! A command as typed in one argument, to words and back: blanks part, quotes and backslashes hold
 //! together, as in a shell. There is no shell: nothing is expanded, nothing is redirected.
 
 /// The words of `text`, at least one.
@@ -13,7 +13,7 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
                 let word = word.get_or_insert_default();
                 loop {
                     match letters.next() {
-                        None => return Err(format!("a {quote} is not closed in: {text}")),
+                        None => return Err(format!("a {quote} is not closed")),
                         Some(end) if end == quote => break,
                         Some('\\') if quote == '"' => word.extend(letters.next()),
                         Some(other) => word.push(other),
@@ -22,7 +22,7 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
             }
             '\\' => match letters.next() {
                 Some(next) => word.get_or_insert_default().push(next),
-                None => return Err(format!("a backslash has nothing behind it in: {text}")),
+                None => return Err("a backslash has nothing behind it".to_owned()),
             },
             other => word.get_or_insert_default().push(other),
         }
@@ -34,9 +34,38 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
+/// The words as one text, each as a shell takes it.
+pub fn join(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// An argument as a POSIX shell takes it.
+pub fn quoted(argument: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::{join, quoted, split};
+
+    #[test]
+    fn arguments_are_quoted_where_a_shell_would_take_them_apart() {
+        for plain in ["-c", "--rate=20k/s", "http://host:80/a%20b", "10.0.0.1,10.0.0.2"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("p99 < 5ms"), "'p99 < 5ms'");
+        assert_eq!(quoted("http://h/?a=1&b=2"), "'http://h/?a=1&b=2'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("Cookie: [redacted]"), "'Cookie: [redacted]'");
+        assert_eq!(quoted("$HOME ~ *"), "'$HOME ~ *'");
+        let words = ["a", "b c", "", "it's"].map(str::to_owned);
+        assert_eq!(split(&join(&words)).unwrap(), words);
+    }
 
     #[test]
     fn words_are_those_of_a_shell() {

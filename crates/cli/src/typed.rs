@@ -1,0 +1,237 @@
+//! The command line as results may have it: what each word of it is, by the options that there are.
+//!
+//! [`Typed`] then shows what may be shown. The rule allows: an option's value that is a number, a time or
+//! a file's name by its type is shown; free text is not, unless it is listed in [`PLAIN_TEXTS`].
+
+use std::any::TypeId;
+
+use candor_plan::redact::{Kind, Typed};
+use clap::{Arg, Command};
+
+use crate::command::compare::what;
+use crate::command::{h2load, wrk};
+
+/// Options whose values are text, and never a secret.
+const PLAIN_TEXTS: [&str; 9] =
+    ["clients", "expect", "loads", "objective", "peak", "protocols", "scenarios", "servers", "sni"];
+
+/// What was typed, after `program`, the first of `words`. It was understood before, so nothing is wrong
+/// with it.
+pub(crate) fn typed(words: &[String], command: &Command) -> Typed {
+    if let Some((_, rest)) = wrk::invocation(words) {
+        let script_argument_behind_url =
+            |places| if places == 0 { Kind::Url } else { Kind::Hidden };
+        return read(words, rest, &wrk::meaning, &script_argument_behind_url);
+    }
+    if let Some((_, rest)) = h2load::invocation(words) {
+        return read(words, rest, &h2load::meaning, &|_| Kind::Url);
+    }
+    let subcommand = words.get(1).and_then(|name| command.find_subcommand(name));
+    let begin = if subcommand.is_some() { 2 } else { 1 };
+    let Some(command) = subcommand.or_else(|| command.find_subcommand("run")) else {
+        return Typed::default();
+    };
+    let place = if command.get_name() == "compare" { Kind::Command } else { Kind::Url };
+    let meaning = |name: Name<'_>| {
+        let is = |arg: &&Arg| match name {
+            Name::Short(letter) => arg.get_short() == Some(letter),
+            Name::Long(name) => {
+                arg.get_long_and_visible_aliases().is_some_and(|all| all.contains(&name))
+            }
+        };
+        command.get_arguments().find(is).map(|arg| Meaning {
+            takes_next: arg.get_action().takes_values() && !arg.is_require_equals_set(),
+            kind: kind(arg),
+        })
+    };
+    read(words, words.get(begin..).unwrap_or_default(), &meaning, &|_| place)
+}
+
+fn kind(arg: &Arg) -> Kind {
+    match arg.get_id().as_str() {
+        "header" => Kind::Header,
+        "target" | "profile_command" => Kind::Command,
+        "target_env" => Kind::Setting,
+        id if PLAIN_TEXTS.contains(&id) => Kind::Plain,
+        _ if arg.get_value_parser().type_id() == TypeId::of::<String>() => Kind::Hidden,
+        _ => Kind::Plain,
+    }
+}
+
+/// How an option is named.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Name<'a> {
+    /// `-c`.
+    Short(char),
+    /// `--connections`.
+    Long(&'a str),
+}
+
+/// What an option's value is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meaning {
+    /// It is the next word, if it does not stand in the option's own.
+    pub(crate) takes_next: bool,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// Reads `rest`, the end of `words`, as `getopt_long` and clap do. An option that is not known hides
+/// whatever may be its value.
+fn read(
+    words: &[String],
+    rest: &[String],
+    meaning: &dyn Fn(Name<'_>) -> Option<Meaning>,
+    place: &dyn Fn(usize) -> Kind,
+) -> Typed {
+    let unknown = Meaning { takes_next: false, kind: Kind::Hidden };
+    let mut typed = Typed::default();
+    for word in &words[..words.len() - rest.len()] {
+        typed.push(word, Kind::Plain, "");
+    }
+    let mut places = 0;
+    let mut next = None;
+    let mut only_places = false;
+    for word in rest {
+        if let Some(kind) = next.take() {
+            typed.push("", kind, word);
+        } else if only_places || !word.starts_with('-') || word == "-" {
+            push_place(&mut typed, place(places), word);
+            places += 1;
+        } else if word == "--" {
+            only_places = true;
+            typed.push(word, Kind::Plain, "");
+        } else if let Some(long) = word.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
+            let found = meaning(Name::Long(name)).unwrap_or(unknown);
+            match value {
+                Some(value) => typed.push(format!("--{name}="), found.kind, value),
+                None => {
+                    typed.push(word, Kind::Plain, "");
+                    next = found.takes_next.then_some(found.kind);
+                }
+            }
+        } else {
+            next = read_cluster(&mut typed, word, meaning);
+        }
+    }
+    typed
+}
+
+/// `-Ld30s`: letters, of which the first that takes a value takes the rest, or the next word.
+fn read_cluster(
+    typed: &mut Typed,
+    word: &str,
+    meaning: &dyn Fn(Name<'_>) -> Option<Meaning>,
+) -> Option<Kind> {
+    for (at, letter) in word.char_indices().skip(1) {
+        let (lead, value) = word.split_at(at + letter.len_utf8());
+        match meaning(Name::Short(letter)) {
+            Some(Meaning { takes_next: false, .. }) => {}
+            Some(Meaning { kind, .. }) if value.is_empty() => {
+                typed.push(lead, Kind::Plain, "");
+                return Some(kind);
+            }
+            Some(Meaning { kind, .. }) => {
+                typed.push(lead, kind, value);
+                return None;
+            }
+            None => {
+                typed.push(lead, Kind::Hidden, value);
+                return None;
+            }
+        }
+    }
+    typed.push(word, Kind::Plain, "");
+    None
+}
+
+/// A comparison's `NAME=WHAT` keeps its name.
+fn push_place(typed: &mut Typed, kind: Kind, word: &str) {
+    match what::named(word) {
+        Some((name, rest)) if kind == Kind::Command => typed.push(format!("{name}="), kind, rest),
+        _ => typed.push("", kind, word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_plan::Secrets;
+
+    use super::*;
+    use crate::arguments;
+
+    fn shown(words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        typed(&words, &arguments::command()).shown(Secrets::Hidden).join(" ")
+    }
+
+    #[test]
+    fn numbers_and_files_are_shown_and_free_text_is_not() {
+        for (words, wanted) in [
+            (
+                &["candor", "-c", "10", "-qd5s", "http://h/?a=M"][..],
+                "candor -c 10 -qd5s http://h/?a=…",
+            ),
+            (
+                &["candor", "run", "-H", "X: M", "-HCookie:M"],
+                "candor run -H X: [redacted] -HCookie: [redacted]",
+            ),
+            (
+                &["candor", "-qHX: M", "--header=Accept: a"],
+                "candor -qHX: [redacted] --header=Accept: a",
+            ),
+            (
+                &["candor", "-b", "M", "-bM", "--body=M"],
+                "candor -b [redacted] -b[redacted] --body=[redacted]",
+            ),
+            (
+                &["candor", "--script-arg", "-M", "-s", "a.lua"],
+                "candor --script-arg [redacted] -s a.lua",
+            ),
+            (
+                &["candor", "--target", "./s --password M"],
+                "candor --target ./s --password [redacted]",
+            ),
+            (&["candor", "--target-env", "A=M"], "candor --target-env A=[redacted]"),
+            (
+                &["candor", "--kernel-timestamps", "http://u:M@h/"],
+                "candor --kernel-timestamps http://[redacted]@h/",
+            ),
+            (&["candor", "--expect", "p99 < 5ms", "p.toml"], "candor --expect p99 < 5ms p.toml"),
+            (
+                &["candor", "--allow", "10.0.0.0/8", "--", "http://u:M@h"],
+                "candor --allow 10.0.0.0/8 -- http://[redacted]@h",
+            ),
+            (
+                &["candor", "compare", "a=http://h/?k=M", "new=./s --token M", "p.toml"],
+                "candor compare a=http://h/?k=… new=./s --token [redacted] p.toml",
+            ),
+            (
+                &["wrk", "-t2", "-HX: M", "http://h/?k=M", "M", "-sM.lua"],
+                "wrk -t2 -HX: [redacted] http://h/?k=… [redacted] -sM.lua",
+            ),
+            (
+                &["candor", "wrk", "--head", "X: M", "http://h"],
+                "candor wrk --head X: [redacted] http://h",
+            ),
+            (
+                &["h2load", "-H", ":authority: a", "http://h/?k=M", "/b?k=M"],
+                "h2load -H :authority: a http://h/?k=… /b?k=…",
+            ),
+            (
+                &["candor", "h2load", "--header=x: M", "-n9"],
+                "candor h2load --header=x: [redacted] -n9",
+            ),
+        ] {
+            assert_eq!(shown(words), wanted);
+        }
+    }
+
+    #[test]
+    fn all_of_it_can_be_shown() {
+        let words = ["candor", "-qHX: M", "--body=M", "--target", "./s 'a b'", "http://h/?k=M"];
+        let words = words.map(str::to_owned);
+        assert_eq!(typed(&words, &arguments::command()).shown(Secrets::Shown), words);
+    }
+}
