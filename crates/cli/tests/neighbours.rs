@@ -27,11 +27,12 @@ struct Shared {
 
 impl Shared {
     fn new() -> Shared {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().expect("a file of this test");
         let shared = Shared { directory };
-        fs::create_dir(shared.path()).unwrap();
-        fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o1777)).unwrap();
-        fs::write(shared.precious(), "precious").unwrap();
+        fs::create_dir(shared.path()).expect("a file of this test");
+        fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o1777))
+            .expect("a file of this test");
+        fs::write(shared.precious(), "precious").expect("a file of this test");
         shared
     }
 
@@ -44,7 +45,7 @@ impl Shared {
     }
 
     fn is_unharmed(&self) -> bool {
-        fs::read_to_string(self.precious()).unwrap() == "precious"
+        fs::read_to_string(self.precious()).expect("a file of this test") == "precious"
     }
 
     /// Starts a shell that does `first` and becomes candor with this as its temporary directory.
@@ -59,7 +60,7 @@ impl Shared {
     /// The one private directory in it.
     fn private(&self) -> PathBuf {
         let is_private = |name: &String| {
-            let found = fs::symlink_metadata(self.path().join(name)).unwrap();
+            let found = fs::symlink_metadata(self.path().join(name)).expect("a file of this test");
             found.is_dir() && found.mode() & 0o7777 == 0o700
         };
         let names: Vec<_> = files_in(&self.path()).into_iter().filter(is_private).collect();
@@ -109,8 +110,8 @@ fn suite(directory: &Path) -> PathBuf {
     let server = directory.join("server.sh");
     let text = "#!/bin/sh\nstat -c '%a' \"$1/..\" > \"$3\"; echo \"$1\" >> \"$3\"\n\
                 exec \"$4\" serve --listen \"127.0.0.1:$2\"\n";
-    fs::write(&server, text).unwrap();
-    fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&server, text).expect("a file of this test");
+    fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).expect("a file of this test");
     let path = directory.join("suite.toml");
     let text = format!(
         r#"name = "s"
@@ -131,7 +132,7 @@ scenarios = ["all"]
         server = server.display(),
         out = directory.join("said").display()
     );
-    fs::write(&path, text).unwrap();
+    fs::write(&path, text).expect("a file of this test");
     path
 }
 

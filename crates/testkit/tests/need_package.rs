@@ -21,11 +21,12 @@ struct System {
 impl System {
     /// One in which installing does this.
     fn new(install: &str) -> System {
-        let system = System { directory: tempfile::tempdir().unwrap() };
-        let text = fs::read_to_string(SCRIPT).unwrap();
+        let system = System { directory: tempfile::tempdir().expect("a file of this test") };
+        let text = fs::read_to_string(SCRIPT).expect("a file of this test");
         let policy = system.policy().display().to_string();
         assert!(text.contains(POLICY), "{text}");
-        fs::write(system.path("need-package"), text.replace(POLICY, &policy)).unwrap();
+        fs::write(system.path("need-package"), text.replace(POLICY, &policy))
+            .expect("a file of this test");
         let seen = system.path("seen").display().to_string();
         let look = format!("[ $1 = install ] || exit 0\n[ ! -x {policy} ] || cp {policy} {seen}\n");
         system.program("apt-get", &(look + install));
@@ -35,8 +36,8 @@ impl System {
 
     fn program(&self, name: &str, text: &str) {
         let path = self.path(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file of this test");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a file of this test");
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -53,12 +54,15 @@ impl System {
         let mut command = Command::new("sh");
         command.arg(script).arg("no-such-command-anywhere:a-package").env("PATH", path);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Managed::spawn(&mut command).unwrap()
+        Managed::spawn(&mut command).expect("a file of this test")
     }
 
     fn finish(&self, mut script: Managed) -> ExitStatus {
-        let status = script.wait(PATIENCE).unwrap().expect("it ends");
-        assert_eq!(fs::read_to_string(self.path("seen")).unwrap(), "#!/bin/sh\nexit 101\n");
+        let status = script.wait(PATIENCE).expect("a file of this test").expect("it ends");
+        assert_eq!(
+            fs::read_to_string(self.path("seen")).expect("a file of this test"),
+            "#!/bin/sh\nexit 101\n"
+        );
         assert!(!self.policy().exists(), "policy-rc.d is left behind");
         status
     }
