@@ -8,7 +8,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use candor_testkit::peer::{Peer, Script, Step};
 use common::{Candor, Outcome};
+use rustix::process::Signal;
 
 /// One request as the server read it.
 #[derive(Debug, Clone)]
@@ -76,6 +78,12 @@ fn read_request(reader: &mut BufReader<std::net::TcpStream>) -> Option<Seen> {
     let length = lines.iter().find_map(|line| line.strip_prefix("Content-Length: "));
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     reader.read_exact(&mut body).ok()?;
+    if lines.contains(&"Transfer-Encoding: chunked".to_owned()) {
+        // As it comes, up to the last chunk.
+        while !body.ends_with(b"0\r\n\r\n") {
+            reader.read_until(b'\n', &mut body).ok().filter(|read| *read > 0)?;
+        }
+    }
     let body = String::from_utf8(body).unwrap();
     Some(Seen { line: lines.remove(0), headers: lines, body })
 }
@@ -149,6 +157,34 @@ fn several_requests_in_one_string_are_pipelined() {
         assert_eq!(paths, batch.repeat(3));
         assert_eq!(outcome.document().ledger("ok"), 9);
     }
+}
+
+/// A script that makes a chunked request and a plain one, in one text.
+const CHUNKED: &str = "local head = 'POST /echo HTTP/1.1\\r\\nHost: h\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n'\n\
+    local text = head .. '3;x=y\\r\\nabc\\r\\n02\\r\\nde\\r\\n0\\r\\n\\r\\n'\n\
+    function request() return text .. wrk.format('POST', '/echo', nil, 'seven b') end";
+
+#[test]
+fn chunks_are_sent_as_the_script_wrote_them() {
+    for load in [&["-n10"][..], &["-n10", "-R300"]] {
+        let (seen, outcome) = run(CHUNKED, &[&["-c1", "-t1", "-q"], load].concat());
+        assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+        assert_eq!((seen.len(), outcome.document().ledger("ok")), (10, 10));
+        for pair in seen.chunks(2) {
+            assert_eq!(pair[0].body, "3;x=y\r\nabc\r\n02\r\nde\r\n0\r\n\r\n");
+            assert_eq!(pair[0].header("Content-Length"), None);
+            assert_eq!(pair[1].body, "seven b");
+        }
+    }
+    // Also of a function that a script puts in the place of wrk.format.
+    let script = "local text = 'PUT /p HTTP/1.1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n1\\r\\nx\\r\\n0\\r\\n\\r\\n'\n\
+                  function wrk.format() return text end";
+    let (seen, outcome) = run(script, &TEN);
+    assert_eq!((outcome.code(), seen.len()), (0, 10), "{}", outcome.stderr);
+    assert!(seen.iter().all(|one| one.body == "1\r\nx\r\n0\r\n\r\n"));
+    let script = "wrk.headers['Transfer-Encoding'] = 'chunked' wrk.body = 'x'";
+    let (_, outcome) = run(script, &TEN);
+    outcome.assert_refused(1, &["request of wrk", "both Content-Length and Transfer-Encoding"]);
 }
 
 #[test]
@@ -334,6 +370,115 @@ fn several_requests_in_one_text_are_streams_of_their_own() {
     let document = outcome.document();
     assert_eq!(document.ledger("ok"), 20);
     assert_eq!(document.count("/bytes/bodies"), 10 * (3 + 5));
+}
+
+#[test]
+fn the_content_of_chunks_is_sent_over_http_2() {
+    let script = format!(
+        "{CHUNKED}\nfunction response(status, headers, body)\n\
+         assert(body == 'abcde' or body == 'seven b', body) end"
+    );
+    for flags in [&["--h2c", "-m2"][..], &["--h1"]] {
+        let outcome = run_at_target(false, &script, &[flags, &["-n20", "-c1", "-t1"]].concat());
+        let document = outcome.document();
+        assert_eq!(document.ledger("ok"), 20);
+        assert_eq!(document.count("/bytes/bodies"), 10 * (5 + 7));
+    }
+}
+
+/// The most memory that a process had.
+fn peak_kib(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
+
+#[test]
+fn a_response_beyond_the_limit_is_an_error_of_its_own_in_bounded_memory() {
+    let piece = "x".repeat(65_536);
+    let chunk = format!("10000\r\n{piece}\r\n");
+    for (fields, piece) in [
+        ("", &piece),
+        ("Content-Length: 9999999999\r\n", &piece),
+        ("Transfer-Encoding: chunked\r\n", &chunk),
+    ] {
+        let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
+        let forever = Step::WriteForever(piece.clone().into_bytes().into(), Duration::ZERO);
+        let peer = Peer::start(Script::new([Step::ReadRequest, Step::write(head), forever]));
+        let url = format!("http://{}/", peer.addr());
+        let child =
+            Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+                std::fs::write(directory.join("load.lua"), "function response() end").unwrap();
+                let flags = ["--script", "load.lua", "--script-body-limit", "1Mi", "--sandbox"];
+                command.args(flags).args(["-c4", "-t1", "-n20", "-q", "--timeout", "20s"]);
+                command.args(["--json", "result.json", &url]).current_dir(directory);
+            });
+        let pid = child.pid();
+        let watch = std::thread::spawn(move || {
+            let mut most = 0;
+            while let Some(kib) = peak_kib(pid) {
+                most = kib.max(most);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            most
+        });
+        let outcome = child.finish();
+        let document = outcome.document();
+        document.assert_errors(&["body-limit"]);
+        assert_eq!((document.ledger("sent"), document.ledger("ok")), (20, 0), "{fields}");
+        assert_eq!(document.at("/connections/losses/0/kind"), "lost-body-limit");
+        let example = document.at("/errors/0/example").to_string();
+        assert!(example.contains("1048576 bytes that --script-body-limit allows"), "{example}");
+        let peak_kib = watch.join().unwrap();
+        assert!(peak_kib < 64 << 10, "{fields}: {peak_kib} KiB");
+    }
+}
+
+#[test]
+fn over_http_2_only_the_stream_of_a_long_response_is_given_up() {
+    let target = common::Target::start(&[]);
+    let url = target.url("/bytes/200000");
+    let run = |limit: &str| {
+        Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+            let script = "function response(status, headers, body) assert(#body == 200000) end";
+            std::fs::write(directory.join("load.lua"), script).unwrap();
+            command.args(["--script", "load.lua", "--script-body-limit", limit, "--h2c", "-m5"]);
+            command.args(["-c2", "-t1", "-n40", "-q", "--json", "result.json", &url]);
+            command.current_dir(directory);
+        })
+        .finish()
+    };
+    let outcome = run("199999");
+    let document = outcome.document();
+    document.assert_errors(&["body-limit"]);
+    assert_eq!(document.ledger("sent"), 40);
+    assert_eq!(document.count("/connections/lost"), 0);
+    let outcome = run("200000");
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    outcome.document().assert_all_ok();
+}
+
+#[test]
+fn a_signal_is_heard_after_the_call_that_goes_on() {
+    let server = Server::start();
+    let url = format!("http://{}/", server.address);
+    // Fifty connections want a request each, and each takes a fifth of a second to make.
+    let script = "function request()\n local over = wrk.time_us() + 2e5\n\
+                  while wrk.time_us() < over do end return wrk.format() end";
+    let child =
+        Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+            std::fs::write(directory.join("load.lua"), script).unwrap();
+            command.args(["--script", "load.lua", "-c50", "-t1", "-d30s", "-q", "--drain", "1s"]);
+            command.args(["--json", "result.json", &url]).current_dir(directory);
+        });
+    while server.seen().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let told = std::time::Instant::now();
+    child.signal(Signal::INT);
+    let outcome = child.finish();
+    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
+    assert_eq!(outcome.code(), 130);
 }
 
 #[test]
