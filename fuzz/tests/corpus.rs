@@ -21,7 +21,7 @@ fn files(folder: &str, target: &Target) -> Vec<Vec<u8>> {
 /// Runs a target; if it panics, says on which input, and panics.
 fn run(target: &Target, input: &[u8]) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(input))) {
-        let path = std::env::temp_dir().join(format!("candor-fuzz-{}", std::process::id()));
+        let (_, path) = tempfile::NamedTempFile::new().unwrap().keep().unwrap();
         fs::write(&path, input).unwrap();
         eprintln!("{}: the input is in {}: {}", target.name, path.display(), input.escape_ascii());
         std::panic::resume_unwind(panic);

@@ -172,26 +172,35 @@ path(#{scenario := Name}) ->
 write_port_file(#{port_file := undefined}, _) -> ok;
 write_port_file(#{port_file := File} = Options, Lines) ->
     Temporary = File ++ "." ++ os:getpid() ++ ".tmp",
-    case {file:write_file(Temporary, Lines), file:rename(Temporary, File)} of
-        {ok, ok} -> ok;
-        {Written, Renamed} ->
-            {error, Reason} = case Written of ok -> Renamed; _ -> Written end,
-            _ = file:delete(Temporary),
+    %% Exclusive: what somebody else has put there, a link too, is not written through.
+    case written(file:write_file(Temporary, Lines, [exclusive]), Temporary, File) of
+        ok -> ok;
+        {error, Reason} ->
             candor_console:say(["candor target: cannot write ", File, ": ", file:format_error(Reason)]),
             end_with(1, Options)
     end.
 
-%% A folder of its own for what some servers want on a disk; gone when it stops.
+written(ok, Temporary, File) ->
+    Renamed = file:rename(Temporary, File),
+    _ = Renamed =:= ok orelse file:delete(Temporary),
+    Renamed;
+written(Refused, _, _) -> Refused.
+
+%% A folder of its own for what some servers want on a disk, a private key among it; gone when it stops.
+%% One that is there already may be somebody else's, and is refused.
 with_folder(#{server := Server, protocol := Protocol} = Options)
   when Server =:= inets; Server =:= yaws; Protocol =:= h2 ->
     Parent = case os:getenv("TMPDIR") of false -> "/tmp"; Named -> Named end,
     Folder = filename:join(Parent, "candor-target-" ++ os:getpid()),
-    case file:make_dir(Folder) of
+    case private(file:make_dir(Folder), Folder) of
         ok -> Options#{folder => Folder};
         {error, Reason} ->
             candor_console:stop(1, ["candor target: cannot make ", Folder, ": ", file:format_error(Reason)])
     end;
 with_folder(Options) -> Options#{folder => "."}.
+
+private(ok, Folder) -> file:change_mode(Folder, 8#700);
+private(Refused, _) -> Refused.
 
 certified(#{protocol := h2, folder := Folder} = Options) -> Options#{certificate => candor_certificate:make(Folder)};
 certified(Options) -> Options#{certificate => none}.

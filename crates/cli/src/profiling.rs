@@ -74,7 +74,7 @@ mod tests {
         let of = |json: &str| beside(Some(Path::new(json)));
         assert_eq!(of("runs/result.json"), Path::new("runs/result.profile"));
         assert_eq!(of("result"), Path::new("result.profile"));
-        assert_eq!(of("/dev/stdout"), Path::new("candor.profile"));
+        assert_eq!(of("/dev/null"), Path::new("candor.profile"));
         assert_eq!(beside(None), Path::new("candor.profile"));
     }
 }

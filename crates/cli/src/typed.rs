@@ -191,7 +191,7 @@ mod tests {
             ),
             (
                 &["candor", "--target", "./s --password M"],
-                "candor --target ./s --password [redacted]",
+                "candor --target ./s --password '[redacted]'",
             ),
             (&["candor", "--target-env", "A=M"], "candor --target-env A=[redacted]"),
             (
@@ -205,7 +205,7 @@ mod tests {
             ),
             (
                 &["candor", "compare", "a=http://h/?k=M", "new=./s --token M", "p.toml"],
-                "candor compare a=http://h/?k=… new=./s --token [redacted] p.toml",
+                "candor compare a=http://h/?k=… new=./s --token '[redacted]' p.toml",
             ),
             (
                 &["wrk", "-t2", "-HX: M", "http://h/?k=M", "M", "-sM.lua"],

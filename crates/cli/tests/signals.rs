@@ -108,7 +108,7 @@ fn signals_are_heard_while_a_response_never_ends() {
         let peer = Peer::start_with(|_, player| {
             player.read_request()?;
             player.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
-            player.write_forever(&b"1\r\nx\r\n".repeat(10_000), Duration::ZERO)
+            player.write_forever(b"1\r\nx\r\n".repeat(10_000), Duration::ZERO)
         });
         let url = format!("http://{}/", peer.addr());
         let limits = ["-d", "1h", "--timeout", "1h", "--drain", "100ms"];

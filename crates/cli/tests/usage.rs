@@ -119,7 +119,7 @@ fn urls() {
 fn values() {
     assert_usage(&["-R", "0", NOWHERE], &["--rate", "0"]);
     assert_usage(&["-R", "-5", NOWHERE], &["--rate", "-5"]);
-    assert_usage(&["-H", "nonsense", NOWHERE], &["nonsense", "Name: value"]);
+    assert_usage(&["-H", "nonsense", NOWHERE], &["--header", "Name: value"]);
     assert_usage(&["-d", "0", NOWHERE], &["--duration"]);
     assert_usage(&["-d", "5 parsecs", NOWHERE], &["--duration", "parsecs"]);
     assert_usage(&["-c", "0", NOWHERE], &["--connections"]);
@@ -329,7 +329,7 @@ fn saved_results_that_are_none() {
         run.finish()
     };
     run("nonsense").assert_refused(COULD_NOT_RUN, &["saved.json", "not JSON", "--json"]);
-    run("{}").assert_refused(COULD_NOT_RUN, &["saved.json", "candor.result/"]);
+    run("{}").assert_refused(COULD_NOT_RUN, &["saved.json", "\"candor.\""]);
     let other = r#"{"format": "candor.result/9"}"#;
     run(other).assert_refused(COULD_NOT_RUN, &["saved.json", "candor.result/9"]);
     let damaged = r#"{"format": "candor.result/1"}"#;

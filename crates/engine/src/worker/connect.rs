@@ -503,14 +503,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     fail(books, chain, id, kind, &failure.message);
                 }
             }
-            Loss::Malformed { id: None, reason }
-                if connection.session.as_ref().is_some_and(S::multiplexes) =>
-            {
+            Loss::Malformed { id: None, reason } => {
                 while let Some(id) = chain.first() {
                     fail(books, chain, id, ErrorKind::Malformed, reason);
                 }
             }
-            Loss::Malformed { id: None, .. } | Loss::Announced | Loss::Retired => {}
+            Loss::Announced | Loss::Retired => {}
         }
         let (kind, reason) = match loss {
             Loss::Announced => (ErrorKind::Closed, "the server closed after an earlier answer"),

@@ -86,7 +86,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
         let mut share = SHARE_BYTES;
         loop {
-            let Some(intake) = self.receive_piece(key) else { return };
+            let Some(intake) = self.receive_piece(key) else { return self.speak_unasked(key) };
             let Intake { freed, secured, ready, places, continues, last, broken, .. } = intake;
             let Intake { at_ns, bytes, more, .. } = intake;
             if secured {
@@ -106,15 +106,17 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             if continues && self.is_live(key) {
                 self.continued(key);
             }
-            // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on.
-            if !more || S::SPEAKS_UNASKED || self.connections[key as usize].outstanding > 0 {
+            // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on:
+            // it is read first. That takes one more read, because it is an error.
+            let is_owed = S::SPEAKS_UNASKED || self.connections[key as usize].outstanding > 0;
+            if !more || is_owed {
                 self.dispatch(at_ns);
             }
             if !(more || ended) || !self.is_live(key) {
                 return self.speak_unasked(key);
             }
             share = share.saturating_sub(bytes.max(LEAST_BYTES));
-            if share == 0 {
+            if share == 0 && is_owed {
                 self.postpone(Ready { key, readable: true, writable: false, ended });
                 return self.speak_unasked(key);
             }

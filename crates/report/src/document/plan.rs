@@ -82,7 +82,7 @@ pub struct RequestSummary {
     pub headers: Vec<Header>,
     /// Length of its body.
     pub body_bytes: u64,
-    /// The same of its body. Left out without one.
+    /// As `query_hash`, of the request's body. Left out without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_hash: Option<String>,
     /// How it left, if not in one go with the length of its body in front.

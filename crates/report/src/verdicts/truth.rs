@@ -175,10 +175,9 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     }
     // A recorder closes its last interval at the end of the drain at the latest.
     let drain_ns = document.plan.stop.drain_ns.saturating_add(document.time.window_ns);
-    if let Some(last) = intervals.last()
-        && last.start_ns > document.time.warm_up_ns.saturating_add(drain_ns)
-    {
-        found.push("an interval begins after the end of the drain".to_owned());
+    let last_ns = document.time.warm_up_ns.saturating_add(drain_ns);
+    if intervals.iter().any(|one| one.ok > 0 && one.start_ns > last_ns) {
+        found.push("an interval with responses begins after the end of the drain".to_owned());
     }
     let heard = sum(&mut document.broken_off_statuses.iter().map(|one| one.count));
     if heard > ledger.broken_off {
@@ -274,7 +273,7 @@ mod tests {
     #[test]
     fn every_contradiction_is_found() {
         type Spoil = fn(&mut Document);
-        let spoils: [(&str, Spoil); 14] = [
+        let spoils: [(&str, Spoil); 15] = [
             ("do not ascend", |d| d.latencies.response.min_ns = Some(9_007_199_254_740_991)),
             ("longer than the run", |d| d.latencies.service.max_ns = Some(u64::MAX)),
             ("outside of the extremes", |d| d.latencies.connect.mean_ns = Some(f64::NAN)),
@@ -287,6 +286,7 @@ mod tests {
             }),
             ("sent by interval", |d| d.intervals[0].sent -= 1),
             ("ok by interval", |d| d.intervals[0].ok -= 1),
+            ("after the end of the drain", |d| d.intervals[2].start_ns = u64::MAX),
             ("more answers within", |d| d.rate.answered_in_window += 100),
             ("rate times the window", |d| d.rate.achieved_per_s = Some(1e9)),
             ("not queue wait", |d| d.latencies.service.mean_ns = Some(500_000.0)),

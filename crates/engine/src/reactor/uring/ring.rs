@@ -310,9 +310,9 @@ impl Ring {
     /// The oldest completion that was not taken.
     #[inline]
     pub(super) fn next_completion(&mut self) -> Option<Completion> {
-        // SAFETY: the ring lives as long as `self`, and there is no other completion queue: this
-        // one is gone at the end of the statement.
         let entry = match self.aside.pop_front() {
+            // SAFETY: the ring lives as long as `self`, and there is no other completion queue: this
+            // one is gone at the end of the statement.
             None => unsafe { self.uring.as_ref().completion_shared() }.next()?,
             Some(entry) => entry,
         };
