@@ -43,9 +43,9 @@ struct Mirror {
 }
 
 impl Mirror {
-    fn answers(&mut self, key: Key) {
-        let ready = Ready { key, readable: true, writable: true, ended: false };
-        self.coming.push(ready);
+    /// The next look finds something on a connection: a response, or that it is made.
+    fn announces(&mut self, key: Key, readable: bool) {
+        self.coming.push(Ready { key, readable, writable: true, ended: false });
     }
 }
 
@@ -60,7 +60,7 @@ impl Reactor for Mirror {
     }
 
     fn connect(&mut self, key: Key, _turn: u64) -> Result<(), ConnectFailure> {
-        self.answers(key);
+        self.announces(key, false);
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl Reactor for Mirror {
     }
 
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
-        self.answers(key);
+        self.announces(key, true);
         Sent::Written(slices.iter().map(|slice| slice.len()).sum())
     }
 

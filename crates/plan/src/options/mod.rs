@@ -195,7 +195,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub drain: Option<Nanos>,
 
-    /// With --requests and no duration: give up if no connection can be had for so long
+    /// With --requests and no duration: give up when no request could be sent for this long
     /// [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub give_up: Option<PositiveNanos>,

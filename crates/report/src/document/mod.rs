@@ -210,7 +210,7 @@ pub enum EndReason {
     Count,
     /// A signal.
     Interrupted,
-    /// No connection could be had for too long.
+    /// No request could be sent for too long.
     GaveUp,
     /// Its script stopped at least one thread, as scripts may.
     Stopped,

@@ -18,14 +18,14 @@ pub(super) fn interrupted(document: &Document) -> Option<Finding> {
     })
 }
 
-/// No connection could be had for too long.
+/// No request could be sent for too long.
 pub(super) fn gave_up(document: &Document) -> Option<Finding> {
     (document.end.reason == EndReason::GaveUp).then(|| {
         let failed: u64 = document.connect_errors.iter().map(|one| one.count).sum();
         Finding {
             severity: Severity::Warning,
             sentence: format!(
-                "The run was given up because no connection could be had for {}: the result is \
+                "The run was given up because no request could be sent for {}: the result is \
                  partial.",
                 fmt_duration_ns(document.plan.stop.give_up_ns)
             ),
