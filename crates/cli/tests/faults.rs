@@ -312,10 +312,14 @@ fn an_answer_before_any_request_is_taken_once_at_most() {
     let peer = Peer::start(Script::answers_before_request());
     let flags = ["-c", "2", "-d", "1s", "--timeout", "300ms"];
     let (document, outcome) = run(&url(&peer), &flags, 1300 * MS);
-    // What arrives just after the request left is an answer to it for all that anybody can know;
-    // but there is one for each connection, and the peer says nothing more.
+    // What was there before the request left answers nothing. What arrives just after it is an answer
+    // for all that anybody can know; but there is one for each connection, and the peer says nothing
+    // more.
     assert!(document.ledger("ok") <= document.count("/connections/opened"));
-    assert!(document.errors().keys().eq(["timeout"]), "{:?}", document.errors());
+    let mut kinds = document.errors();
+    kinds.remove("malformed");
+    assert!(kinds.keys().eq(["timeout"]) || kinds.is_empty(), "{:?}", document.errors());
+    assert!(document.ledger("errors") > 0);
     // Where a connection was given up before the peer looked, the kernel has thrown the request
     // away: the peer has read as many, or less.
     assert!(peer.requests() <= document.ledger("sent"));
