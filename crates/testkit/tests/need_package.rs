@@ -51,7 +51,9 @@ impl System {
     fn start(&self) -> Managed {
         let script = self.path("need-package");
         let path = format!("{}:/usr/bin:/bin", self.directory.path().display());
-        let mut command = Command::new("sh");
+        // A shell cannot trap what was ignored when it was started, as under nohup.
+        let mut command = Command::new("/usr/bin/env");
+        command.args(["--default-signal=HUP,INT,TERM", "sh"]);
         command.arg(script).arg("no-such-command-anywhere:a-package").env("PATH", path);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Managed::spawn(&mut command).expect("a file of this test")
