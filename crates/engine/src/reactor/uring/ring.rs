@@ -298,8 +298,12 @@ impl Ring {
         }
     }
 
-    /// Hands over what was pushed, and waits for a completion, `timeout_ns` at the longest.
+    /// Hands over what was pushed, and waits for a completion, `timeout_ns` at the longest; not if
+    /// there are some that were moved aside.
     pub(super) fn wait(&mut self, timeout_ns: u64) {
+        if !self.aside.is_empty() {
+            return self.submit();
+        }
         let timeout = Timespec::from(Duration::from_nanos(timeout_ns));
         let arguments = SubmitArgs::new().timespec(&timeout);
         // ETIME and EINTR are empty answers: the worker looks at its flags and comes again.
