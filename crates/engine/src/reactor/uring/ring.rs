@@ -249,7 +249,7 @@ impl Ring {
         self.push(&entry.flags(Flags::SKIP_SUCCESS));
     }
 
-    /// Without it nothing is heard of the connection, which meets a time-out.
+    /// Begins an operation. If the kernel takes none, its connection meets a timeout.
     fn start(&mut self, entry: Entry) {
         self.in_flight += u32::from(self.push(&entry));
     }
