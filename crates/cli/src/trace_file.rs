@@ -57,7 +57,8 @@ impl TraceFile {
         counts.traced -= self.dropped;
         counts.not_traced += self.dropped;
         counts.dropped += self.dropped;
-        let end = End { origin_monotonic_ns: record.origin_monotonic_ns, counts: record.trace };
+        let end =
+            End { origin_monotonic_ns: record.machine().origin_monotonic_ns, counts: record.trace };
         put_end(&mut self.buffer, &end);
         self.write();
         let whole = match self.failure.take() {

@@ -15,7 +15,7 @@ use candor_plan::{Outputs, Plan, ReactorChoice, Secrets};
 use candor_record::{IntervalSummary, RunRecord, Traced};
 use candor_report::document::EndReason;
 use candor_report::render::text;
-use candor_report::{Document, Expectation, Facts, Host, Severity};
+use candor_report::{Document, Expectation, Facts, Severity};
 
 use crate::arguments::{self, RunArguments};
 use crate::console::{self, Progress};
@@ -270,7 +270,7 @@ pub(crate) fn facts(typed: &[String]) -> Facts {
     Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         typed: typed::typed(typed, &arguments::command()),
-        host: host(),
+        host: candor_engine::host(),
         started_unix_ms: unix_ms(),
         target_note: None,
     }
@@ -279,17 +279,6 @@ pub(crate) fn facts(typed: &[String]) -> Facts {
 fn unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-}
-
-pub(crate) fn host() -> Host {
-    let host = candor_engine::host();
-    Host {
-        cpu: host.cpu,
-        cores: u32::try_from(host.usable_cores).ok(),
-        kernel: host.kernel,
-        virtualisation: host.virtualisation,
-        governor: host.governor,
-    }
 }
 
 /// An interruption says most, then a target that went away, then doubt about the numbers, then

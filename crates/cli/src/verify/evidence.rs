@@ -50,7 +50,7 @@ impl Evidence {
     ) -> Self {
         traced.sort_by_key(|one| (!one.was_sent(), one.sent_ns, one.due_ns, one.index));
         // An arrival before the origin is a contradiction, and stays one when it is cut to zero.
-        let since = |at_ns: u64| at_ns.saturating_sub(record.origin_monotonic_ns);
+        let since = |at_ns: u64| at_ns.saturating_sub(record.machine().origin_monotonic_ns);
         for entry in &mut log.entries {
             entry.arrival_ns = since(entry.arrival_ns);
             entry.computed_ns = since(entry.computed_ns);

@@ -57,6 +57,8 @@ pub struct Facts {
     pub typed: Typed,
     /// When the run began, in milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
+    /// This machine, for documents of experiments; a run's record says where it was made.
+    pub host: Host,
     /// What is worth knowing of the target, such as `embedded`.
     pub target_note: Option<String>,
 }
