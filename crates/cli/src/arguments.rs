@@ -84,7 +84,7 @@ pub(crate) enum Command {
     #[command(after_long_help = crate::command::clients::EXAMPLES)]
     Clients(Box<ClientsArguments>),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
-    Serve(Box<ServeArguments>),
+    Serve(Box<ServeOptions>),
     /// Prove on this machine that the figures are true: known answers beside measured ones
     ///
     /// Starts a server whose every answer leaves at a computed time, sends loads whose results
@@ -113,15 +113,6 @@ pub(crate) struct RunArguments {
     /// After a plan: where to send requests instead of to the plan's URL
     #[arg(value_name = "URL")]
     pub(crate) instead: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServeArguments {
-    #[command(flatten)]
-    pub(crate) options: ServeOptions,
-    /// Stop when the standard input ends: whoever started this process is gone
-    #[arg(long, hide = true)]
-    pub(crate) stop_with_stdin: bool,
 }
 
 #[derive(Debug, Args)]

@@ -42,11 +42,6 @@ impl Failure {
         Failure { exit: Exit::Usage, message: message.to_string() }
     }
 
-    /// There is no place for what is temporary.
-    pub(crate) fn no_temporary(error: std::io::Error) -> Self {
-        Failure::could_not_run(format!("cannot make a directory for temporary files: {error}"))
-    }
-
     /// A signal came before there was anything to measure.
     pub(crate) fn interrupted() -> Self {
         let message = "interrupted before a connection was made; nothing was measured".to_owned();

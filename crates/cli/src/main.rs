@@ -7,7 +7,6 @@
 mod arguments;
 mod command;
 mod console;
-mod embedded;
 mod exit;
 mod experiment;
 mod files;
@@ -19,7 +18,6 @@ mod signals;
 mod target_flags;
 mod trace_file;
 mod typed;
-mod verify;
 
 use std::process::ExitCode;
 

@@ -138,34 +138,32 @@ impl TargetFlags {
     }
 }
 
-/// `candor serve` on a free port.
-fn embedded(options: &Options) -> Result<TargetSpec, Failure> {
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::could_not_run(format!("cannot find this program's own file: {error}"))
-    })?;
-    let program = program.to_string_lossy().into_owned();
-    let mut command = vec![program, "serve".to_owned()];
-    if options.tls {
-        command.push("--tls".to_owned());
-    }
-    Ok(TargetSpec::new("embedded", command))
+/// The embedded target that speaks what `options` ask for.
+pub(crate) fn embedded(options: &Options) -> Result<TargetSpec, LabError> {
+    TargetSpec::embedded(options.tls.then(|| "--tls".to_owned()))
 }
 
-/// What a target says of itself is used where the user says nothing else.
-fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
+/// Points `options` at a target, where the user says nothing else.
+pub(crate) fn point(options: &mut Options, running: &Running) {
     let announced = running.announced();
     if options.url.is_none() {
         options.url = Some(announced.url.clone());
     }
+    if !options.insecure && options.cacert.is_none() {
+        options.cacert.clone_from(&announced.certificate);
+    }
+}
+
+/// What a target says of itself is used where the user says nothing else.
+fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
+    point(options, running);
+    let announced = running.announced();
     let makes_own_requests = !options.request.is_empty() || options.script.is_some();
     if let (None, Some(method), false) = (&options.method, &announced.method, makes_own_requests) {
         let method = method.parse().map_err(|error| {
             Failure::could_not_run(format!("the target's port file says METHOD={method}: {error}"))
         })?;
         options.method = Some(method);
-    }
-    if !options.insecure && options.cacert.is_none() {
-        options.cacert.clone_from(&announced.certificate);
     }
     if announced.protocol.as_deref() == Some("h2c") && !options.h1 && !options.h2 {
         options.h2c = true;
@@ -204,9 +202,10 @@ impl From<LabError> for Failure {
             LabError::Interrupted => Failure::interrupted(),
             LabError::Usage(_) => Failure::usage(error),
             LabError::Engine(error) => error.into(),
-            LabError::Script(_) | LabError::Target { .. } | LabError::File { .. } => {
-                Failure::could_not_run(error)
-            }
+            LabError::Script(_)
+            | LabError::Verify(_)
+            | LabError::Target { .. }
+            | LabError::File { .. } => Failure::could_not_run(error),
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use crate::clients::managed::counted;
 use crate::clients::protocol::{self, Answer, Ask, Described};
 use crate::target::{http, ready};
 
@@ -36,5 +35,5 @@ pub fn port_file(text: &str) -> Result<String, String> {
 /// The count in these bytes of a target's whole response.
 pub fn stats(bytes: &[u8]) -> Result<u64, String> {
     let answer = http::parse(bytes).ok_or_else(|| "this is no response of HTTP".to_owned())?;
-    Ok(counted("http://h/", &answer.body)?.0)
+    Ok(http::counted("http://h/", &answer.body)?.0)
 }

@@ -9,7 +9,7 @@ use candor_engine::script::Scripts;
 use candor_engine::{Control, EngineError, Observer};
 use candor_lab::engine_runner::with_own_threads;
 use candor_lab::site::Beside;
-use candor_lab::{Interrupt, Site};
+use candor_lab::{Interrupt, Running, Site};
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, Secrets};
 use candor_record::{IntervalSummary, RunRecord, Traced};
@@ -19,11 +19,11 @@ use candor_report::{Document, Expectation, Facts, Severity};
 
 use crate::arguments::{self, RunArguments};
 use crate::console::{self, Progress};
-use crate::embedded::Embedded;
 use crate::exit::{Exit, Failure};
 use crate::files::{self, Disk};
 use crate::scripting::Scripting;
 use crate::signals;
+use crate::target_flags;
 use crate::trace_file::TraceFile;
 use crate::typed;
 
@@ -42,14 +42,13 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     site.profile = profile;
     let has_target =
         options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
-    let flags: &[String] = if options.tls { &["--tls".to_owned()] } else { &[] };
-    let embedded = if has_target { None } else { Some(Embedded::start(flags)?) };
-    if let Some(embedded) = &embedded {
-        options.url = Some(embedded.url.clone());
-        if !options.insecure && options.cacert.is_none() {
-            options.cacert.clone_from(&embedded.certificate);
-        }
-    }
+    let embedded = if has_target {
+        None
+    } else {
+        let running = Running::start(&target_flags::embedded(&options)?)?;
+        target_flags::point(&mut options, &running);
+        Some(running)
+    };
     let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {
         Some(file) => Failure::usage(format!("with {file}: {error}")),
         None => Failure::usage(error),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use candor_files::write_atomically;
+use candor_lab::verify::{self, CHECKS, Finding, Floor, Length, Line, Settings};
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 use candor_report::Host;
 use candor_report::render::json;
@@ -15,7 +16,6 @@ use super::run::host;
 use crate::arguments::VerifyArguments;
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::verify::{self, CHECKS, Finding, Floor, Length, Line, Settings};
 
 /// Everything that was found; the document of `--json`.
 #[derive(Serialize)]
@@ -52,7 +52,7 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
         quick: arguments.quick,
         host: host(),
         ok: checks.iter().all(|finding| finding.ok),
-        elapsed_s: verify::elapsed_s(begun),
+        elapsed_s: begun.elapsed().as_secs_f64(),
         checks,
         noise_floor,
     };

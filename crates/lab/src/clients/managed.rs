@@ -281,21 +281,9 @@ impl Up {
             if answer.status != 200 {
                 return Err(format!("{} answers {}", http::shown(&self.stats), answer.status));
             }
-            counted(&http::shown(&self.stats), &answer.body)
+            http::counted(&http::shown(&self.stats), &answer.body)
         };
         read().map_err(|why| Trouble::Cell(format!("the server's own count cannot be read: {why}")))
-    }
-}
-
-/// What the STATS document of `url` says: answers so far, and how often they are counted.
-pub(crate) fn counted(url: &str, body: &[u8]) -> Result<(u64, Duration), String> {
-    let json: serde_json::Value = serde_json::from_slice(body)
-        .map_err(|error| format!("{url}: this is no JSON ({error})"))?;
-    let count = json.get("requests_answered").and_then(serde_json::Value::as_u64);
-    let interval_us = json.get("interval_us").and_then(serde_json::Value::as_u64);
-    match count {
-        Some(count) => Ok((count, Duration::from_micros(interval_us.unwrap_or(0)))),
-        None => Err(format!("{url} has no \"requests_answered\"")),
     }
 }
 

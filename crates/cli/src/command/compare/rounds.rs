@@ -20,13 +20,14 @@ use crate::console;
 use crate::exit::Failure;
 use crate::experiment::Watched;
 use crate::files::Disk;
+use crate::target_flags;
 
 /// A variant that can be measured.
 struct Variant {
     name: String,
     options: Options,
     /// What is started for each run; `None`: the server runs already.
-    command: Option<(Vec<String>, Option<String>)>,
+    target: Option<(TargetSpec, &'static str)>,
 }
 
 /// What was found, and why it ended early if it did.
@@ -87,21 +88,12 @@ pub(super) fn measure(
 
 fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
     let mut options = run_options(typed, None);
-    let program = || -> Result<String, Failure> {
-        let program = std::env::current_exe().map_err(|error| {
-            Failure::could_not_run(format!("cannot find this program's own file: {error}"))
-        })?;
-        Ok(program.to_string_lossy().into_owned())
-    };
     let serve = |arguments: Vec<String>, options: &Options| -> Result<_, Failure> {
-        let mut command = vec![program()?, "serve".to_owned()];
-        if options.tls {
-            command.push("--tls".to_owned());
-        }
-        command.extend(arguments);
-        Ok(Some((command, Some("embedded".to_owned()))))
+        let mut spec = target_flags::embedded(options)?;
+        spec.command.extend(arguments);
+        Ok(Some((spec, "embedded")))
     };
-    let command = match what.kind {
+    let target = match what.kind {
         Kind::Url(url) => {
             options.url = Some(url);
             None
@@ -112,12 +104,12 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
             if elsewhere { None } else { serve(Vec::new(), &options)? }
         }
         Kind::Embedded(arguments) => serve(arguments, &options)?,
-        Kind::Command(command) => Some((command, Some("managed".to_owned()))),
+        Kind::Command(command) => Some((TargetSpec::new(what.name.clone(), command), "managed")),
         Kind::Saved(_) => {
             return Err(Failure::usage("saved results are compared with saved results"));
         }
     };
-    Ok(Variant { name: what.name, options, command })
+    Ok(Variant { name: what.name, options, target })
 }
 
 fn read_plan(file: &str) -> Result<Options, Failure> {
@@ -151,21 +143,14 @@ impl Variant {
     ) -> Result<Document, LabError> {
         let mut options = self.options.clone();
         options.seed = Some(slot.seed);
-        let site = match &self.command {
+        let site = match &self.target {
             None => Site::default(),
-            Some((command, note)) => {
-                let mut spec = TargetSpec::new(self.name.clone(), command.clone());
-                spec.cores = Some(split.target.clone());
-                let running = Running::start(&spec)?;
-                let announced = running.announced();
-                if options.url.is_none() {
-                    options.url = Some(announced.url.clone());
-                }
-                if !options.insecure && options.cacert.is_none() {
-                    options.cacert.clone_from(&announced.certificate);
-                }
+            Some((spec, note)) => {
+                let (name, cores) = (self.name.clone(), Some(split.target.clone()));
+                let running = Running::start(&TargetSpec { name, cores, ..spec.clone() })?;
+                target_flags::point(&mut options, &running);
                 let (running, split) = (Some(running), Some(split.clone()));
-                Site { note: note.clone(), running, split, profile: None }
+                Site { note: Some((*note).to_owned()), running, split, profile: None }
             }
         };
         let built = options.build(&Disk);

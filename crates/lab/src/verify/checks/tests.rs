@@ -11,8 +11,8 @@ use candor_serve::truth::{Entry, Fate, Record};
 use candor_stats::closed_form::{FifoPath, LossPath};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
 
-use super::super::bench::plan;
 use super::super::evidence::Evidence;
+use super::super::experiment::plan;
 use super::super::line::Line;
 use super::{closed, delays, fifo, overload, shedding, stall};
 
