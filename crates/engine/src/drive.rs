@@ -11,7 +11,7 @@ use crate::clients::{Protocol, Use};
 use crate::control::Control;
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
-use crate::run::collecting;
+use crate::run::collecting_part;
 use crate::script::{Scripted, Scripts};
 use crate::worker::{Sink, Worker};
 
@@ -79,7 +79,7 @@ fn drive_workers<R: Reactor>(
     observer: &mut (impl Observer + ?Sized),
 ) -> RunRecord {
     let protocol = Protocol::of(plan).unwrap_or_else(|error| panic!("{error}"));
-    let mut collector = Collector::new(collecting(plan, workers));
+    let mut collector = Collector::new(collecting_part(plan, workers));
     let mut intake = TraceIntake::new(plan);
     let mut origin_monotonic_ns = 0;
     for (at, worker) in workers.indices().enumerate() {

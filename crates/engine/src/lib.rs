@@ -43,7 +43,7 @@ pub use machine::{host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
 pub use resolve::{Permission, permitted};
-pub use run::{Part, run, run_part, run_scripted, workers};
+pub use run::{Part, collecting, run, run_part, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was

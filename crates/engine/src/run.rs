@@ -207,7 +207,7 @@ fn run_on<U: Start>(
         memory: memory::Readings::default(),
     };
     let (out, messages) = channel();
-    let mut collector = Collector::new(collecting(plan, part.workers));
+    let mut collector = Collector::new(collecting_part(plan, part.workers));
     let mut intake = TraceIntake::new(plan);
     let over = AtomicBool::new(false);
     let (ends, hiccups) = thread::scope(|scope| {
@@ -253,8 +253,13 @@ fn run_on<U: Start>(
     Ok(collector.finish(machine, trace))
 }
 
+/// What collects a whole run of `plan` on this machine.
+pub fn collecting(plan: &Plan) -> CollectorSettings {
+    collecting_part(plan, Workers::all(workers(plan)))
+}
+
 /// What collects `workers` of a run of `plan`.
-pub(crate) fn collecting(plan: &Plan, workers: Workers) -> CollectorSettings {
+pub(crate) fn collecting_part(plan: &Plan, workers: Workers) -> CollectorSettings {
     CollectorSettings {
         digits: plan.recording.digits,
         requests: plan.requests.list.len(),

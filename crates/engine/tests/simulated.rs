@@ -463,7 +463,7 @@ fn a_worker_that_spins_knows_when_it_was_held_up() {
         plan.threads.pacing = pacing;
         plan.recording.held_up = asked;
         let link = Link { look_ns, pause: Some((from_ns, length_ns)), ..Link::default() };
-        run_over(&plan, delay(MS), link).held_up()
+        run_over(&plan, delay(MS), link).machine().held_up.clone()
     };
     let held_up = |pacing, load, look_ns| held_up_if(true, pacing, load, look_ns);
     let look_ns = 400;

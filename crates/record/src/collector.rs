@@ -191,8 +191,18 @@ impl Collector {
     /// The record of workers that were on one machine, of which `trace` is known by now. Every
     /// worker must have ended.
     pub fn finish(mut self, machine: Machine, trace: TraceCounts) -> RunRecord {
-        self.machines = vec![Machine { workers: Some(self.settings.workers), ..machine }];
+        let held_up = self.reports.iter_mut().flat_map(|one| std::mem::take(&mut one.held_up));
+        let mut held_up: Vec<_> = held_up.collect();
+        held_up.sort_unstable();
+        let workers = Some(self.settings.workers);
+        self.machines = vec![Machine { workers, held_up, ..machine }];
         self.trace = trace;
+        self.record()
+    }
+
+    /// The record of what was followed.
+    pub fn so_far(mut self) -> RunRecord {
+        self.machines = vec![Machine::default()];
         self.record()
     }
 

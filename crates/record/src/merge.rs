@@ -99,7 +99,9 @@ fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
         return damaged("it has no intervals");
     }
     let is_in_order = |pairs: &[(u64, u64)]| pairs.iter().all(|(from_ns, to_ns)| from_ns <= to_ns);
-    if !record.workers.iter().all(|one| is_in_order(&one.gaps) && is_in_order(&one.held_up)) {
+    if !record.workers.iter().all(|one| is_in_order(&one.gaps))
+        || !record.machines.iter().all(|one| is_in_order(&one.held_up))
+    {
         return damaged("times in it are not in order");
     }
     if record.kernel.as_ref().is_some_and(|times| !times.fits(&KernelTimes::new(digits))) {

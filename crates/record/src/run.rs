@@ -224,6 +224,8 @@ pub struct Machine {
     pub hiccups: Option<Hiccups>,
     /// The loader's memory, in a real run.
     pub memory: Option<Memory>,
+    /// From when to when its workers were held up by it, in order; the collector fills it.
+    pub held_up: Vec<(u64, u64)>,
 }
 
 /// What happened in a run, or in a part of its workers: all that a document says of it.
@@ -268,13 +270,5 @@ impl RunRecord {
     /// The machine of the first worker; there is one.
     pub fn machine(&self) -> &Machine {
         &self.machines[0]
-    }
-
-    /// From when to when workers were held up by their machines, in order.
-    pub fn held_up(&self) -> Vec<(u64, u64)> {
-        let mut all: Vec<_> =
-            self.workers.iter().flat_map(|worker| worker.held_up.iter().copied()).collect();
-        all.sort_unstable();
-        all
     }
 }

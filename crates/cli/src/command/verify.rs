@@ -12,7 +12,6 @@ use candor_report::Host;
 use candor_report::render::json;
 use serde::Serialize;
 
-use super::run::host;
 use crate::arguments::VerifyArguments;
 use crate::console;
 use crate::exit::{Exit, Failure};
@@ -50,7 +49,7 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
         format: "candor.verify/1",
         version: env!("CARGO_PKG_VERSION"),
         quick: arguments.quick,
-        host: host(),
+        host: candor_engine::host(),
         ok: checks.iter().all(|finding| finding.ok),
         elapsed_s: begun.elapsed().as_secs_f64(),
         checks,

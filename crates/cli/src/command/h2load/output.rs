@@ -3,9 +3,9 @@
 
 use std::net::IpAddr;
 
-use candor_engine::Observer;
+use candor_engine::{Observer, collecting};
 use candor_plan::Plan;
-use candor_record::{Interval, IntervalSummary, RunRecord, Stretch, Traced};
+use candor_record::{Collector, Stretch, Traced};
 use candor_report::render::h2load::text;
 use candor_report::{Document, Facts};
 
@@ -31,8 +31,7 @@ impl<'a> Output<'a> {
 
     /// The lines before anything has happened.
     pub(super) fn open(&mut self) {
-        let nothing = Interval::new(self.plan.recording.digits, self.plan.requests.list.len());
-        let document = self.document(Vec::new(), nothing);
+        let document = self.document(None);
         self.print(&text::opening(&document));
     }
 
@@ -49,10 +48,11 @@ impl<'a> Output<'a> {
         self.failure.map_or(logged, Err)
     }
 
-    fn document(&self, summaries: Vec<IntervalSummary>, total: Interval) -> Document {
-        let asked = u64::from(self.plan.connections.count);
-        let record = RunRecord::of_part(summaries, total, u64::MAX, asked, Vec::new());
-        Document::new(&self.facts, self.plan, &record)
+    /// The document of one interval, or of nothing.
+    fn document(&self, stretch: Option<&Stretch<'_>>) -> Document {
+        let mut part = Collector::new(collecting(self.plan));
+        stretch.into_iter().for_each(|stretch| part.follow(stretch, u64::MAX));
+        Document::new(&self.facts, self.plan, &part.so_far())
     }
 
     /// What was spoken, once it is known.
@@ -92,7 +92,7 @@ impl Observer for Output<'_> {
     }
 
     fn stretch(&mut self, stretch: &Stretch<'_>) {
-        let document = self.document(vec![stretch.summary.clone()], stretch.interval.clone());
+        let document = self.document(Some(stretch));
         // Where TLS decides, it is known from the handshakes, which may be those of the warm-up.
         if text::knows_what_is_spoken(&document) {
             self.connected(&document);
