@@ -1,11 +1,9 @@
 //! Exit codes and the one way to fail.
 
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
 use std::process::ExitCode;
 
-use candor_engine::EngineError;
-
-use crate::console;
+use candor_lab::LabError;
 
 /// What a process says when it ends; see `candor --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,23 +46,29 @@ impl Failure {
         Failure { exit: Exit::Interrupted, message }
     }
 
-    /// What is said.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Tells the user.
-    pub(crate) fn report(self) -> ExitCode {
-        console::say(format_args!("candor: {}", self.message));
-        self.exit.into()
+    /// The code that the process ends with.
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
     }
 }
 
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        match error.is_usage() {
-            true => Failure::usage(error),
-            false => Failure::could_not_run(error),
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match &error {
+            LabError::Interrupted => Failure::interrupted(),
+            LabError::Usage(_) => Failure::usage(error),
+            LabError::Engine(why) if why.is_usage() => Failure::usage(error),
+            LabError::Engine(_)
+            | LabError::Script(_)
+            | LabError::Verify(_)
+            | LabError::Target { .. }
+            | LabError::File { .. } => Failure::could_not_run(error),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Options may stand behind other words; short ones may be joined (`-t2 -Ld30s`); a long one may
 //! have its value behind `=`; `--` ends the options. What an option means is its tool's business.
 
+use candor_plan::redact::Kind;
+
 /// An option.
 pub(crate) trait Flag: 'static {
     /// Its long name.
@@ -10,6 +12,24 @@ pub(crate) trait Flag: 'static {
 
     /// Whether a value follows.
     fn takes_value(&self) -> bool;
+}
+
+/// How an option is named.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Name<'a> {
+    /// `-c`.
+    Short(char),
+    /// `--connections`.
+    Long(&'a str),
+}
+
+/// What an option's value is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meaning {
+    /// It is the next word, if it does not stand in the option's own.
+    pub(crate) takes_next: bool,
+    /// What it is.
+    pub(crate) kind: Kind,
 }
 
 /// Whoever takes what was read, in order.

@@ -10,17 +10,15 @@ use candor_lab::matrix::{About, Directory, Head, Outcome, Watcher};
 use candor_lab::target::cores::{Split, fmt_cores};
 use candor_plan::Secrets;
 use candor_plan::allow::{AllowList, Allowed};
-use candor_plan::options::ReadFile;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
 use clap::Args;
 
-use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::files::Disk;
 use crate::forms::Forms;
+use crate::{console, input};
 
 /// What holds for every run of a suite.
 #[derive(Debug, Clone, Default, Args)]
@@ -53,13 +51,7 @@ pub(crate) fn read<S>(
     path: &Path,
     parse: impl FnOnce(&str, &str) -> Result<S, LabError>,
 ) -> Result<S, Failure> {
-    let name = path.display().to_string();
-    let bytes = Disk
-        .read(path)
-        .map_err(|error| Failure::usage(format!("cannot read the suite {name}: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the suite {name} is not UTF-8 text")))?;
-    Ok(parse(&name, &text)?)
+    Ok(parse(&path.display().to_string(), &input::text("suite", path)?)?)
 }
 
 /// Where results go: what was named, or a directory with the suite's name.

@@ -13,6 +13,7 @@ use candor_plan::words;
 use clap::Args;
 
 use crate::exit::Failure;
+use crate::input;
 
 /// A managed target.
 #[derive(Debug, Clone, Default, Args)]
@@ -89,11 +90,9 @@ impl TargetFlags {
     /// Starts the target, if there is to be one, and points `options` at it. Without a URL and
     /// without a target the embedded one is started, if `embeds`.
     pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, Failure> {
-        let is_elsewhere =
-            options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
         let spec = match &self.target {
             Some(command) => Some(self.spec(command)?),
-            None if embeds && !is_elsewhere => Some(embedded(options)?),
+            None if embeds && !input::is_elsewhere(options) => Some(embedded(options)?),
             None => None,
         };
         let CoreFlags { target_cores, loader_cores } = &self.cores;
@@ -114,7 +113,7 @@ impl TargetFlags {
         });
         let Some(mut spec) = spec else { return Ok(Site { note, split, ..Site::default() }) };
         spec.cores = split.as_ref().map(|split| split.target.clone());
-        let running = Running::start(&spec).map_err(Failure::from)?;
+        let running = Running::start(&spec)?;
         follow(&running, options)?;
         Ok(Site { note, running: Some(running), split, profile: None })
     }
@@ -193,20 +192,6 @@ fn parse_env(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),
-    }
-}
-
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Self {
-        match error {
-            LabError::Interrupted => Failure::interrupted(),
-            LabError::Usage(_) => Failure::usage(error),
-            LabError::Engine(error) => error.into(),
-            LabError::Script(_)
-            | LabError::Verify(_)
-            | LabError::Target { .. }
-            | LabError::File { .. } => Failure::could_not_run(error),
-        }
     }
 }
 

@@ -11,19 +11,20 @@ use candor_lab::suite::run::fingerprint;
 use candor_lab::suite::{Outcome, Store, expand, file, run};
 use candor_lab::target::cores::Split;
 use candor_plan::options::Options;
+use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::experiment::figures::Figures;
 use candor_report::experiment::suite::Suite as Document;
 use clap::Args;
 
-use crate::command::run::facts;
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::experiment::Watched;
+use crate::facts::facts;
 use crate::files::Disk;
 use crate::forms::SUITE;
 use crate::matrix::{self, Guards, Lines};
+use crate::measure::Watched;
 use crate::profiling::{self, ProfileFlags};
 use crate::target_flags::CoreFlags;
 
@@ -94,7 +95,7 @@ pub(crate) struct BenchArguments {
     profile: ProfileFlags,
 }
 
-pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode, Failure> {
     let Some(path) = &arguments.suite else { return list_scenarios() };
     if let Some(command) = &arguments.profile.profile_command {
         profiling::spec(command, PathBuf::new())?;
@@ -148,7 +149,7 @@ fn measure(
     measured: &Measured<'_>,
     store: &Store,
     split: Split,
-    typed: &[String],
+    typed: Typed,
 ) -> Result<Outcome, Failure> {
     let facts = facts(typed);
     let about =

@@ -9,18 +9,19 @@ use candor_lab::clients::managed::{Managed, allow_connections, describe};
 use candor_lab::clients::model::{Pools, Server, Suite, sizes};
 use candor_lab::clients::{CellPlan, Matrix, Selection, Store, expand, file, run};
 use candor_lab::target::cores::Split;
+use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::experiment::clients::Clients;
 use candor_report::render::experiment::clients as render;
 use clap::Args;
 
-use crate::command::run::facts;
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::experiment::Watched;
+use crate::facts::facts;
 use crate::forms::CLIENTS;
 use crate::matrix::{self, Guards, Lines};
+use crate::measure::Watched;
 use crate::target_flags::CoreFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -105,12 +106,12 @@ fn concurrencies(text: &str) -> Result<Concurrencies, String> {
     sizes(text).map(Concurrencies)
 }
 
-pub(crate) fn clients(arguments: &ClientsArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<ExitCode, Failure> {
     let suite = matrix::read(&arguments.suite, file::parse)?;
     let selection = arguments.selection();
     let split = arguments.cores.split()?;
     let mut watched = Watched::new(true)?;
-    let interrupt = watched.interrupt();
+    let interrupt = watched.interrupt.clone();
     if !arguments.quiet {
         let clients = selection.clients.as_ref().map_or(suite.clients.len(), Vec::len);
         let clients = fmt_plural(clients as u64, "client");

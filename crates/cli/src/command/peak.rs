@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use candor_lab::peak::{Settings, find};
 use candor_plan::options::Options;
+use candor_plan::redact::Typed;
 use candor_plan::units::parse_share;
 use candor_plan::values::SmallCount;
 use candor_report::Expectation;
@@ -65,7 +66,7 @@ pub(crate) struct PeakArguments {
     options: Options,
 }
 
-pub(crate) fn peak(arguments: PeakArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, Failure> {
     arguments.profile.check("peak")?;
     files::check_paths(&arguments.markdown)?;
     let PeakArguments { objective, precision, keep, markdown, target, mut options, .. } = arguments;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use candor_lab::sweep::{Asked, Settings, run};
 use candor_lab::{EngineRunner, Progress, peak};
 use candor_plan::options::Options;
+use candor_plan::redact::Typed;
 use candor_plan::units::{parse_rate, parse_share};
 use candor_plan::values::SmallCount;
 use candor_plan::{Plan, Rate};
@@ -78,7 +79,7 @@ enum Reference {
     Now,
 }
 
-pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode, Failure> {
     arguments.profile.check("sweep")?;
     files::check_paths(&arguments.markdown)?;
     let reference = reference(&arguments)?;

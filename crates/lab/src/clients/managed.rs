@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use candor_plan::allow::AllowList;
 use candor_plan::url::HttpUrl;
@@ -27,6 +27,7 @@ use crate::interrupt::Interrupt;
 use crate::matrix::Trouble;
 use crate::target::cores::Split;
 use crate::target::{Running, TargetSpec, http};
+use crate::trial::unix_ms;
 
 /// The last requests may wait for a connection, then for the answer, each for the time-out.
 const TIMEOUTS_AT_END: u32 = 2;
@@ -293,9 +294,4 @@ fn told(trouble: driver::Trouble) -> Trouble {
         driver::Trouble::Interrupted => Trouble::Everything(LabError::Interrupted),
         driver::Trouble::Missing(why) | driver::Trouble::Broken(why) => Trouble::Cell(why),
     }
-}
-
-fn unix_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,21 +6,20 @@ use std::path::{Path, PathBuf};
 use candor_lab::compare::{Entrant, Measured, Slot, interleaved};
 use candor_lab::target::cores::Split;
 use candor_lab::{EngineRunner, LabError, Runner, Running, Site, TargetSpec};
-use candor_plan::options::{Options, ReadFile};
+use candor_plan::options::Options;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second};
 use candor_plan::{Load, Plan};
-use candor_report::Document;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::render::json;
+use candor_report::{Document, Facts};
 
 use super::what::{Kind, What};
-use super::{CompareArguments, about, run_options};
-use crate::command::run::facts;
-use crate::console;
+use super::{CompareArguments, about};
 use crate::exit::Failure;
-use crate::experiment::Watched;
+use crate::experiment::make_directory;
 use crate::files::Disk;
-use crate::target_flags;
+use crate::measure::Watched;
+use crate::{console, input, target_flags};
 
 /// A variant that can be measured.
 struct Variant {
@@ -34,7 +33,7 @@ struct Variant {
 pub(super) fn measure(
     arguments: &CompareArguments,
     whats: Vec<What>,
-    typed: &[String],
+    facts: Facts,
 ) -> Result<(Comparison, Option<LabError>), Failure> {
     let split = arguments.cores.split()?;
     let entrants: Vec<Entrant> = whats
@@ -49,18 +48,11 @@ pub(super) fn measure(
     let plans: Vec<Plan> = variants.iter().map(Variant::checked).collect::<Result<_, _>>()?;
     let is_open = plans.iter().all(|plan| matches!(plan.load, Load::Open(_)));
     let load = load_of(&plans);
-    if let Some(directory) = &arguments.keep {
-        candor_files::create_directory(directory).map_err(|error| {
-            Failure::could_not_run(format!(
-                "cannot make {}: {error}; choose another directory with --keep",
-                directory.display()
-            ))
-        })?;
-    }
+    make_directory(arguments.keep.as_deref())?;
     let settings = arguments.settings(is_open);
     let quiet = arguments.options.quiet;
     let mut watched = Watched::new(quiet)?;
-    let mut runner = watched.runner(facts(typed));
+    let mut runner = watched.runner(facts.clone());
     let rounds = settings.rounds;
     let mut trial = |slot: Slot| {
         let variant = &variants[slot.variant];
@@ -80,14 +72,18 @@ pub(super) fn measure(
         Ok(measured)
     };
     let outcome =
-        interleaved(&entrants, &settings, about(typed, load, arguments.secrets()), &mut trial);
+        interleaved(&entrants, &settings, about(facts, load, arguments.secrets()), &mut trial);
     watched.end();
     let outcome = outcome?;
     Ok((outcome.comparison, outcome.stopped))
 }
 
 fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
-    let mut options = run_options(typed, None);
+    let mut options = typed.clone();
+    if let Kind::Plan(file) = &what.kind {
+        options = options.or(input::plan(file)?);
+    }
+    input::set_usual_length(&mut options);
     let serve = |arguments: Vec<String>, options: &Options| -> Result<_, Failure> {
         let mut spec = target_flags::embedded(options)?;
         spec.command.extend(arguments);
@@ -98,8 +94,7 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
             options.url = Some(url);
             None
         }
-        Kind::Plan(file) => {
-            options = run_options(typed, Some(read_plan(&file)?));
+        Kind::Plan(_) => {
             let elsewhere = options.url.is_some() || options.unix_socket.is_some();
             if elsewhere { None } else { serve(Vec::new(), &options)? }
         }
@@ -110,15 +105,6 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
         }
     };
     Ok(Variant { name: what.name, options, target })
-}
-
-fn read_plan(file: &str) -> Result<Options, Failure> {
-    let bytes = Disk
-        .read(file.as_ref())
-        .map_err(|error| Failure::usage(format!("cannot read the plan {file}: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the plan {file} is not UTF-8 text")))?;
-    Options::from_toml(file, &text).map_err(Failure::usage)
 }
 
 impl Variant {

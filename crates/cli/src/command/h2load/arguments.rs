@@ -10,7 +10,7 @@ use super::Name;
 use super::flags::{self, Flag, Id};
 use super::tls_names::{self, Translated};
 use super::values::{above_zero, alpn, bad_value, parsed, size, window_bits};
-use crate::command::getopt::{self, Taker};
+use crate::getopt::{self, Taker};
 
 /// h2load's default of `--rate-period`.
 const NS_PER_S: u64 = 1_000_000_000;

@@ -1,6 +1,6 @@
 //! h2load's options, and how each may be written. A long name may be shortened to what is unique.
 
-use crate::command::getopt;
+use crate::getopt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {

@@ -80,8 +80,8 @@ mod tests {
     use candor_testkit::h2load_form::transcript;
 
     use super::*;
-    use crate::command::getopt::Flag as _;
     use crate::command::h2load::flags;
+    use crate::getopt::Flag as _;
 
     #[test]
     fn the_page_fits_a_terminal() {

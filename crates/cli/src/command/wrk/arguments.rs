@@ -13,7 +13,7 @@ use candor_report::render::wrk::text::Percentiles;
 use super::Name;
 use super::flags::{self, Flag, Id};
 use super::output::Form;
-use crate::command::getopt::{self, Taker};
+use crate::getopt::{self, Taker};
 
 /// wrk's defaults.
 const THREADS: u32 = 2;

@@ -3,7 +3,7 @@
 //! A long name may be shortened to what is unique among wrk's options, or failing that among
 //! wrk2's, or the fork's: so each tool's own abbreviations keep their meaning.
 
-use crate::command::getopt;
+use crate::getopt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
