@@ -34,6 +34,20 @@ fn columns() -> usize {
     usize::from(known.ok().filter(|&columns| columns > 0).unwrap_or(USUAL)) - 1
 }
 
+/// Prints a report, to the standard error if the standard output is taken by something else.
+pub(crate) fn report(
+    stdout_is_taken: bool,
+    text: impl FnOnce(Style) -> String,
+) -> Result<(), Failure> {
+    match stdout_is_taken {
+        false => print(&text(stdout_style())),
+        true => {
+            to_stderr(&visible_styled(&text(style(io::stderr().is_terminal()))));
+            Ok(())
+        }
+    }
+}
+
 /// Prints `text`, a rendering. A reader that has seen enough and is gone is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let text = visible_styled(text);

@@ -13,8 +13,10 @@ use candor_report::{Document, Facts};
 
 use crate::exit::Failure;
 use crate::facts::facts;
-use crate::files::{self, Disk};
+use crate::files::Disk;
+use crate::forms;
 use crate::measure::{self, Watched};
+use crate::outputs;
 use crate::target_flags::TargetFlags;
 use crate::{console, input};
 
@@ -46,7 +48,7 @@ impl Ready {
         input::set_usual_length(&mut options);
         let site = target.site(&mut options, true)?;
         let (plan, outputs) = options.build(&Disk).map_err(Failure::usage)?;
-        files::check_writable(&outputs)?;
+        forms::check(&outputs)?;
         Ok(Ready { plan, outputs, connections, site, facts: facts(typed) })
     }
 
@@ -63,13 +65,13 @@ impl Ready {
     ) -> Result<(T, Outputs), Failure> {
         let Ready { plan, outputs, site, facts, .. } = self;
         make_directory(keep)?;
-        let mut watched = Watched::new(outputs.quiet)?;
+        let mut watched = Watched::new(outputs::Outputs::none(outputs.quiet))?;
         let mut runner = watched.runner(facts);
         runner.sites.push(site);
         let mut told = Told { quiet: outputs.quiet, keep: keep.map(Path::to_owned), failed: None };
         let made = make(&plan, &mut runner, &mut told);
         let sites = std::mem::take(&mut runner.sites);
-        watched.end();
+        watched.outputs.hide();
         let made = made?;
         if let Some(failure) = told.failed {
             console::say(format_args!("candor: {failure}"));

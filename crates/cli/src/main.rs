@@ -17,11 +17,11 @@ mod getopt;
 mod input;
 mod matrix;
 mod measure;
+mod outputs;
 mod profiling;
 mod scripting;
 mod signals;
 mod target_flags;
-mod trace_file;
 mod typed;
 
 use std::process::ExitCode;

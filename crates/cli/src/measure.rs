@@ -1,21 +1,19 @@
 //! Measuring, for every command that makes runs: signals become stops, a line tells of the run that goes
 //! on, and a target of ours is ended afterwards. How a run is made is lab's and the engine's.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use candor_engine::Observer;
 use candor_lab::site::Beside;
 use candor_lab::{EngineRunner, Interrupt, LabError, Site};
 use candor_plan::{Plan, ReactorChoice};
-use candor_record::{IntervalSummary, Traced};
 use candor_report::Facts;
 
-use crate::console::{self, Progress};
+use crate::console;
 use crate::exit::Failure;
+use crate::outputs::Outputs;
 use crate::scripting::{self, Scripted};
 use crate::signals;
-use crate::trace_file::TraceFile;
 
 /// What signals stop from now on.
 pub(crate) fn interrupt() -> Result<Arc<Interrupt>, Failure> {
@@ -51,50 +49,21 @@ pub(crate) fn end(site: Site) {
     }
 }
 
-/// Who looks on while runs go on: a line that tells of the one at the moment, and its trace if there is
-/// to be one.
+/// Who looks on while runs go on, and what signals stop.
 pub(crate) struct Watched {
-    progress: Progress,
-    /// What signals stop.
+    pub(crate) outputs: Outputs,
     pub(crate) interrupt: Arc<Interrupt>,
-    pub(crate) trace: Option<TraceFile>,
 }
 
 impl Watched {
-    pub(crate) fn new(quiet: bool) -> Result<Self, Failure> {
-        Ok(Watched { progress: Progress::new(quiet), interrupt: interrupt()?, trace: None })
+    pub(crate) fn new(outputs: Outputs) -> Result<Self, Failure> {
+        Ok(Watched { outputs, interrupt: interrupt()? })
     }
 
     /// Makes runs of an experiment.
     pub(crate) fn runner(&mut self, facts: Facts) -> EngineRunner<'_> {
         let interrupt = Arc::clone(&self.interrupt);
-        EngineRunner { sites: Vec::new(), facts, interrupt, observer: self, make: scripting::make }
-    }
-
-    /// Takes the line away.
-    pub(crate) fn end(&mut self) {
-        self.progress.clear();
-    }
-}
-
-impl Observer for Watched {
-    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
-        console::public_target(host, addresses);
-    }
-
-    fn interval(&mut self, summary: &IntervalSummary) {
-        self.progress.show(summary);
-    }
-
-    fn traced(&mut self, requests: &[Traced]) {
-        if let Some(trace) = &mut self.trace {
-            trace.traced(requests);
-        }
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.end();
+        let observer = &mut self.outputs;
+        EngineRunner { sites: Vec::new(), facts, interrupt, observer, make: scripting::make }
     }
 }

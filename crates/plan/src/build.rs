@@ -23,7 +23,7 @@ use crate::model::{
 use crate::options::{Options, ReadFile};
 use crate::redact::Secrets;
 use crate::units::{fmt_count, fmt_duration_ns};
-use crate::values::{Nanos, SmallCount};
+use crate::values::{Nanos, Out, SmallCount};
 
 /// Connections, if nothing is said.
 pub const DEFAULT_CONNECTIONS: u32 = 10;
@@ -45,18 +45,8 @@ const MOST_INTERVALS: u64 = 300_000;
 /// What a run leaves behind, beside the plan: where results go and what they must meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outputs {
-    /// File for the result document.
-    pub json: Option<PathBuf>,
-    /// File for the intervals.
-    pub csv: Option<PathBuf>,
-    /// File for the page.
-    pub html: Option<PathBuf>,
-    /// File for the percentiles.
-    pub hgrm: Option<PathBuf>,
-    /// File for the HdrHistogram log.
-    pub hlog: Option<PathBuf>,
-    /// File for the trace.
-    pub trace: Option<PathBuf>,
+    /// What is written, and where.
+    pub list: Vec<Out>,
     /// Print no report and no progress.
     pub quiet: bool,
     /// Objectives as text, such as `p99 < 5ms`.
@@ -217,14 +207,15 @@ impl Options {
     }
 
     fn trace(&self) -> Result<Option<Trace>, PlanError> {
-        match (&self.trace, self.trace_sample) {
-            (None, Some(_)) => Err(PlanError::Value {
+        let is_traced = self.trace.is_some() || self.out.iter().any(|out| out.kind == Out::TRACE);
+        match (is_traced, self.trace_sample) {
+            (false, Some(_)) => Err(PlanError::Value {
                 option: "--trace-sample",
                 problem: "there is no trace to take a sample for; name its file with --trace"
                     .to_owned(),
             }),
-            (None, None) => Ok(None),
-            (Some(_), which) => Ok(Some(which.unwrap_or(Trace::All))),
+            (false, None) => Ok(None),
+            (true, which) => Ok(Some(which.unwrap_or(Trace::All))),
         }
     }
 
@@ -240,16 +231,22 @@ impl Options {
         self.warm_up.map_or(0, |Nanos(ns)| ns)
     }
 
-    fn outputs(self) -> Outputs {
+    /// What is to be written and printed.
+    pub fn outputs(&self) -> Outputs {
+        let short = [
+            ("json", &self.json),
+            ("csv", &self.csv),
+            ("html", &self.html),
+            ("hgrm", &self.hgrm),
+            ("hlog", &self.hlog),
+            (Out::TRACE, &self.trace),
+        ];
+        let short =
+            short.into_iter().filter_map(|(kind, path)| Some(Out::new(kind, path.clone()?)));
         Outputs {
-            json: self.json,
-            csv: self.csv,
-            html: self.html,
-            hgrm: self.hgrm,
-            hlog: self.hlog,
-            trace: self.trace,
+            list: short.chain(self.out.iter().cloned()).collect(),
             quiet: self.quiet,
-            expect: self.expect,
+            expect: self.expect.clone(),
             strict: self.strict,
         }
     }

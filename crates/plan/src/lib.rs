@@ -32,3 +32,4 @@ pub use model::*;
 pub use options::{Options, ReadFile, looks_like_plan};
 pub use redact::Secrets;
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
+pub use values::{Out, Place};

@@ -53,7 +53,7 @@ impl Batch {
 }
 
 /// Batches under construction.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Batches {
     list: Vec<Batch>,
     /// Intervals in a batch, as a power of two.

@@ -34,7 +34,7 @@ type Position = Option<u64>;
 ///
 /// It is fed by workers of this process, or by the records of other processes, each of a part of the
 /// same run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Collector {
     settings: CollectorSettings,
     total: Interval,
@@ -200,10 +200,9 @@ impl Collector {
         self.record()
     }
 
-    /// The record of what was followed.
-    pub fn so_far(mut self) -> RunRecord {
-        self.machines = vec![Machine::default()];
-        self.record()
+    /// The record of what was followed until now.
+    pub fn so_far(&self) -> RunRecord {
+        Collector { machines: vec![Machine::default()], ..self.clone() }.record()
     }
 
     /// The record of parts that are told apart by `feeds`: each gives its intervals in order.

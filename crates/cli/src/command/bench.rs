@@ -25,6 +25,7 @@ use crate::files::Disk;
 use crate::forms::SUITE;
 use crate::matrix::{self, Guards, Lines};
 use crate::measure::Watched;
+use crate::outputs::Outputs;
 use crate::profiling::{self, ProfileFlags};
 use crate::target_flags::CoreFlags;
 
@@ -155,7 +156,7 @@ fn measure(
     let about =
         matrix::about(facts.clone(), &split, "servers", "loader", arguments.guards.secrets());
     let program = matrix::program()?;
-    let mut watched = Watched::new(arguments.quiet)?;
+    let mut watched = Watched::new(Outputs::none(arguments.quiet))?;
     let mut bench = Managed {
         runner: watched.runner(facts),
         program,
@@ -167,7 +168,7 @@ fn measure(
     let mut told = Lines::new(arguments.quiet, in_words);
     let Measured { suite, matrix, .. } = measured;
     let outcome = run(suite, matrix, about, store, &mut bench, &mut told);
-    watched.end();
+    watched.outputs.hide();
     Ok(outcome?)
 }
 

@@ -22,6 +22,7 @@ use crate::facts::facts;
 use crate::forms::CLIENTS;
 use crate::matrix::{self, Guards, Lines};
 use crate::measure::Watched;
+use crate::outputs::Outputs;
 use crate::target_flags::CoreFlags;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -110,7 +111,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     let suite = matrix::read(&arguments.suite, file::parse)?;
     let selection = arguments.selection();
     let split = arguments.cores.split()?;
-    let mut watched = Watched::new(true)?;
+    let mut watched = Watched::new(Outputs::none(true))?;
     let interrupt = watched.interrupt.clone();
     if !arguments.quiet {
         let clients = selection.clients.as_ref().map_or(suite.clients.len(), Vec::len);
@@ -142,7 +143,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     let mut told = Lines::new(arguments.quiet, render::in_words);
     let outcome = run::run(&suite, &cells, &selection, about, &store, &mut bench, &mut told);
     let stopped = bench.take_down();
-    watched.end();
+    watched.outputs.hide();
     let outcome = outcome?;
     if let Err(error) = stopped {
         console::note(&format!("candor: {error}"));

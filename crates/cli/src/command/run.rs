@@ -13,12 +13,11 @@ use clap::Args;
 
 use crate::exit::{Exit, Failure};
 use crate::facts::facts;
-use crate::files::{self, Disk};
+use crate::files::Disk;
 use crate::measure::{self, Watched};
 use crate::profiling::ProfileFlags;
 use crate::target_flags::{self, TargetFlags};
-use crate::trace_file::TraceFile;
-use crate::{console, input};
+use crate::{console, input, outputs};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
@@ -61,36 +60,34 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
         None => Failure::usage(error),
     })?;
     let expectations = expectations(&outputs)?;
-    files::check_writable(&outputs)?;
 
     let mut facts = facts(typed);
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
-    let mut watched = Watched::new(outputs.quiet)?;
-    watched.trace =
-        outputs.trace.as_ref().map(|path| TraceFile::create(path, &plan)).transpose()?;
+    let mut watched = Watched::new(outputs::Outputs::open(&outputs, &plan, &facts)?)?;
     let interrupt = watched.interrupt.clone();
-    let made = measure::run(&mut site, &plan, &interrupt, &mut watched);
-    watched.end();
-    let trace = watched.trace.take();
+    let made = measure::run(&mut site, &plan, &interrupt, &mut watched.outputs);
+    let mut written = watched.outputs;
     let (mut run, beside) = match made {
         Ok(made) => made,
         Err(why) => {
-            trace.into_iter().for_each(TraceFile::discard);
+            written.discard();
             return Err(why.into());
         }
     };
-    let traced = trace.map_or(Ok(()), |trace| trace.finish(&mut run.record));
+    written.settle(&mut run.record);
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &run.record);
     beside.finish(&site, &run.record, &mut document, interrupt.is_asked());
     let met = document.judge_expectations(&expectations);
     let printed = match outputs.quiet {
         true => Ok(()),
-        false => console::print(&text::render(&document, console::stdout_style())),
+        false => console::report(outputs::take_stdout(&outputs.list), |style| {
+            text::render(&document, style)
+        }),
     };
     let done = run.done(&plan).map(drop).map_err(Failure::from);
     // Files are written even if nothing could be printed, or the result would be lost.
-    let written = files::write(&document, &outputs).and(traced).and(printed).and(done);
+    let written = written.end(&document).and(printed).and(done);
     measure::end(site);
     written?;
     Ok(exit(&document, met, outputs.strict).into())

@@ -26,8 +26,8 @@ use crate::model::{
 use crate::plan_file;
 use crate::tls::TlsVersion;
 use crate::values::{
-    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, Resolve, Size,
-    SmallCount, Sources, WindowBits, checked_url, headers, one_or_many,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, Resolve,
+    Size, SmallCount, Sources, WindowBits, checked_url, headers, one_or_many,
 };
 
 /// Examples for the long help of commands that take [`Options`].
@@ -550,6 +550,15 @@ pub struct Options {
     /// Write every request with its times, or a sample; `candor report` makes CSV of it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub trace: Option<PathBuf>,
+
+    /// Write an output of any kind to a file, or to the standard output (-); may be repeated
+    ///
+    /// The kinds are those of the options above, and besides: markdown, the report; hgrm-service, the
+    /// percentiles of service time; ndjson, a line of JSON for each interval and each finding while the
+    /// run goes on. Where something goes to the standard output, the report goes to the standard error.
+    #[arg(long, value_name = "KIND[:FILE]", help_heading = "Output")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub out: Vec<Out>,
 
     /// Print no report and no progress
     #[arg(short, long, help_heading = "Output")]

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::{
-    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, RequestPath,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, RequestPath,
     Resolve, Size, SmallCount, Sources, ValueError, WindowBits,
 };
 use crate::allow::Allowed;
@@ -97,6 +97,7 @@ deserialize_from_text! {
     Trace: "\"all\", a share such as \"1/100\", or a count such as \"10k\"",
     KernelTimestamps: "a share such as \"1/10\"",
     Allowed: "a host or network such as \"10.0.0.0/8\"",
+    Out: "an output such as \"json:run.json\"",
     Order: "\"rotation\" or \"weighted\"",
 }
 

@@ -16,6 +16,7 @@ pub mod delivery;
 pub mod hiccups;
 pub mod kernel;
 pub mod latency;
+pub mod live;
 pub mod part;
 pub mod plan;
 pub mod profile;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use candor_lab::LabError;
 use candor_lab::compare::{self, About, DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Group, Settings};
+use candor_plan::Out;
 use candor_plan::Secrets;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
@@ -21,7 +22,7 @@ use clap::Args;
 
 use crate::exit::{Exit, Failure};
 use crate::facts::facts;
-use crate::forms::{COMPARISON, Places};
+use crate::forms::{self, COMPARISON};
 use crate::profiling::NoProfile;
 use crate::target_flags::CoreFlags;
 use crate::{console, input};
@@ -88,14 +89,16 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
         first.into_iter().chain(std::mem::take(&mut arguments.others)).collect();
     let whats = what::all(&words, arguments.secrets())?;
     check_options(&arguments.options)?;
-    let places = arguments.places();
-    places.check_writable()?;
+    let markdown = arguments.markdown.take().map(|path| Out::new("markdown", path));
+    arguments.options.out.extend(markdown);
+    let outputs = arguments.options.outputs();
+    forms::check(&outputs)?;
     let facts = facts(typed);
     let (comparison, stopped) = match whats.iter().any(|one| matches!(one.kind, Kind::Saved(_))) {
         true => (of_saved(&arguments, &whats, facts)?, None),
         false => rounds::measure(&arguments, whats, facts)?,
     };
-    COMPARISON.give_out(&comparison, &places)?;
+    COMPARISON.give_out(&comparison, &outputs)?;
     if let Some(why) = &stopped
         && !matches!(why, LabError::Interrupted)
     {
@@ -123,11 +126,6 @@ fn check_options(options: &Options) -> Result<(), Failure> {
 }
 
 impl CompareArguments {
-    fn places(&self) -> Places {
-        let Options { quiet, json, csv, html, .. } = self.options.clone();
-        Places { quiet, json, csv, html, markdown: self.markdown.clone() }
-    }
-
     fn secrets(&self) -> Secrets {
         Secrets::shown_if(self.options.show_secrets)
     }

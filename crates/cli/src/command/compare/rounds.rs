@@ -19,6 +19,7 @@ use crate::exit::Failure;
 use crate::experiment::make_directory;
 use crate::files::Disk;
 use crate::measure::Watched;
+use crate::outputs::Outputs;
 use crate::{console, input, target_flags};
 
 /// A variant that can be measured.
@@ -51,7 +52,7 @@ pub(super) fn measure(
     make_directory(arguments.keep.as_deref())?;
     let settings = arguments.settings(is_open);
     let quiet = arguments.options.quiet;
-    let mut watched = Watched::new(quiet)?;
+    let mut watched = Watched::new(Outputs::none(quiet))?;
     let mut runner = watched.runner(facts.clone());
     let rounds = settings.rounds;
     let mut trial = |slot: Slot| {
@@ -73,7 +74,7 @@ pub(super) fn measure(
     };
     let outcome =
         interleaved(&entrants, &settings, about(facts, load, arguments.secrets()), &mut trial);
-    watched.end();
+    watched.outputs.hide();
     let outcome = outcome?;
     Ok((outcome.comparison, outcome.stopped))
 }

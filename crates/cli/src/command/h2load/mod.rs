@@ -26,8 +26,9 @@ use self::log_file::LogFile;
 use self::output::Output;
 use crate::exit::{Exit, Failure};
 use crate::facts::facts;
-use crate::files::{self, Disk};
+use crate::files::Disk;
 use crate::getopt::{self, Flag as _, Meaning};
+use crate::outputs::Outputs;
 use crate::{console, findings, measure};
 
 pub(crate) use usage::HELP;
@@ -94,7 +95,8 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
         Ok(built) => built,
         Err(refusal) => return Ok(refuse(&refusal)),
     };
-    files::check_writable(&outputs)?;
+    let facts = facts(typed);
+    let written = Outputs::open(&outputs, &plan, &facts)?;
     let log = match asked.log_file.as_deref().map(LogFile::create).transpose() {
         Ok(log) => log,
         Err(refusal) => return Ok(refuse(&refusal)),
@@ -103,7 +105,6 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
         console::say(format_args!("candor: {note}"));
     }
 
-    let facts = facts(typed);
     let mut output = Output::new(facts.clone(), &plan, log);
     output.open();
     let interrupt = measure::interrupt()?;
@@ -112,7 +113,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
     let printed = output.finish(&document, run.record.trace.dropped);
     // The result is written and doubts are told even if nothing could be printed.
     console::say(findings::render(&document, "h2load").trim_end());
-    files::write(&document, &outputs).and(printed)?;
+    written.end(&document).and(printed)?;
     // As with h2load, a run that was interrupted or met errors is a run. Only figures that
     // contradict each other are no result.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())

@@ -23,8 +23,9 @@ use self::arguments::{Refusal, Request};
 use self::output::Output;
 use crate::exit::{Exit, Failure};
 use crate::facts::facts;
-use crate::files::{self, Disk};
+use crate::files::Disk;
 use crate::getopt::{self, Flag as _, Meaning};
+use crate::outputs::Outputs;
 use crate::{console, findings, measure};
 
 pub(crate) use usage::HELP;
@@ -93,9 +94,9 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
         Ok(built) => built,
         Err(refusal) => return refuse(name, refusal),
     };
-    files::check_writable(&outputs)?;
-
-    let mut output = Output::new(asked.form(), facts(typed), &plan);
+    let facts = facts(typed);
+    let written = Outputs::open(&outputs, &plan, &facts)?;
+    let mut output = Output::new(asked.form(), facts, &plan);
     let interrupt = measure::interrupt()?;
     let run = match measure::run(&mut Site::default(), &plan, &interrupt, &mut output) {
         Ok((run, _)) => run,
@@ -107,7 +108,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     // The result is written and doubts are told even if nothing could be printed.
     console::say(findings::render(&document, "wrk").trim_end());
     let done = run.done(&plan).map(drop).map_err(Failure::from);
-    files::write(&document, &outputs).and(printed).and(done)?;
+    written.end(&document).and(printed).and(done)?;
     // As with wrk, a run that was interrupted or met errors is a run. Only figures that
     // contradict each other are no result.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
