@@ -60,6 +60,37 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Prints pieces of an output whose reader may go away, or whose disk may be full, in between.
+#[derive(Default)]
+pub(crate) struct Printer {
+    /// The first thing that went wrong; later ones would be the same.
+    failure: Option<Failure>,
+}
+
+impl Printer {
+    pub(crate) fn print(&mut self, text: &str) {
+        self.keep(print(text));
+    }
+
+    /// Prints what is made of figures that may be damaged.
+    pub(crate) fn print_made(&mut self, text: Result<String, impl Display>) {
+        match text {
+            Ok(text) => self.print(&text),
+            Err(error) => self.keep(Err(Failure::could_not_run(error))),
+        }
+    }
+
+    fn keep(&mut self, outcome: Result<(), Failure>) {
+        if let Err(failure) = outcome {
+            self.failure.get_or_insert(failure);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
 /// A line to the standard error, instead of the progress line if there is one. Not worth a failure.
 pub(crate) fn note(line: &str) {
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };

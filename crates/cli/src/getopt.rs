@@ -5,13 +5,51 @@
 
 use candor_plan::redact::Kind;
 
-/// An option.
-pub(crate) trait Flag: 'static {
+/// An option, and how it may be written.
+pub(crate) struct Flag<Id: 'static> {
+    /// Which it is.
+    pub(crate) id: Id,
+    /// Its letter.
+    pub(crate) short: Option<char>,
     /// Its long name.
-    fn long(&self) -> &'static str;
-
+    pub(crate) long: &'static str,
     /// Whether a value follows.
-    fn takes_value(&self) -> bool;
+    pub(crate) takes_value: bool,
+    /// A long name may be shortened to what is unique among the options of the lowest rank, or failing that
+    /// among those and the next. `None`: never, so that it takes no abbreviation away.
+    pub(crate) rank: Option<u8>,
+}
+
+/// Ranks of options are below this.
+const RANKS: u8 = 3;
+
+impl<Id> Flag<Id> {
+    /// The one of this letter.
+    fn of_letter(flags: &'static [Self], letter: char) -> Option<&'static Self> {
+        flags.iter().find(|flag| flag.short == Some(letter))
+    }
+
+    /// The one of this name, which may be shortened; or the C library's words for why there is none.
+    pub(crate) fn of_name(flags: &'static [Self], typed: &str) -> Result<&'static Self, String> {
+        if let Some(exact) = flags.iter().find(|flag| flag.long == typed) {
+            return Ok(exact);
+        }
+        for most in 0..RANKS {
+            let known = flags.iter().filter(|flag| flag.rank.is_some_and(|rank| rank <= most));
+            let matches: Vec<&Self> = known.filter(|flag| flag.long.starts_with(typed)).collect();
+            match matches[..] {
+                [] => {}
+                [only] => return Ok(only),
+                _ => {
+                    let all: Vec<String> =
+                        matches.iter().map(|flag| format!("'--{}'", flag.long)).collect();
+                    let all = all.join(" ");
+                    return Err(format!("option '--{typed}' is ambiguous; possibilities: {all}"));
+                }
+            }
+        }
+        Err(format!("unrecognized option '--{typed}'"))
+    }
 }
 
 /// How an option is named.
@@ -32,24 +70,32 @@ pub(crate) struct Meaning {
     pub(crate) kind: Kind,
 }
 
+/// What the value of an option is, if there is one of this name; `kind` says so of each.
+pub(crate) fn meaning<Id: Copy>(
+    flags: &'static [Flag<Id>],
+    name: Name<'_>,
+    kind: impl Fn(Id) -> Kind,
+) -> Option<Meaning> {
+    let flag = match name {
+        Name::Short(letter) => Flag::of_letter(flags, letter)?,
+        Name::Long(name) => Flag::of_name(flags, name).ok()?,
+    };
+    Some(Meaning { takes_next: flag.takes_value, kind: kind(flag.id) })
+}
+
 /// Whoever takes what was read, in order.
 pub(crate) trait Taker {
-    /// Its options.
-    type Flag: Flag;
+    /// Which option.
+    type Id: Copy + 'static;
     /// Why it refuses.
     type Refusal;
-
-    /// The option of this letter.
-    fn short(&self, letter: char) -> Option<&'static Self::Flag>;
-
-    /// The option of this long name, which may be shortened; or the C library's words for why
-    /// there is none.
-    fn long(&self, typed: &str) -> Result<&'static Self::Flag, String>;
+    /// Its options.
+    const FLAGS: &'static [Flag<Self::Id>];
 
     /// Takes an option; `shown` is how it was written.
     fn set(
         &mut self,
-        flag: &Self::Flag,
+        id: Self::Id,
         shown: &str,
         value: Option<String>,
     ) -> Result<(), Self::Refusal>;
@@ -73,9 +119,9 @@ pub(crate) fn read<T: Taker>(taker: &mut T, words: &[String]) -> Result<(), T::R
                 Some((typed, value)) => (typed, Some(value.to_owned())),
                 None => (long, None),
             };
-            let flag = taker.long(typed).map_err(|error| taker.wrong(error))?;
-            let name = flag.long();
-            let value = match (flag.takes_value(), value) {
+            let flag = Flag::of_name(T::FLAGS, typed).map_err(|error| taker.wrong(error))?;
+            let name = flag.long;
+            let value = match (flag.takes_value, value) {
                 (true, None) => Some(words.next().cloned().ok_or_else(|| {
                     taker.wrong(format!("option '--{name}' requires an argument"))
                 })?),
@@ -85,7 +131,7 @@ pub(crate) fn read<T: Taker>(taker: &mut T, words: &[String]) -> Result<(), T::R
                 }
                 (_, value) => value,
             };
-            taker.set(flag, &format!("--{name}"), value)?;
+            taker.set(flag.id, &format!("--{name}"), value)?;
         } else if let Some(cluster) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
             read_cluster(taker, cluster, &mut words)?;
         } else {
@@ -102,12 +148,12 @@ fn read_cluster<'a, T: Taker>(
     words: &mut impl Iterator<Item = &'a String>,
 ) -> Result<(), T::Refusal> {
     for (at, letter) in cluster.char_indices() {
-        let Some(flag) = taker.short(letter) else {
+        let Some(flag) = Flag::of_letter(T::FLAGS, letter) else {
             return Err(taker.wrong(format!("invalid option -- '{letter}'")));
         };
         let shown = format!("-{letter}");
-        if !flag.takes_value() {
-            taker.set(flag, &shown, None)?;
+        if !flag.takes_value {
+            taker.set(flag.id, &shown, None)?;
             continue;
         }
         let rest = &cluster[at + letter.len_utf8()..];
@@ -117,7 +163,7 @@ fn read_cluster<'a, T: Taker>(
         };
         let value = value
             .ok_or_else(|| taker.wrong(format!("option requires an argument -- '{letter}'")))?;
-        return taker.set(flag, &shown, Some(value));
+        return taker.set(flag.id, &shown, Some(value));
     }
     Ok(())
 }

@@ -11,20 +11,22 @@ pub fn described(line: &str) -> Result<Described, String> {
     protocol::described(line)
 }
 
-/// What a driver counted, asked for 100 ms with pool 5 and concurrency 4, after a second.
+/// What the driver is asked whose answers are mutated.
+pub(crate) const ASK: Ask<'_> = Ask {
+    what: "run",
+    url: "http://h/",
+    pool: 5,
+    concurrency: 4,
+    warm_up_ms: 10,
+    duration_ms: 100,
+    timeout_ms: 1000,
+    expect_status: 200,
+    expect_body_bytes: None,
+};
+
+/// What a driver counted, after a second.
 pub fn answered(line: &str) -> Result<Answer, String> {
-    let ask = Ask {
-        what: "run",
-        url: "http://h/",
-        pool: 5,
-        concurrency: 4,
-        warm_up_ms: 10,
-        duration_ms: 100,
-        timeout_ms: 1000,
-        expect_status: 200,
-        expect_body_bytes: None,
-    };
-    protocol::answered(line, &ask, Duration::from_secs(1))
+    protocol::answered(line, &ASK, Duration::from_secs(1))
 }
 
 /// Where the target is that wrote this port file.

@@ -6,7 +6,6 @@
 //! on has failed and it is started again for the next. Both have a keeper, so that nothing of them is
 //! left whatever happens to us.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,11 +19,10 @@ use super::file::EMBEDDED_PATH;
 use super::matrix::{Absent, Found};
 use super::model::{Asked, Client, Server};
 use super::protocol::{self, Ask, DESCRIBE};
-use super::store::Store;
 use super::{Bench, CellPlan, Measured};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
-use crate::matrix::Trouble;
+use crate::matrix::{self, Place, Trouble};
 use crate::target::cores::Split;
 use crate::target::{Running, TargetSpec, http};
 use crate::trial::unix_ms;
@@ -43,14 +41,10 @@ const OTHER_FILES: u64 = 1024;
 
 /// Starts the server and the drivers.
 pub struct Managed {
-    /// This program, for the embedded target.
-    pub program: PathBuf,
+    /// Where the server and drivers are started.
+    pub place: Place,
     /// The server.
     pub server: Server,
-    /// Who has which cores.
-    pub split: Split,
-    /// Where output is kept.
-    pub store: Store,
     /// How all of this is told to stop.
     pub interrupt: Arc<Interrupt>,
     /// Hosts that drivers may send to; `None`: any.
@@ -136,15 +130,10 @@ impl Managed {
         if self.up.is_some() {
             return Ok(());
         }
-        let mut spec = match &self.server {
+        let spec = match &self.server {
             Server::Embedded { arguments } => {
-                let mut command =
-                    vec![self.program.to_string_lossy().into_owned(), "serve".to_owned()];
-                command.extend(
-                    ["--listen", "127.0.0.1:0", "--path", EMBEDDED_PATH].map(str::to_owned),
-                );
-                command.extend(arguments.iter().cloned());
-                TargetSpec::new("embedded", command)
+                let path = ["--path", EMBEDDED_PATH].map(str::to_owned);
+                TargetSpec::embedded(path.into_iter().chain(arguments.iter().cloned()))?
             }
             Server::Command { command, env, ready_timeout } => {
                 let mut spec = TargetSpec::new("server", command.clone());
@@ -153,12 +142,11 @@ impl Managed {
                 spec
             }
         };
-        spec.cores = Some(self.split.target.clone());
-        spec.log = Some(self.store.directory().log_of("server"));
-        let running = Running::start(&spec)?;
+        let name = spec.name.clone();
+        let running = self.place.start(spec, "server")?;
         let Some(stats) = running.announced().stats.clone() else {
             return Err(LabError::Target {
-                name: spec.name,
+                name,
                 problem: "it does not say in its port file where its own count can be read; \
                           write STATS=URL, whose answer has \"requests_answered\""
                     .to_owned(),
@@ -182,8 +170,8 @@ impl Managed {
         // A driver looks the name up itself, but not before it may.
         http::permit(&url, self.allow.as_ref())
             .map_err(|error| Trouble::Everything(LabError::Engine(error)))?;
-        let log = self.store.directory().log_of(&cell.client.name);
-        let mut driver = start(&cell.client, &self.split, Some(&log)).map_err(told)?;
+        let log = self.place.directory.log_of(&cell.client.name);
+        let mut driver = start(&cell.client, &self.place.split, Some(&log)).map_err(told)?;
         let line = driver.ask(DESCRIBE, asked.grace, &self.interrupt).map_err(told)?;
         protocol::described(&line).map_err(|what| told(driver.broken(&what)))?;
         let before = up.count_at_rest(&self.interrupt)?;
@@ -232,10 +220,7 @@ impl Up {
     /// How it ended, if it did.
     fn ended(&mut self) -> Option<String> {
         let how = self.running.ended()?;
-        Some(match self.running.log_tail().last() {
-            Some(last) => format!("the server ended {how}; the last it said: {last}"),
-            None => format!("the server ended {how} without a word"),
-        })
+        Some(matrix::ended(&how, self.running.log_tail().last()))
     }
 
     /// Its count before a cell.

@@ -22,12 +22,13 @@ use candor_plan::redact::{Kind, Typed};
 use candor_report::Document;
 
 use self::arguments::{Refusal, Request};
+use self::flags::{FLAGS, Id};
 use self::log_file::LogFile;
 use self::output::Output;
 use crate::exit::{Exit, Failure};
 use crate::facts::facts;
 use crate::files::Disk;
-use crate::getopt::{self, Flag as _, Meaning};
+use crate::getopt::{self, Meaning};
 use crate::outputs::Outputs;
 use crate::{console, findings, measure};
 
@@ -66,16 +67,11 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
 
 /// What the values of its options are.
 pub(crate) fn meaning(name: getopt::Name<'_>) -> Option<Meaning> {
-    let flag = match name {
-        getopt::Name::Short(letter) => flags::short(letter)?,
-        getopt::Name::Long(name) => flags::long(name).ok()?,
-    };
-    let kind = match flag.id {
-        flags::Id::Header => Kind::Header,
-        flags::Id::BaseUri => Kind::Url,
+    getopt::meaning(FLAGS, name, |id| match id {
+        Id::Header => Kind::Header,
+        Id::BaseUri => Kind::Url,
         _ => Kind::Plain,
-    };
-    Some(Meaning { takes_next: flag.takes_value(), kind })
+    })
 }
 
 pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitCode, Failure> {

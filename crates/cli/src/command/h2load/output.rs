@@ -10,7 +10,7 @@ use candor_report::render::h2load::text;
 use candor_report::{Document, Facts};
 
 use super::log_file::LogFile;
-use crate::console;
+use crate::console::{self, Printer};
 use crate::exit::Failure;
 
 pub(super) struct Output<'a> {
@@ -20,32 +20,28 @@ pub(super) struct Output<'a> {
     has_connected: bool,
     /// Requests that are done, as far as progress was told.
     done: u64,
-    /// The first thing that went wrong while printing; later ones would be the same.
-    failure: Option<Failure>,
+    printer: Printer,
 }
 
 impl<'a> Output<'a> {
     pub(super) fn new(facts: Facts, plan: &'a Plan, log: Option<LogFile>) -> Self {
-        Output { facts, plan, log, has_connected: false, done: 0, failure: None }
+        Output { facts, plan, log, has_connected: false, done: 0, printer: Printer::default() }
     }
 
     /// The lines before anything has happened.
     pub(super) fn open(&mut self) {
         let document = self.document(None);
-        self.print(&text::opening(&document));
+        self.printer.print(&text::opening(&document));
     }
 
     /// The run is over.
     pub(super) fn finish(mut self, document: &Document, dropped: u64) -> Result<(), Failure> {
         self.connected(document);
         self.progress(document, text::done(document));
-        self.print(&text::closing(document));
-        match text::summary(document) {
-            Ok(summary) => self.print(&summary),
-            Err(error) => self.fail(Failure::could_not_run(error)),
-        }
+        self.printer.print(&text::closing(document));
+        self.printer.print_made(text::summary(document));
         let logged = self.log.take().map_or(Ok(()), |log| log.finish(dropped));
-        self.failure.map_or(logged, Err)
+        self.printer.finish().and(logged)
     }
 
     /// The document of one interval, or of nothing.
@@ -59,24 +55,14 @@ impl<'a> Output<'a> {
     fn connected(&mut self, document: &Document) {
         if !self.has_connected {
             self.has_connected = true;
-            self.print(&text::connected(document));
+            self.printer.print(&text::connected(document));
         }
     }
 
     fn progress(&mut self, document: &Document, done: u64) {
         let text = text::progress(document, self.done, done);
         self.done = done;
-        self.print(&text);
-    }
-
-    fn print(&mut self, text: &str) {
-        if let Err(failure) = console::print(text) {
-            self.fail(failure);
-        }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
+        self.printer.print(&text);
     }
 }
 

@@ -20,11 +20,12 @@ use candor_plan::{Endpoint, Plan};
 use candor_report::Document;
 
 use self::arguments::{Refusal, Request};
+use self::flags::{FLAGS, Id};
 use self::output::Output;
 use crate::exit::{Exit, Failure};
 use crate::facts::facts;
 use crate::files::Disk;
-use crate::getopt::{self, Flag as _, Meaning};
+use crate::getopt::{self, Meaning};
 use crate::outputs::Outputs;
 use crate::{console, findings, measure};
 
@@ -68,12 +69,10 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
 
 /// What the values of its options are.
 pub(crate) fn meaning(name: getopt::Name<'_>) -> Option<Meaning> {
-    let flag = match name {
-        getopt::Name::Short(letter) => flags::short(letter)?,
-        getopt::Name::Long(name) => flags::long(name).ok()?,
-    };
-    let kind = if flag.id == flags::Id::Header { Kind::Header } else { Kind::Plain };
-    Some(Meaning { takes_next: flag.takes_value(), kind })
+    getopt::meaning(FLAGS, name, |id| match id {
+        Id::Header => Kind::Header,
+        _ => Kind::Plain,
+    })
 }
 
 pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode, Failure> {

@@ -11,7 +11,7 @@ use candor_report::render::wrk::json;
 use candor_report::render::wrk::text::{self, Percentiles};
 use candor_report::{Document, Facts};
 
-use crate::console;
+use crate::console::{self, Printer};
 use crate::exit::Failure;
 
 /// How a run is to be printed.
@@ -35,8 +35,7 @@ pub(super) struct Output<'a> {
     has_calibrated: bool,
     /// Of the next periodic report: the last of the window waits for the drain.
     held: Option<Collector>,
-    /// The first thing that went wrong while printing; later ones would be the same.
-    failure: Option<Failure>,
+    printer: Printer,
 }
 
 impl<'a> Output<'a> {
@@ -48,7 +47,7 @@ impl<'a> Output<'a> {
             has_begun: false,
             has_calibrated: false,
             held: None,
-            failure: None,
+            printer: Printer::default(),
         }
     }
 
@@ -64,7 +63,7 @@ impl<'a> Output<'a> {
         } else if let Some(held) = self.held.take() {
             self.report_part(held);
         }
-        self.failure.map_or(Ok(()), Err)
+        self.printer.finish()
     }
 
     fn window_end_ns(&self) -> u64 {
@@ -87,7 +86,7 @@ impl<'a> Output<'a> {
         self.begin(&document, true);
         self.report(&document);
         if !self.form.encoded {
-            self.print(REPORT_END);
+            self.printer.print(REPORT_END);
         }
     }
 
@@ -98,34 +97,20 @@ impl<'a> Output<'a> {
         }
         if !self.has_begun {
             self.has_begun = true;
-            self.print(&text::opening(document));
+            self.printer.print(&text::opening(document));
         }
         let is_calibrated = document.plan.load.kind == LoadKind::Open;
         if before_report && is_calibrated && !self.has_calibrated {
             self.has_calibrated = true;
-            self.print(&text::calibration(document));
+            self.printer.print(&text::calibration(document));
         }
     }
 
     fn report(&mut self, document: &Document) {
-        let report = match self.form.encoded {
+        self.printer.print_made(match self.form.encoded {
             true => json::report(document),
             false => text::report(document, self.form.percentiles),
-        };
-        match report {
-            Ok(report) => self.print(&report),
-            Err(error) => self.fail(Failure::could_not_run(error)),
-        }
-    }
-
-    fn print(&mut self, text: &str) {
-        if let Err(failure) = console::print(text) {
-            self.fail(failure);
-        }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
+        });
     }
 }
 
