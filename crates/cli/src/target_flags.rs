@@ -202,7 +202,7 @@ impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         match error {
             LabError::Interrupted => Failure::interrupted(),
-            LabError::Usage(_) => Failure::usage(error),
+            LabError::Usage(_) | LabError::Plan(_) => Failure::usage(error),
             LabError::Engine(error) => error.into(),
             LabError::Script(_) | LabError::Target { .. } | LabError::File { .. } => {
                 Failure::could_not_run(error)

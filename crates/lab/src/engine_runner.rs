@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use candor_engine::{Control, Observer};
-use candor_plan::Plan;
+use candor_plan::{Plan, PlanError};
 use candor_record::RunRecord;
 use candor_report::{Document, Facts};
 
@@ -47,7 +47,7 @@ impl Runner for EngineRunner<'_> {
         };
         site.check_alive()?;
         let control = self.interrupt.next_run();
-        let own = with_own_threads(plan, site.split.as_ref());
+        let own = with_own_threads(plan, site.split.as_ref())?;
         let beside = site.begin(plan, &control);
         let record = match (self.make)(&own, &control, self.observer) {
             Ok(record) => record,
@@ -65,13 +65,12 @@ impl Runner for EngineRunner<'_> {
 }
 
 /// On cores of its own the loader has a thread for each of them, unless the user says otherwise.
-pub fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Plan {
-    let mut own = plan.clone();
-    if let (None, Some(split)) = (plan.threads.count, split) {
-        let cores = u32::try_from(split.loader.len()).unwrap_or(u32::MAX);
-        own.threads.count = Some(cores.clamp(1, plan.connections.count));
-    }
-    own
+pub fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Result<Plan, PlanError> {
+    plan.with(|parts| {
+        if let Some(split) = split {
+            parts.threads.count = Some(parts.threads_of(split.loader.len()));
+        }
+    })
 }
 
 fn unix_ms() -> u64 {

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
 
     let mut facts = facts(typed);
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
-    let own = with_own_threads(&plan, site.split.as_ref());
+    let own = with_own_threads(&plan, site.split.as_ref()).map_err(Failure::usage)?;
     let (scripting, scripts) = Scripting::load(&own)?;
     let mut watched = Watched::new(site);
     let (record, traced) = watch(&own, &scripts, &outputs, &mut watched)?;

@@ -64,8 +64,9 @@ impl Experiment {
         meanwhile: impl FnOnce(&str) + Send,
     ) -> Result<Evidence, Failure> {
         let server = Server::start(&self.server)?;
-        let mut plan = plan(&self.load, server.url())?;
-        divide(&mut plan.requests, self.queues);
+        let plan = plan(&self.load, server.url())?;
+        let divided = plan.with(|parts| divide(&mut parts.requests, self.queues));
+        let plan = divided.map_err(Failure::could_not_run)?;
         let mut traced = Traces::default();
         let record = thread::scope(|scope| {
             scope.spawn(|| meanwhile(server.address()));
@@ -85,10 +86,12 @@ pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, Failure> {
     }
     let words = ["candor"].into_iter().chain(flags.split_whitespace()).chain([url]);
     let typed = Typed::try_parse_from(words).map_err(Failure::could_not_run)?;
-    let (mut plan, _) = typed.options.build(&Disk).map_err(Failure::could_not_run)?;
-    plan.recording.held_up = true;
-    plan.recording.trace = Some(Trace::All);
-    Ok(plan)
+    let (plan, _) = typed.options.build(&Disk).map_err(Failure::could_not_run)?;
+    let traced = plan.with(|parts| {
+        parts.recording.held_up = true;
+        parts.recording.trace = Some(Trace::All);
+    });
+    traced.map_err(Failure::could_not_run)
 }
 
 /// The requests of a plan that has one, divided among so many queues.

@@ -6,26 +6,26 @@
 //! and no text meant for a screen except sentences of errors and verdicts. Nothing here reads a
 //! file or a clock.
 //!
-//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by
+//! Parts: [`candor_plan::Parts`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by
 //! the kernel too, [`intervals`] the course of it, [`hiccups`] what the loader's machine did meanwhile,
 //! [`target`] what a managed target used, [`profile`] who profiled it meanwhile, [`schema`] the description for others.
 
+mod asked;
 mod check;
 pub mod counts;
-pub mod delivery;
 pub mod hiccups;
 pub mod intervals;
 pub mod kernel;
 pub mod latency;
-pub mod plan;
+pub(crate) mod older;
 pub mod profile;
 pub mod realised;
 pub mod schema;
 pub mod target;
 mod time;
 
-use candor_plan::Plan;
 use candor_plan::redact::Typed;
+use candor_plan::{Parts, Plan};
 use candor_record::{RateSamples, RunEnd, RunRecord, SLOT_NS, WorkerFigures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,12 +37,11 @@ use hiccups::Hiccups;
 use intervals::IntervalRow;
 use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
-use plan::PlanSummary;
 use realised::Realised;
 pub use time::rfc3339;
 
 /// The value of [`Document::format`] that this version writes.
-pub const FORMAT: &str = "candor.result/1";
+pub const FORMAT: &str = "candor.result/2";
 
 /// What only the caller knows.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +61,7 @@ pub struct Facts {
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
-    /// `candor.result/1`. Fields may be added under the same number; none changes its meaning.
+    /// `candor.result/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
     /// What made the document.
     pub tool: Tool,
@@ -76,8 +75,8 @@ pub struct Document {
     pub host: Host,
     /// What is worth knowing of the target, such as `embedded`.
     pub target_note: Option<String>,
-    /// What the run was asked to do.
-    pub plan: PlanSummary,
+    /// What the run was asked to do. Values that may be secret are left out, and so are long lists.
+    pub plan: Parts,
     /// How it ended.
     pub end: Ending,
     /// Its lengths.
@@ -389,7 +388,7 @@ impl Document {
             started_unix_ms: facts.started_unix_ms,
             host: facts.host.clone(),
             target_note: facts.target_note.clone(),
-            plan: PlanSummary::of(plan),
+            plan: plan.redacted(),
             end: Ending::of(record.end),
             time: Lengths {
                 warm_up_ns: record.warm_up_ns,
@@ -493,7 +492,7 @@ impl Rates {
             |count: f64| (record.window_ns > 0).then(|| count * 1e9 / record.window_ns as f64);
         let from_ns = record.warm_up_ns;
         let asked =
-            plan::asked_between(&plan.load, from_ns, from_ns.saturating_add(record.window_ns));
+            asked::asked_between(&plan.load, from_ns, from_ns.saturating_add(record.window_ns));
         Rates {
             asked_per_s: asked.and_then(per_s),
             scheduled_per_s: per_s(record.total.ledger.scheduled as f64),

@@ -6,7 +6,6 @@ use std::net::IpAddr;
 use candor_engine::Observer;
 use candor_plan::Plan;
 use candor_record::{Interval, IntervalSummary, RunRecord, Stretch, WorkerFigures};
-use candor_report::document::plan::LoadKind;
 use candor_report::render::wrk::json;
 use candor_report::render::wrk::text::{self, Percentiles};
 use candor_report::{Document, Facts};
@@ -102,7 +101,7 @@ impl<'a> Output<'a> {
             self.has_begun = true;
             self.print(&text::opening(document));
         }
-        let is_calibrated = document.plan.load.kind == LoadKind::Open;
+        let is_calibrated = document.plan.load.is_open();
         if before_report && is_calibrated && !self.has_calibrated {
             self.has_calibrated = true;
             self.print(&text::calibration(document));

@@ -3,13 +3,13 @@
 //! A long run has more intervals than a page has room for; then each row stands for several that
 //! follow one another. The intervals themselves are in the document and in the CSV.
 
+use candor_plan::HttpVersion;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second};
 
 use super::super::style::Tone;
 use super::page::Page;
 use crate::document::Document;
 use crate::document::intervals::IntervalRow;
-use crate::document::plan::{HttpSummary, LoadKind};
 
 /// Rows at most.
 const ROWS: usize = 12;
@@ -19,15 +19,15 @@ const SHORTEST_SHARE: u64 = 10;
 
 /// The table; nothing of a run that has one interval only.
 pub(super) fn course(page: &mut Page, document: &Document) {
-    let length_ns = document.plan.interval_ns;
+    let length_ns = document.plan.recording.interval_ns;
     let is_whole =
         |one: &&IntervalRow| one.end_ns.saturating_sub(one.start_ns) >= length_ns / SHORTEST_SHARE;
     let all: Vec<&IntervalRow> = document.window_intervals().filter(is_whole).collect();
     if all.len() < 2 {
         return;
     }
-    let open = document.plan.load.kind == LoadKind::Open;
-    let streams = document.plan.http != HttpSummary::H1;
+    let open = document.plan.load.is_open();
+    let streams = document.plan.target.http != HttpVersion::H1;
     let last = if open { "backlog" } else { "" };
     let in_flight = if streams { "streams" } else { "in flight" };
     let heading = format!(
