@@ -73,7 +73,7 @@ impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         match &error {
             LabError::Interrupted => Failure::interrupted(),
-            LabError::Usage(_) => Failure::usage(error),
+            LabError::Usage(_) | LabError::Plan(_) => Failure::usage(error),
             LabError::Engine(why) if why.is_usage() => Failure::usage(error),
             LabError::Engine(_)
             | LabError::Script(_)

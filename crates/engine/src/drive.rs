@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use candor_pace::Share;
-use candor_plan::{Plan, Requests};
+use candor_plan::{Parts, Plan, Requests};
 use candor_protocol::Session;
 use candor_record::{Collector, Interval, Machine, RunRecord, Traced, WorkerReport, Workers};
 
@@ -160,12 +160,12 @@ impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
 }
 
 /// The plan as one worker's sessions need it: with the request of its script, if that has one.
-pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Plan> {
+pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Parts> {
     match script.and_then(Scripted::request) {
         None => Cow::Borrowed(plan),
         Some(request) => {
             let requests = Requests { list: vec![request.clone()], ..plan.requests.clone() };
-            Cow::Owned(Plan { requests, ..plan.clone() })
+            Cow::Owned(Parts { requests, ..Parts::clone(plan) })
         }
     }
 }

@@ -110,7 +110,12 @@ pub fn run(
     run_scripted(plan, &Scripts::default(), control, observer)
 }
 
-/// The same with a script for each of the run's [`workers`], or none at all.
+/// How many threads a run of `plan` has on this machine.
+pub fn workers(plan: &Plan) -> u32 {
+    plan.threads_of(usable_cores().len() / 2)
+}
+
+/// The same as [`run`], with a script for each of the run's [`workers`], or none at all.
 pub fn run_scripted(
     plan: &Plan,
     scripts: &Scripts,
@@ -118,11 +123,6 @@ pub fn run_scripted(
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     run_part(plan, Part::whole(plan), scripts, control, observer)
-}
-
-/// How many threads a run of `plan` has on this machine.
-pub fn workers(plan: &Plan) -> u32 {
-    worker_count(plan, usable_cores().len())
 }
 
 /// The same for `part` of the run. The records of all parts come to that of the run
@@ -280,12 +280,6 @@ fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
         }
         None => EngineError::NoConnection { example: plan.secrets.url(&plan.target.url), asked },
     }
-}
-
-/// As many workers as asked, or half of the cores; but no more than there are connections.
-fn worker_count(plan: &Plan, cores: usize) -> u32 {
-    let half = u32::try_from(cores / 2).unwrap_or(u32::MAX);
-    plan.threads.count.unwrap_or(half).clamp(1, plan.connections.count)
 }
 
 /// One worker's thread, from its connections to its end.

@@ -3,14 +3,14 @@
 
 mod common;
 
-use candor_plan::{Arrivals, Delivery, Load, OpenLoad, Pieces, Plan, Segment};
+use candor_plan::{Arrivals, Delivery, Load, OpenLoad, Parts, Pieces, Segment};
 use candor_record::{EndReason, ErrorKind, Outcome, RunRecord, StatusCount};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::trace::drive_traced;
 use common::*;
 use proptest::prelude::*;
 
-fn run(plan: &Plan, server: impl SimServer, link: Link) -> RunRecord {
+fn run(plan: &Parts, server: impl SimServer, link: Link) -> RunRecord {
     let (record, _) = drive_traced(plan, SimReactor::new(server, link));
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     record
@@ -68,7 +68,7 @@ fn says(bytes: &'static [u8], after_ns: u64) -> impl FnMut(u64) -> Reaction {
 }
 
 /// `n` connections in a closed loop for a second, with a body of 100 bytes that leaves like this.
-fn delivered(n: u32, delivery: Delivery) -> Plan {
+fn delivered(n: u32, delivery: Delivery) -> Parts {
     let mut plan = plan(n, closed(0), S);
     plan.requests.list[0].body = [b'x'; 100].into();
     plan.requests.list[0].delivery = delivery;

@@ -8,18 +8,18 @@ use std::rc::Rc;
 
 use candor_engine::{Control, drive};
 use candor_pace::{Limit, Schedule, Share};
-use candor_plan::{Arrivals, Load, Pacing, Plan, Rate, Segment};
+use candor_plan::{Arrivals, Load, Pacing, Parts, Rate, Segment};
 use candor_record::{DeviationKind, EndReason, ErrorKind, Histogram, LossKind, RunRecord};
 use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::trace::drive_traced;
 use common::*;
 use proptest::prelude::*;
 
-fn run(plan: &Plan, server: impl SimServer) -> RunRecord {
+fn run(plan: &Parts, server: impl SimServer) -> RunRecord {
     run_over(plan, server, Link::default())
 }
 
-fn run_over(plan: &Plan, server: impl SimServer, link: Link) -> RunRecord {
+fn run_over(plan: &Parts, server: impl SimServer, link: Link) -> RunRecord {
     let (record, _) = drive_traced(plan, SimReactor::new(server, link));
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     assert!(record.total.warm_up.balances(), "{:?}", record.total.warm_up);
@@ -202,7 +202,7 @@ fn a_flood_of_sheds_does_not_keep_a_worker_from_the_stop() {
     }
     let link = Link { look_ns: MS / 10, ..Link::default() };
     // Without a trace, which would drop most of them.
-    let record = drive(&plan, SimReactor::new(delay(MS), link), &Control::default());
+    let record = drive(&checked(&plan), SimReactor::new(delay(MS), link), &Control::default());
     let ledger = &record.total.ledger;
     assert!(ledger.balances(), "{ledger:?}");
     assert_eq!(ledger.scheduled, 4_000_000);
@@ -411,7 +411,7 @@ fn an_interrupted_run_keeps_what_it_has() {
         Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }
     };
     let plan = plan(10, open(100, Arrivals::Constant), 60 * S);
-    let record = drive(&plan, SimReactor::new(server, Link::default()), &control);
+    let record = drive(&checked(&plan), SimReactor::new(server, Link::default()), &control);
     assert_eq!(record.end, EndReason::Interrupted);
     assert!(record.total.ledger.balances());
     assert_eq!(record.total.ledger.ok, 301);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use candor_engine::{Control, keep_to_cores, usable_cores};
-use candor_plan::Plan;
+use candor_plan::{Plan, PlanError};
 use candor_record::RunRecord;
 use candor_report::Document;
 
@@ -61,7 +61,7 @@ impl Site {
         }
         self.check_alive()?;
         let control = interrupt.next_run();
-        let own = with_own_threads(plan, self.split.as_ref());
+        let own = with_own_threads(plan, self.split.as_ref())?;
         let beside = self.begin(&own, &control);
         match make(&own, &control) {
             Ok(made) => Ok((made, beside)),
@@ -98,13 +98,12 @@ impl Site {
 }
 
 /// On cores of its own the loader has a thread for each of them, unless the user says otherwise.
-fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Plan {
-    let mut own = plan.clone();
-    if let (None, Some(split)) = (plan.threads.count, split) {
-        let cores = u32::try_from(split.loader.len()).unwrap_or(u32::MAX);
-        own.threads.count = Some(cores.clamp(1, plan.connections.count));
-    }
-    own
+fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Result<Plan, PlanError> {
+    plan.with(|parts| {
+        if let Some(split) = split {
+            parts.threads.count = Some(parts.threads_of(split.loader.len()));
+        }
+    })
 }
 
 /// What goes on beside a run.

@@ -104,8 +104,7 @@ fn connections_are_doubled_as_long_as_they_bring_something() {
 #[test]
 fn a_percentile_under_poisson_arrivals_is_met_up_to_the_rate_of_the_closed_form() {
     let expected = md1_rate(0.99, 0.005, 0.001);
-    let mut plan = plan(20 * S);
-    plan.load = open(Arrivals::Poisson);
+    let plan = plan(20 * S).with(|parts| parts.load = open(Arrivals::Poisson)).unwrap();
     let mut server = Simulated::new(|| Fifo::new(MS));
     let peak = search(&plan, &settings(&["p99 < 5ms", "errors < 0.1%"]), &mut server);
     let answer = peak.answer.unwrap();

@@ -67,15 +67,18 @@ impl Bench for Simulated {
         };
         options.url = Some("http://127.0.0.1/".to_owned());
         options.no_pin = true;
-        let (mut plan, _) = options.build(&Contents { files: &NoFiles }).expect("a plan");
-        plan.threads.count = Some(1);
-        // The simulated server answers every request alike.
-        plan.requests.list.iter_mut().for_each(|one| {
-            one.expect = candor_plan::Expect {
-                status: candor_plan::StatusSet::below_400(),
-                body: candor_plan::BodyExpect::Any,
-            };
+        let (plan, _) = options.build(&Contents { files: &NoFiles }).expect("a plan");
+        let plan = plan.with(|parts| {
+            parts.threads.count = Some(1);
+            // The simulated server answers every request alike.
+            parts.requests.list.iter_mut().for_each(|one| {
+                one.expect = candor_plan::Expect {
+                    status: candor_plan::StatusSet::below_400(),
+                    body: candor_plan::BodyExpect::Any,
+                };
+            });
         });
+        let plan = plan.expect("a plan");
         let reactor = SimReactor::new(Fifo::new(service_ns), Link::default());
         let record = drive(&plan, reactor, &Control::default());
         let facts = Facts { started_unix_ms: self.made.len() as u64, ..Facts::default() };

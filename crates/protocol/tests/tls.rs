@@ -57,10 +57,11 @@ fn clients(plan: &TlsPlan) -> Make {
         method: "GET".to_owned(),
         path: "/".to_owned(),
         headers: vec![],
-        body: Arc::new([]),
+        body: [].into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Length(7) },
         weight: 1,
+        redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();
     let connector = Connector::new(plan, || Ok(Vec::new())).unwrap();

@@ -4,7 +4,6 @@
 pub(crate) mod experiments;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use candor_plan::redact::{Kind, Typed};
 use candor_plan::*;
@@ -61,7 +60,7 @@ pub(crate) struct Simulated {
 /// A simulated run: plan, requests and how it ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
-    pub(crate) plan: Plan,
+    pub(crate) plan: Parts,
     pub(crate) requests: Vec<Simulated>,
     pub(crate) end: EndReason,
     /// Backlog at the end of each interval, for worker 0.
@@ -74,7 +73,11 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn document(&self) -> Document {
-        Document::new(&facts(), &self.plan, &self.record())
+        Document::new(&facts(), &self.checked(), &self.record())
+    }
+
+    pub(crate) fn checked(&self) -> Plan {
+        self.plan.clone().try_into().expect("a plan")
     }
 
     fn window_end_ns(&self) -> u64 {
@@ -291,15 +294,16 @@ fn request(name: &str, path: &str) -> Request {
         method: "GET".to_owned(),
         path: path.to_owned(),
         headers: vec![("Authorization".to_owned(), "Bearer hunter2".to_owned())],
-        body: Arc::from([]),
+        body: [].into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
+        redacted: None,
     }
 }
 
-fn plan(load: Load, warm_up_ns: u64) -> Plan {
-    Plan {
+fn plan(load: Load, warm_up_ns: u64) -> Parts {
+    Parts {
         target: Target {
             url: "http://127.0.0.1:8080/hello".to_owned(),
             authority: "127.0.0.1:8080".to_owned(),
@@ -495,7 +499,7 @@ pub(crate) fn with_hiccup(one: Hiccup) -> Document {
     seen.late.record(one.late_ns);
     seen.keep(one);
     record.machines[0].hiccups = Some(seen);
-    Document::new(&facts(), &healthy_open_run().plan, &record)
+    Document::new(&facts(), &healthy_open_run().checked(), &record)
 }
 
 /// A closed loop that met a stall of half a second, which `held` requests show.
@@ -593,14 +597,15 @@ pub(crate) fn deviations() -> Vec<ErrorCount> {
 }
 
 /// A healthy run over TLS that trusts whom `trust` says.
-pub(crate) fn over_tls(trust: &str) -> Document {
+pub(crate) fn over_tls(trust: Trust) -> Document {
     let mut document = healthy_open();
-    document.plan.tls = Some(crate::document::plan::TlsSummary {
-        trust: trust.to_owned(),
+    document.plan.target.tls = Some(Tls {
+        trust,
         server_name: "secure.example".to_owned(),
-        own_certificate: false,
+        identity: None,
         alpn: vec!["h2".to_owned()],
-        versions: ["1.2".to_owned(), "1.3".to_owned()],
+        min: TlsVersion::V12,
+        max: TlsVersion::V13,
         ciphers: Vec::new(),
         groups: Vec::new(),
         resumption: false,
@@ -679,7 +684,7 @@ pub(crate) fn provoked() -> Vec<Document> {
         lost,
         uneven,
         few,
-        over_tls(crate::document::plan::ANYBODY),
+        over_tls(Trust::Anybody),
     ];
     for document in &mut all {
         document.verdicts = verdicts::judge(document);

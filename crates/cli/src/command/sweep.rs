@@ -10,7 +10,7 @@ use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::units::{parse_rate, parse_share};
 use candor_plan::values::SmallCount;
-use candor_plan::{Plan, Rate};
+use candor_plan::{Connections, Plan, Rate};
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::sweep::Sweep;
 use candor_report::read;
@@ -99,13 +99,15 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode,
             }
             Reference::Now => Some(measured(plan, asked, &facts, runner, progress)?),
         };
-        let mut plan = plan.clone();
-        if let (Some((_, _, Some(connections))), None) = (&known, asked) {
-            let most = plan.connections.max > plan.connections.count;
-            plan.connections.count = (TIMES_THE_PEAKS * connections).max(FEWEST_CONNECTIONS);
-            let count = plan.connections.count;
-            plan.connections.max = if most { plan.connections.max.max(count) } else { count };
-        }
+        let plan = match (&known, asked) {
+            (Some((_, _, Some(connections))), None) => {
+                let count = (TIMES_THE_PEAKS * connections).max(FEWEST_CONNECTIONS);
+                let Connections { count: least, max, .. } = plan.connections;
+                let most = if max > least { max.max(count) } else { count };
+                plan.with(|parts| parts.connect(count, most)).map_err(Failure::usage)?
+            }
+            _ => plan.clone(),
+        };
         let rates = match &known {
             None => {
                 let of = |rate: &Rate| Asked { rate_per_s: rate.per_s_f64(), fraction: None };

@@ -62,8 +62,8 @@ impl Experiment {
     ) -> Result<Evidence, LabError> {
         let server = Server::start(&self.server)?;
         let url = server.url();
-        let mut plan = plan(&self.load, url)?;
-        divide(&mut plan.requests, self.queues);
+        let plan = plan(&self.load, url)?;
+        let plan = plan.with(|parts| divide(&mut parts.requests, self.queues))?;
         let mut traced = Traces::default();
         let record = thread::scope(|scope| {
             scope.spawn(|| meanwhile(url));
@@ -82,10 +82,11 @@ pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, LabError> {
     }
     let words = ["candor"].into_iter().chain(flags.split_whitespace()).chain([url]);
     let typed = Typed::try_parse_from(words).map_err(failed)?;
-    let (mut plan, _) = typed.options.build(&NoFiles).map_err(failed)?;
-    plan.recording.held_up = true;
-    plan.recording.trace = Some(Trace::All);
-    Ok(plan)
+    let (plan, _) = typed.options.build(&NoFiles).map_err(failed)?;
+    Ok(plan.with(|parts| {
+        parts.recording.held_up = true;
+        parts.recording.trace = Some(Trace::All);
+    })?)
 }
 
 /// The requests of a plan that has one, divided among so many queues.

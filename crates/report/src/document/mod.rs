@@ -10,23 +10,23 @@
 //! the kernel too, [`hiccups`] what the loader's machine did meanwhile,
 //! [`target`] what a managed target used, [`profile`] who profiled it meanwhile, [`schema`] the description for others.
 
+mod asked;
 mod check;
 pub mod counts;
-pub mod delivery;
 pub mod hiccups;
 pub mod kernel;
 pub mod latency;
 pub mod live;
+pub(crate) mod older;
 pub mod part;
-pub mod plan;
 pub mod profile;
 pub mod realised;
 pub mod schema;
 pub mod target;
 mod time;
 
-use candor_plan::Plan;
 use candor_plan::redact::Typed;
+use candor_plan::{Parts, Plan};
 use candor_record::{
     Bytes, IntervalSummary, Machine, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport,
     Workers,
@@ -42,12 +42,11 @@ use hiccups::Hiccups;
 use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
 use part::Part;
-use plan::PlanSummary;
 use realised::Realised;
 pub use time::rfc3339;
 
 /// The value of [`Document::format`] that this version writes.
-pub const FORMAT: &str = "candor.result/1";
+pub const FORMAT: &str = "candor.result/2";
 
 /// What only the caller knows.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +66,7 @@ pub struct Facts {
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
-    /// `candor.result/1`. Fields may be added under the same number; none changes its meaning.
+    /// `candor.result/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
     /// What made the document.
     pub tool: Tool,
@@ -81,8 +80,8 @@ pub struct Document {
     pub machines: Vec<MachineRow>,
     /// What is worth knowing of the target, such as `embedded`.
     pub target_note: Option<String>,
-    /// What the run was asked to do.
-    pub plan: PlanSummary,
+    /// What the run was asked to do. Values that may be secret are left out, and so are long lists.
+    pub plan: Parts,
     /// How it ended.
     pub end: Ending,
     /// Its lengths.
@@ -353,7 +352,7 @@ impl Document {
             started_unix_ms: facts.started_unix_ms,
             machines: MachineRow::all(record),
             target_note: facts.target_note.clone(),
-            plan: PlanSummary::of(plan),
+            plan: plan.redacted(),
             end: Ending::new(record.end),
             time: Lengths {
                 warm_up_ns: record.warm_up_ns,
@@ -466,7 +465,7 @@ impl Rates {
             |count: f64| (record.window_ns > 0).then(|| count * 1e9 / record.window_ns as f64);
         let from_ns = record.warm_up_ns;
         let to_ns = from_ns.saturating_add(record.window_ns);
-        let asked = plan::asked_between(&plan.load, from_ns, to_ns);
+        let asked = asked::asked_between(&plan.load, from_ns, to_ns);
         Rates {
             asked_per_s: asked.and_then(|count| per_s(count * record.of.share())),
             scheduled_per_s: per_s(record.total.ledger.scheduled as f64),

@@ -11,13 +11,13 @@ use candor_stats::process;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::plan::{ArrivalKind, asked_between};
+use super::asked::asked_between;
 
 /// The realised gaps against the asked process.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Realised {
     /// The asked process.
-    pub arrivals: ArrivalKind,
+    pub arrivals: Arrivals,
     /// Gaps in the sample.
     pub gaps: u64,
     /// Constant arrivals: the largest distance of a gap from what it should be, in nanoseconds.
@@ -56,7 +56,7 @@ impl Realised {
                 });
                 let largest_deviation_ns = deviations.max_by(f64::total_cmp);
                 Some(Realised {
-                    arrivals: ArrivalKind::Constant,
+                    arrivals: Arrivals::Constant,
                     gaps: count as u64,
                     largest_deviation_ns,
                     anderson_darling: None,
@@ -74,7 +74,7 @@ impl Realised {
                     pairs().map(|(due_ns, next)| arrivals(due_ns, next) + half(due_ns)).collect();
                 let statistic = process::exponential(&sample);
                 Some(Realised {
-                    arrivals: ArrivalKind::Poisson,
+                    arrivals: Arrivals::Poisson,
                     gaps: count as u64,
                     largest_deviation_ns: None,
                     anderson_darling: statistic,

@@ -12,10 +12,10 @@ use candor_record::StatusCount;
 use crate::document::counts::{HandshakeCount, LedgerCounts};
 use crate::document::kernel::{Kernel, TraceSummary};
 use crate::document::latency::Distribution;
-use crate::document::plan::LoadKind;
 use crate::document::{Document, EndReason, Host};
 use crate::expect::Judgement;
 use crate::verdicts::Severity;
+use candor_plan::{Load, describe};
 
 /// Stands where there is no figure.
 pub(super) const NOTHING: &str = "–";
@@ -27,16 +27,16 @@ pub(super) const ROWS: [&str; 9] =
 pub(super) fn what(document: &Document) -> String {
     let plan = &document.plan;
     let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
-    match plan.requests.as_slice() {
-        [one] => format!("{} {}{note}", one.method, plan.url),
-        several => format!("{} requests to {}{note}", several.len(), plan.url),
+    match plan.requests.list.as_slice() {
+        [one] => format!("{} {}{note}", one.method, plan.target.url),
+        several => format!("{} requests to {}{note}", several.len(), plan.target.url),
     }
 }
 
 /// How it was requested: load, connections, threads, time.
 pub(super) fn how(document: &Document) -> Vec<String> {
     let connections = &document.plan.connections;
-    let mut parts = vec![document.plan.load.description.clone()];
+    let mut parts = vec![describe::load(&document.plan)];
     parts.push(match connections.max > connections.count {
         true => format!(
             "{} to {}",
@@ -94,13 +94,12 @@ pub(super) struct Verdict {
 /// The verdict on the whole run.
 pub(super) fn verdict(document: &Document) -> Verdict {
     let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
-    let mut sentence =
-        match document.rate.asked_per_s.filter(|_| document.plan.load.kind == LoadKind::Open) {
-            Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
-            None => format!("Achieved {achieved}"),
-        };
+    let mut sentence = match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+        Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
+        None => format!("Achieved {achieved}"),
+    };
     let scheduled = document.ledger.scheduled;
-    if document.plan.load.kind == LoadKind::Open && scheduled > 0 {
+    if document.plan.load.is_open() && scheduled > 0 {
         let share = document.rate.answered_in_window as f64 / scheduled as f64;
         sentence += &format!(" ({} of what was due)", fmt_share(share));
     }
@@ -124,7 +123,7 @@ pub(super) fn verdict(document: &Document) -> Verdict {
         _ if document.ledger.ok == 0 => (Standing::Bad, "NO ANSWERS"),
         _ if !document.expectations.iter().all(Judgement::met) => (Standing::Bad, "NOT MET"),
         Some(Severity::Warning) => (Standing::Doubtful, "DOUBTFUL"),
-        _ if document.plan.load.kind == LoadKind::Closed => (Standing::Good, "OK"),
+        _ if !document.plan.load.is_open() => (Standing::Good, "OK"),
         Some(Severity::Note) | None => (Standing::Good, "HELD"),
     };
     Verdict { standing, word, sentence }
@@ -152,15 +151,15 @@ pub(super) fn warm_up(document: &Document) -> Option<String> {
 /// The distributions of the latency table with their names and what they measure.
 pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &Distribution)> {
     let latencies = &document.latencies;
-    match document.plan.load.kind {
-        LoadKind::Open => vec![
+    match document.plan.load {
+        Load::Open(_) => vec![
             ("response", "due→done", &latencies.response),
             ("service", "sent→done", &latencies.service),
             ("queue wait", "due→ready", &latencies.queue_wait),
             ("send lag", "ready→sent", &latencies.send_lag),
             ("first byte", "sent→first", &latencies.first_byte),
         ],
-        LoadKind::Closed => vec![
+        Load::Closed { .. } => vec![
             ("service", "sent→done", &latencies.service),
             ("send lag", "ready→sent", &latencies.send_lag),
             ("first byte", "sent→first", &latencies.first_byte),

@@ -12,7 +12,6 @@ use super::{Finding, Severity};
 use crate::document::Document;
 use crate::document::hiccups::Hiccups;
 use crate::document::latency::Distribution;
-use crate::document::plan::LoadKind;
 
 /// Shorter ones are not worth a word.
 const STALL_FLOOR_NS: u64 = 100_000_000;
@@ -40,7 +39,7 @@ fn candidate(document: &Document, distribution: &Distribution) -> Option<u64> {
 
 /// A closed loop met a stall, and most of those whom it would have hit were never sent.
 pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
-    if document.plan.load.kind == LoadKind::Open {
+    if document.plan.load.is_open() {
         return None;
     }
     let service = &document.latencies.service;
@@ -80,7 +79,7 @@ pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
 
 /// An open load met a stall: the server's, and in the figures as it should be.
 pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
-    if document.plan.load.kind == LoadKind::Closed {
+    if !document.plan.load.is_open() {
         return None;
     }
     let response = &document.latencies.response;

@@ -4,6 +4,7 @@
 mod rounds;
 pub(crate) mod what;
 
+use candor_plan::describe;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -158,7 +159,7 @@ fn of_saved(
     let groups: Vec<Group> = whats.iter().map(group).collect::<Result<_, _>>()?;
     let first = groups.iter().flat_map(|one| &one.results).next();
     let is_open = first.is_some_and(|(_, one)| one.rate.asked_per_s.is_some());
-    let load = first.map(|(_, one)| one.plan.load.description.clone()).unwrap_or_default();
+    let load = first.map(|(_, one)| describe::load(&one.plan)).unwrap_or_default();
     Ok(compare::saved(
         &groups,
         &arguments.settings(is_open),

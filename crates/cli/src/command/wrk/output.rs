@@ -6,7 +6,6 @@ use std::net::IpAddr;
 use candor_engine::{Observer, collecting};
 use candor_plan::Plan;
 use candor_record::{Collector, Stretch};
-use candor_report::document::plan::LoadKind;
 use candor_report::render::wrk::json;
 use candor_report::render::wrk::text::{self, Percentiles};
 use candor_report::{Document, Facts};
@@ -99,7 +98,7 @@ impl<'a> Output<'a> {
             self.has_begun = true;
             self.printer.print(&text::opening(document));
         }
-        let is_calibrated = document.plan.load.kind == LoadKind::Open;
+        let is_calibrated = document.plan.load.is_open();
         if before_report && is_calibrated && !self.has_calibrated {
             self.has_calibrated = true;
             self.printer.print(&text::calibration(document));

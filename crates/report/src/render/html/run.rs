@@ -10,7 +10,6 @@ use super::course::Course;
 use super::page::{Column, Page, Section, Table, Tone};
 use crate::document::Document;
 use crate::document::counts::ErrorCount;
-use crate::document::plan::LoadKind;
 use crate::expect::{Judgement, Outcome};
 use crate::verdicts::{Severity, Verdict};
 
@@ -49,7 +48,7 @@ fn header(header: &mut Section, document: &Document) {
     header.remark(&words::identity(document));
     let verdict = words::verdict(document);
     header.standing(verdict.standing.into(), verdict.word, &verdict.sentence);
-    let open = document.plan.load.kind == LoadKind::Open;
+    let open = document.plan.load.is_open();
     let (name, timed) = match open {
         true => ("response time", &document.latencies.response),
         false => ("service time", &document.latencies.service),
@@ -128,7 +127,7 @@ fn latency(section: &mut Section, document: &Document) {
         table.row(cells);
     }
     section.table(&table);
-    let closed = (document.plan.load.kind == LoadKind::Closed).then(|| words::CLOSED.to_owned());
+    let closed = (!document.plan.load.is_open()).then(|| words::CLOSED.to_owned());
     let notes = [words::missing(&columns), words::clumps(first), closed];
     for note in notes.into_iter().flatten().chain(words::never_answered(document)) {
         section.remark(&note);

@@ -3,12 +3,12 @@
 //! A long run has more intervals than a page has room for; then each row stands for several that
 //! follow one another. The intervals themselves are in the document and in the CSV.
 
+use candor_plan::HttpVersion;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second};
 
 use super::super::style::Tone;
 use super::page::Page;
 use crate::document::Document;
-use crate::document::plan::{HttpSummary, LoadKind};
 use candor_record::IntervalSummary;
 
 /// Rows at most.
@@ -19,7 +19,7 @@ const SHORTEST_SHARE: u64 = 10;
 
 /// The table; nothing of a run that has one interval only.
 pub(super) fn course(page: &mut Page, document: &Document) {
-    let length_ns = document.plan.interval_ns;
+    let length_ns = document.plan.recording.interval_ns;
     let is_whole = |one: &&IntervalSummary| {
         one.end_ns.saturating_sub(one.start_ns) >= length_ns / SHORTEST_SHARE
     };
@@ -27,8 +27,8 @@ pub(super) fn course(page: &mut Page, document: &Document) {
     if all.len() < 2 {
         return;
     }
-    let open = document.plan.load.kind == LoadKind::Open;
-    let streams = document.plan.http != HttpSummary::H1;
+    let open = document.plan.load.is_open();
+    let streams = document.plan.target.http != HttpVersion::H1;
     let last = if open { "backlog" } else { "" };
     let in_flight = if streams { "streams" } else { "in flight" };
     let heading = format!(

@@ -55,7 +55,7 @@ mod tests {
         let mut record = run.record();
         record.kernel = times;
         record.trace = TraceCounts { traced: 70, not_traced: 6_930, dropped: 3 };
-        Document::new(&testing::facts(), &run.plan, &record)
+        Document::new(&testing::facts(), &run.checked(), &record)
     }
 
     #[test]

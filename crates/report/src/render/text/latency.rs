@@ -7,7 +7,6 @@ use super::super::style::Tone;
 use super::super::words::{self, ROWS};
 use super::page::Page;
 use crate::document::Document;
-use crate::document::plan::LoadKind;
 
 const COLUMN: usize = 14;
 /// Width of the column of intervals.
@@ -39,7 +38,7 @@ pub(super) fn table(page: &mut Page, document: &Document) {
             line(&words::interval(first, row), &mut columns.iter().map(|c| words::cell(c.2, row)));
         page.row(&format!("  {row}"), None, &cells);
     }
-    let closed = (document.plan.load.kind == LoadKind::Closed).then(|| words::CLOSED.to_owned());
+    let closed = (!document.plan.load.is_open()).then(|| words::CLOSED.to_owned());
     for note in [words::missing(&columns), words::clumps(first), closed].into_iter().flatten() {
         page.toned_entry("", Some(Tone::Faint), &note);
     }

@@ -91,7 +91,7 @@ fn the_figures_are_those_of_the_document() {
 #[test]
 fn the_url_stands_as_it_was_typed() {
     let mut document = testing::healthy_closed();
-    document.plan.url = "http://h:8080/".to_owned();
+    document.plan.target.url = "http://h:8080/".to_owned();
     for typed in ["http://h:8080", "http://h:8080/"] {
         document.arguments = vec!["wrk".to_owned(), "-t2".to_owned(), typed.to_owned()];
         assert!(opening(&document).contains(&format!(" test @ {typed}\n")), "{typed}");

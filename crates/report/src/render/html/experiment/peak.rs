@@ -1,5 +1,6 @@
 //! The page of a peak.
 
+use candor_plan::describe;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 
 use super::super::axis::{Axis, Unit};
@@ -38,7 +39,7 @@ pub fn render(peak: &Peak) -> String {
         section.table(&(&plain::table(peak)).into());
     });
     page.section("again", "How it was done", |section| {
-        let mut facts = vec![("Load", peak.plan.load.description.clone())];
+        let mut facts = vec![("Load", describe::load(&peak.plan))];
         facts.extend(peak.objectives.iter().map(|one| ("Objective", one.clone())));
         facts.push(("Limit", peak.limit.why.clone()));
         again(section, &peak.host, &peak.arguments, facts);

@@ -1,5 +1,6 @@
 //! The charts of a run.
 
+use candor_plan::Segment;
 use candor_plan::units::fmt_duration_ns;
 use candor_record::Hiccup;
 
@@ -9,7 +10,6 @@ use super::super::course::{Course, Slice};
 use super::super::heat::Heat;
 use crate::document::Document;
 use crate::document::latency::{DecodeError, Distribution};
-use crate::document::plan::{LoadKind, SegmentSummary};
 
 /// Charts over the time of the run move together.
 const TOGETHER: &str = "time";
@@ -23,7 +23,7 @@ const WITH_INTERVAL: [(&str, f64); 6] =
 /// Response and service time over the percentile, on the axis that spreads the tail.
 pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
     let latencies = &document.latencies;
-    let open = document.plan.load.kind == LoadKind::Open;
+    let open = document.plan.load.is_open();
     let mut series = vec![curve("service time", 1, &latencies.service)?];
     let mut main = &latencies.service;
     if open {
@@ -165,14 +165,15 @@ fn rate(document: &Document, course: &Course<'_>, time: Axis) -> Chart {
 /// and ramps.
 fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
     let mut begin_s = 0.0;
-    for segment in &document.plan.load.segments {
+    for segment in document.plan.load.segments() {
         let (length_ns, rate_per_s) = match *segment {
-            SegmentSummary::Hold { rate_per_s, duration_ns } => (duration_ns, rate_per_s),
-            SegmentSummary::Ramp { from_per_s, to_per_s, duration_ns } => {
+            Segment::Hold { rate, duration_ns } => (duration_ns, rate.per_s_f64()),
+            Segment::Ramp { from, to, duration_ns } => {
+                let (from_per_s, to_per_s) = (from.per_s_f64(), to.per_s_f64());
                 let share = (at_s - begin_s) * 1e9 / duration_ns as f64;
                 (Some(duration_ns), from_per_s + (to_per_s - from_per_s) * share)
             }
-            SegmentSummary::Burst { .. } | SegmentSummary::Replay { .. } => return None,
+            Segment::Burst { .. } | Segment::Replay { .. } => return None,
         };
         let end_s = length_ns.map_or(f64::INFINITY, |length_ns| begin_s + length_ns as f64 / 1e9);
         if at_s < end_s {

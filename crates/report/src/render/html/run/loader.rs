@@ -1,11 +1,11 @@
 //! Who took part in a run, and what was asked of them: target, loader, plan.
 
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_plural, fmt_share};
+use candor_plan::{HttpVersion, Order, describe};
 
 use super::super::super::words::{self, NOTHING};
 use super::super::page::{Column, Section, Table, Tone};
 use crate::document::Document;
-use crate::document::plan::{HttpSummary, RequestOrder};
 
 /// What a managed target used, and how it ended.
 pub(super) fn target(section: &mut Section, document: &Document) {
@@ -91,27 +91,27 @@ pub(super) fn loader(section: &mut Section, document: &Document) {
 /// The plan, and the command that carries it out again.
 pub(super) fn plan(section: &mut Section, document: &Document) {
     let plan = &document.plan;
-    let http = match plan.http {
-        HttpSummary::H1 => "HTTP/1.1",
-        HttpSummary::H2 => "HTTP/2",
-        HttpSummary::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
-        HttpSummary::Negotiated => "what the server chose by ALPN",
+    let http = match plan.target.http {
+        HttpVersion::H1 => "HTTP/1.1",
+        HttpVersion::H2 => "HTTP/2",
+        HttpVersion::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
+        HttpVersion::Negotiated => "what the server chose by ALPN",
     };
     let mut facts = vec![
-        ("URL", plan.url.clone()),
-        ("Endpoint", format!("{}, Host: {}", plan.endpoint, plan.authority)),
+        ("URL", plan.target.url.clone()),
+        ("Endpoint", format!("{}, Host: {}", plan.target.endpoint, plan.target.authority)),
         ("Spoken", http.to_owned()),
-        ("Load", plan.load.description.clone()),
+        ("Load", describe::load(plan)),
     ];
-    if let Some(tls) = &plan.tls {
-        let from = format!("{} to {}", tls.versions[0], tls.versions[1]);
+    if let Some(tls) = &plan.target.tls {
+        let from = format!("{} to {}", tls.min, tls.max);
         facts
             .push(("TLS", format!("{from}, server name {}, trust {}", tls.server_name, tls.trust)));
     }
-    if plan.requests.len() > 1 {
-        let order = match plan.order {
-            RequestOrder::Rotation => "one after the other",
-            RequestOrder::Weighted => "at random by weight",
+    if plan.requests.list.len() > 1 {
+        let order = match plan.requests.order {
+            Order::Rotation => "one after the other",
+            Order::Weighted => "at random by weight",
         };
         facts.push(("Order", order.to_owned()));
     }
@@ -126,24 +126,25 @@ pub(super) fn plan(section: &mut Section, document: &Document) {
     ]);
     /// More rows than this nobody reads.
     const MOST: usize = 50;
-    for one in plan.requests.iter().take(MOST) {
+    for one in plan.requests.list.iter().take(MOST) {
         let headers: Vec<_> =
-            one.headers.iter().map(|header| format!("{}: {}", header.name, header.value)).collect();
+            one.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         table.row([
             one.name.clone(),
             one.method.clone(),
             one.path.clone(),
             headers.join(" · "),
-            match &one.body_hash {
-                Some(hash) => format!("{} #{hash}", fmt_bytes(one.body_bytes)),
-                None => fmt_bytes(one.body_bytes),
+            match one.body.hash() {
+                Some(hash) => format!("{} #{hash}", fmt_bytes(one.body.count())),
+                None => fmt_bytes(one.body.count()),
             },
-            format!("{}; body {}", one.expect_status, one.expect_body),
+            format!("{}; body {}", one.expect.status, one.expect.body),
         ]);
     }
     section.table(&table);
-    if plan.requests.len() > MOST {
-        section.remark(&format!("and {} more", fmt_count((plan.requests.len() - MOST) as u64)));
+    if plan.requests.list.len() > MOST {
+        section
+            .remark(&format!("and {} more", fmt_count((plan.requests.list.len() - MOST) as u64)));
     }
     if let Some(words) = words::again(&document.arguments) {
         section.text("Again:");
