@@ -16,6 +16,17 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// Of an experiment that ended early, whose document is kept.
+    pub(crate) fn stopped(why: &LabError) -> Exit {
+        match why {
+            LabError::Interrupted => Exit::Interrupted,
+            LabError::Engine(error) if error.is_usage() => Exit::Usage,
+            _ => Exit::CouldNotRun,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         ExitCode::from(exit as u8)

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use candor_lab::LabError;
-use candor_lab::matrix::{About, Directory, Head, Kind, Outcome, Watcher};
+use candor_lab::matrix::{About, Directory, Head, Kind, Watcher};
 use candor_lab::target::cores::{Split, fmt_cores};
+use candor_lab::{LabError, Outcome};
 use candor_plan::Secrets;
 use candor_plan::allow::Allowed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
@@ -85,21 +85,14 @@ impl Flags {
             console::print(&(forms.text)(document))?;
             console::note(&format!("candor: the results are in {}", directory.path().display()));
         }
-        Ok(match &outcome.stopped {
-            Some(LabError::Interrupted) => {
-                console::note("candor: interrupted; the same command goes on where it stopped");
-                Exit::Interrupted
+        let Some(why) = &outcome.stopped else { return Ok(exit(document).into()) };
+        console::note(&match why {
+            LabError::Interrupted => {
+                "candor: interrupted; the same command goes on where it stopped".to_owned()
             }
-            Some(why) => {
-                console::note(&format!("candor: {why}"));
-                match why {
-                    LabError::Engine(error) if error.is_usage() => Exit::Usage,
-                    _ => Exit::CouldNotRun,
-                }
-            }
-            None => exit(document),
-        }
-        .into())
+            why => format!("candor: {why}"),
+        });
+        Ok(Exit::stopped(why).into())
     }
 }
 

@@ -1,5 +1,5 @@
-//! Measuring, for every command that makes runs: signals become stops, a line tells of the run that goes
-//! on, and a target of ours is ended afterwards. How a run is made is lab's and the engine's.
+//! Measuring, for every command that makes runs: signals stop them, outputs follow them, and a managed
+//! target is ended afterwards. How a run is made is decided in lab and engine.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::outputs::Outputs;
 use crate::scripting::{self, Scripted};
 use crate::signals;
 
-/// What signals stop from now on.
+/// An interrupt that the first signal from now on triggers.
 pub(crate) fn interrupt() -> Result<Arc<Interrupt>, Failure> {
     let interrupt = Arc::new(Interrupt::default());
     let told = Arc::clone(&interrupt);
@@ -53,7 +53,7 @@ pub(crate) fn run_part(
     })
 }
 
-/// Ends the target, if it is ours.
+/// Ends a managed target.
 pub(crate) fn end(site: Site) {
     if let Some(running) = site.running
         && let Err(error) = running.stop()
@@ -62,7 +62,7 @@ pub(crate) fn end(site: Site) {
     }
 }
 
-/// Who looks on while runs go on, and what signals stop.
+/// Outputs that follow runs, and the interrupt that signals trigger.
 pub(crate) struct Watched {
     pub(crate) outputs: Outputs,
     pub(crate) interrupt: Arc<Interrupt>,

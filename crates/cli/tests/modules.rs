@@ -1,12 +1,12 @@
-//! Which module of the command knows of which: no command of another, and none, by whatever way, of
-//! itself. Rust allows circles of modules, and so they come about unseen.
+//! Module dependencies of cli: commands are independent of each other, and there are no cycles. Rust permits
+//! cycles between modules, so they appear unnoticed.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each module names: `command/run` is one, with all of its folder, and so is `files`.
+/// The modules that each module names. `command/run` is one, with its whole folder; so is `files`.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -14,7 +14,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// The names behind each `path` in the text, also those of `path{a, b::c}`.
+/// The names that follow each `path` in the text, also those of `path{a, b::c}`.
 fn named<'t>(text: &'t str, path: &str) -> Vec<&'t str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let word = |text: &'t str| text.split(|c| !is_word(c)).next().unwrap();
@@ -46,7 +46,7 @@ fn uses() -> Uses {
         let commands = named(text, "crate::command::").into_iter();
         known.extend(commands.map(|name| format!("command/{name}")));
         if let ["command", _] = parts.as_slice() {
-            // What is beside it; but for a module of its own folder.
+            // Its siblings; in a folder of a command, `super` is the command itself.
             let beside = named(text, "super::").into_iter().map(|name| format!("command/{name}"));
             known.extend(beside);
         }
@@ -57,8 +57,8 @@ fn uses() -> Uses {
     uses
 }
 
-/// A way from the last of `way` back to a module that is on it.
-fn circle(uses: &Uses, way: &mut Vec<String>, done: &mut BTreeSet<String>) -> Option<Vec<String>> {
+/// A path from the last module of `way` back to one that is already on it.
+fn cycle(uses: &Uses, way: &mut Vec<String>, done: &mut BTreeSet<String>) -> Option<Vec<String>> {
     let here = way.last().unwrap().clone();
     for next in &uses[&here] {
         if let Some(at) = way.iter().position(|one| one == next) {
@@ -66,7 +66,7 @@ fn circle(uses: &Uses, way: &mut Vec<String>, done: &mut BTreeSet<String>) -> Op
         }
         if !done.contains(next) {
             way.push(next.clone());
-            if let Some(found) = circle(uses, way, done) {
+            if let Some(found) = cycle(uses, way, done) {
                 return Some(found);
             }
             way.pop();
@@ -77,7 +77,7 @@ fn circle(uses: &Uses, way: &mut Vec<String>, done: &mut BTreeSet<String>) -> Op
 }
 
 #[test]
-fn no_command_knows_of_another() {
+fn commands_are_independent() {
     let uses = uses();
     let is_command = |name: &&String| name.starts_with("command/");
     assert!(uses.keys().filter(is_command).count() >= 12 && uses["arguments"].len() > 8);
@@ -85,17 +85,17 @@ fn no_command_knows_of_another() {
         let others: Vec<_> = known.iter().filter(is_command).collect();
         assert!(
             others.is_empty(),
-            "{module} knows of {others:?}; move what they share beside command/"
+            "{module} uses {others:?}; move the shared part out of command/"
         );
     }
 }
 
 #[test]
-fn no_modules_know_of_each_other_in_a_circle() {
+fn there_are_no_cycles() {
     let uses = uses();
     let mut done = BTreeSet::new();
     for module in uses.keys() {
-        let found = circle(&uses, &mut vec![module.clone()], &mut done);
-        assert_eq!(found, None, "each of these names the next");
+        let found = cycle(&uses, &mut vec![module.clone()], &mut done);
+        assert_eq!(found, None, "each of these uses the next");
     }
 }

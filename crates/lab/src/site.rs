@@ -45,9 +45,11 @@ impl Site {
         }
     }
 
-    /// Makes a run of `plan`: `make` does, with a thread for each of the loader's cores, and what goes on
-    /// beside it begins before. The one that `interrupt` stops before it has begun is an error, and no
-    /// others are made.
+    /// Makes one run of `plan` by `make`, on the loader's cores and with a thread for each of them. The
+    /// sampler and the profiler run alongside.
+    ///
+    /// Errors: [`LabError::Interrupted`] if `interrupt` was asked before there was a result; how the target
+    /// ended, if it did; else what `make` returns.
     pub fn run<T>(
         &mut self,
         plan: &Plan,

@@ -41,6 +41,15 @@ pub trait Progress {
 /// Nobody looks.
 impl Progress for () {}
 
+/// An experiment of several variants or cells, as far as it came.
+#[derive(Debug)]
+pub struct Outcome<D> {
+    /// The document, of all trials that are there.
+    pub document: D,
+    /// Why it ended before all trials were made.
+    pub stopped: Option<LabError>,
+}
+
 /// Now, in milliseconds since 1970: when a trial begins.
 pub fn unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

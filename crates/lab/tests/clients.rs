@@ -5,16 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use candor_lab::LabError;
 use candor_lab::clients::matrix::Absent;
 use candor_lab::clients::model::{Asked, Client, PoolRule, Pools, Server, Suite};
 use candor_lab::clients::protocol::{Answer, Counts, Described};
-use candor_lab::clients::{
-    Bench, CellPlan, KIND, Matrix, Measured, Outcome, Selection, expand, file, run,
-};
+use candor_lab::clients::{Bench, CellPlan, KIND, Matrix, Measured, Selection, expand, file, run};
 use candor_lab::matrix::{About, Directory, Trouble};
+use candor_lab::{LabError, Outcome};
 use candor_record::Histogram;
 use candor_report::document::{Host, Tool};
+use candor_report::experiment::clients::Clients;
 use candor_report::render::experiment::clients as render;
 
 const SMALL: &str = r#"
@@ -99,7 +98,7 @@ fn right(key: &str, times: usize) -> (Answer, u64) {
 fn measured(
     directory: &Path,
     of: impl FnMut(&str, usize) -> Result<(Answer, u64), Trouble>,
-) -> (Outcome, Vec<String>) {
+) -> (Outcome<Clients>, Vec<String>) {
     let suite = suite(SMALL);
     let selection = Selection::default();
     let matrix = matrix(&suite, &selection).unwrap();

@@ -5,15 +5,16 @@ mod common;
 use std::path::Path;
 
 use candor_engine::{Control, drive};
-use candor_lab::LabError;
 use candor_lab::matrix::{About, Directory};
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::matrix::{Matrix, Selection, check_plans, expand};
 use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
-use candor_lab::suite::{Bench, CellPlan, KIND, Outcome, file, run};
+use candor_lab::suite::{Bench, CellPlan, KIND, file, run};
+use candor_lab::{LabError, Outcome};
 use candor_plan::options::{Options, ReadFile};
 use candor_report::document::{Host, Tool};
+use candor_report::experiment::suite::Suite as SuiteDocument;
 use candor_report::render::experiment::suite as render;
 use candor_report::{Document, Facts};
 use candor_testkit::sim::{Fifo, Link, SimReactor};
@@ -134,7 +135,11 @@ fn about() -> About {
     }
 }
 
-fn measured(text: &str, directory: &Path, bench: &mut dyn Bench) -> Result<Outcome, LabError> {
+fn measured(
+    text: &str,
+    directory: &Path,
+    bench: &mut dyn Bench,
+) -> Result<Outcome<SuiteDocument>, LabError> {
     let suite = suite(text);
     let selection = Selection::default();
     let matrix = matrix(&suite, &selection)?;

@@ -1,4 +1,5 @@
-//! One module for each command. None of them knows of another: what several share is beside this folder.
+//! One module for each command. Commands are independent of each other: what they share is outside of this
+//! folder. `tests/modules.rs` checks this.
 
 pub(crate) mod bench;
 pub(crate) mod clients;

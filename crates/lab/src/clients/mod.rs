@@ -23,7 +23,7 @@ use protocol::Answer;
 pub use managed::Managed;
 pub use matrix::{CellPlan, Matrix, Selection, expand};
 pub use model::Suite;
-pub use run::{Outcome, run};
+pub use run::run;
 
 /// Directories of client libraries: a document for each trial, and what the server and the drivers
 /// printed.

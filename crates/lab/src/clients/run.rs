@@ -25,12 +25,10 @@ use super::{Bench, CellPlan, Measured};
 use crate::error::LabError;
 use crate::matrix::run::{Cell as Slot, Trials, Trouble, Watcher};
 use crate::matrix::{self, About, Directory};
+use crate::trial::Outcome;
 
 /// The mark of a trial whose counts do not agree with the server's. It is made again.
 const WRONG: &str = ".wrong";
-
-/// What came of a matrix.
-pub type Outcome = matrix::Outcome<Clients>;
 
 /// Identifies a suite together with what was typed.
 pub fn fingerprint(suite: &Suite, selection: &Selection) -> String {
@@ -47,7 +45,7 @@ pub fn run(
     directory: &Directory,
     bench: &mut dyn Bench,
     watcher: &mut dyn Watcher<Trial>,
-) -> Result<Outcome, LabError> {
+) -> Result<Outcome<Clients>, LabError> {
     let document = document(suite, matrix, selection, about, directory);
     matrix::run::run(suite.head.seed, Libraries { document, matrix, directory, bench }, watcher)
 }

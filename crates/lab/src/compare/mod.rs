@@ -18,6 +18,7 @@ use candor_report::experiment::comparison::{Comparison, FORMAT, Limit, Metric, T
 use candor_report::experiment::figures::Figures;
 
 use crate::error::LabError;
+use crate::trial::Outcome;
 
 pub use saved::{Group, saved};
 
@@ -104,22 +105,13 @@ impl Measured {
     }
 }
 
-/// What came of a comparison.
-#[derive(Debug)]
-pub struct Outcome {
-    /// What the complete rounds say.
-    pub comparison: Comparison,
-    /// Why it ended before all rounds were made.
-    pub stopped: Option<LabError>,
-}
-
 /// Makes the rounds and judges them. `trial` makes one run.
 pub fn interleaved(
     entrants: &[Entrant],
     settings: &Settings,
     about: About,
     trial: &mut dyn FnMut(Slot) -> Result<Measured, LabError>,
-) -> Result<Outcome, LabError> {
+) -> Result<Outcome<Comparison>, LabError> {
     check(entrants.len(), settings)?;
     let mut variants: Vec<Variant> = entrants
         .iter()
@@ -168,7 +160,7 @@ pub fn interleaved(
         cautions: Vec::new(),
         partial: stopped.is_some(),
     };
-    Ok(Outcome { comparison: whole.judged(settings), stopped })
+    Ok(Outcome { document: whole.judged(settings), stopped })
 }
 
 /// What is refused before anything runs.

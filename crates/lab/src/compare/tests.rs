@@ -79,7 +79,7 @@ fn compared(servers: &[Server], settings: &Settings) -> Comparison {
     };
     let outcome = interleaved(&entrants(servers.len()), settings, about(), &mut trial).unwrap();
     assert!(outcome.stopped.is_none());
-    outcome.comparison
+    outcome.document
 }
 
 const TWO_MS: Server = Server { mean_ns: 2e6 };
@@ -175,8 +175,8 @@ fn an_interruption_keeps_the_rounds_that_are_whole() {
     };
     let outcome = interleaved(&entrants(2), &settings(10, 1), about(), &mut trial).unwrap();
     assert!(matches!(outcome.stopped, Some(LabError::Interrupted)));
-    assert!(outcome.comparison.partial);
-    assert_eq!(outcome.comparison.primary_of(1).unwrap().rounds, 7, "fifteen runs, seven pairs");
+    assert!(outcome.document.partial);
+    assert_eq!(outcome.document.primary_of(1).unwrap().rounds, 7, "fifteen runs, seven pairs");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn runs_that_cannot_be_true_are_left_out_and_warnings_are_told() {
         Ok(measured(figures))
     };
     let comparison =
-        interleaved(&entrants(2), &settings(8, 1), about(), &mut trial).unwrap().comparison;
+        interleaved(&entrants(2), &settings(8, 1), about(), &mut trial).unwrap().document;
     assert_eq!(comparison.primary_of(1).unwrap().rounds, 7);
     assert!(comparison.cautions.iter().any(|one| one.contains("loader-cpu in 8 of 8")));
     assert!(comparison.cautions.iter().any(|one| one.contains("1 of 8 runs of S1")));

@@ -59,15 +59,6 @@ impl About {
     }
 }
 
-/// What came of a matrix.
-#[derive(Debug)]
-pub struct Outcome<D> {
-    /// The document, of all trials that are there.
-    pub document: D,
-    /// Why it ended before all trials were made.
-    pub stopped: Option<LabError>,
-}
-
 /// Identifies a suite together with what was `typed` and changes what a trial is, and with what is in the
 /// `files` that its trials read (`None`: it cannot be read): a directory holds trials of one only.
 ///

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use candor_report::experiment::matrix::Failure;
 use candor_stats::bootstrap::Random;
 
-use super::Outcome;
 use crate::compare::order;
 use crate::error::LabError;
+use crate::trial::Outcome;
 
 /// Sees a matrix while it goes on. `T` is what is told of a trial.
 pub trait Watcher<T> {

@@ -24,7 +24,7 @@ use crate::error::LabError;
 use crate::matrix::Place;
 use crate::site::Site;
 use crate::target::profiler::ProfileSpec;
-use crate::target::{Ready, TargetSpec, http};
+use crate::target::{Ready, TargetSpec, http, is_program};
 use crate::trial::Runner;
 
 /// Where profiles go, if there are any.
@@ -249,14 +249,7 @@ pub fn missing(server: &Server) -> Option<String> {
     if program.contains('{') {
         return None;
     }
-    let found = match program.contains('/') {
-        true => Path::new(program).is_file(),
-        false => {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
-        }
-    };
-    (!found).then(|| {
+    (!is_program(program)).then(|| {
         format!("the program {program} is not installed here; install it, or leave the server out")
     })
 }

@@ -23,7 +23,7 @@ use crate::matrix::Kind;
 
 pub use matrix::{CellPlan, Matrix, Selection, expand};
 pub use model::Suite;
-pub use run::{Outcome, run};
+pub use run::run;
 
 /// Directories of suites: a result document for each trial, what servers printed, and their profiles.
 pub const KIND: Kind = Kind {

@@ -24,12 +24,10 @@ use crate::compare::order;
 use crate::error::LabError;
 use crate::matrix::run::{Cell as Slot, Trials, Trouble, Watcher};
 use crate::matrix::{self, About, Directory};
+use crate::trial::Outcome;
 
 /// The mark of a trial that ended early.
 const PARTIAL: &str = ".partial";
-
-/// What came of a suite.
-pub type Outcome = matrix::Outcome<SuiteDocument>;
 
 /// Identifies a suite together with what was typed and with what is in the files that its runs read,
 /// such as scripts.
@@ -57,7 +55,7 @@ pub fn run(
     directory: &Directory,
     bench: &mut dyn Bench,
     watcher: &mut dyn Watcher<Figures>,
-) -> Result<Outcome, LabError> {
+) -> Result<Outcome<SuiteDocument>, LabError> {
     let document = document(suite, matrix, about, directory);
     let seed = suite.head.seed;
     matrix::run::run(seed, Servers { document, seed, matrix, directory, bench }, watcher)

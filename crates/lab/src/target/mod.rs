@@ -16,7 +16,7 @@ pub mod sampler;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -206,7 +206,7 @@ impl Running {
     }
 
     /// Where its output is when this process has ended.
-    pub fn keep_log(&mut self) -> &std::path::Path {
+    pub fn keep_log(&mut self) -> &Path {
         self.log.keep()
     }
 
@@ -275,8 +275,19 @@ impl TargetSpec {
     }
 }
 
+/// Whether there is a program of this name, which is a path or looked for in PATH.
+pub fn is_program(name: &str) -> bool {
+    match name.contains('/') {
+        true => Path::new(name).is_file(),
+        false => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+        }
+    }
+}
+
 /// The command as it is started.
-fn with_port_file(spec: &TargetSpec, port_file: &std::path::Path) -> Vec<String> {
+fn with_port_file(spec: &TargetSpec, port_file: &Path) -> Vec<String> {
     const PLACE: &str = "{port_file}";
     let file = port_file.to_string_lossy();
     let mut command: Vec<String> =

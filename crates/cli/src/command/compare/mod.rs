@@ -8,8 +8,8 @@ use candor_plan::describe;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use candor_lab::LabError;
 use candor_lab::compare::{self, About, DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Group, Settings};
+use candor_lab::{LabError, Outcome};
 use candor_plan::Out;
 use candor_plan::Secrets;
 use candor_plan::options::Options;
@@ -95,8 +95,9 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
     let outputs = arguments.options.outputs();
     forms::check(&outputs)?;
     let facts = facts(typed);
-    let (comparison, stopped) = match whats.iter().any(|one| matches!(one.kind, Kind::Saved(_))) {
-        true => (of_saved(&arguments, &whats, facts)?, None),
+    let is_saved = whats.iter().any(|one| matches!(one.kind, Kind::Saved(_)));
+    let Outcome { document: comparison, stopped } = match is_saved {
+        true => Outcome { document: of_saved(&arguments, &whats, facts)?, stopped: None },
         false => rounds::measure(&arguments, whats, facts)?,
     };
     COMPARISON.give_out(&comparison, &outputs)?;
@@ -106,9 +107,7 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
         console::say(format_args!("candor: {why}"));
     }
     Ok(match stopped {
-        Some(LabError::Interrupted) => Exit::Interrupted,
-        Some(LabError::Engine(error)) if error.is_usage() => Exit::Usage,
-        Some(_) => Exit::CouldNotRun,
+        Some(why) => Exit::stopped(&why),
         None if comparison.exceeds_limit() => Exit::ExpectationNotMet,
         None => Exit::Fine,
     }

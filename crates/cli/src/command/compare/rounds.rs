@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use candor_lab::compare::{Entrant, Measured, Slot, interleaved};
 use candor_lab::target::cores::Split;
-use candor_lab::{EngineRunner, LabError, Runner, Running, Site, TargetSpec};
+use candor_lab::{EngineRunner, LabError, Outcome, Runner, Running, Site, TargetSpec};
 use candor_plan::options::Options;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second};
 use candor_plan::{Load, Plan};
@@ -30,12 +30,12 @@ struct Variant {
     target: Option<(TargetSpec, &'static str)>,
 }
 
-/// What was found, and why it ended early if it did.
+/// Makes the rounds.
 pub(super) fn measure(
     arguments: &CompareArguments,
     whats: Vec<What>,
     facts: Facts,
-) -> Result<(Comparison, Option<LabError>), Failure> {
+) -> Result<Outcome<Comparison>, Failure> {
     let split = arguments.cores.split()?;
     let entrants: Vec<Entrant> = whats
         .iter()
@@ -75,8 +75,7 @@ pub(super) fn measure(
     let outcome =
         interleaved(&entrants, &settings, about(facts, load, arguments.secrets()), &mut trial);
     watched.outputs.hide();
-    let outcome = outcome?;
-    Ok((outcome.comparison, outcome.stopped))
+    Ok(outcome?)
 }
 
 fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use candor_lab::target::is_program;
 use candor_plan::words;
 use candor_plan::{Secrets, looks_like_plan};
 
@@ -124,16 +125,6 @@ fn saved_in(directory: &Path) -> Result<Vec<PathBuf>, String> {
                 .to_owned())
         }
         false => Ok(files),
-    }
-}
-
-fn is_program(name: &str) -> bool {
-    match name.contains('/') {
-        true => Path::new(name).is_file(),
-        false => {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
-        }
     }
 }
 
