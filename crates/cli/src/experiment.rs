@@ -50,14 +50,14 @@ impl Ready {
     ) -> Result<Ready, Failure> {
         check(command, &options)?;
         with_plan_file(&mut options)?;
-        let connections = options.connections.map(|count| count.get());
+        let connections = options.load.connections.map(|count| count.get());
         // An open load, so that what belongs to one (--arrivals, --shed-after) is understood; the
         // experiment puts its own rates in.
-        options.rate = Some(Rate::per_second(1000));
-        if options.duration.is_none() {
-            options.duration = DURATION.parse().ok();
+        options.load.rate = Some(Rate::per_second(1000));
+        if options.load.duration.is_none() {
+            options.load.duration = DURATION.parse().ok();
         }
-        options.warm_up.get_or_insert(Nanos(WARM_UP_NS));
+        options.load.warm_up.get_or_insert(Nanos(WARM_UP_NS));
         let site = target.site(&mut options, true)?;
         let (plan, outputs) = options.build(&Disk).map_err(Failure::usage)?;
         files::check_writable(&outputs)?;
@@ -107,15 +107,23 @@ impl Ready {
 /// What an experiment decides itself, and what only single runs have.
 fn check(command: &str, options: &Options) -> Result<(), Failure> {
     let refused = [
-        ("--rate", options.rate.is_some(), "it chooses the rates itself"),
-        ("--load", options.load.is_some(), "it chooses the load itself"),
-        ("--requests", options.requests.is_some(), "its runs have a length: --duration"),
-        ("--once", options.once, "a burst has no rate to choose"),
-        ("--think-time", options.think_time.is_some(), "it looks for the highest rate"),
-        ("--expect", !options.expect.is_empty(), "objectives are given with --objective"),
-        ("--hgrm", options.hgrm.is_some(), "that is of a single run: --keep DIR has them all"),
-        ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
-        ("--trace", options.trace.is_some(), "that is of a single run"),
+        ("--rate", options.load.rate.is_some(), "it chooses the rates itself"),
+        ("--load", options.load.load.is_some(), "it chooses the load itself"),
+        ("--requests", options.load.requests.is_some(), "its runs have a length: --duration"),
+        ("--once", options.load.once, "a burst has no rate to choose"),
+        ("--think-time", options.load.think_time.is_some(), "it looks for the highest rate"),
+        ("--expect", !options.output.expect.is_empty(), "objectives are given with --objective"),
+        (
+            "--hgrm",
+            options.output.hgrm.is_some(),
+            "that is of a single run: --keep DIR has them all",
+        ),
+        (
+            "--hlog",
+            options.output.hlog.is_some(),
+            "that is of a single run: --keep DIR has them all",
+        ),
+        ("--trace", options.output.trace.is_some(), "that is of a single run"),
     ];
     match refused.into_iter().find(|(_, given, _)| *given) {
         Some((flag, _, why)) => {
@@ -131,8 +139,9 @@ fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
     let text = fs::read_to_string(&file)
         .map_err(|error| Failure::usage(format!("cannot read the plan {file}: {error}")))?;
     let mut plan = Options::from_toml(&file, &text).map_err(Failure::usage)?;
-    (plan.rate, plan.load, plan.requests, plan.think_time) = (None, None, None, None);
-    plan.expect.clear();
+    (plan.load.rate, plan.load.load, plan.load.requests, plan.load.think_time) =
+        (None, None, None, None);
+    plan.output.expect.clear();
     *options = std::mem::take(options).or(plan);
     check("with a plan", options)
 }

@@ -89,8 +89,9 @@ impl TargetFlags {
     /// Starts the target, if there is to be one, and points `options` at it. Without a URL and
     /// without a target the embedded one is started, if `embeds`.
     pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, Failure> {
-        let is_elsewhere =
-            options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
+        let is_elsewhere = options.url.is_some()
+            || options.connecting.unix_socket.is_some()
+            || options.connecting.connect_to.is_some();
         let spec = match &self.target {
             Some(command) => Some(self.spec(command)?),
             None if embeds && !is_elsewhere => Some(embedded(options)?),
@@ -145,7 +146,7 @@ fn embedded(options: &Options) -> Result<TargetSpec, Failure> {
     })?;
     let program = program.to_string_lossy().into_owned();
     let mut command = vec![program, "serve".to_owned()];
-    if options.tls {
+    if options.tls.tls {
         command.push("--tls".to_owned());
     }
     Ok(TargetSpec::new("embedded", command))
@@ -157,18 +158,21 @@ fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
     if options.url.is_none() {
         options.url = Some(announced.url.clone());
     }
-    let makes_own_requests = !options.request.is_empty() || options.script.is_some();
-    if let (None, Some(method), false) = (&options.method, &announced.method, makes_own_requests) {
+    let makes_own_requests =
+        !options.requests.request.is_empty() || options.script.script.is_some();
+    if let (None, Some(method), false) =
+        (&options.requests.method, &announced.method, makes_own_requests)
+    {
         let method = method.parse().map_err(|error| {
             Failure::could_not_run(format!("the target's port file says METHOD={method}: {error}"))
         })?;
-        options.method = Some(method);
+        options.requests.method = Some(method);
     }
-    if !options.insecure && options.cacert.is_none() {
-        options.cacert.clone_from(&announced.certificate);
+    if !options.tls.insecure && options.tls.cacert.is_none() {
+        options.tls.cacert.clone_from(&announced.certificate);
     }
-    if announced.protocol.as_deref() == Some("h2c") && !options.h1 && !options.h2 {
-        options.h2c = true;
+    if announced.protocol.as_deref() == Some("h2c") && !options.http2.h1 && !options.http2.h2 {
+        options.http2.h2c = true;
     }
     Ok(())
 }

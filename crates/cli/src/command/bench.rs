@@ -117,6 +117,12 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<Exit
 
 impl BenchArguments {
     fn selection(&self) -> Selection {
+        let mut run = Options::default();
+        run.load.duration = self.duration;
+        run.load.warm_up = self.warm_up;
+        run.load.connections = self.connections;
+        run.connecting.allow.clone_from(&self.guards.allow);
+        run.output.show_secrets = self.guards.show_secrets;
         Selection {
             servers: self.servers.clone(),
             scenarios: self.scenarios.clone(),
@@ -124,14 +130,7 @@ impl BenchArguments {
             loads: self.loads.clone(),
             rounds: self.rounds.map(|count| count.get().into()),
             profile_command: self.profile.profile_command.clone(),
-            run: Options {
-                duration: self.duration,
-                warm_up: self.warm_up,
-                connections: self.connections,
-                allow: self.guards.allow.clone(),
-                show_secrets: self.guards.show_secrets,
-                ..Options::default()
-            },
+            run,
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::typed;
 pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode, Failure> {
     let (target, profile) = (arguments.target.clone(), arguments.profile.clone());
     let (mut options, plan_file) = with_plan_file(arguments)?;
-    let profile = profile.spec(options.json.as_deref())?;
+    let profile = profile.spec(options.output.json.as_deref())?;
     // Whoever wants a profile of the embedded target has it managed.
     let mut site = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
@@ -40,14 +40,15 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
         ));
     }
     site.profile = profile;
-    let has_target =
-        options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
-    let flags: &[String] = if options.tls { &["--tls".to_owned()] } else { &[] };
+    let has_target = options.url.is_some()
+        || options.connecting.unix_socket.is_some()
+        || options.connecting.connect_to.is_some();
+    let flags: &[String] = if options.tls.tls { &["--tls".to_owned()] } else { &[] };
     let embedded = if has_target { None } else { Some(Embedded::start(flags)?) };
     if let Some(embedded) = &embedded {
         options.url = Some(embedded.url.clone());
-        if !options.insecure && options.cacert.is_none() {
-            options.cacert.clone_from(&embedded.certificate);
+        if !options.tls.insecure && options.tls.cacert.is_none() {
+            options.tls.cacert.clone_from(&embedded.certificate);
         }
     }
     let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {

@@ -130,7 +130,7 @@ pub fn expand(
                     notes.cannot(asked, server, protocol.name())?;
                 } else {
                     for &load in &loads {
-                        if scenario.run.once && load.is_open() {
+                        if scenario.run.load.once && load.is_open() {
                             notes.burst(scenario, load);
                             continue;
                         }
@@ -162,14 +162,14 @@ fn add(
     let mut run = selection.run.clone().or(scenario.run.clone());
     // What was typed hides headers of the same name, and leaves the scenario's requests alone.
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
-    (run.h1, run.h2, run.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
-    if protocol.is_tls() && run.cacert.is_none() {
+    (run.http2.h1, run.http2.h2, run.http2.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
+    if protocol.is_tls() && run.tls.cacert.is_none() {
         // Servers of suites have certificates of their own making.
-        run.insecure = true;
+        run.tls.insecure = true;
     }
-    if run.once {
+    if run.load.once {
         // One burst, which nothing goes before.
-        run.warm_up = None;
+        run.load.warm_up = None;
     }
     let shares: Vec<Option<f64>> = match load.of_peak.as_slice() {
         [] => vec![None],
@@ -210,7 +210,7 @@ pub fn check_plans(matrix: &Matrix, files: &dyn ReadFile) -> Result<(), LabError
         let scheme = if cell.protocol.is_tls() { "https" } else { "http" };
         run.url = Some(format!("{scheme}://127.0.0.1:9/"));
         if cell.of_peak.is_some() {
-            run.rate = Some(candor_plan::Rate::per_second(1));
+            run.load.rate = Some(candor_plan::Rate::per_second(1));
         }
         run.build(files).map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))?;
     }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use candor_lab::LabError;
 use candor_lab::compare::{self, About, DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Group, Settings};
 use candor_plan::Secrets;
-use candor_plan::options::Options;
+use candor_plan::options::{Options, OutputOptions};
 use candor_plan::units::parse_share;
 use candor_plan::values::{Nanos, SmallCount};
 use candor_report::document::Tool;
@@ -116,10 +116,18 @@ pub(crate) fn compare(
 /// What belongs to single runs.
 fn check_options(options: &Options) -> Result<(), Failure> {
     let refused = [
-        ("--expect", !options.expect.is_empty(), "a comparison has --fail-if-slower"),
-        ("--hgrm", options.hgrm.is_some(), "that is of a single run: --keep DIR has them all"),
-        ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
-        ("--trace", options.trace.is_some(), "that is of a single run"),
+        ("--expect", !options.output.expect.is_empty(), "a comparison has --fail-if-slower"),
+        (
+            "--hgrm",
+            options.output.hgrm.is_some(),
+            "that is of a single run: --keep DIR has them all",
+        ),
+        (
+            "--hlog",
+            options.output.hlog.is_some(),
+            "that is of a single run: --keep DIR has them all",
+        ),
+        ("--trace", options.output.trace.is_some(), "that is of a single run"),
     ];
     match refused.into_iter().find(|(_, given, _)| *given) {
         Some((flag, _, why)) => {
@@ -131,12 +139,12 @@ fn check_options(options: &Options) -> Result<(), Failure> {
 
 impl CompareArguments {
     fn places(&self) -> Places {
-        let Options { quiet, json, csv, html, .. } = self.options.clone();
+        let OutputOptions { quiet, json, csv, html, .. } = self.options.output.clone();
         Places { quiet, json, csv, html, markdown: self.markdown.clone() }
     }
 
     fn secrets(&self) -> Secrets {
-        Secrets::shown_if(self.options.show_secrets)
+        Secrets::shown_if(self.options.output.show_secrets)
     }
 
     fn settings(&self, is_open: bool) -> Settings {
@@ -144,7 +152,7 @@ impl CompareArguments {
         Settings {
             rounds: self.rounds.map_or(DEFAULT_ROUNDS, |count| count.get().into()),
             confidence: self.confidence.unwrap_or(DEFAULT_CONFIDENCE),
-            seed: self.options.seed.unwrap_or(1),
+            seed: self.options.load.seed.unwrap_or(1),
             primary: self.primary.unwrap_or(usual),
             slower_limit: self.fail_if_slower,
         }
@@ -221,9 +229,12 @@ fn run_options(typed: &Options, plan: Option<Options>) -> Options {
         Some(plan) => typed.clone().or(plan),
         None => typed.clone(),
     };
-    if options.duration.is_none() && options.requests.is_none() && options.load.is_none() {
-        options.duration = DURATION.parse().ok();
+    if options.load.duration.is_none()
+        && options.load.requests.is_none()
+        && options.load.load.is_none()
+    {
+        options.load.duration = DURATION.parse().ok();
     }
-    options.warm_up.get_or_insert(Nanos(WARM_UP_NS));
+    options.load.warm_up.get_or_insert(Nanos(WARM_UP_NS));
     options
 }

@@ -57,7 +57,7 @@ pub(super) fn measure(
         })?;
     }
     let settings = arguments.settings(is_open);
-    let quiet = arguments.options.quiet;
+    let quiet = arguments.options.output.quiet;
     let mut watched = Watched::new(quiet)?;
     let mut runner = watched.runner(facts(typed));
     let rounds = settings.rounds;
@@ -95,7 +95,7 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
     };
     let serve = |arguments: Vec<String>, options: &Options| -> Result<_, Failure> {
         let mut command = vec![program()?, "serve".to_owned()];
-        if options.tls {
+        if options.tls.tls {
             command.push("--tls".to_owned());
         }
         command.extend(arguments);
@@ -108,7 +108,7 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
         }
         Kind::Plan(file) => {
             options = run_options(typed, Some(read_plan(&file)?));
-            let elsewhere = options.url.is_some() || options.unix_socket.is_some();
+            let elsewhere = options.url.is_some() || options.connecting.unix_socket.is_some();
             if elsewhere { None } else { serve(Vec::new(), &options)? }
         }
         Kind::Embedded(arguments) => serve(arguments, &options)?,
@@ -134,7 +134,7 @@ impl Variant {
     fn checked(&self) -> Result<Plan, Failure> {
         let mut options = self.options.clone();
         if options.url.is_none() {
-            let scheme = if options.tls { "https" } else { "http" };
+            let scheme = if options.tls.tls { "https" } else { "http" };
             options.url = Some(format!("{scheme}://127.0.0.1:9/"));
         }
         let built = options.build(&Disk);
@@ -150,7 +150,7 @@ impl Variant {
         slot: Slot,
     ) -> Result<Document, LabError> {
         let mut options = self.options.clone();
-        options.seed = Some(slot.seed);
+        options.load.seed = Some(slot.seed);
         let site = match &self.command {
             None => Site::default(),
             Some((command, note)) => {
@@ -161,8 +161,8 @@ impl Variant {
                 if options.url.is_none() {
                     options.url = Some(announced.url.clone());
                 }
-                if !options.insecure && options.cacert.is_none() {
-                    options.cacert.clone_from(&announced.certificate);
+                if !options.tls.insecure && options.tls.cacert.is_none() {
+                    options.tls.cacert.clone_from(&announced.certificate);
                 }
                 let (running, split) = (Some(running), Some(split.clone()));
                 Site { note: note.clone(), running, split, profile: None }
