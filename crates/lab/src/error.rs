@@ -28,6 +28,9 @@ pub enum LabError {
     /// A script could not be loaded, or failed.
     #[error("{0}")]
     Script(String),
+    /// An experiment of `verify` has not what it needs.
+    #[error("{0}")]
+    Verify(String),
     /// What was asked makes no sense.
     #[error("{0}")]
     Usage(String),

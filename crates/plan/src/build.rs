@@ -21,7 +21,7 @@ use crate::model::{Connections, NS_PER_S, Parts, Recording, Stop, Threads, Timeo
 use crate::options::{Options, ReadFile};
 use crate::plan::Plan;
 use crate::redact::Secrets;
-use crate::values::{Nanos, SmallCount};
+use crate::values::{Nanos, Out, SmallCount};
 
 /// Connections, if nothing is said.
 pub const DEFAULT_CONNECTIONS: u32 = 10;
@@ -39,18 +39,8 @@ const DEFAULT_INTERVAL_NS: u64 = NS_PER_S;
 /// What a run leaves behind, beside the plan: where results go and what they must meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outputs {
-    /// File for the result document.
-    pub json: Option<PathBuf>,
-    /// File for the intervals.
-    pub csv: Option<PathBuf>,
-    /// File for the page.
-    pub html: Option<PathBuf>,
-    /// File for the percentiles.
-    pub hgrm: Option<PathBuf>,
-    /// File for the HdrHistogram log.
-    pub hlog: Option<PathBuf>,
-    /// File for the trace.
-    pub trace: Option<PathBuf>,
+    /// What is written, and where.
+    pub list: Vec<Out>,
     /// Print no report and no progress.
     pub quiet: bool,
     /// Objectives as text, such as `p99 < 5ms`.
@@ -164,14 +154,16 @@ impl Options {
     }
 
     fn trace(&self) -> Result<Option<Trace>, PlanError> {
-        match (&self.output.trace, self.recording.trace_sample) {
-            (None, Some(_)) => Err(PlanError::Value {
+        let is_traced =
+            self.output.trace.is_some() || self.output.out.iter().any(|out| out.kind == Out::TRACE);
+        match (is_traced, self.recording.trace_sample) {
+            (false, Some(_)) => Err(PlanError::Value {
                 option: "--trace-sample",
                 problem: "there is no trace to take a sample for; name its file with --trace"
                     .to_owned(),
             }),
-            (None, None) => Ok(None),
-            (Some(_), which) => Ok(Some(which.unwrap_or(Trace::All))),
+            (false, None) => Ok(None),
+            (true, which) => Ok(Some(which.unwrap_or(Trace::All))),
         }
     }
 
@@ -179,16 +171,22 @@ impl Options {
         self.load.warm_up.map_or(0, |Nanos(ns)| ns)
     }
 
-    fn outputs(self) -> Outputs {
+    /// What is to be written and printed.
+    pub fn outputs(&self) -> Outputs {
+        let short = [
+            ("json", &self.output.json),
+            ("csv", &self.output.csv),
+            ("html", &self.output.html),
+            ("hgrm", &self.output.hgrm),
+            ("hlog", &self.output.hlog),
+            (Out::TRACE, &self.output.trace),
+        ];
+        let short =
+            short.into_iter().filter_map(|(kind, path)| Some(Out::new(kind, path.clone()?)));
         Outputs {
-            json: self.output.json,
-            csv: self.output.csv,
-            html: self.output.html,
-            hgrm: self.output.hgrm,
-            hlog: self.output.hlog,
-            trace: self.output.trace,
+            list: short.chain(self.output.out.iter().cloned()).collect(),
             quiet: self.output.quiet,
-            expect: self.output.expect,
+            expect: self.output.expect.clone(),
             strict: self.output.strict,
         }
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::document::older::{PLAN, Upgraded};
+use crate::document::older::{TREES, Upgraded};
 use crate::render::{shorten, visible};
 
 /// Longer texts are not read.
@@ -115,7 +115,7 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
     let wanted = T::FORMAT;
     let damaged = |why: &dyn ToString| ReadError::Damaged { wanted, why: quoted(why) };
     let mut weight =
-        Weight::of(text, T::KNOWN, None).map_err(|why| ReadError::NotJson(quoted(&why)))?;
+        Weight::of(text, T::KNOWN, &[]).map_err(|why| ReadError::NotJson(quoted(&why)))?;
     let found = match serde_json::from_str(text) {
         Ok(Probe { format: Some(found) }) if found.starts_with("candor.") => found,
         _ => return Err(ReadError::NotOurs),
@@ -130,8 +130,8 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
         _ => return Err(ReadError::Other { found: quoted(&found), wanted }),
     };
     if is_older {
-        // Its plan is a tree for a while.
-        let as_tree = Weight::of(text, T::KNOWN, Some(PLAN));
+        // Some of its fields are trees for a while.
+        let as_tree = Weight::of(text, T::KNOWN, &TREES);
         weight.bytes = as_tree.map_err(|why| damaged(&why))?.bytes;
     }
     if weight.bytes > MOST_WEIGHT_BYTES {
@@ -173,17 +173,17 @@ struct Weight {
     counted: u128,
     problem: Option<String>,
     known: Option<&'static [&'static str]>,
-    /// A field that is a tree, whatever its type says.
-    tree: Option<&'static str>,
+    /// Fields that are trees, whatever their types say.
+    trees: &'static [&'static str],
 }
 
 impl Weight {
     fn of(
         text: &str,
         known: Option<&'static [&'static str]>,
-        tree: Option<&'static str>,
+        trees: &'static [&'static str],
     ) -> serde_json::Result<Weight> {
-        let mut weight = Weight { bytes: 0, counted: 0, problem: None, known, tree };
+        let mut weight = Weight { bytes: 0, counted: 0, problem: None, known, trees };
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let all = Weigh { weight: &mut weight, key: "", kind: Kind::Count, depth: 0 };
         all.deserialize(&mut deserializer)?;
@@ -195,7 +195,7 @@ impl Weight {
     fn kind(&self, key: &str, depth: u64) -> Kind {
         match key {
             _ if depth == 0 && self.known.is_some_and(|known| !known.contains(&key)) => Kind::Tree,
-            _ if depth == 0 && self.tree == Some(key) => Kind::Tree,
+            _ if depth == 0 && self.trees.contains(&key) => Kind::Tree,
             "json" | "evidence" | "percentiles_ns" | "intervals_ns" => Kind::Tree,
             "seed" => Kind::Seed,
             _ if key.ends_with("_ns") => Kind::Time,

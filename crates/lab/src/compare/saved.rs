@@ -108,7 +108,8 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
         texts.collect::<Vec<_>>().join(", ")
     };
     differ("the request", &request, &mut all);
-    let machine = |one: &Document| one.host.cpu.clone().unwrap_or_else(|| "unknown".to_owned());
+    let machine =
+        |one: &Document| one.machines[0].host.cpu.clone().unwrap_or_else(|| "unknown".to_owned());
     differ("the loader's machine", &machine, &mut all);
     differ("the version of candor", &|one| one.tool.version.clone(), &mut all);
     all

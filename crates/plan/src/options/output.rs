@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::group::group;
-use crate::values::one_or_many;
+use crate::values::{Out, one_or_many};
 
 group! {
     "Output",
@@ -32,6 +32,15 @@ group! {
         /// Write every request with its times, or a sample; `candor report` makes CSV of it
         #[arg(long, value_name = "FILE")]
         pub trace: Option<PathBuf>,
+
+        /// Write an output of any kind to a file, or to the standard output (-); may be repeated
+        ///
+        /// The kinds are those of the options above, and besides: markdown, the report; hgrm-service, the
+        /// percentiles of service time; ndjson, a line of JSON for each interval and each finding while the
+        /// run goes on. Where something goes to the standard output, the report goes to the standard error.
+        #[arg(long, value_name = "KIND[:FILE]")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub out: Vec<Out>,
 
         /// Print no report and no progress
         #[arg(short, long)]

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::{
-    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, RequestPath,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, RequestPath,
     Resolve, Size, SmallCount, Sources, ValueError, WindowBits,
 };
 use crate::allow::Allowed;
@@ -87,6 +87,7 @@ deserialize_from_text! {
     OnOff: "\"on\" or \"off\"",
     Names: "names joined by commas",
     WindowBits: "a number from 16 to 30",
+    Out: "an output such as \"json:run.json\"",
 }
 
 /// A type of the plan as a user types it. Plans themselves are written in another form.

@@ -1,16 +1,24 @@
-//! Documents of the first major version: their plans had another form.
+//! Documents of the first major version: their plans had another form, and results knew one machine.
 //!
 //! Here is that form read, and nowhere else: [`Upgraded`] is a deserialiser that hands a document's
-//! plan on in the present form, and the present format. What the old form did not say has its default.
+//! plan and machine on in the present form, and the present format. What the old form did not say has
+//! its default.
 
 use candor_plan::units::fmt_rate;
 use candor_plan::url::parse_host_port;
 use candor_plan::{Endpoint, NS_PER_S, Rate, StatusSet};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The field that had another form.
-pub(crate) const PLAN: &str = "plan";
+const PLAN: &str = "plan";
+/// Fields of results that are those of a machine now.
+const MACHINE: [&str; 3] = ["host", "hiccups", "memory"];
+
+const MACHINES: &str = "machines";
+
+/// The fields of which a tree is made on the way.
+pub(crate) const TREES: [&str; 4] = [PLAN, MACHINE[0], MACHINE[1], MACHINE[2]];
 
 /// A document of the first version, read as one of the present format, which is the other.
 pub(crate) struct Upgraded<T>(pub(crate) T, pub(crate) &'static str);
@@ -37,7 +45,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Upgraded<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(Fields { fields, format: self.1, name: String::new() })
+        let machine = self.1.starts_with("candor.result/").then(Map::new);
+        self.0.visit_map(Fields { fields, format: self.1, name: String::new(), machine })
     }
 }
 
@@ -48,6 +57,8 @@ struct Fields<A> {
     format: &'static str,
     /// Whose value is next.
     name: String,
+    /// What is known of a result's machine, until that is handed on.
+    machine: Option<Map<String, Value>>,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
@@ -57,7 +68,16 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, A::Error> {
-        let Some(name) = self.fields.next_key::<String>()? else { return Ok(None) };
+        let name = loop {
+            match (self.fields.next_key::<String>()?, &mut self.machine) {
+                (Some(name), Some(machine)) if MACHINE.contains(&name.as_str()) => {
+                    machine.insert(name, self.fields.next_value()?);
+                }
+                (Some(name), _) => break name,
+                (None, Some(_)) => break MACHINES.to_owned(),
+                (None, None) => return Ok(None),
+            }
+        };
         self.name.clone_from(&name);
         seed.deserialize(Value::String(name)).map(Some).map_err(A::Error::custom)
     }
@@ -65,10 +85,19 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
         let new = match self.name.as_str() {
             PLAN => plan(&self.fields.next_value()?),
+            MACHINES => self.machine.take().map(|mut machine| {
+                // All workers were its own.
+                machine.extend([
+                    ("first_worker".to_owned(), 0.into()),
+                    ("workers".to_owned(), u32::MAX.into()),
+                ]);
+                json!([machine])
+            }),
             "format" => self.fields.next_value::<IgnoredAny>().map(|_| Some(self.format.into()))?,
             _ => return self.fields.next_value_seed(seed),
         };
-        let new = new.ok_or_else(|| A::Error::custom("its plan cannot be read"))?;
+        let new =
+            new.ok_or_else(|| A::Error::custom(format!("its {} cannot be read", self.name)))?;
         seed.deserialize(new).map_err(A::Error::custom)
     }
 }

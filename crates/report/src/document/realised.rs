@@ -6,6 +6,7 @@
 //! Poisson arrivals have exponential gaps of mean one, which Anderson and Darling's test judges.
 
 use candor_plan::{Arrivals, Load, Segment};
+use candor_record::RunRecord;
 use candor_stats::process;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,16 +35,16 @@ const SHORTEST_MEAN_NS: f64 = 50.0;
 
 impl Realised {
     /// Of a run with this load.
-    pub(super) fn of(load: &Load, gaps: &[Vec<(u64, u64)>]) -> Option<Self> {
+    pub(super) fn of(load: &Load, record: &RunRecord) -> Option<Self> {
         let Load::Open(open) = load else { return None };
         let smooth = |one: &Segment| matches!(one, Segment::Hold { .. } | Segment::Ramp { .. });
-        let count: usize = gaps.iter().map(Vec::len).sum();
+        let count: usize = record.workers.iter().map(|worker| worker.gaps.len()).sum();
         if !open.segments.iter().all(smooth) || count < FEWEST {
             return None;
         }
         // Due times are the same for all workers together, so each has a share of the arrivals.
-        let workers = gaps.len() as f64;
-        let pairs = || gaps.iter().flatten().copied();
+        let workers = f64::from(record.of.of);
+        let pairs = || record.workers.iter().flat_map(|worker| worker.gaps.iter().copied());
         let arrivals =
             |from_ns, to_ns| asked_between(load, from_ns, to_ns).unwrap_or(0.0) / workers;
         match open.arrivals {

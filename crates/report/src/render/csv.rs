@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use super::visible;
 use crate::document::Document;
-use crate::document::intervals::{Brief, IntervalRow};
+use candor_record::{Brief, IntervalSummary};
 
 const COLUMNS: [&str; 15] = [
     "index",
@@ -54,7 +54,7 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-fn row(interval: &IntervalRow) -> String {
+fn row(interval: &IntervalSummary) -> String {
     let counts = [
         interval.index,
         u64::from(interval.in_window),

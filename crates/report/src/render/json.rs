@@ -18,6 +18,14 @@ pub fn any(document: &impl Serialize) -> String {
     seen(text)
 }
 
+/// A value on one line, with its end.
+pub fn line(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(value)
+        .expect("a document has string keys, and numbers that are not finite become null");
+    text.push('\n');
+    seen(text)
+}
+
 /// JSON in which every character can be seen. Outside of its strings nothing is hidden but ends of
 /// lines, and within them it escapes what is below U+0020 itself.
 pub(super) fn seen(json: String) -> String {

@@ -7,8 +7,9 @@ use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 use candor_plan::words::quoted;
+use candor_record::StatusCount;
 
-use crate::document::counts::{HandshakeCount, LedgerCounts, StatusCount};
+use crate::document::counts::{HandshakeCount, LedgerCounts};
 use crate::document::kernel::{Kernel, TraceSummary};
 use crate::document::latency::Distribution;
 use crate::document::{Document, EndReason, Host};
@@ -295,13 +296,13 @@ pub(super) fn kernel_note(kernel: &Kernel) -> String {
 pub(super) fn trace(trace: &TraceSummary) -> String {
     let mut line = format!(
         "{} traced, {} not",
-        fmt_plural(trace.traced, "request"),
-        fmt_count(trace.not_traced)
+        fmt_plural(trace.counts.traced, "request"),
+        fmt_count(trace.counts.not_traced)
     );
-    if trace.dropped > 0 {
+    if trace.counts.dropped > 0 {
         line += &format!(
             "; {} of these dropped because the writer did not keep up",
-            fmt_count(trace.dropped)
+            fmt_count(trace.counts.dropped)
         );
     }
     line
@@ -380,8 +381,9 @@ pub(super) fn bytes(document: &Document) -> String {
 
 /// What the loader had in memory; `None` if that was not read.
 pub(super) fn memory(document: &Document) -> Option<String> {
-    let memory = document.memory.as_ref()?;
-    let (peak, each) = (fmt_bytes(memory.peak_bytes), fmt_bytes(memory.per_connection_bytes));
+    let memories = || document.machines.iter().filter_map(|machine| machine.memory);
+    let peak = fmt_bytes(memories().map(|one| one.peak_bytes).max()?);
+    let each = fmt_bytes(memories().map(|one| one.per_connection_bytes).max()?);
     Some(format!("loader {peak} at most, {each} for each connection"))
 }
 
@@ -423,7 +425,8 @@ pub(super) fn loader(document: &Document) -> Vec<String> {
         parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
     }
     parts.extend(sent_together(document));
-    if let Some(hiccups) = document.hiccups.as_ref().filter(|one| one.late.count > 0) {
+    let worst = document.hiccups().max_by_key(|one| one.longest_ns());
+    if let Some(hiccups) = worst.filter(|one| one.late.count > 0) {
         let late = &hiccups.late;
         let p99 = late
             .percentile_ns("p99")
@@ -456,7 +459,12 @@ fn sent_together(document: &Document) -> Option<String> {
     ))
 }
 
-/// The loader's machine, as far as it is known.
+/// The loader's machines, as far as they are known.
+pub(super) fn hosts(document: &Document) -> Vec<String> {
+    document.machines.iter().filter_map(|machine| host(&machine.host)).collect()
+}
+
+/// A machine of the loader, as far as it is known.
 pub(super) fn host(host: &Host) -> Option<String> {
     let cores = host.cores.map(|cores| format!("{cores} cores"));
     let governor = host.governor.as_ref().map(|governor| format!("governor {governor}"));

@@ -46,7 +46,7 @@ pub(crate) fn sample_peak() -> Peak {
         tool: document.tool.clone(),
         arguments: vec!["candor".to_owned(), "peak".to_owned()],
         started_at: document.started_at.clone(),
-        host: document.host.clone(),
+        host: document.machines[0].host.clone(),
         subject: Subject::of(&document),
         plan: document.plan.clone(),
         objectives: vec!["p99 < 5ms".to_owned()],

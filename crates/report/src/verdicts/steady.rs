@@ -5,8 +5,8 @@ use candor_stats::stationary;
 
 use super::{Finding, Severity};
 use crate::document::Document;
-use crate::document::intervals::Brief;
 use candor_plan::Load;
+use candor_record::Brief;
 
 /// One run in a hundred that is steady is found not to be, at most: a change must also be large.
 const FALSE_ALARMS: f64 = 0.01;

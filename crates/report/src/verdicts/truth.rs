@@ -251,10 +251,10 @@ fn schedule_slack(document: &Document, asked: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::found;
-    use crate::document::counts::StatusCount;
     use crate::document::{Document, EndReason};
     use crate::testing;
     use crate::verdicts::Severity;
+    use candor_record::StatusCount;
 
     #[test]
     fn a_lost_request_is_found() {
@@ -320,7 +320,7 @@ mod tests {
             let mut record = run.record();
             // 2000/s over two workers: a millisecond each.
             let one = (0..500u64).map(|i| (i * 2_000_000, i * 2_000_000 + gaps(i))).collect();
-            record.gaps = vec![one, Vec::new()];
+            record.workers[0].gaps = one;
             let document = Document::new(&testing::facts(), &run.checked(), &record);
             assert!(document.realised.is_some());
             found(&document, "schedule").map(|one| one.sentence)

@@ -5,8 +5,9 @@ use candor_testkit::h2load_form::{form, transcript};
 
 use super::text;
 use crate::document::Document;
-use crate::document::counts::{HandshakeCount, StatusCount};
+use crate::document::counts::HandshakeCount;
 use crate::testing;
+use candor_record::StatusCount;
 
 fn whole(document: &Document) -> String {
     text::opening(document)

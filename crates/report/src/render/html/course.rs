@@ -8,8 +8,8 @@ use candor_plan::units::fmt_plural;
 use hdrhistogram::Histogram as Hdr;
 
 use crate::document::Document;
-use crate::document::intervals::{Brief, IntervalRow};
 use crate::document::latency::{self, DecodeError};
+use candor_record::{Brief, IntervalSummary};
 
 /// Slices at most: one for every three pixels of a wide chart.
 const MOST: usize = 240;
@@ -23,7 +23,7 @@ pub(super) struct Course<'a> {
 
 /// Some of a run's time.
 pub(super) struct Slice<'a> {
-    intervals: Vec<&'a IntervalRow>,
+    intervals: Vec<&'a IntervalSummary>,
     pub(super) start_s: f64,
     pub(super) end_s: f64,
     /// Counts summed; levels (connections, backlog, in flight) as they were at the end.
@@ -62,7 +62,7 @@ pub(super) struct Sum {
 impl<'a> Course<'a> {
     pub(super) fn of(document: &'a Document) -> Result<Self, DecodeError> {
         // The drain is shorter than an interval, and nothing is asked for in it.
-        let intervals: Vec<&IntervalRow> = document.window_intervals().collect();
+        let intervals: Vec<&IntervalSummary> = document.window_intervals().collect();
         let together = intervals.len().div_ceil(MOST).max(1);
         let slices = intervals.chunks(together).map(Slice::of).collect::<Result<_, _>>()?;
         Ok(Course { slices, together })
@@ -91,9 +91,9 @@ impl<'a> Course<'a> {
 }
 
 impl<'a> Slice<'a> {
-    fn of(rows: &[&'a IntervalRow]) -> Result<Self, DecodeError> {
+    fn of(rows: &[&'a IntervalSummary]) -> Result<Self, DecodeError> {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
-        let sum = |count: fn(&IntervalRow) -> u64| {
+        let sum = |count: fn(&IntervalSummary) -> u64| {
             rows.iter().fold(0u64, |sum, row| sum.saturating_add(count(row)))
         };
         Ok(Slice {
@@ -147,10 +147,10 @@ impl Timed {
 }
 
 /// The response times of intervals together.
-fn histogram(rows: &[&IntervalRow]) -> Result<Hdr<u64>, DecodeError> {
-    let mut sum = latency::decode(&rows[0].response_hdr)?;
+fn histogram(rows: &[&IntervalSummary]) -> Result<Hdr<u64>, DecodeError> {
+    let mut sum = rows[0].response_hdr.decode()?;
     for row in &rows[1..] {
-        latency::add(&row.response_hdr, &mut sum)?;
+        row.response_hdr.add_to(&mut sum)?;
     }
     Ok(sum)
 }

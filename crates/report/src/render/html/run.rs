@@ -86,7 +86,7 @@ fn findings(section: &mut Section, document: &Document) {
         };
         section.standing(tone, word, sentence);
     }
-    for Verdict { id, severity, sentence, evidence, remedy } in &document.verdicts {
+    for Verdict { id, severity, sentence, evidence, remedy, .. } in &document.verdicts {
         let (tone, word) = match severity {
             Severity::Invalid => (Tone::Bad, "invalid"),
             Severity::Warning => (Tone::Doubtful, "warning"),

@@ -9,7 +9,7 @@ use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second};
 use super::super::style::Tone;
 use super::page::Page;
 use crate::document::Document;
-use crate::document::intervals::IntervalRow;
+use candor_record::IntervalSummary;
 
 /// Rows at most.
 const ROWS: usize = 12;
@@ -20,9 +20,10 @@ const SHORTEST_SHARE: u64 = 10;
 /// The table; nothing of a run that has one interval only.
 pub(super) fn course(page: &mut Page, document: &Document) {
     let length_ns = document.plan.recording.interval_ns;
-    let is_whole =
-        |one: &&IntervalRow| one.end_ns.saturating_sub(one.start_ns) >= length_ns / SHORTEST_SHARE;
-    let all: Vec<&IntervalRow> = document.window_intervals().filter(is_whole).collect();
+    let is_whole = |one: &&IntervalSummary| {
+        one.end_ns.saturating_sub(one.start_ns) >= length_ns / SHORTEST_SHARE
+    };
+    let all: Vec<&IntervalSummary> = document.window_intervals().filter(is_whole).collect();
     if all.len() < 2 {
         return;
     }
@@ -43,7 +44,7 @@ pub(super) fn course(page: &mut Page, document: &Document) {
 }
 
 /// Intervals that follow one another: sums, and the state at the end of the last.
-fn row(rows: &[&IntervalRow], open: bool) -> String {
+fn row(rows: &[&IntervalSummary], open: bool) -> String {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return String::new() };
     let answered: u64 = rows.iter().map(|one| one.answered).sum();
     let errors: u64 = rows.iter().map(|one| one.errors).sum();

@@ -188,7 +188,7 @@ pub(super) fn trust(page: &mut Page, document: &Document) {
         );
         page.entry("", &format!("  → {}", verdict.remedy));
     }
-    if let Some(host) = words::host(&document.host) {
+    for host in words::hosts(document) {
         page.toned_entry("Host", Some(Tone::Faint), &host);
     }
 }

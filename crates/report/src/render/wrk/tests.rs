@@ -5,9 +5,9 @@ use candor_testkit::wrk_form::{form, line, transcript};
 use super::text::{Percentiles, calibration, opening, report};
 use super::{json, units};
 use crate::document::Document;
-use crate::document::counts::StatusCount;
 use crate::render::v1;
 use crate::testing;
+use candor_record::StatusCount;
 
 fn whole(document: &Document, percentiles: Percentiles, calibrated: bool) -> String {
     let calibration = if calibrated { calibration(document) } else { String::new() };

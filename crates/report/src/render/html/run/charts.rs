@@ -2,6 +2,7 @@
 
 use candor_plan::Segment;
 use candor_plan::units::fmt_duration_ns;
+use candor_record::Hiccup;
 
 use super::super::axis::{Axis, Unit};
 use super::super::chart::{Across, Chart, Dot, Mark, Series, of_values};
@@ -294,10 +295,10 @@ fn from_zero(mut chart: Chart, name: &'static str, unit: Unit) -> Chart {
 fn pauses(document: &Document) -> Vec<Mark> {
     const SHORTEST_NS: u64 = 20_000_000;
     const MOST: usize = 3;
-    let mut worst = document.hiccups.as_ref().map_or(Vec::new(), |seen| seen.worst.clone());
+    let mut worst: Vec<Hiccup> = document.hiccups().flat_map(|seen| seen.worst.clone()).collect();
     worst.retain(|one| one.late_ns >= SHORTEST_NS);
     worst.sort_by_key(|one| std::cmp::Reverse(one.late_ns));
-    let mark = |one: &crate::document::hiccups::Hiccup| Mark {
+    let mark = |one: &Hiccup| Mark {
         across: Across::Up,
         at: one.at_ns as f64 / 1e9,
         label: format!("our machine paused {}", fmt_duration_ns(one.late_ns)),

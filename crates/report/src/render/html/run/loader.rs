@@ -82,7 +82,7 @@ pub(super) fn loader(section: &mut Section, document: &Document) {
         section.table(&table);
     }
     let mut facts = Vec::new();
-    facts.extend(words::host(&document.host).map(|host| ("Machine", host)));
+    facts.extend(words::hosts(document).into_iter().map(|host| ("Machine", host)));
     facts.extend(words::memory(document).map(|memory| ("Memory", memory)));
     facts.extend(document.trace.as_ref().map(|trace| ("Trace", words::trace(trace))));
     section.facts(&facts);

@@ -50,7 +50,7 @@ impl Evidence {
     ) -> Self {
         traced.sort_by_key(|one| (!one.was_sent(), one.sent_ns, one.due_ns, one.index));
         // An arrival before the origin is a contradiction, and stays one when it is cut to zero.
-        let since = |at_ns: u64| at_ns.saturating_sub(record.origin_monotonic_ns);
+        let since = |at_ns: u64| at_ns.saturating_sub(record.machine().origin_monotonic_ns);
         for entry in &mut log.entries {
             entry.arrival_ns = since(entry.arrival_ns);
             entry.computed_ns = since(entry.computed_ns);
@@ -116,13 +116,13 @@ impl Evidence {
 
     /// What the machine did to the two processes.
     pub(super) fn machine(&self) -> Machine<'_> {
-        Machine { loader: &self.record.held_up, server: &self.log.held_up_ns }
+        Machine { loader: &self.record.machine().held_up, server: &self.log.held_up_ns }
     }
 
     /// Share of the run in which the machine held up the loader or the server.
     fn held_up(&self) -> f64 {
         let length_ns = |pauses: &[(u64, u64)]| pauses.iter().map(|(a, b)| b - a).sum::<u64>();
-        let loader_ns = length_ns(&self.record.held_up);
+        let loader_ns = length_ns(&self.record.machine().held_up);
         // The server spins before the run and after it too.
         let within = |&&(from_ns, _): &&(u64, u64)| from_ns < self.record.elapsed_ns;
         let server: Vec<_> = self.log.held_up_ns.iter().filter(within).copied().collect();

@@ -10,10 +10,10 @@ use candor_serve::truth::Fate;
 use candor_stats::closed_form::{LossPath, erlang_b};
 
 use super::super::Settings;
-use super::super::bench::Experiment;
 use super::super::evidence::{Evidence, Machine, Theory, schedule};
+use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
-use crate::exit::Failure;
+use crate::error::LabError;
 
 const PLACES: usize = 5;
 pub(super) const SERVICE_NS: u64 = 12_500_000;
@@ -21,7 +21,7 @@ const RATE_PER_S: u64 = 400;
 /// Schedules that are simulated to learn how far the share of one of them is from the mean.
 const SIMULATED: u64 = 200;
 
-pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick("5", "1");
     let load = format!("-R {RATE_PER_S} --arrivals poisson -t 1 -d {run_s}s");
     let shed = Experiment::new(

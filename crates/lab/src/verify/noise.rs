@@ -4,34 +4,34 @@
 use serde::Serialize;
 
 use super::Length;
-use super::bench::Experiment;
 use super::evidence::quantile;
-use crate::exit::Failure;
+use super::experiment::Experiment;
+use crate::error::LabError;
 
 /// The floor at one rate. Times are nanoseconds.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Floor {
+pub struct Floor {
     /// Requests asked for.
-    pub(crate) rate_per_s: u64,
+    pub rate_per_s: u64,
     /// Requests sent within the run, as a rate.
-    pub(crate) achieved_per_s: f64,
+    pub achieved_per_s: f64,
     /// ready → sent: our own lateness.
-    pub(crate) send_lag: Spread,
+    pub send_lag: Spread,
     /// sent → done: the way there and back, and the server's wake-up.
-    pub(crate) round_trip: Spread,
+    pub round_trip: Spread,
 }
 
 /// Where values lie.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Spread {
+pub struct Spread {
     /// The least.
-    pub(crate) min_ns: f64,
+    pub min_ns: f64,
     /// Half are no greater.
-    pub(crate) p50_ns: f64,
+    pub p50_ns: f64,
     /// 99 of 100 are no greater.
-    pub(crate) p99_ns: f64,
+    pub p99_ns: f64,
     /// The greatest.
-    pub(crate) max_ns: f64,
+    pub max_ns: f64,
 }
 
 impl Spread {
@@ -42,7 +42,7 @@ impl Spread {
 }
 
 /// Measures it.
-pub(super) fn measure(length: Length) -> Result<Vec<Floor>, Failure> {
+pub(super) fn measure(length: Length) -> Result<Vec<Floor>, LabError> {
     let rates: &[u64] = length.pick(&[100, 1000, 5000, 10_000], &[100, 2000]);
     let run_ms = length.pick(2000, 500);
     let mut floors = Vec::new();

@@ -1,28 +1,25 @@
-//! How an experiment is made: a truth server in a process of its own, a load in this one.
+//! How an experiment of verify is made: a truth server in a process of its own, a load in this one.
 //!
 //! Both are described by the flags that a user would type, and parsed by the same code, so that
 //! what is verified is what runs, and can be repeated by hand.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use candor_engine::{Control, Observer};
 use candor_files::{Private, private};
-use candor_plan::options::Options;
+use candor_plan::options::{Options, ReadFile};
 use candor_plan::{Order, Plan, Request, Requests, Trace};
 use candor_record::trace::Traced;
 use candor_serve::truth;
 use clap::Parser;
 
 use super::evidence::Evidence;
-use crate::embedded::Embedded;
-use crate::exit::Failure;
-use crate::files::Disk;
+use crate::error::LabError;
+use crate::target::{Running, TargetSpec};
 
 /// A truth server and a load, as flags: `candor serve …` and `candor run … URL`.
 #[derive(Debug, Clone)]
@@ -48,8 +45,8 @@ impl Experiment {
 
     /// Makes it. Where server and loader have a core each they spin: what is to be proved is not
     /// how late a sleeping thread wakes on this machine. `meanwhile` runs beside the load, in a
-    /// thread of its own, with the server's address.
-    pub(super) fn make(&self, meanwhile: impl FnOnce(&str) + Send) -> Result<Evidence, Failure> {
+    /// thread of its own, with the server's URL.
+    pub(super) fn make(&self, meanwhile: impl FnOnce(&str) + Send) -> Result<Evidence, LabError> {
         if candor_engine::usable_cores().len() == 1 {
             return self.make_as_typed(meanwhile);
         }
@@ -62,36 +59,34 @@ impl Experiment {
     pub(super) fn make_as_typed(
         &self,
         meanwhile: impl FnOnce(&str) + Send,
-    ) -> Result<Evidence, Failure> {
+    ) -> Result<Evidence, LabError> {
         let server = Server::start(&self.server)?;
-        let plan = plan(&self.load, server.url())?;
-        let divided = plan.with(|parts| divide(&mut parts.requests, self.queues));
-        let plan = divided.map_err(Failure::could_not_run)?;
+        let url = server.url();
+        let plan = plan(&self.load, url)?;
+        let plan = plan.with(|parts| divide(&mut parts.requests, self.queues))?;
         let mut traced = Traces::default();
         let record = thread::scope(|scope| {
-            scope.spawn(|| meanwhile(server.address()));
+            scope.spawn(|| meanwhile(url));
             candor_engine::run(&plan, &Control::default(), &mut traced)
-        });
-        let record = record.map_err(Failure::could_not_run)?;
+        })?;
         Ok(Evidence::new(plan, record, traced.0, server.end()?))
     }
 }
 
 /// The plan of a load, every request traced.
-pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, Failure> {
+pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, LabError> {
     #[derive(Parser)]
     struct Typed {
         #[command(flatten)]
         options: Options,
     }
     let words = ["candor"].into_iter().chain(flags.split_whitespace()).chain([url]);
-    let typed = Typed::try_parse_from(words).map_err(Failure::could_not_run)?;
-    let (plan, _) = typed.options.build(&Disk).map_err(Failure::could_not_run)?;
-    let traced = plan.with(|parts| {
+    let typed = Typed::try_parse_from(words).map_err(failed)?;
+    let (plan, _) = typed.options.build(&NoFiles).map_err(failed)?;
+    Ok(plan.with(|parts| {
         parts.recording.held_up = true;
         parts.recording.trace = Some(Trace::All);
-    });
-    traced.map_err(Failure::could_not_run)
+    })?)
 }
 
 /// The requests of a plan that has one, divided among so many queues.
@@ -113,50 +108,48 @@ impl Observer for Traces {
     }
 }
 
+/// Loads of experiments read no files.
+struct NoFiles;
+
+impl ReadFile for NoFiles {
+    fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
 /// A truth server in a process of its own.
 pub(super) struct Server {
-    process: Embedded,
+    running: Running,
     log: PathBuf,
     /// Where the log is.
     _private: Arc<Private>,
 }
 
 impl Server {
-    pub(super) fn start(flags: &str) -> Result<Self, Failure> {
-        let private = private().map_err(Failure::no_temporary)?;
+    pub(super) fn start(flags: &str) -> Result<Self, LabError> {
+        let private = private().map_err(LabError::no_temporary)?;
         let log = private.name("csv");
-        let mut flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
-        flags.push("--log".to_owned());
-        flags.push(log.to_string_lossy().into_owned());
-        Ok(Server { process: Embedded::start(&flags)?, log, _private: private })
+        let mut arguments: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+        arguments.extend(["--log".to_owned(), log.to_string_lossy().into_owned()]);
+        let running = Running::start(&TargetSpec::embedded(arguments)?)?;
+        Ok(Server { running, log, _private: private })
     }
 
+    /// Ends with a slash.
     pub(super) fn url(&self) -> &str {
-        &self.process.url
-    }
-
-    /// Host and port.
-    pub(super) fn address(&self) -> &str {
-        self.process.url.trim_start_matches("http://").trim_end_matches('/')
+        self.running.url()
     }
 
     /// Ends it; says what it did.
-    pub(super) fn end(self) -> Result<truth::Record, Failure> {
-        self.process.end()?;
-        let text = std::fs::read_to_string(&self.log).map_err(|error| {
-            Failure::could_not_run(format!("the truth server left no log: {error}"))
-        })?;
-        truth::Record::from_csv(&text).map_err(Failure::could_not_run)
+    pub(super) fn end(self) -> Result<truth::Record, LabError> {
+        self.running.stop()?;
+        let text = std::fs::read_to_string(&self.log)
+            .map_err(|error| failed(format!("the truth server left no log: {error}")))?;
+        truth::Record::from_csv(&text).map_err(failed)
     }
 }
 
-/// Asks a truth server something beside the load; `None` if it does not answer.
-pub(super) fn ask(address: &str, method: &str, path: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: verify\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    Some(answer)
+/// Why an experiment could not be made.
+pub(super) fn failed(why: impl ToString) -> LabError {
+    LabError::Verify(why.to_string())
 }

@@ -11,8 +11,8 @@ use candor_serve::truth::{Entry, Fate, Record};
 use candor_stats::closed_form::{FifoPath, LossPath};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
 
-use super::super::bench::plan;
 use super::super::evidence::Evidence;
+use super::super::experiment::plan;
 use super::super::line::Line;
 use super::{closed, delays, fifo, overload, shedding, stall};
 
@@ -195,13 +195,13 @@ fn what_the_machine_did_is_entered_into_the_path() {
     let undisturbed = expected_ms(&evidence);
     assert!(undisturbed.iter().all(|&ms| ms == 10.0));
     // Three fall due while the loader is held up, the queue of which lasts until the sixth.
-    evidence.record.held_up = vec![(995 * MS, 1_045 * MS)];
+    evidence.record.machines[0].held_up = vec![(995 * MS, 1_045 * MS)];
     let expected = expected_ms(&evidence);
     assert_eq!(expected[50..56], [55.0, 45.0, 35.0, 25.0, 15.0, 10.0]);
     assert_eq!(expected[..50], undisturbed[..50]);
     assert_eq!(expected[56..], undisturbed[56..]);
     // An answer that leaves while the server is held up leaves afterwards.
-    evidence.record.held_up.clear();
+    evidence.record.machines[0].held_up.clear();
     evidence.log.held_up_ns = vec![(1_005 * MS, 1_012 * MS)];
     assert_eq!(expected_ms(&evidence)[49..52], [10.0, 12.0, 10.0]);
 }

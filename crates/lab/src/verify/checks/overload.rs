@@ -4,10 +4,10 @@
 use candor_stats::closed_form::{FifoPath, dd1_wait};
 
 use super::super::Settings;
-use super::super::bench::Experiment;
 use super::super::evidence::{Evidence, Theory, mean};
+use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
-use crate::exit::Failure;
+use crate::error::LabError;
 
 pub(super) const SERVICE_NS: u64 = 10_000_000;
 pub(super) const RATE_PER_S: u64 = 200;
@@ -15,7 +15,7 @@ pub(super) const RATE_PER_S: u64 = 200;
 /// is held up for some of its service times.
 pub(super) const CONNECTIONS: u64 = 8;
 
-pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick(5, 2);
     let experiment = Experiment::new(
         "--truth fifo --service-time 10ms",

@@ -4,10 +4,10 @@
 use candor_plan::units::fmt_plural;
 
 use super::super::Settings;
-use super::super::bench::Experiment;
 use super::super::evidence::{Evidence, Theory, quantile};
+use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
-use crate::exit::Failure;
+use crate::error::LabError;
 
 /// The median may be off by so much.
 const WITHIN_NS: f64 = 200e3;
@@ -15,7 +15,7 @@ const DELAYS_MS: [u64; 4] = [0, 1, 10, 100];
 /// At most so many requests per second: the question is not how much the loader can do.
 const MOST_PER_S: u64 = 500;
 
-pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let all: &[u64] = settings.length.pick(&[1, 50, 500], &[10]);
     let mut lines = Vec::new();
     for delay_ms in DELAYS_MS {

@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 use candor_files::{Private, private};
 use candor_report::Document;
 use candor_report::document::latency::Distribution;
-use candor_serve::truth::Entry;
+use candor_serve::truth::{Entry, now_ns};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::Settings;
-use super::super::bench::{Server, ask};
+use super::super::experiment::{Server, failed};
 use super::super::line::{Line, Unit};
-use crate::exit::Failure;
+use crate::error::LabError;
+use crate::target::http;
 
 const RATE_PER_S: u64 = 1000;
 const PAUSE: Duration = Duration::from_millis(300);
@@ -31,17 +32,17 @@ const SLACK_NS: f64 = 10e6;
 /// An answer is late from here on.
 const LATE_NS: u64 = 1_000_000;
 
-pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick("3", "1.5");
     let server = Server::start("--truth delay --service-time 1ms")?;
     // A place for each request that is due in the pause, so that none waits for another.
     let flags = format!("run -R {RATE_PER_S} -c 400 -t 1 -d {run_s}s --drain 1s --quiet");
     let mut loader = Loader::start(&flags, server.url())?;
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(10) && requests(&server) < RATE_PER_S / 4 {
+    while begun.elapsed() < Duration::from_secs(10) && answered(&server) < RATE_PER_S / 4 {
         thread::sleep(Duration::from_millis(10));
     }
-    let from_ns = monotonic_ns();
+    let from_ns = now_ns();
     let paused = loader.pause(PAUSE)?;
     let document = loader.finish()?;
     let log = server.end()?;
@@ -49,12 +50,6 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
     let arrived = log.entries.len() as u64 + log.unlogged;
     lines.insert(1, Line::exactly("requests in the server's log", document.ledger.sent, arrived));
     Ok(lines)
-}
-
-/// The clock of the server's log.
-fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Answers that were due by the server's own log and had not left when the loader, which was told to
@@ -69,10 +64,11 @@ fn overdue(log: &[Entry], from_ns: u64) -> usize {
     log.iter().filter(is_overdue).count()
 }
 
-fn requests(server: &Server) -> u64 {
-    let answer = ask(server.address(), "GET", "/__stats").unwrap_or_default();
-    let (_, rest) = answer.split_once("\"requests_accepted\":").unwrap_or_default();
-    rest.split(',').next().and_then(|count| count.parse().ok()).unwrap_or(0)
+/// Requests that the server has answered.
+fn answered(server: &Server) -> u64 {
+    let stats = format!("{}__stats", server.url());
+    let read = || http::counted(&stats, &http::get(&stats, Duration::from_secs(5))?.body);
+    read().map_or(0, |(count, _)| count)
 }
 
 /// A `candor run`; it is gone when this is dropped.
@@ -84,10 +80,10 @@ struct Loader {
 }
 
 impl Loader {
-    fn start(flags: &str, url: &str) -> Result<Self, Failure> {
-        let private = private().map_err(Failure::no_temporary)?;
+    fn start(flags: &str, url: &str) -> Result<Self, LabError> {
+        let private = private().map_err(LabError::no_temporary)?;
         let result = private.name("json");
-        let cannot = |error| Failure::could_not_run(format!("cannot start a loader: {error}"));
+        let cannot = |error| failed(format!("cannot start a loader: {error}"));
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
         command.args(flags.split_whitespace()).arg("--json").arg(&result).arg(url);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -95,8 +91,8 @@ impl Loader {
     }
 
     /// Stops it for about `length`; says for how long it was stopped, at least.
-    fn pause(&mut self, length: Duration) -> Result<Duration, Failure> {
-        let cannot = |errno| Failure::could_not_run(format!("cannot pause the loader: {errno}"));
+    fn pause(&mut self, length: Duration) -> Result<Duration, LabError> {
+        let cannot = |errno| failed(format!("cannot pause the loader: {errno}"));
         // It is a child that was not waited for, so the pid is still its own.
         let pid = Pid::from_child(&self.process);
         kill_process(pid, Signal::STOP).map_err(cannot)?;
@@ -107,8 +103,8 @@ impl Loader {
         Ok(paused)
     }
 
-    fn finish(mut self) -> Result<Document, Failure> {
-        let failed = |why: String| Failure::could_not_run(format!("the paused loader: {why}"));
+    fn finish(mut self) -> Result<Document, LabError> {
+        let failed = |why: String| failed(format!("the paused loader: {why}"));
         self.process.wait().map_err(|error| failed(error.to_string()))?;
         let text = std::fs::read_to_string(&self.result);
         let text = text.map_err(|error| failed(format!("it left no result: {error}")))?;

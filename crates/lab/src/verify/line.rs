@@ -6,7 +6,7 @@ use serde::Serialize;
 /// What a number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Unit {
+pub enum Unit {
     /// Nanoseconds.
     Ns,
     /// Requests, or whatever is counted.
@@ -20,7 +20,7 @@ pub(crate) enum Unit {
 /// What is expected of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub(crate) enum Expected {
+pub enum Expected {
     /// This, and nothing else.
     Exactly {
         /// The number.
@@ -42,39 +42,39 @@ pub(crate) enum Expected {
 
 /// One comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Line {
+pub struct Line {
     /// What is compared.
-    pub(crate) what: String,
+    pub what: String,
     /// Unit of the numbers.
-    pub(crate) unit: Unit,
+    pub unit: Unit,
     /// What has to come out.
-    pub(crate) expected: Expected,
+    pub expected: Expected,
     /// What came out.
-    pub(crate) measured: f64,
+    pub measured: f64,
     /// It has to hold on any machine, however busy: it depends on no timing.
-    pub(crate) exact: bool,
+    pub exact: bool,
     /// Whether it holds.
-    pub(crate) ok: bool,
+    pub ok: bool,
     /// What stands behind a no, if there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) detail: Option<String>,
+    pub detail: Option<String>,
 }
 
 impl Line {
     /// A count that has one right value, on any machine.
-    pub(crate) fn exactly(what: impl Into<String>, value: u64, measured: u64) -> Self {
+    pub fn exactly(what: impl Into<String>, value: u64, measured: u64) -> Self {
         let expected = Expected::Exactly { value: value as f64 };
         Line::new(what, Unit::Count, expected, measured as f64, true)
     }
 
     /// Something that must not happen, on any machine; with what happened.
-    pub(crate) fn never(what: impl Into<String>, measured: u64, detail: String) -> Self {
+    pub fn never(what: impl Into<String>, measured: u64, detail: String) -> Self {
         let detail = (measured > 0).then_some(detail);
         Line { detail, ..Line::exactly(what, 0, measured) }
     }
 
     /// A number that may be off by `within`, which depends on how busy the machine is.
-    pub(crate) fn near(
+    pub fn near(
         what: impl Into<String>,
         unit: Unit,
         value: f64,
@@ -85,7 +85,7 @@ impl Line {
     }
 
     /// A number with a limit, which depends on how busy the machine is.
-    pub(crate) fn at_most(what: impl Into<String>, unit: Unit, value: f64, measured: f64) -> Self {
+    pub fn at_most(what: impl Into<String>, unit: Unit, value: f64, measured: f64) -> Self {
         Line::new(what, unit, Expected::AtMost { value }, measured, false)
     }
 
@@ -106,14 +106,14 @@ impl Line {
     }
 
     /// The same about one of several runs.
-    pub(crate) fn of(mut self, run: &str) -> Self {
+    pub fn of(mut self, run: &str) -> Self {
         self.what = format!("{}, {run}", self.what);
         self
     }
 
     /// Joins lines of several runs that say the same of each: counts add up, of limited numbers
     /// the largest stands.
-    pub(crate) fn join(lines: Vec<Line>) -> Vec<Line> {
+    pub fn join(lines: Vec<Line>) -> Vec<Line> {
         let mut joined: Vec<Line> = Vec::new();
         for line in lines {
             let same = |known: &&mut Line| known.what == line.what;
@@ -143,7 +143,7 @@ impl Line {
     }
 
     /// The expectation as text: `10 ms ± 200 µs`.
-    pub(crate) fn expected_text(&self) -> String {
+    pub fn expected_text(&self) -> String {
         match self.expected {
             Expected::Exactly { value } => self.unit.text(value),
             Expected::Near { value, within } => {
@@ -154,7 +154,7 @@ impl Line {
     }
 
     /// What was measured, as text.
-    pub(crate) fn measured_text(&self) -> String {
+    pub fn measured_text(&self) -> String {
         self.unit.text(self.measured)
     }
 }

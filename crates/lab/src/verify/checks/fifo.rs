@@ -12,10 +12,10 @@ use std::num::NonZeroU32;
 use candor_stats::closed_form::FifoPath;
 
 use super::super::Settings;
-use super::super::bench::Experiment;
 use super::super::evidence::{Evidence, Theory, mean};
+use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
-use crate::exit::Failure;
+use crate::error::LabError;
 
 /// The way there and back may take so much of a mean, as with a known delay.
 const WAY_NS: f64 = 200e3;
@@ -23,7 +23,7 @@ const WAY_NS: f64 = 200e3;
 const LOADS: [u64; 3] = [30, 50, 70];
 
 /// Even arrivals at ρ = 0.5: nobody waits.
-pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, Failure> {
+pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick("4", "1.5");
     let experiment =
         Experiment::new("--truth fifo --service-time 10ms", format!("-R 50 -c 8 -t 1 -d {run_s}s"));
@@ -31,7 +31,7 @@ pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, Failure> 
 }
 
 /// Poisson arrivals.
-pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, Failure> {
+pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let loads = settings.length.pick(&LOADS[..], &LOADS[1..2]);
     let service_ns = settings.poisson_service_ns;
     let queues = settings.poisson_queues;

@@ -8,7 +8,7 @@ use candor_report::render::visible;
 use candor_report::{Document, Severity};
 
 /// A line for the ledger, one for answers that `tool` counts apart, one for each verdict.
-pub(super) fn render(document: &Document, tool: &str) -> String {
+pub(crate) fn render(document: &Document, tool: &str) -> String {
     let ledger = &document.ledger;
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.

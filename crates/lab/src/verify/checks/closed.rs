@@ -4,15 +4,15 @@
 use candor_stats::closed_form::closed_loop_rate;
 
 use super::super::Settings;
-use super::super::bench::Experiment;
 use super::super::evidence::{Evidence, Machine, Theory};
+use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
-use crate::exit::Failure;
+use crate::error::LabError;
 
 const CONNECTIONS: u32 = 20;
 pub(super) const SERVICE_NS: u64 = 20_000_000;
 
-pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick("2.5", "1");
     let mut lines = Vec::new();
     for think_ms in [0, 20] {

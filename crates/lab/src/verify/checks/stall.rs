@@ -7,25 +7,27 @@ use std::time::Duration;
 
 use candor_stats::closed_form::{FifoPath, Stall};
 
-use super::super::bench::{Experiment, ask};
 use super::super::evidence::{Evidence, Theory, mean, quantile};
+use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
 use super::super::{Length, Settings};
-use crate::exit::Failure;
+use crate::error::LabError;
+use crate::target::http;
 
 pub(super) const SERVICE_NS: u64 = 100_000;
 pub(super) const RATE_PER_S: u64 = 1000;
 
-pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, Failure> {
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let (run_s, stall_ms) = lengths(settings.length);
     let experiment = Experiment::new(
         "--truth fifo --service-time 100us",
         format!("-R {RATE_PER_S} -c 20 -t 1 -d {run_s}s"),
     );
-    let evidence = experiment.make(|address| {
+    let evidence = experiment.make(|url| {
         thread::sleep(Duration::from_secs_f64(run_s / 4.0));
         // A stall that was not to be had shows in the log, which has none then.
-        let _ = ask(address, "POST", &format!("/__stall?for={stall_ms}ms"));
+        let url = format!("{url}__stall?for={stall_ms}ms");
+        let _ = http::ask("POST", &url, Duration::from_secs(5));
     })?;
     Ok(judge(&evidence))
 }

@@ -16,20 +16,20 @@ mod tests;
 
 use super::Settings;
 use super::line::Line;
-use crate::exit::Failure;
+use crate::error::LabError;
 
 /// One check of the battery.
-pub(crate) struct Check {
+pub struct Check {
     /// The name for `--only`.
-    pub(crate) id: &'static str,
+    pub id: &'static str,
     /// What it is about.
-    pub(crate) title: &'static str,
+    pub title: &'static str,
     /// Makes the experiment and judges it.
-    pub(crate) run: fn(&Settings) -> Result<Vec<Line>, Failure>,
+    pub run: fn(&Settings) -> Result<Vec<Line>, LabError>,
 }
 
 /// All checks.
-pub(crate) const CHECKS: [Check; 8] = [
+pub const CHECKS: [Check; 8] = [
     Check { id: "stall", title: "the server stands still once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },

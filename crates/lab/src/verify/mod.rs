@@ -6,34 +6,32 @@
 //! thread because that is what a user measures: nothing but a socket and the machine's clock is
 //! shared, and a pause of the loader does not stop it.
 //!
-//! What a check finds are [`Line`]s: values, judged here and printed by `command/verify.rs`.
-//! Nothing here prints.
+//! What a check finds are [`Line`]s: values, judged here and printed by cli. Nothing here prints.
 //!
 //! - `checks/`: one file for each check, and the table of them. An experiment and its judge are two
 //!   functions; judges are pure, so tests give them simulated runs, also falsified ones.
-//! - `bench.rs`: how an experiment is made; `evidence.rs`: what it leaves, and the comparisons.
+//! - `experiment.rs`: how one is made; `evidence.rs`: what it leaves, and the comparisons.
 //! - `line.rs`: expected beside measured. `noise.rs`: what can be told apart on this machine.
 
-mod bench;
 mod checks;
 mod evidence;
+mod experiment;
 mod line;
 mod noise;
 
 use std::num::NonZeroU32;
-use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::error::LabError;
 
-pub(crate) use checks::{CHECKS, Check};
-pub(crate) use line::Line;
-pub(crate) use noise::Floor;
+pub use checks::{CHECKS, Check};
+pub use line::Line;
+pub use noise::Floor;
 
-/// How much time there is.
+/// How many requests the checks have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Length {
+pub enum Length {
     /// All of it, in under two minutes.
     Full,
     /// The same checks with fewer requests, in under twenty seconds.
@@ -42,7 +40,7 @@ pub(crate) enum Length {
 
 impl Length {
     /// One of two values.
-    pub(crate) fn pick<T>(self, full: T, quick: T) -> T {
+    pub fn pick<T>(self, full: T, quick: T) -> T {
         match self {
             Length::Full => full,
             Length::Quick => quick,
@@ -52,36 +50,34 @@ impl Length {
 
 /// What to verify, and how.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) length: Length,
+pub struct Settings {
+    /// How much time there is.
+    pub length: Length,
     /// Ids of the checks to make; empty: all of them.
-    pub(crate) only: Vec<String>,
+    pub only: Vec<String>,
     /// Requests of each Poisson run instead of as many as fit.
-    pub(crate) poisson_requests: Option<u64>,
+    pub poisson_requests: Option<u64>,
     /// Service time of the server that Poisson runs meet.
-    pub(crate) poisson_service_ns: u64,
+    pub poisson_service_ns: u64,
     /// Queues that they fill side by side.
-    pub(crate) poisson_queues: NonZeroU32,
+    pub poisson_queues: NonZeroU32,
 }
 
 /// What a check found.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Finding {
+pub struct Finding {
     /// Which check.
-    pub(crate) id: &'static str,
+    pub id: &'static str,
     /// What it is about.
-    pub(crate) title: &'static str,
+    pub title: &'static str,
     /// Whether all of its lines say yes.
-    pub(crate) ok: bool,
+    pub ok: bool,
     /// What was expected and measured.
-    pub(crate) lines: Vec<Line>,
+    pub lines: Vec<Line>,
 }
 
 /// Makes the checks that `settings` want, one after the other; `done` is told of each.
-pub(crate) fn run(
-    settings: &Settings,
-    mut done: impl FnMut(&Finding),
-) -> Result<Vec<Finding>, Failure> {
+pub fn run(settings: &Settings, mut done: impl FnMut(&Finding)) -> Result<Vec<Finding>, LabError> {
     let wanted =
         |check: &&Check| settings.only.is_empty() || settings.only.iter().any(|id| id == check.id);
     let mut findings = Vec::new();
@@ -96,11 +92,6 @@ pub(crate) fn run(
 }
 
 /// The machine's noise floor; see [`Floor`].
-pub(crate) fn noise_floor(length: Length) -> Result<Vec<Floor>, Failure> {
+pub fn noise_floor(length: Length) -> Result<Vec<Floor>, LabError> {
     noise::measure(length)
-}
-
-/// Seconds since `begun`.
-pub(crate) fn elapsed_s(begun: Instant) -> f64 {
-    begun.elapsed().as_secs_f64()
 }
