@@ -52,8 +52,8 @@ impl Bench for Simulated {
         if self.interrupt_at == Some(self.made.len() + 1) {
             return Err(LabError::Interrupted);
         }
-        self.made.push(format!("{} {:?}", cell.key(), options.seed));
-        self.rates.push(options.rate.map(|rate| rate.per_s_f64()));
+        self.made.push(format!("{} {:?}", cell.key(), options.load.seed));
+        self.rates.push(options.load.rate.map(|rate| rate.per_s_f64()));
         let service_ns = match cell.server.name.as_str() {
             "fast" => MS,
             "slow" => 2 * MS,
@@ -66,7 +66,7 @@ impl Bench for Simulated {
             }
         };
         options.url = Some("http://127.0.0.1/".to_owned());
-        options.no_pin = true;
+        options.connecting.no_pin = true;
         let (plan, _) = options.build(&Contents { files: &NoFiles }).expect("a plan");
         let plan = plan.with(|parts| {
             parts.threads.count = Some(1);
@@ -164,7 +164,7 @@ fn every_built_in_scenario_is_there_and_builds_what_it_can() {
     let unsupported: Vec<_> = matrix.notes.iter().map(|note| note.what.as_str()).collect();
     assert_eq!(unsupported, ["websocket_msg_throughput"]);
     let routes = matrix.cells.iter().find(|cell| cell.scenario.name == "varied_paths_router");
-    assert_eq!(routes.unwrap().run.request.len(), 100);
+    assert_eq!(routes.unwrap().run.requests.request.len(), 100);
     // TLS is in the matrix only for the scenario that has nothing else.
     let tls: Vec<_> = matrix.cells.iter().filter(|cell| cell.protocol.is_tls()).collect();
     let handshakes = |cell: &&&CellPlan| cell.scenario.name == "tls_handshake_throughput";
@@ -468,7 +468,7 @@ fn a_scenario_is_requests_or_a_script_which_is_found_from_the_suite() {
                 [[scenario]]\nname = 'mine'\n[scenario.run]\nscript = 'load.lua'\n";
     let suite = file::parse("suites/s.toml", text).unwrap();
     let mine = suite.scenarios.iter().find(|one| one.name == "mine").unwrap();
-    assert_eq!(mine.run.script.as_deref(), Some(Path::new("suites/load.lua")));
+    assert_eq!(mine.run.script.script.as_deref(), Some(Path::new("suites/load.lua")));
 }
 
 #[test]

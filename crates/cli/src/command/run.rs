@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     if let Some(file) = &plan_file {
         options = options.or(input::plan(file)?);
     }
-    let profile = profile.spec(options.json.as_deref())?;
+    let profile = profile.spec(options.output.json.as_deref())?;
     // Whoever wants a profile of the embedded target has it managed.
     let mut site = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
