@@ -8,7 +8,7 @@ use candor_files::{refuge, write_atomically};
 use candor_plan::Outputs;
 use candor_plan::options::ReadFile;
 use candor_report::Document;
-use candor_report::render::{csv, hgrm, hlog, html, json};
+use candor_report::render::{compose, csv, hgrm, hlog, json};
 
 use crate::console;
 use crate::exit::Failure;
@@ -77,8 +77,8 @@ pub(crate) fn write(document: &Document, outputs: &Outputs) -> Result<(), Failur
     };
     let no_histogram = |error| Failure::could_not_run(format!("a histogram is damaged: {error}"));
     keep(&outputs.json, &|| Ok(json::render(document)));
-    keep(&outputs.csv, &|| Ok(csv::render(document)));
-    keep(&outputs.html, &|| Ok(html::run(document)));
+    keep(&outputs.csv, &|| Ok(csv::run(document)));
+    keep(&outputs.html, &|| Ok(compose::run(document).html()));
     keep(&outputs.hgrm, &|| hgrm::response(document).map_err(no_histogram));
     keep(&outputs.hlog, &|| Ok(hlog::render(document)));
     failed.into_iter().next().map_or(Ok(()), Err)

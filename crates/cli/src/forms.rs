@@ -9,7 +9,7 @@ use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
-use candor_report::render::{experiment as plain, html, json};
+use candor_report::render::{Page, Style, compose, csv, json};
 use serde::Serialize;
 
 use crate::console;
@@ -19,51 +19,24 @@ use crate::files;
 /// How one kind of document is read and rendered.
 pub(crate) struct Forms<T> {
     pub(crate) read: fn(&str) -> Result<T, ReadError>,
-    pub(crate) text: fn(&T) -> String,
-    pub(crate) markdown: fn(&T) -> String,
+    pub(crate) page: fn(&T) -> Page,
     pub(crate) csv: fn(&T) -> String,
-    pub(crate) html: fn(&T) -> String,
 }
 
-pub(crate) const PEAK: Forms<Peak> = Forms {
-    read: Peak::from_json,
-    text: plain::peak::text,
-    markdown: plain::peak::markdown,
-    csv: plain::peak::csv,
-    html: html::peak,
-};
+pub(crate) const PEAK: Forms<Peak> =
+    Forms { read: Peak::from_json, page: compose::peak, csv: csv::peak };
 
-pub(crate) const SWEEP: Forms<Sweep> = Forms {
-    read: Sweep::from_json,
-    text: plain::sweep::text,
-    markdown: plain::sweep::markdown,
-    csv: plain::sweep::csv,
-    html: html::sweep,
-};
+pub(crate) const SWEEP: Forms<Sweep> =
+    Forms { read: Sweep::from_json, page: compose::sweep, csv: csv::sweep };
 
-pub(crate) const COMPARISON: Forms<Comparison> = Forms {
-    read: Comparison::from_json,
-    text: plain::comparison::text,
-    markdown: plain::comparison::markdown,
-    csv: plain::comparison::csv,
-    html: html::comparison,
-};
+pub(crate) const COMPARISON: Forms<Comparison> =
+    Forms { read: Comparison::from_json, page: compose::comparison, csv: csv::comparison };
 
-pub(crate) const SUITE: Forms<Suite> = Forms {
-    read: Suite::from_json,
-    text: plain::suite::text,
-    markdown: plain::suite::markdown,
-    csv: plain::suite::csv,
-    html: html::suite,
-};
+pub(crate) const SUITE: Forms<Suite> =
+    Forms { read: Suite::from_json, page: compose::suite, csv: csv::suite };
 
-pub(crate) const CLIENTS: Forms<Clients> = Forms {
-    read: Clients::from_json,
-    text: plain::clients::text,
-    markdown: plain::clients::markdown,
-    csv: plain::clients::csv,
-    html: html::clients,
-};
+pub(crate) const CLIENTS: Forms<Clients> =
+    Forms { read: Clients::from_json, page: compose::clients, csv: csv::clients };
 
 /// Where renderings go.
 #[derive(Debug, Clone, Default)]
@@ -97,13 +70,13 @@ impl<T: Serialize> Forms<T> {
     pub(crate) fn give_out(&self, document: &T, to: &Places) -> Result<(), Failure> {
         let printed = match to.quiet {
             true => Ok(()),
-            false => console::print(&(self.text)(document)),
+            false => console::print(&(self.page)(document).text(Style::Plain)),
         };
         let forms: [(&Option<PathBuf>, &dyn Fn() -> String); 4] = [
             (&to.json, &|| json::any(document)),
             (&to.csv, &|| (self.csv)(document)),
-            (&to.markdown, &|| (self.markdown)(document)),
-            (&to.html, &|| (self.html)(document)),
+            (&to.markdown, &|| (self.page)(document).markdown()),
+            (&to.html, &|| (self.page)(document).html()),
         ];
         let mut failed = Vec::new();
         for (path, text) in forms {

@@ -15,7 +15,7 @@ use candor_lab::clients::{
 use candor_lab::matrix::{About, Trouble};
 use candor_record::Histogram;
 use candor_report::document::{Host, Tool};
-use candor_report::render::experiment::clients as render;
+use candor_report::render::{Style, compose, csv};
 
 const SMALL: &str = r#"
 name = "small"
@@ -296,10 +296,12 @@ fn counts_that_do_not_agree_are_marked_and_made_again() {
     assert_eq!(wrong.disagreement.as_deref(), Some("the driver counts 2,110, the server 2,111"));
     assert_ne!(cell.speaker().unwrap().round, wrong.round);
     assert_eq!((trials(".wrong.json"), trials(".json")), (1, 18));
-    let csv = render::csv(&clients);
-    let columns = render::COLUMNS.len();
-    assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
-    assert!(render::markdown(&clients).contains("the driver counts 2,110, the server 2,111"));
+    let rows = csv::clients(&clients);
+    let columns = csv::CLIENTS_COLUMNS.len();
+    assert!(rows.lines().all(|line| line.split(',').count() == columns), "{rows}");
+    assert!(
+        compose::clients(&clients).markdown().contains("the driver counts 2,110, the server 2,111")
+    );
 
     let (again, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert_eq!(made, ["other.p5.c4"]);
@@ -323,9 +325,9 @@ fn errors_are_told_by_kind() {
     let speaker = cell.speaker().unwrap();
     assert_eq!((speaker.failed(), speaker.failed_share), (100, Some(0.1)));
     assert!(
-        render::text(&clients).contains("5.00 % body, 5.00 % timeout"),
+        compose::clients(&clients).text(Style::Plain).contains("5.00 % body, 5.00 % timeout"),
         "{}",
-        render::text(&clients)
+        compose::clients(&clients).text(Style::Plain)
     );
 }
 

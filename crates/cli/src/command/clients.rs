@@ -12,7 +12,7 @@ use candor_lab::target::cores::Split;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::experiment::clients::Clients;
-use candor_report::render::experiment::clients as render;
+use candor_report::render::compose;
 use clap::Args;
 
 use crate::command::run::facts;
@@ -138,7 +138,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: &[String]) -> Result<
     };
     let about =
         matrix::about(facts(typed), &split, "server", "drivers", arguments.guards.secrets());
-    let mut told = Lines::new(arguments.quiet, render::in_words);
+    let mut told = Lines::new(arguments.quiet, compose::in_words);
     let outcome = run::run(&suite, &cells, &selection, about, &store, &mut bench, &mut told);
     let stopped = bench.take_down();
     watched.end();

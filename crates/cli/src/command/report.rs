@@ -6,7 +6,7 @@ mod trace;
 use std::path::Path;
 use std::process::ExitCode;
 
-use candor_report::render::{csv, hgrm, hlog, html, json, text};
+use candor_report::render::{compose, csv, hgrm, hlog, json};
 use candor_report::{Document, read};
 
 use crate::arguments::{Format, ReportArguments};
@@ -48,15 +48,12 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 
 fn of_run(document: &Document, format: Format, path: &Path) -> Result<String, Failure> {
     let histogram = match format {
-        Format::Text => return Ok(text::render(document, console::stdout_style())),
+        Format::Text => return Ok(compose::run(document).text(console::stdout_style())),
         Format::Json => return Ok(json::render(document)),
-        Format::Csv => return Ok(csv::render(document)),
-        Format::Html => return Ok(html::run(document)),
+        Format::Csv => return Ok(csv::run(document)),
+        Format::Html => return Ok(compose::run(document).html()),
         Format::Hlog => return Ok(hlog::render(document)),
-        Format::Markdown => {
-            let why = "this is a single run, which has no Markdown; take text";
-            return Err(Failure::usage(format!("{}: {why}", path.display())));
-        }
+        Format::Markdown => return Ok(compose::run(document).markdown()),
         Format::Hgrm => hgrm::response(document),
         Format::HgrmService => hgrm::service(document),
     };
