@@ -178,7 +178,7 @@ pub(crate) enum Format {
     Csv,
     /// A page for a browser
     Html,
-    /// The report of an experiment, as Markdown
+    /// The report, as Markdown
     Markdown,
     /// Response-time percentiles, as HdrHistogram's plotter takes them
     Hgrm,

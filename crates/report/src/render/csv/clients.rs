@@ -4,45 +4,11 @@
 use super::{flag, float, table, whole};
 use crate::experiment::clients::{Cell, Clients, Trial};
 
-/// The columns, in order; units are in the names.
-pub const COLUMNS: [&str; 36] = [
-    "suite",
-    "client",
-    "library",
-    "version",
-    "runtime",
-    "null",
-    "pool",
-    "concurrency",
-    "round",
-    "representative",
-    "counts_agree",
-    "started_at",
-    "window_s",
-    "rate_per_s",
-    "ok",
-    "failed",
-    "failed_share",
-    "timeout",
-    "pool_timeout",
-    "refused",
-    "closed",
-    "status",
-    "body",
-    "crash",
-    "other",
-    "p50_ns",
-    "p99_ns",
-    "p999_ns",
-    "max_ns",
-    "requests",
-    "outside",
-    "server_answered",
-    "cpu_s",
-    "cpu_us_per_request",
-    "overhead_us_per_request",
-    "file",
-];
+/// The names of the columns, in order and with commas between; units are in the names.
+pub const COLUMNS: &str = "suite,client,library,version,runtime,null,pool,concurrency,round,representative,\
+    counts_agree,started_at,window_s,rate_per_s,ok,failed,failed_share,timeout,pool_timeout,\
+    refused,closed,status,body,crash,other,p50_ns,p99_ns,p999_ns,max_ns,requests,outside,\
+    server_answered,cpu_s,cpu_us_per_request,overhead_us_per_request,file";
 
 /// Kinds of errors that have columns, in their order.
 const KINDS: [&str; 8] =
@@ -56,7 +22,7 @@ pub fn csv(clients: &Clients) -> String {
             .zip(0..)
             .map(move |(trial, at)| row(clients, cell, trial, cell.representative == Some(at)))
     });
-    table(&COLUMNS, rows)
+    table(COLUMNS, rows)
 }
 
 fn row(clients: &Clients, cell: &Cell, trial: &Trial, represents: bool) -> Vec<String> {
@@ -109,7 +75,7 @@ mod tests {
 
     #[test]
     fn every_column_is_documented() {
-        for column in COLUMNS {
+        for column in COLUMNS.split(',') {
             assert!(PAGE.contains(&format!("| `{column}` |")), "docs/clients.md lacks {column}");
         }
     }

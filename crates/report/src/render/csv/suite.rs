@@ -5,55 +5,15 @@ use super::{flag, float, table, whole};
 use crate::experiment::figures::Figures;
 use crate::experiment::suite::{Cell, Suite, Trial};
 
-/// The columns, in order; units are in the names.
-pub const COLUMNS: [&str; 46] = [
-    "suite",
-    "server",
-    "scenario",
-    "protocol",
-    "load",
-    "of_peak",
-    "round",
-    "representative",
-    "usable",
-    "started_at",
-    "window_s",
-    "connections",
-    "connections_least",
-    "in_flight_most",
-    "opened",
-    "asked_per_s",
-    "rate_per_s",
-    "achieved_share",
-    "scheduled",
-    "ok",
-    "failed",
-    "failures",
-    "response_p50_ns",
-    "response_p75_ns",
-    "response_p90_ns",
-    "response_p99_ns",
-    "response_p999_ns",
-    "response_p9999_ns",
-    "response_max_ns",
-    "service_p50_ns",
-    "service_p75_ns",
-    "service_p90_ns",
-    "service_p99_ns",
-    "service_p999_ns",
-    "service_p9999_ns",
-    "service_max_ns",
-    "loader_cpu_share",
-    "target_cpu_share",
-    "target_cpu_us_per_request",
-    "requests_per_cpu_s",
-    "rss_peak_bytes",
-    "runtime_memory_peak_bytes",
-    "scheduler_utilization",
-    "warnings",
-    "saturated",
-    "file",
-];
+/// The names of the columns, in order and with commas between; units are in the names.
+pub const COLUMNS: &str = "suite,server,scenario,protocol,load,of_peak,round,representative,usable,started_at,\
+    window_s,connections,connections_least,in_flight_most,opened,asked_per_s,rate_per_s,\
+    achieved_share,scheduled,ok,failed,failures,response_p50_ns,response_p75_ns,\
+    response_p90_ns,response_p99_ns,response_p999_ns,response_p9999_ns,response_max_ns,\
+    service_p50_ns,service_p75_ns,service_p90_ns,service_p99_ns,service_p999_ns,\
+    service_p9999_ns,service_max_ns,loader_cpu_share,target_cpu_share,\
+    target_cpu_us_per_request,requests_per_cpu_s,rss_peak_bytes,runtime_memory_peak_bytes,\
+    scheduler_utilization,warnings,saturated,file";
 
 /// The trials.
 pub fn csv(suite: &Suite) -> String {
@@ -63,7 +23,7 @@ pub fn csv(suite: &Suite) -> String {
             .zip(0..)
             .map(move |(trial, at)| row(suite, cell, trial, cell.representative == Some(at)))
     });
-    table(&COLUMNS, rows)
+    table(COLUMNS, rows)
 }
 
 fn row(suite: &Suite, cell: &Cell, trial: &Trial, represents: bool) -> Vec<String> {
@@ -122,7 +82,7 @@ mod tests {
 
     #[test]
     fn every_column_is_documented() {
-        for column in COLUMNS {
+        for column in COLUMNS.split(',') {
             assert!(PAGE.contains(&format!("| `{column}` |")), "docs/suites.md lacks {column}");
         }
     }

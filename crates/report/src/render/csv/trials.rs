@@ -7,34 +7,11 @@ use crate::experiment::sweep::Sweep;
 use crate::experiment::trial::Trial;
 
 /// The columns of [`row`].
-const COLUMNS: [&str; 26] = [
-    "name",
-    "connections",
-    "asked_per_s",
-    "achieved_per_s",
-    "held",
-    "response_p50_ns",
-    "response_p75_ns",
-    "response_p90_ns",
-    "response_p99_ns",
-    "response_p999_ns",
-    "response_p9999_ns",
-    "response_max_ns",
-    "service_p50_ns",
-    "service_p75_ns",
-    "service_p90_ns",
-    "service_p99_ns",
-    "service_p999_ns",
-    "service_p9999_ns",
-    "service_max_ns",
-    "failed",
-    "failed_share",
-    "disturbed",
-    "loader_cpu_share",
-    "target_cpu_share",
-    "requests_per_target_cpu_s",
-    "target_rss_peak_bytes",
-];
+const COLUMNS: &str = "name,connections,asked_per_s,achieved_per_s,held,response_p50_ns,response_p75_ns,\
+    response_p90_ns,response_p99_ns,response_p999_ns,response_p9999_ns,response_max_ns,\
+    service_p50_ns,service_p75_ns,service_p90_ns,service_p99_ns,service_p999_ns,\
+    service_p9999_ns,service_max_ns,failed,failed_share,disturbed,loader_cpu_share,\
+    target_cpu_share,requests_per_target_cpu_s,target_rss_peak_bytes";
 
 /// Every run of a peak.
 pub fn peak(peak: &Peak) -> String {
@@ -43,7 +20,7 @@ pub fn peak(peak: &Peak) -> String {
             move || [i32::to_string(&at), step.phase.word().into(), step.outcome.word().into()];
         step.trials.iter().map(move |trial| row(own(), trial))
     });
-    table(&[&["step", "phase", "outcome"][..], &COLUMNS].concat(), rows)
+    table(&format!("step,phase,outcome,{COLUMNS}"), rows)
 }
 
 /// Every run of a sweep.
@@ -55,25 +32,13 @@ pub fn sweep(sweep: &Sweep) -> String {
             row([rate.rate_per_s.to_string(), number(rate.fraction), round, shown], trial)
         })
     });
-    table(&[&["rate_per_s", "fraction", "round", "shown"][..], &COLUMNS].concat(), rows)
+    table(&format!("rate_per_s,fraction,round,shown,{COLUMNS}"), rows)
 }
 
 /// Every run of a comparison.
 pub fn comparison(comparison: &Comparison) -> String {
-    let columns = [
-        "variant",
-        "round",
-        "position",
-        "rate_per_s",
-        "p50_ns",
-        "p90_ns",
-        "p99_ns",
-        "p999_ns",
-        "error_share",
-        "target_cpu_us_per_request",
-        "usable",
-        "file",
-    ];
+    let columns = "variant,round,position,rate_per_s,p50_ns,p90_ns,p99_ns,p999_ns,error_share,\
+                   target_cpu_us_per_request,usable,file";
     let rows = comparison.variants.iter().flat_map(|variant| {
         variant.trials.iter().map(|trial| {
             let own = [variant.name.clone(), trial.round.to_string(), trial.position.to_string()];
@@ -83,7 +48,7 @@ pub fn comparison(comparison: &Comparison) -> String {
             row
         })
     });
-    table(&columns, rows)
+    table(columns, rows)
 }
 
 /// A run, behind what is said of its step.

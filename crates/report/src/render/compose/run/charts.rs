@@ -4,6 +4,7 @@ use candor_plan::units::fmt_duration_ns;
 
 use super::course::{Course, Slice};
 use crate::document::Document;
+use crate::document::intervals::IntervalRow;
 use crate::document::latency::{DecodeError, Distribution};
 use crate::document::plan::{LoadKind, SegmentSummary};
 use crate::document::target::ResourceSample;
@@ -118,8 +119,10 @@ fn heat(course: &Course<'_>, time: &Axis) -> Option<Chart> {
     let about = "Each column is an interval of the run: the stronger the colour of a cell, the more of \
                  its answers took so long.";
     let p99 = Series::line("p99", 3, course.points(|slice| slice.response.p99_ns));
-    let longest =
-        instead_of(&p99, Series::line("longest", 7, course.points(|slice| slice.longest_ns())));
+    let longest = instead_of(
+        &p99,
+        Series::line("longest", 7, course.points(|slice| slice.response.longest_ns())),
+    );
     let p50 = Series::line("p50", 1, course.points(|slice| slice.response.p50_ns));
     let chart = Chart::new("heat", "Response time over time", time.clone(), latency).about(about);
     Some(Chart { heat: Some(heat), ..chart.all([p50, p99, longest]) })
@@ -136,7 +139,7 @@ fn map(course: &Course<'_>) -> Option<(Heat, Axis)> {
     let column = |slice: &Slice| {
         let mut counts = vec![0u64; rows];
         // It was read before, when the slice was made.
-        let histogram = slice.histogram().ok();
+        let histogram = slice.rows.histogram().ok();
         for step in histogram.iter().flat_map(|all| all.iter_recorded()) {
             let row = (axis.at(step.value_iterated_to() as f64) * rows as f64) as usize;
             let count = &mut counts[row.min(rows - 1)];
@@ -148,7 +151,8 @@ fn map(course: &Course<'_>) -> Option<(Heat, Axis)> {
     let columns: Vec<Vec<u64>> = course.slices.iter().map(column).collect();
     let ((from, to), first) = (course.span_s()?, course.slices.first()?);
     // All but the last are equally long, and the last is not longer.
-    let width = if columns.len() == 1 { to - from } else { first.end_s - first.start_s };
+    let width =
+        if columns.len() == 1 { to - from } else { first.rows.end_s() - first.rows.start_s() };
     Some((Heat { from, width, rows, columns }, axis))
 }
 
@@ -159,19 +163,18 @@ fn instead_of(wanted: &Series, other: Series) -> Series {
 }
 
 fn service(course: &Course<'_>, time: &Axis) -> Chart {
-    let at = |figure: fn(&Slice) -> Option<u64>| {
+    let line = |name, colour, figure: fn(&IntervalRow) -> Option<u64>| {
         // A logarithmic axis has no zero.
-        course.points(move |slice| figure(slice).filter(|&ns| ns > 0).map(|ns| ns as f64))
+        let highest = |slice: &Slice| slice.rows.highest(figure).filter(|&ns| ns > 0);
+        Series::line(name, colour, course.points(|slice| highest(slice).map(|ns| ns as f64)))
     };
-    let p99 = Series::line("service p99", 1, at(|slice| slice.service.p99_ns));
-    let longest = Series::line("longest service", 7, at(|slice| slice.service.max_ns));
-    let lag_p99 = Series::line("our send lag p99", 2, at(|slice| slice.send_lag.p99_ns));
-    let longest_lag = Series::line("our longest send lag", 3, at(|slice| slice.send_lag.max_ns));
+    let p99 = line("service p99", 1, |row| row.service.p99_ns);
+    let lag_p99 = line("our send lag p99", 2, |row| row.send_lag.p99_ns);
     let series = [
-        Series::line("service p50", 0, at(|slice| slice.service.p50_ns)),
-        instead_of(&p99, longest),
+        line("service p50", 0, |row| row.service.p50_ns),
+        instead_of(&p99, line("longest service", 7, |row| row.service.max_ns)),
         p99,
-        instead_of(&lag_p99, longest_lag),
+        instead_of(&lag_p99, line("our longest send lag", 3, |row| row.send_lag.max_ns)),
         lag_p99,
     ];
     let about =
@@ -181,14 +184,16 @@ fn service(course: &Course<'_>, time: &Axis) -> Chart {
 }
 
 fn rate(document: &Document, course: &Course<'_>) -> OverTime {
-    let per_s = |count: fn(&Slice) -> u64| course.points(move |slice| slice.per_s(count(slice)));
-    let asked = course.points(|slice| asked_per_s(document, (slice.start_s + slice.end_s) / 2.0));
+    let line = |name, colour, count| {
+        Series::line(name, colour, course.points(|slice| slice.rows.per_s(count)))
+    };
+    let asked = course.points(|slice| asked_per_s(document, slice.rows.middle_s()));
     let about =
         "Complete answers a second, right or wrong ones, beside what was sent and asked for.";
     let series = vec![
-        Series::line("answered", 0, per_s(|slice| slice.sum.answered)),
-        Series::line("as expected", 2, per_s(|slice| slice.sum.ok)).hidden(),
-        Series::line("sent", 1, per_s(|slice| slice.sum.sent)),
+        line("answered", 0, |row| row.answered),
+        line("as expected", 2, |row| row.ok).hidden(),
+        line("sent", 1, |row| row.sent),
         Series::line("asked", 6, asked),
     ];
     ("rate", "Rate over time", "a second", Unit::Rate, about, series)
@@ -217,13 +222,13 @@ fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
 }
 
 fn failures(course: &Course<'_>) -> OverTime {
-    let any = |count: fn(&Slice) -> u64| course.slices.iter().any(|slice| count(slice) > 0);
-    let line = |name, colour, count: fn(&Slice) -> u64| {
-        let points = course.points(|slice| slice.per_s(count(slice)));
-        any(count).then(|| Series::line(name, colour, points))
+    let line = |name, colour, count: fn(&IntervalRow) -> u64| {
+        let points = course.points(|slice| slice.rows.per_s(count));
+        let any = course.slices.iter().any(|slice| slice.rows.sum(count) > 0);
+        any.then(|| Series::line(name, colour, points))
     };
-    let errors = line("errors", 1, |slice| slice.sum.errors);
-    let shed = line("shed", 3, |slice| slice.sum.shed);
+    let errors = line("errors", 1, |row| row.errors);
+    let shed = line("shed", 3, |row| row.shed);
     let about =
         "Requests that failed, and requests that were dropped unsent because they were too old.";
     let series = errors.into_iter().chain(shed).collect();
@@ -231,19 +236,21 @@ fn failures(course: &Course<'_>) -> OverTime {
 }
 
 fn connections(course: &Course<'_>) -> OverTime {
-    let level = |count: fn(&Slice) -> u64| course.points(move |slice| Some(count(slice) as f64));
+    let level = |count: fn(&IntervalRow) -> u64| {
+        course.points(move |slice| Some(count(slice.rows.last()) as f64))
+    };
     let about = "Connections that were established, and requests in flight on them, at the end of each \
                  interval.";
     let series = vec![
-        Series::line("connections", 0, level(|slice| slice.sum.connections)),
-        Series::line("in flight", 1, level(|slice| slice.sum.in_flight)),
+        Series::line("connections", 0, level(|row| row.connections)),
+        Series::line("in flight", 1, level(|row| row.in_flight)),
     ];
     ("effective", "Connections over time", "number", Unit::Count, about, series)
 }
 
 fn backlog(course: &Course<'_>) -> OverTime {
-    let any = course.slices.iter().any(|slice| slice.sum.backlog > 0);
-    let level = course.points(|slice| Some(slice.sum.backlog as f64));
+    let any = course.slices.iter().any(|slice| slice.rows.last().backlog > 0);
+    let level = course.points(|slice| Some(slice.rows.last().backlog as f64));
     let about =
         "Requests that were due and for which no connection was free, at the end of each interval.";
     let series = any.then(|| Series::line("backlog", 1, level)).into_iter().collect();
@@ -251,11 +258,11 @@ fn backlog(course: &Course<'_>) -> OverTime {
 }
 
 fn traffic(course: &Course<'_>) -> OverTime {
-    let per_s = |count: fn(&Slice) -> u64| course.points(move |slice| slice.per_s(count(slice)));
-    let series = vec![
-        Series::line("received", 0, per_s(|slice| slice.sum.bytes_received)),
-        Series::line("sent", 1, per_s(|slice| slice.sum.bytes_sent)),
-    ];
+    let line = |name, colour, count| {
+        Series::line(name, colour, course.points(|slice| slice.rows.per_s(count)))
+    };
+    let series =
+        vec![line("received", 0, |row| row.bytes_received), line("sent", 1, |row| row.bytes_sent)];
     let about = "Bytes read from and written to sockets.";
     ("traffic", "Bytes over time", "a second", Unit::ByteRate, about, series)
 }
@@ -317,7 +324,7 @@ mod tests {
         let course = Course::of(&document).unwrap();
         let (heat, axis) = map(&course).unwrap();
         for (column, slice) in heat.columns.iter().zip(&course.slices) {
-            let response = slice.histogram().unwrap();
+            let response = slice.rows.histogram().unwrap();
             assert_eq!(column.iter().sum::<u64>(), response.len());
             let median = response.value_at_quantile(0.5) as f64;
             let row = (axis.at(median) * heat.rows as f64) as usize;

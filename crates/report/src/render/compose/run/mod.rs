@@ -21,7 +21,7 @@ use crate::render::page::{
 use crate::render::shorten;
 use crate::render::style::Tone;
 use crate::verdicts::{Severity, Verdict};
-use course::Course;
+use course::{Course, Rows};
 
 /// Characters of a request's name in a table; the plan has it whole.
 const NAME: usize = 24;
@@ -265,18 +265,14 @@ fn rates(document: &Document) -> Table {
     if all.len() < 2 {
         return table;
     }
-    for rows in all.chunks(all.len().div_ceil(COURSE)) {
+    for rows in Rows::chunks(&all, all.len().div_ceil(COURSE)) {
         // Sums, and the state at the end of the last.
-        let (first, last) = (rows[0], rows[rows.len() - 1]);
-        let sum = |count: fn(&IntervalRow) -> u64| {
-            rows.iter().fold(0u64, |sum, row| sum.saturating_add(count(row)))
-        };
-        let seconds = sum(|one| one.end_ns.saturating_sub(one.start_ns)) as f64 / 1e9;
-        let (from, to) = (fmt_duration_ns(first.start_ns), fmt_duration_ns(last.end_ns));
+        let last = rows.last();
+        let (from, to) = (fmt_duration_ns(rows.first().start_ns), fmt_duration_ns(last.end_ns));
         let mut row = vec![
             format!("{from} – {to:<8}"),
-            fmt_per_second(sum(|one| one.answered) as f64 / seconds),
-            fmt_count(sum(|one| one.errors)),
+            or_nothing(rows.per_s(|one| one.answered), fmt_per_second),
+            fmt_count(rows.sum(|one| one.errors)),
             fmt_count(last.connections),
             fmt_count(last.in_flight),
         ];
