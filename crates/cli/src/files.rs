@@ -8,7 +8,7 @@ use candor_files::{refuge, write_atomically};
 use candor_plan::Outputs;
 use candor_plan::options::ReadFile;
 use candor_report::Document;
-use candor_report::render::{compose, csv, hgrm, hlog, json};
+use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
 
 use crate::console;
 use crate::exit::Failure;
@@ -78,7 +78,7 @@ pub(crate) fn write(document: &Document, outputs: &Outputs) -> Result<(), Failur
     let no_histogram = |error| Failure::could_not_run(format!("a histogram is damaged: {error}"));
     keep(&outputs.json, &|| Ok(json::render(document)));
     keep(&outputs.csv, &|| Ok(csv::run(document)));
-    keep(&outputs.html, &|| Ok(compose::run(document).html()));
+    keep(&outputs.html, &|| Ok(compose::run(document, Depth::Full).html()));
     keep(&outputs.hgrm, &|| hgrm::response(document).map_err(no_histogram));
     keep(&outputs.hlog, &|| Ok(hlog::render(document)));
     failed.into_iter().next().map_or(Ok(()), Err)

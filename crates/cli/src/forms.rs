@@ -9,7 +9,7 @@ use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
-use candor_report::render::{Page, Style, compose, csv, json};
+use candor_report::render::{Depth, Page, Style, compose, csv, json};
 use serde::Serialize;
 
 use crate::console;
@@ -19,7 +19,7 @@ use crate::files;
 /// How one kind of document is read and rendered.
 pub(crate) struct Forms<T> {
     pub(crate) read: fn(&str) -> Result<T, ReadError>,
-    pub(crate) page: fn(&T) -> Page,
+    pub(crate) page: fn(&T, Depth) -> Page,
     pub(crate) csv: fn(&T) -> String,
 }
 
@@ -70,13 +70,13 @@ impl<T: Serialize> Forms<T> {
     pub(crate) fn give_out(&self, document: &T, to: &Places) -> Result<(), Failure> {
         let printed = match to.quiet {
             true => Ok(()),
-            false => console::print(&(self.page)(document).text(Style::Plain)),
+            false => console::print(&(self.page)(document, Depth::Brief).text(Style::Plain)),
         };
         let forms: [(&Option<PathBuf>, &dyn Fn() -> String); 4] = [
             (&to.json, &|| json::any(document)),
             (&to.csv, &|| (self.csv)(document)),
-            (&to.markdown, &|| (self.page)(document).markdown()),
-            (&to.html, &|| (self.page)(document).html()),
+            (&to.markdown, &|| (self.page)(document, Depth::Full).markdown()),
+            (&to.html, &|| (self.page)(document, Depth::Full).html()),
         ];
         let mut failed = Vec::new();
         for (path, text) in forms {

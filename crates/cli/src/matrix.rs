@@ -15,7 +15,7 @@ use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
-use candor_report::render::Style;
+use candor_report::render::{Depth, Style};
 use clap::Args;
 
 use crate::console;
@@ -163,11 +163,11 @@ pub(crate) fn finish<D>(
 ) -> Result<ExitCode, Failure> {
     let document = &outcome.document;
     directory.write("results.csv", &(forms.csv)(document))?;
-    let page = (forms.page)(document);
+    let page = (forms.page)(document, Depth::Full);
     directory.write("README.md", &page.markdown())?;
     directory.write("index.html", &page.html())?;
     if !quiet {
-        console::print(&page.text(Style::Plain))?;
+        console::print(&(forms.page)(document, Depth::Brief).text(Style::Plain))?;
         console::note(&format!("candor: the results are in {}", directory.path().display()));
     }
     Ok(match &outcome.stopped {

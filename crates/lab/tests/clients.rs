@@ -15,7 +15,7 @@ use candor_lab::clients::{
 use candor_lab::matrix::{About, Trouble};
 use candor_record::Histogram;
 use candor_report::document::{Host, Tool};
-use candor_report::render::{Style, compose, csv};
+use candor_report::render::{Depth, Style, compose, csv};
 
 const SMALL: &str = r#"
 name = "small"
@@ -300,7 +300,9 @@ fn counts_that_do_not_agree_are_marked_and_made_again() {
     let columns = csv::CLIENTS_COLUMNS.split(',').count();
     assert!(rows.lines().all(|line| line.split(',').count() == columns), "{rows}");
     assert!(
-        compose::clients(&clients).markdown().contains("the driver counts 2,110, the server 2,111")
+        compose::clients(&clients, Depth::Full)
+            .markdown()
+            .contains("the driver counts 2,110, the server 2,111")
     );
 
     let (again, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
@@ -325,9 +327,11 @@ fn errors_are_told_by_kind() {
     let speaker = cell.speaker().unwrap();
     assert_eq!((speaker.failed(), speaker.failed_share), (100, Some(0.1)));
     assert!(
-        compose::clients(&clients).text(Style::Plain).contains("5.00 % body, 5.00 % timeout"),
+        compose::clients(&clients, Depth::Brief)
+            .text(Style::Plain)
+            .contains("5.00 % body, 5.00 % timeout"),
         "{}",
-        compose::clients(&clients).text(Style::Plain)
+        compose::clients(&clients, Depth::Brief).text(Style::Plain)
     );
 }
 

@@ -14,7 +14,7 @@ use candor_lab::suite::run::fingerprint;
 use candor_lab::suite::{Bench, CellPlan, Outcome, Store, file, run};
 use candor_plan::options::{Options, ReadFile};
 use candor_report::document::{Host, Tool};
-use candor_report::render::{compose, csv};
+use candor_report::render::{Depth, compose, csv};
 use candor_report::{Document, Facts};
 use candor_testkit::sim::{Fifo, Link, SimReactor};
 use common::MS;
@@ -308,7 +308,11 @@ fn a_load_may_have_rounds_of_its_own() {
     // Three cells at their peaks, thrice; six below them, once.
     assert_eq!((suite.progress(), bench.made.len()), ((15, 15), 15));
     assert!(suite.cells.iter().all(|cell| cell.trials.len() == cell.of_peak.map_or(3, |_| 1)));
-    assert!(compose::suite(&suite).markdown().contains("after 0 ns of warm-up, 1 run a cell"));
+    assert!(
+        compose::suite(&suite, Depth::Full)
+            .markdown()
+            .contains("after 0 ns of warm-up, 1 run a cell")
+    );
     // What is typed is for all.
     let selection = Selection { rounds: Some(2), ..Selection::default() };
     let typed = matrix(&self::suite(&text), &selection).unwrap();
@@ -347,7 +351,7 @@ fn a_suite_is_measured_below_each_cells_own_peak() {
     assert!(keys.iter().any(|round| *round != keys[0]), "{keys:?}");
     assert!(bench.made[0].ends_with("Some(1)") && bench.made[8].ends_with("Some(3)"));
 
-    let readme = compose::suite(&suite).markdown();
+    let readme = compose::suite(&suite, Depth::Full).markdown();
     for part in [
         "# Benchmark results: small",
         "| scenario | in flight | fast req/s | slow req/s | fast p50 / p99 | slow p50 / p99 |",
@@ -376,7 +380,9 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
     assert!(!outcome.document.complete);
     assert_eq!(outcome.document.progress(), (13, 27));
     assert!(
-        compose::suite(&outcome.document).markdown().contains("**NOT COMPLETE** 13 of 27 trials")
+        compose::suite(&outcome.document, Depth::Full)
+            .markdown()
+            .contains("**NOT COMPLETE** 13 of 27 trials")
     );
 
     // One of the trials is damaged meanwhile: it is made again, the others are not.
@@ -555,7 +561,7 @@ fn a_server_that_fails_is_given_up_and_the_others_go_on() {
             .iter()
             .any(|one| one.why.contains("its peak is not known") || one.why.contains("given up"))
     );
-    assert!(compose::suite(&suite).markdown().contains("- Failed: "));
+    assert!(compose::suite(&suite, Depth::Full).markdown().contains("- Failed: "));
 }
 
 /// Every suite of the repository is right, and so is the example of the guide.

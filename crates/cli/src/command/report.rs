@@ -6,7 +6,7 @@ mod trace;
 use std::path::Path;
 use std::process::ExitCode;
 
-use candor_report::render::{compose, csv, hgrm, hlog, json};
+use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
 use candor_report::{Document, read};
 
 use crate::arguments::{Format, ReportArguments};
@@ -48,12 +48,14 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 
 fn of_run(document: &Document, format: Format, path: &Path) -> Result<String, Failure> {
     let histogram = match format {
-        Format::Text => return Ok(compose::run(document).text(console::stdout_style())),
+        Format::Text => {
+            return Ok(compose::run(document, Depth::Brief).text(console::stdout_style()));
+        }
         Format::Json => return Ok(json::render(document)),
         Format::Csv => return Ok(csv::run(document)),
-        Format::Html => return Ok(compose::run(document).html()),
+        Format::Html => return Ok(compose::run(document, Depth::Full).html()),
         Format::Hlog => return Ok(hlog::render(document)),
-        Format::Markdown => return Ok(compose::run(document).markdown()),
+        Format::Markdown => return Ok(compose::run(document, Depth::Full).markdown()),
         Format::Hgrm => hgrm::response(document),
         Format::HgrmService => hgrm::service(document),
     };

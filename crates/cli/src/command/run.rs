@@ -14,7 +14,7 @@ use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::{Outputs, Plan, ReactorChoice, Secrets};
 use candor_record::{IntervalSummary, RunRecord, Traced};
 use candor_report::document::EndReason;
-use candor_report::render::compose;
+use candor_report::render::{Depth, compose};
 use candor_report::{Document, Expectation, Facts, Host, Severity};
 
 use crate::arguments::{self, RunArguments};
@@ -70,7 +70,9 @@ pub(crate) fn run(arguments: RunArguments, typed: &[String]) -> Result<ExitCode,
     let met = document.judge_expectations(&expectations);
     let printed = match outputs.quiet {
         true => Ok(()),
-        false => console::print(&compose::run(&document).text(console::stdout_style())),
+        false => {
+            console::print(&compose::run(&document, Depth::Brief).text(console::stdout_style()))
+        }
     };
     let done = failed.and_then(|()| scripting.done(&plan, &record));
     // Files are written even if nothing could be printed, or the result would be lost.

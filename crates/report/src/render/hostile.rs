@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::visible::is_hidden;
-use super::{Page, Style, compose, csv, hgrm, hlog, json as as_json, visible_styled};
+use super::{Depth, Page, Style, compose, csv, hgrm, hlog, json as as_json, visible_styled};
 use crate::experiment::clients::Clients;
 use crate::experiment::comparison::Comparison;
 use crate::experiment::figures::Figures;
@@ -57,7 +57,7 @@ fn of_run(json: &str) -> Result<Forms, ReadError> {
     let document = Document::from_json(json)?;
     let damaged = |error: crate::document::latency::DecodeError| error.to_string();
     let _ = Figures::of(&document);
-    let mut forms = of_page(&compose::run(&document));
+    let mut forms = of_page(|depth| compose::run(&document, depth));
     forms.extend([
         ("csv", csv::run(&document)),
         ("hlog", hlog::render(&document)),
@@ -68,12 +68,14 @@ fn of_run(json: &str) -> Result<Forms, ReadError> {
     Ok(forms)
 }
 
-fn of_page(page: &Page) -> Forms {
+fn of_page(page: impl Fn(Depth) -> Page) -> Forms {
+    let (brief, full) = (page(Depth::Brief), page(Depth::Full));
     vec![
-        ("text", page.text(Style::Plain)),
-        ("colour", page.text(Style::Colour)),
-        ("markdown", page.markdown()),
-        ("html", page.html()),
+        ("text", brief.text(Style::Plain)),
+        ("full text", full.text(Style::Plain)),
+        ("colour", brief.text(Style::Colour)),
+        ("markdown", full.markdown()),
+        ("html", full.html()),
     ]
 }
 
@@ -82,7 +84,7 @@ macro_rules! forms {
     ($name:ident, $type:ty, $kind:ident) => {
         fn $name(json: &str) -> Result<Forms, ReadError> {
             let document = <$type>::from_json(json)?;
-            let mut forms = of_page(&compose::$kind(&document));
+            let mut forms = of_page(|depth| compose::$kind(&document, depth));
             forms.extend([("csv", csv::$kind(&document)), ("json", as_json::any(&document))]);
             Ok(forms)
         }

@@ -21,7 +21,7 @@ pub mod v1;
 mod visible;
 pub mod wrk;
 
-pub use page::Page;
+pub use page::{Depth, Page};
 pub use style::Style;
 /// Texts from outside.
 pub use visible::{visible, visible_lines, visible_styled};

@@ -13,7 +13,7 @@ use super::{again, made_by, matrix, or_nothing, time};
 use crate::experiment::clients::{Cell, Clients, Trial};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
-use crate::render::page::{Column, Kind, NOTHING, Page, Section, Table};
+use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use crate::render::style::Tone;
 
 /// Charts of a kind at most; what is beyond is in the tables.
@@ -40,9 +40,10 @@ const READING: [&str; 5] = [
 ];
 
 /// The page of a matrix of client libraries.
-pub fn page(clients: &Clients) -> Page {
+pub fn page(clients: &Clients, depth: Depth) -> Page {
     let heading = &clients.heading;
-    let mut page = matrix("HTTP client libraries", heading, clients.complete, clients.progress());
+    let mut page =
+        matrix(depth, "HTTP client libraries", heading, clients.complete, clients.progress());
     let wrong = clients.wrong();
     if wrong > 0 {
         let wrong = fmt_plural(wrong, "trial");

@@ -6,13 +6,13 @@ use super::{again, made_by, or_nothing};
 use crate::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
-use crate::render::page::{Column, Page, Table};
+use crate::render::page::{Column, Depth, Page, Table};
 use crate::render::style::Tone;
 
 /// The page of a comparison.
-pub fn page(comparison: &Comparison) -> Page {
+pub fn page(comparison: &Comparison, depth: Depth) -> Page {
     let names: Vec<&str> = comparison.variants.iter().map(|one| one.name.as_str()).collect();
-    let mut page = Page::new(format!("Comparison of {}", names.join(" and ")));
+    let mut page = Page::new(depth, format!("Comparison of {}", names.join(" and ")));
     let how = match comparison.interleaved {
         true => "interleaved in random order",
         false => "saved before, not interleaved",
@@ -393,7 +393,7 @@ mod tests {
             finding(Metric::Rate, -0.002, Conclusion::Noise),
             finding(Metric::P99, 0.041, Conclusion::Worse),
         ]);
-        let page = page(&comparison);
+        let page = page(&comparison, Depth::Full);
         let text = page.text(Style::Plain);
         for part in [
             "p99 *",

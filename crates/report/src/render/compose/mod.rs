@@ -31,7 +31,7 @@ pub use sweep::page as sweep;
 
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 
-use super::page::{NOTHING, Page, Section};
+use super::page::{Depth, NOTHING, Page};
 use super::style::Tone;
 use crate::document::{Host, Tool};
 use crate::experiment::matrix::Heading;
@@ -63,7 +63,7 @@ fn again(
     host: &Host,
     arguments: &[String],
 ) {
-    page.again = Section { anchor: "again", heading: "How it was done", ..Section::default() };
+    (page.again.anchor, page.again.heading) = ("again", "How it was done");
     page.again.full(|section| {
         section.facts(facts);
         section.facts(words::host(host).map(|host| ("Machine", host)));
@@ -72,8 +72,14 @@ fn again(
 }
 
 /// The page of a matrix: what its suite is about, when it was measured, and how much of it is there.
-fn matrix(title: &str, heading: &Heading, complete: bool, (made, all): (u64, u64)) -> Page {
-    let mut page = Page::new(format!("{title}: {}", heading.name));
+fn matrix(
+    depth: Depth,
+    title: &str,
+    heading: &Heading,
+    complete: bool,
+    (made, all): (u64, u64),
+) -> Page {
+    let mut page = Page::new(depth, format!("{title}: {}", heading.name));
     let Heading { tool, started_at, seed, rounds, .. } = heading;
     page.header.text(&heading.about);
     page.header.remark(format!(

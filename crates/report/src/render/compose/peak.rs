@@ -7,16 +7,17 @@ use super::{again, made_by, trials};
 use crate::experiment::peak::{Confidence, Peak, Step, Who};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{Across, Chart, Mark, Series, from_zero};
-use crate::render::page::{Block, Column, Figure, NOTHING, Page, Table};
+use crate::render::page::{Block, Column, Depth, Figure, NOTHING, Page, Table};
 use crate::render::style::Tone;
 
 /// The page of a peak.
-pub fn page(peak: &Peak) -> Page {
+pub fn page(peak: &Peak, depth: Depth) -> Page {
     let sought = match peak.objectives.as_slice() {
         [] => "the highest throughput".to_owned(),
         objectives => format!("the highest rate with {}", objectives.join(" and ")),
     };
-    let mut page = Page::new(format!("Peak of {}: {sought}", trials::subject(&peak.subject)));
+    let mut page =
+        Page::new(depth, format!("Peak of {}: {sought}", trials::subject(&peak.subject)));
     let header = &mut page.header;
     header.remark(format!("{} {} · {}", peak.tool.name, peak.tool.version, peak.started_at));
     let cores = trials::who_had(&peak.subject.cores, &peak.subject.loader_cores);

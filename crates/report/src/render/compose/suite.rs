@@ -11,7 +11,7 @@ use crate::experiment::figures::{Figures, Percentiles};
 use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
-use crate::render::page::{Column, Kind, NOTHING, Page, Section, Table};
+use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use crate::render::style::Tone;
 
 /// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
@@ -47,9 +47,9 @@ const PROTOCOLS: [(&str, &str); 4] = [
 ];
 
 /// The page of a suite.
-pub fn page(suite: &Suite) -> Page {
+pub fn page(suite: &Suite, depth: Depth) -> Page {
     let heading = &suite.heading;
-    let mut page = matrix("Benchmark results", heading, suite.complete, suite.progress());
+    let mut page = matrix(depth, "Benchmark results", heading, suite.complete, suite.progress());
     let all = suite.cells.iter().flat_map(|cell| &cell.trials).map(|trial| &trial.figures);
     trials::remarks(all)
         .for_each(|remark| page.header.standing(Tone::Doubtful, "DOUBTFUL", remark));

@@ -6,12 +6,12 @@ use super::curve::{self, Point};
 use super::{again, made_by, or_nothing, time, trials};
 use crate::experiment::figures::{Figures, Percentiles};
 use crate::experiment::sweep::{Row, Sweep};
-use crate::render::page::{Column, Page, Table};
+use crate::render::page::{Column, Depth, Page, Table};
 use crate::render::style::Tone;
 
 /// The page of a sweep.
-pub fn page(sweep: &Sweep) -> Page {
-    let mut page = Page::new(format!("Sweep of {}", trials::subject(&sweep.subject)));
+pub fn page(sweep: &Sweep, depth: Depth) -> Page {
+    let mut page = Page::new(depth, format!("Sweep of {}", trials::subject(&sweep.subject)));
     let peak = match (sweep.peak_per_s, &sweep.peak_from) {
         (Some(peak), Some(from)) => format!(" · peak {} ({from})", fmt_per_second(peak)),
         (Some(peak), None) => format!(" · peak {}", fmt_per_second(peak)),

@@ -17,9 +17,20 @@ use chart::Chart;
 /// Stands where there is no figure.
 pub(super) const NOTHING: &str = "–";
 
+/// How much of what there is to say a page has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// What there is room for in a terminal. Nothing else is even computed.
+    Brief,
+    /// All of it.
+    #[default]
+    Full,
+}
+
 /// A page.
 #[derive(Debug)]
 pub struct Page {
+    depth: Depth,
     pub(super) title: String,
     /// What stands above all sections.
     pub(super) header: Section,
@@ -39,6 +50,7 @@ pub(super) struct Section {
     pub(super) anchor: &'static str,
     pub(super) heading: &'static str,
     pub(super) blocks: Vec<Block>,
+    depth: Depth,
 }
 
 /// A part of a section.
@@ -63,8 +75,6 @@ pub(super) enum Block {
     /// The words of a command line to be copied.
     Command(Vec<String>),
     Finding(Finding),
-    /// What there is room for in a file and not in a terminal.
-    Full(Vec<Block>),
     /// What only some want to see, under a line that opens it: only where that can be done.
     Details(&'static str, Vec<Block>),
 }
@@ -132,25 +142,27 @@ pub(super) enum Kind {
 
 impl Page {
     /// A page with this title, which is also its first heading.
-    pub(super) fn new(title: impl Into<String>) -> Self {
+    pub(super) fn new(depth: Depth, title: impl Into<String>) -> Self {
+        let section = || Section { depth, ..Section::default() };
         Page {
+            depth,
             title: title.into(),
-            header: Section::default(),
-            findings: Section::default(),
+            header: section(),
+            findings: section(),
             sections: Vec::new(),
-            again: Section::default(),
+            again: section(),
             footer: String::new(),
         }
     }
 
     /// One more section; one in which nothing is to be seen is left out by the printers.
     pub(super) fn section(&mut self, anchor: &'static str, heading: &'static str) -> &mut Section {
-        self.sections.push(Section { anchor, heading, blocks: Vec::new() });
+        self.sections.push(Section { anchor, heading, blocks: Vec::new(), depth: self.depth });
         self.sections.last_mut().expect("it was just put there")
     }
 
     /// For a terminal, at most [`text::WIDTH`] characters wide where words can be wrapped: without charts
-    /// but for those that are plotted, and without what only a file has room for.
+    /// but for those that are plotted.
     pub fn text(&self, style: Style) -> String {
         text::print(self, style)
     }
@@ -231,21 +243,21 @@ impl Section {
         }
     }
 
-    /// What there is room for in a file and not in a terminal.
+    /// What is only on a page that has everything.
     pub(super) fn full(&mut self, fill: impl FnOnce(&mut Section)) {
-        self.blocks.push(Block::Full(inside(fill)));
+        if self.depth == Depth::Full {
+            fill(self);
+        }
     }
 
-    /// What only some want to see.
+    /// What only some want to see, on a page that has everything.
     pub(super) fn details(&mut self, summary: &'static str, fill: impl FnOnce(&mut Section)) {
-        self.blocks.push(Block::Details(summary, inside(fill)));
+        self.full(|section| {
+            let mut inside = Section::default();
+            fill(&mut inside);
+            section.blocks.push(Block::Details(summary, inside.blocks));
+        });
     }
-}
-
-fn inside(fill: impl FnOnce(&mut Section)) -> Vec<Block> {
-    let mut section = Section::default();
-    fill(&mut section);
-    section.blocks
 }
 
 impl Sum {

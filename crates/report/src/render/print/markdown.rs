@@ -72,10 +72,6 @@ fn blocks(out: &mut Lines, blocks: &[Block]) {
                 let (sentence, remedy) = (escaped(&one.sentence), escaped(&one.remedy));
                 out.line(format!("- **{}** {}: {sentence} → {remedy}", one.word, code(&one.id)));
             }
-            Block::Full(inside) => {
-                self::blocks(out, inside);
-                continue;
-            }
             Block::Details(..) => continue,
         }
         out.blank();

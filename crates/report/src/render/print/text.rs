@@ -101,7 +101,7 @@ impl Printer {
                     self.entry(&format!("  {word}"), Some(one.tone), &sentence);
                     self.entry("", None, &format!("  → {}", one.remedy));
                 }
-                Block::Figures(_) | Block::Full(_) | Block::Details(..) => {}
+                Block::Figures(_) | Block::Details(..) => {}
             }
         }
     }

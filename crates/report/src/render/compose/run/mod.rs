@@ -16,7 +16,7 @@ use crate::document::latency::Distribution;
 use crate::document::plan::{HttpSummary, LoadKind};
 use crate::expect::Judgement;
 use crate::render::page::{
-    Block, Column, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
+    Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
 };
 use crate::render::shorten;
 use crate::render::style::Tone;
@@ -32,8 +32,8 @@ const SHORTEST_SHARE: u64 = 10;
 const MOST_INTERVALS: usize = 120;
 
 /// The page of a run.
-pub fn page(document: &Document) -> Page {
-    let mut page = Page::new(words::what(document));
+pub fn page(document: &Document, depth: Depth) -> Page {
+    let mut page = Page::new(depth, words::what(document));
     header(&mut page.header, document);
     findings(&mut page.findings, document);
     ledger(page.section("ledger", "Ledger"), document);
@@ -174,12 +174,10 @@ fn latency(section: &mut Section, document: &Document) {
     if document.latencies.response.count == 0 {
         section.text(words::UNTIMED);
     } else {
-        match charts::percentiles(document) {
+        section.full(|section| match charts::percentiles(document) {
             Ok(chart) => section.chart(chart),
-            Err(error) => {
-                section.full(|section| section.text(format!("There are no curves: {error}.")));
-            }
-        }
+            Err(error) => section.text(format!("There are no curves: {error}.")),
+        });
         let columns = words::columns(document);
         let first = columns[0].2;
         let mut table = percentiles(&columns, &ROWS);
@@ -235,15 +233,13 @@ fn requests(section: &mut Section, document: &Document) {
 /// The intervals, in figures and in pictures.
 fn course(section: &mut Section, document: &Document) {
     section.table(rates(document));
-    match Course::of(document) {
-        Err(error) => {
-            section.full(|section| section.text(format!("There are no charts: {error}.")));
-        }
+    section.full(|section| match Course::of(document) {
         Ok(course) => {
-            section.full(|section| section.remark(course.note().unwrap_or_default()));
+            section.remark(course.note().unwrap_or_default());
             charts::over_time(document, &course).into_iter().for_each(|one| section.chart(one));
         }
-    }
+        Err(error) => section.text(format!("There are no charts: {error}.")),
+    });
     if (1..=MOST_INTERVALS).contains(&document.intervals.len()) {
         section.details("Every interval in figures", |section| section.table(every(document)));
     }

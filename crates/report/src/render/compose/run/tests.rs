@@ -8,13 +8,14 @@ use proptest::prelude::*;
 
 use super::page;
 use crate::document::Document;
+use crate::render::Depth;
 use crate::render::print::html::poison::{self, PAYLOADS, parsed, readable};
 use crate::testing;
 
 #[test]
 fn the_pages() {
     for (name, document) in [("open", testing::healthy_open()), ("full", testing::full())] {
-        let page = super::page(&document).html();
+        let page = super::page(&document, Depth::Full).html();
         testing::golden(&format!("golden/{name}.html"), &readable(&page));
     }
 }
@@ -23,8 +24,8 @@ fn the_pages() {
 fn every_document_has_a_page_of_its_own_and_a_small_one() {
     let documents = testing::every_document().into_iter().chain(testing::provoked());
     for document in documents {
-        let page = super::page(&document).html();
-        assert_eq!(page, super::page(&document).html());
+        let page = super::page(&document, Depth::Full).html();
+        assert_eq!(page, super::page(&document, Depth::Full).html());
         assert!(page.len() < 200_000, "{}", page.len());
         let read = parsed(&page);
         let ids: Vec<_> = page.match_indices(" id=\"").collect();
@@ -61,7 +62,7 @@ fn the_page_of_a_long_run_is_not_long() {
             row
         })
         .collect();
-    let page = super::page(&document).html();
+    let page = super::page(&document, Depth::Full).html();
     assert!(page.len() < 300_000, "{}", page.len());
     assert!(page.contains("Each point stands for 15 intervals"), "no note");
 }
@@ -71,7 +72,7 @@ fn a_damaged_histogram_is_told_and_the_rest_is_there() {
     let mut document = testing::healthy_open();
     document.latencies.response.hdr = "AAAA".to_owned();
     document.intervals[1].response_hdr = "?".to_owned();
-    let text = parsed(&page(&document).html()).text.join("");
+    let text = parsed(&page(&document, Depth::Full).html()).text.join("");
     assert!(text.contains("There are no curves: a histogram in the document is damaged"), "{text}");
     assert!(text.contains("There are no charts: a histogram in the document is damaged"), "{text}");
     assert!(text.contains("Ledger"));
@@ -79,7 +80,7 @@ fn a_damaged_histogram_is_told_and_the_rest_is_there() {
 
 #[test]
 fn payloads_stay_text() {
-    let places = poison::check(&testing::full(), |one| page(one).html(), &PAYLOADS);
+    let places = poison::check(&testing::full(), |one| page(one, Depth::Full).html(), &PAYLOADS);
     assert!(places > 60, "{places}");
 }
 
@@ -88,7 +89,7 @@ proptest! {
 
     #[test]
     fn any_text_stays_text(texts in prop::collection::vec(poison::text(), 16)) {
-        poison::check(&*FULL, |one| page(one).html(), &texts.iter().map(String::as_str).collect::<Vec<_>>());
+        poison::check(&*FULL, |one| page(one, Depth::Full).html(), &texts.iter().map(String::as_str).collect::<Vec<_>>());
     }
 }
 

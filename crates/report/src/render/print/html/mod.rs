@@ -117,7 +117,6 @@ fn blocks(out: &mut Markup, blocks: &[Block]) {
                 code(out, [&*words.join(" ")]);
             }
             Block::Finding(one) => finding(out, one),
-            Block::Full(inside) => self::blocks(out, inside),
             Block::Details(summary, inside) => out.element("details", &[], |details| {
                 details.leaf("summary", &[], summary);
                 self::blocks(details, inside);
@@ -236,6 +235,7 @@ mod tests {
     use base64::engine::general_purpose::STANDARD as BASE64;
 
     use super::*;
+    use crate::render::Depth;
     use crate::testing;
 
     /// Otherwise a browser refuses them.
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_section_without_content_has_no_heading() {
-        let mut page = Page::new("t");
+        let mut page = Page::new(Depth::Full, "t");
         page.section("a", "Full").text("x");
         page.section("b", "Empty").text("");
         let page = page.html();

@@ -7,11 +7,11 @@ use candor_record::kernel::{KernelSample, KernelTimes};
 use crate::document::{Document, SentTogether};
 use crate::expect::Expectation;
 use crate::render::print::text::WIDTH;
-use crate::render::{Style, compose};
+use crate::render::{Depth, Style, compose};
 use crate::testing;
 
 fn render(document: &Document, style: Style) -> String {
-    compose::run(document).text(style)
+    compose::run(document, Depth::Brief).text(style)
 }
 
 fn expected(mut document: Document, expressions: &[&str]) -> Document {
