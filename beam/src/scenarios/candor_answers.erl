@@ -27,43 +27,30 @@
 -define(ITEMS, 50).
 -define(ROUTES, 100).
 
-%% Every path without a part that varies, for routing tables.
--spec paths() -> [{binary(), route()}].
-paths() ->
-    Plain = [{<<"/">>, hello}, {<<"/echo">>, echo}, {<<"/large">>, large}, {<<"/json">>, json},
-             {<<"/cookies">>, cookies}, {<<"/form">>, form}, {<<"/drain">>, drain}, {<<"/upload">>, upload},
-             {<<"/gzip">>, gzip}, {<<"/qs">>, qs}, {<<"/sse">>, sse}, {<<"/etag">>, etag}, {<<"/api">>, api},
-             {<<"/redirect">>, redirect}, {<<"/baseline11">>, baseline}, {<<"/static/hello.txt">>, static},
-             {<<"/streaming">>, streaming}, {<<"/small">>, small}, {<<"/websocket">>, websocket},
-             {<<"/hello-world">>, hello_world}, {<<"/httpc-bench">>, httpc_bench}],
-    Plain ++ [{<<"/route/", N/binary>>, {routed, N}} || N <- numbers()].
+%% Every path without a part that varies, those that are asked most first.
+-define(PLAIN,
+        [{<<"/">>, hello}, {<<"/echo">>, echo}, {<<"/large">>, large}, {<<"/json">>, json},
+         {<<"/cookies">>, cookies}, {<<"/form">>, form}, {<<"/drain">>, drain}, {<<"/upload">>, upload},
+         {<<"/gzip">>, gzip}, {<<"/qs">>, qs}, {<<"/sse">>, sse}, {<<"/etag">>, etag}, {<<"/api">>, api},
+         {<<"/redirect">>, redirect}, {<<"/baseline11">>, baseline}, {<<"/static/hello.txt">>, static},
+         {<<"/streaming">>, streaming}, {<<"/small">>, small}, {<<"/websocket">>, websocket},
+         {<<"/hello-world">>, hello_world}, {<<"/httpc-bench">>, httpc_bench}]).
 
-%% For servers that have no routing table of their own.
+%% For servers that have a routing table of their own: every path, and one with a part that is bound to `count`,
+%% of the route {items, Count}.
+-spec paths() -> [{binary(), route() | items}].
+paths() ->
+    ?PLAIN ++ [{<<"/route/", N/binary>>, {routed, N}} || N <- numbers()] ++ [{<<"/httparena_json/:count">>, items}].
+
+%% For servers that have none.
 -spec route(Path :: binary()) -> route().
-route(<<"/">>) -> hello;
-route(<<"/echo">>) -> echo;
-route(<<"/large">>) -> large;
-route(<<"/json">>) -> json;
-route(<<"/cookies">>) -> cookies;
-route(<<"/form">>) -> form;
-route(<<"/drain">>) -> drain;
-route(<<"/upload">>) -> upload;
-route(<<"/gzip">>) -> gzip;
-route(<<"/qs">>) -> qs;
-route(<<"/sse">>) -> sse;
-route(<<"/etag">>) -> etag;
-route(<<"/api">>) -> api;
-route(<<"/redirect">>) -> redirect;
-route(<<"/baseline11">>) -> baseline;
-route(<<"/static/hello.txt">>) -> static;
-route(<<"/streaming">>) -> streaming;
-route(<<"/small">>) -> small;
-route(<<"/websocket">>) -> websocket;
-route(<<"/hello-world">>) -> hello_world;
-route(<<"/httpc-bench">>) -> httpc_bench;
 route(<<"/route/", N/binary>>) -> routed(N);
 route(<<"/httparena_json/", N/binary>>) -> {items, N};
-route(_) -> not_found.
+route(Path) ->
+    case lists:keyfind(Path, 1, ?PLAIN) of
+        {_, Route} -> Route;
+        false -> not_found
+    end.
 
 %% What has to be read before there is an answer: the body, or all of it to know its length.
 -spec needs(route()) -> nothing | body | body_bytes.

@@ -47,9 +47,8 @@ limits(#{max_requests := Most}) ->
 
 handler(#{handler := stream}) -> #{stream_handlers => [candor_cowboy_stream]};
 handler(#{handler := handler}) ->
-    Exact = [{Path, module(Route), Route} || {Path, Route} <- candor_answers:paths()],
-    Rest = [{"/httparena_json/:count", ?MODULE, items}, {'_', ?MODULE, not_found}],
-    #{env => #{dispatch => cowboy_router:compile([{'_', Exact ++ Rest}])}}.
+    Routes = [{Path, module(Route), Route} || {Path, Route} <- candor_answers:paths()],
+    #{env => #{dispatch => cowboy_router:compile([{'_', Routes ++ [{'_', ?MODULE, not_found}]}])}}.
 
 module(websocket) -> candor_cowboy_websocket;
 module(_) -> ?MODULE.

@@ -18,8 +18,7 @@ abilities(_) -> [options, streaming, continue, chunked_request, slots, session].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog, max_connections := Most} = Options) ->
-    Exact = [{Path, ?MODULE, Route} || {Path, Route} <- candor_answers:paths()],
-    Routes = Exact ++ [{"/httparena_json/:count", ?MODULE, items}, {'_', ?MODULE, not_found}],
+    Routes = [{Path, ?MODULE, Route} || {Path, Route} <- candor_answers:paths()] ++ [{'_', ?MODULE, not_found}],
     Keep = case Options of #{max_requests := infinity} -> 1000000000; #{max_requests := Requests} -> Requests end,
     case cowboy:start_http(?MODULE, 16, [{port, Port}, {ip, Ip}, {nodelay, Nodelay}, {backlog, Backlog},
                                          {max_connections, Most}],

@@ -19,8 +19,8 @@ abilities(_) -> [options, streaming, continue, chunked_request, slots, session].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{port := Port, protocol := Protocol, max_connections := Most, max_requests := Requests} = Options) ->
-    Exact = [{Path, ?MODULE, Route} || {Path, Route} <- candor_answers:paths()],
-    Settings = #{port => Port, routes => Exact ++ [{<<"/httparena_json/:count">>, ?MODULE, items}],
+    Routes = [{Path, ?MODULE, Route} || {Path, Route} <- candor_answers:paths()],
+    Settings = #{port => Port, routes => Routes,
                  body_buffering => manual, max_content_length => 64 * 1024 * 1024, num_acceptors => 16,
                  max_clients => limit(Most), max_keep_alive_requests => limit(Requests),
                  max_keep_alive_request => limit(Requests), protocols => spoken(Protocol)},

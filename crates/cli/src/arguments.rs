@@ -2,23 +2,21 @@
 //!
 //! `candor URL` is `candor run URL`: what is not a command's name is an argument of `run`.
 
-use candor_plan::options::{EXAMPLES, Options};
+use candor_plan::options::EXAMPLES;
 use candor_plan::redact;
-use candor_plan::values::{Count, PositiveNanos};
 use candor_serve::ServeOptions;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use std::num::NonZeroU32;
-use std::path::PathBuf;
 
 use crate::command::bench::BenchArguments;
 use crate::command::clients::ClientsArguments;
 use crate::command::compare::CompareArguments;
 use crate::command::peak::PeakArguments;
+use crate::command::report::ReportArguments;
+use crate::command::run::RunArguments;
 use crate::command::sweep::SweepArguments;
+use crate::command::verify::VerifyArguments;
 use crate::exit::Failure;
-use crate::profiling::ProfileFlags;
-use crate::target_flags::TargetFlags;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 could not run, or was given up because the target went away; 2 usage; 3 an
@@ -84,7 +82,7 @@ pub(crate) enum Command {
     #[command(after_long_help = crate::command::clients::EXAMPLES)]
     Clients(Box<ClientsArguments>),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
-    Serve(Box<ServeArguments>),
+    Serve(Box<ServeOptions>),
     /// Prove on this machine that the figures are true: known answers beside measured ones
     ///
     /// Starts a server whose every answer leaves at a computed time, sends loads whose results
@@ -102,90 +100,12 @@ pub(crate) enum Command {
     H2load(ToolArguments),
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct RunArguments {
-    #[command(flatten)]
-    pub(crate) options: Options,
-    #[command(flatten)]
-    pub(crate) target: TargetFlags,
-    #[command(flatten)]
-    pub(crate) profile: ProfileFlags,
-    /// After a plan: where to send requests instead of to the plan's URL
-    #[arg(value_name = "URL")]
-    pub(crate) instead: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServeArguments {
-    #[command(flatten)]
-    pub(crate) options: ServeOptions,
-    /// Stop when the standard input ends: whoever started this process is gone
-    #[arg(long, hide = true)]
-    pub(crate) stop_with_stdin: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct VerifyArguments {
-    /// The same checks with fewer requests, in under twenty seconds
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Make only this check, and no noise floor; may be repeated
-    #[arg(long, value_name = "CHECK")]
-    pub(crate) only: Vec<String>,
-    /// Requests of each Poisson run, instead of as many as fit
-    #[arg(long, value_name = "N")]
-    pub(crate) requests: Option<Count>,
-    /// How long the server takes for each request of a Poisson run
-    #[arg(long, value_name = "TIME", default_value = "10ms")]
-    pub(crate) service_time: PositiveNanos,
-    /// Queues that a Poisson run fills side by side, each with the whole load: N times the requests
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub(crate) queues: NonZeroU32,
-    /// Write what was found
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Print nothing
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReportArguments {
-    /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, clients.json, or traces written by --trace
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// How to render them on the standard output
-    #[arg(long, visible_alias = "to", value_name = "FORM", default_value = "text")]
-    pub(crate) format: Format,
-}
-
 /// Another tool's command line, which is read as that tool reads it.
 #[derive(Debug, Args)]
 pub(crate) struct ToolArguments {
     /// Options of the tool and a URL
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub(crate) words: Vec<String>,
-}
-
-/// The renderings of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// The report that a run prints
-    Text,
-    /// The document itself
-    Json,
-    /// The intervals, every request of a trace, or every run of an experiment
-    Csv,
-    /// A page for a browser
-    Html,
-    /// The report, as Markdown
-    Markdown,
-    /// Response-time percentiles, as HdrHistogram's plotter takes them
-    Hgrm,
-    /// The same of service times
-    HgrmService,
-    /// The intervals' histograms, as an HdrHistogram log
-    Hlog,
 }
 
 fn run_footer() -> String {

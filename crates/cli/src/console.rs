@@ -34,6 +34,20 @@ fn columns() -> usize {
     usize::from(known.ok().filter(|&columns| columns > 0).unwrap_or(USUAL)) - 1
 }
 
+/// Prints a report, to the standard error if the standard output is taken by something else.
+pub(crate) fn report(
+    stdout_is_taken: bool,
+    text: impl FnOnce(Style) -> String,
+) -> Result<(), Failure> {
+    match stdout_is_taken {
+        false => print(&text(stdout_style())),
+        true => {
+            to_stderr(&visible_styled(&text(style(io::stderr().is_terminal()))));
+            Ok(())
+        }
+    }
+}
+
 /// Prints `text`, a rendering. A reader that has seen enough and is gone is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let text = visible_styled(text);
@@ -43,6 +57,37 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
             Err(Failure::could_not_run(format!("cannot write to the standard output: {error}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// Prints pieces of an output whose reader may go away, or whose disk may be full, in between.
+#[derive(Default)]
+pub(crate) struct Printer {
+    /// The first thing that went wrong; later ones would be the same.
+    failure: Option<Failure>,
+}
+
+impl Printer {
+    pub(crate) fn print(&mut self, text: &str) {
+        self.keep(print(text));
+    }
+
+    /// Prints what is made of figures that may be damaged.
+    pub(crate) fn print_made(&mut self, text: Result<String, impl Display>) {
+        match text {
+            Ok(text) => self.print(&text),
+            Err(error) => self.keep(Err(Failure::could_not_run(error))),
+        }
+    }
+
+    fn keep(&mut self, outcome: Result<(), Failure>) {
+        if let Err(failure) = outcome {
+            self.failure.get_or_insert(failure);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        self.failure.map_or(Ok(()), Err)
     }
 }
 

@@ -1,11 +1,9 @@
 //! Exit codes and the one way to fail.
 
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
 use std::process::ExitCode;
 
-use candor_engine::EngineError;
-
-use crate::console;
+use candor_lab::LabError;
 
 /// What a process says when it ends; see `candor --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,34 +40,35 @@ impl Failure {
         Failure { exit: Exit::Usage, message: message.to_string() }
     }
 
-    /// There is no place for what is temporary.
-    pub(crate) fn no_temporary(error: std::io::Error) -> Self {
-        Failure::could_not_run(format!("cannot make a directory for temporary files: {error}"))
-    }
-
     /// A signal came before there was anything to measure.
     pub(crate) fn interrupted() -> Self {
         let message = "interrupted before a connection was made; nothing was measured".to_owned();
         Failure { exit: Exit::Interrupted, message }
     }
 
-    /// What is said.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Tells the user.
-    pub(crate) fn report(self) -> ExitCode {
-        console::say(format_args!("candor: {}", self.message));
-        self.exit.into()
+    /// The code that the process ends with.
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
     }
 }
 
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        match error.is_usage() {
-            true => Failure::usage(error),
-            false => Failure::could_not_run(error),
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match &error {
+            LabError::Interrupted => Failure::interrupted(),
+            LabError::Usage(_) | LabError::Plan(_) => Failure::usage(error),
+            LabError::Engine(why) if why.is_usage() => Failure::usage(error),
+            LabError::Engine(_)
+            | LabError::Script(_)
+            | LabError::Verify(_)
+            | LabError::Target { .. }
+            | LabError::File { .. } => Failure::could_not_run(error),
         }
     }
 }

@@ -1,33 +1,24 @@
 //! What the commands of experiments have in common: load flags that become a base plan, a runner
 //! that signals stop, progress, and results that are kept.
 
-use std::fs;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use candor_engine::Observer;
 use candor_files::{create_directory, write_atomically};
-use candor_lab::{EngineRunner, Interrupt, Progress as LabProgress, Site};
+use candor_lab::{EngineRunner, Progress, Site};
 use candor_plan::options::Options;
-use candor_plan::values::Nanos;
-use candor_plan::{Outputs, Plan, Rate, looks_like_plan};
-use candor_record::IntervalSummary;
+use candor_plan::redact::Typed;
+use candor_plan::{Outputs, Plan, Rate};
 use candor_report::render::json;
 use candor_report::{Document, Facts};
 
-use crate::command::run;
-use crate::console::{self, Progress};
 use crate::exit::Failure;
-use crate::files::{self, Disk};
-use crate::scripting;
-use crate::signals;
+use crate::facts::facts;
+use crate::files::Disk;
+use crate::forms;
+use crate::measure::{self, Watched};
+use crate::outputs;
 use crate::target_flags::TargetFlags;
-
-/// Length of a run, if nothing is said.
-const DURATION: &str = "5s";
-/// Warm-up of a run, if nothing is said.
-const WARM_UP_NS: u64 = 1_000_000_000;
+use crate::{console, input};
 
 /// An experiment that is ready to begin.
 pub(crate) struct Ready {
@@ -46,7 +37,7 @@ impl Ready {
         command: &str,
         mut options: Options,
         target: &TargetFlags,
-        typed: &[String],
+        typed: Typed,
     ) -> Result<Ready, Failure> {
         check(command, &options)?;
         with_plan_file(&mut options)?;
@@ -54,14 +45,11 @@ impl Ready {
         // An open load, so that what belongs to one (--arrivals, --shed-after) is understood; the
         // experiment puts its own rates in.
         options.rate = Some(Rate::per_second(1000));
-        if options.duration.is_none() {
-            options.duration = DURATION.parse().ok();
-        }
-        options.warm_up.get_or_insert(Nanos(WARM_UP_NS));
+        input::set_usual_length(&mut options);
         let site = target.site(&mut options, true)?;
         let (plan, outputs) = options.build(&Disk).map_err(Failure::usage)?;
-        files::check_writable(&outputs)?;
-        Ok(Ready { plan, outputs, connections, site, facts: run::facts(typed) })
+        forms::check(&outputs)?;
+        Ok(Ready { plan, outputs, connections, site, facts: facts(typed) })
     }
 
     pub(crate) fn facts(&self) -> &Facts {
@@ -73,35 +61,35 @@ impl Ready {
     pub(crate) fn make<T>(
         self,
         keep: Option<&Path>,
-        make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn LabProgress) -> Result<T, Failure>,
+        make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn Progress) -> Result<T, Failure>,
     ) -> Result<(T, Outputs), Failure> {
         let Ready { plan, outputs, site, facts, .. } = self;
-        if let Some(directory) = keep {
-            create_directory(directory).map_err(|error| {
-                Failure::could_not_run(format!(
-                    "cannot make {}: {error}; choose another directory with --keep",
-                    directory.display()
-                ))
-            })?;
-        }
-        let mut watched = Watched::new(outputs.quiet)?;
+        make_directory(keep)?;
+        let mut watched = Watched::new(outputs::Outputs::none(outputs.quiet))?;
         let mut runner = watched.runner(facts);
         runner.sites.push(site);
         let mut told = Told { quiet: outputs.quiet, keep: keep.map(Path::to_owned), failed: None };
         let made = make(&plan, &mut runner, &mut told);
         let sites = std::mem::take(&mut runner.sites);
-        watched.end();
+        watched.outputs.hide();
         let made = made?;
         if let Some(failure) = told.failed {
             console::say(format_args!("candor: {failure}"));
         }
-        for running in sites.into_iter().filter_map(|site| site.running) {
-            if let Err(error) = running.stop() {
-                console::say(format_args!("candor: {error}"));
-            }
-        }
+        sites.into_iter().for_each(measure::end);
         Ok((made, outputs))
     }
+}
+
+/// Makes the directory of `--keep`, if there is to be one.
+pub(crate) fn make_directory(keep: Option<&Path>) -> Result<(), Failure> {
+    let Some(directory) = keep else { return Ok(()) };
+    create_directory(directory).map_err(|error| {
+        Failure::could_not_run(format!(
+            "cannot make {}: {error}; choose another directory with --keep",
+            directory.display()
+        ))
+    })
 }
 
 /// What an experiment decides itself, and what only single runs have.
@@ -117,72 +105,17 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
         ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
         ("--trace", options.trace.is_some(), "that is of a single run"),
     ];
-    match refused.into_iter().find(|(_, given, _)| *given) {
-        Some((flag, _, why)) => {
-            Err(Failure::usage(format!("candor {command} has no {flag}: {why}; leave it out")))
-        }
-        None => Ok(()),
-    }
+    input::refuse(command, refused)
 }
 
 /// A plan's file in the place of the URL gives what was not typed, but for its rates.
 fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
-    let Some(file) = options.url.take_if(|url| looks_like_plan(url)) else { return Ok(()) };
-    let text = fs::read_to_string(&file)
-        .map_err(|error| Failure::usage(format!("cannot read the plan {file}: {error}")))?;
-    let mut plan = Options::from_toml(&file, &text).map_err(Failure::usage)?;
+    let Some(file) = input::take_plan_file(options, None)? else { return Ok(()) };
+    let mut plan = input::plan(&file)?;
     (plan.rate, plan.load, plan.requests, plan.think_time) = (None, None, None, None);
     plan.expect.clear();
     *options = std::mem::take(options).or(plan);
     check("with a plan", options)
-}
-
-/// Who looks on while an experiment of many runs goes on: signals become stops, and a line tells of
-/// the run that goes on.
-pub(crate) struct Watched {
-    progress: Progress,
-    interrupt: Arc<Interrupt>,
-}
-
-impl Watched {
-    pub(crate) fn new(quiet: bool) -> Result<Self, Failure> {
-        let interrupt = Arc::new(Interrupt::default());
-        let told = Arc::clone(&interrupt);
-        signals::on_signal(move || told.stop())?;
-        Ok(Watched { progress: Progress::new(quiet), interrupt })
-    }
-
-    /// What signals stop.
-    pub(crate) fn interrupt(&self) -> Arc<Interrupt> {
-        Arc::clone(&self.interrupt)
-    }
-
-    /// Makes runs that signals stop and that this line tells of.
-    pub(crate) fn runner(&mut self, facts: Facts) -> EngineRunner<'_> {
-        let interrupt = self.interrupt();
-        EngineRunner { sites: Vec::new(), facts, interrupt, observer: self, make: scripting::make }
-    }
-
-    /// Takes the line away.
-    pub(crate) fn end(&mut self) {
-        self.progress.clear();
-    }
-}
-
-impl Observer for Watched {
-    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
-        console::public_target(host, addresses);
-    }
-
-    fn interval(&mut self, summary: &IntervalSummary) {
-        self.progress.show(summary);
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.end();
-    }
 }
 
 /// Says what runs were made, and keeps their results.
@@ -192,7 +125,7 @@ struct Told {
     failed: Option<String>,
 }
 
-impl LabProgress for Told {
+impl Progress for Told {
     fn done(&mut self, what: &str, outcome: &str) {
         if !self.quiet {
             console::note(&format!("candor: {what}: {outcome}"));

@@ -7,59 +7,65 @@
 mod arguments;
 mod command;
 mod console;
-mod embedded;
 mod exit;
 mod experiment;
+mod facts;
 mod files;
+mod findings;
 mod forms;
+mod getopt;
+mod input;
 mod matrix;
+mod measure;
+mod outputs;
 mod profiling;
 mod scripting;
 mod signals;
 mod target_flags;
-mod trace_file;
 mod typed;
-mod verify;
 
 use std::process::ExitCode;
 
 use arguments::Command;
+use command::{h2load, keep, wrk};
+use exit::Failure;
 
 fn main() -> ExitCode {
-    let typed: Vec<String> = match arguments::from_environment() {
-        Ok(typed) => typed,
-        Err(failure) => return failure.report(),
-    };
-    if let Some(words) = command::keep::invocation(&typed) {
-        return command::keep::keep(words);
+    run().unwrap_or_else(|failure| {
+        console::say(format_args!("candor: {failure}"));
+        failure.exit().into()
+    })
+}
+
+fn run() -> Result<ExitCode, Failure> {
+    let words = arguments::from_environment()?;
+    if let Some(command) = keep::invocation(&words) {
+        return Ok(keep::keep(command));
     }
     if let Some(fault) = candor_engine::MUTANT {
         console::say(format_args!(
             "candor: this build has the fault {fault} on purpose; believe none of its figures"
         ));
     }
-    if let Some((name, words)) = command::wrk::invocation(&typed) {
-        return command::wrk::wrk(name, words, &typed).unwrap_or_else(|failure| failure.report());
+    let typed = || typed::typed(&words, &arguments::command());
+    if let Some((name, rest)) = wrk::invocation(&words) {
+        return wrk::wrk(name, rest, typed());
     }
-    if let Some((name, words)) = command::h2load::invocation(&typed) {
-        return command::h2load::h2load(name, words, &typed)
-            .unwrap_or_else(|failure| failure.report());
+    if let Some((name, rest)) = h2load::invocation(&words) {
+        return h2load::h2load(name, rest, typed());
     }
-    let outcome = match arguments::parse(&typed) {
-        Command::Run(run) => command::run::run(*run, &typed),
-        Command::Peak(arguments) => command::peak::peak(*arguments, &typed),
-        Command::Sweep(arguments) => command::sweep::sweep(*arguments, &typed),
-        Command::Compare(compare) => command::compare::compare(*compare, &typed),
-        Command::Bench(bench) => command::bench::bench(&bench, &typed),
-        Command::Clients(clients) => command::clients::clients(&clients, &typed),
+    match arguments::parse(&words) {
+        Command::Run(run) => command::run::run(*run, typed()),
+        Command::Peak(peak) => command::peak::peak(*peak, typed()),
+        Command::Sweep(sweep) => command::sweep::sweep(*sweep, typed()),
+        Command::Compare(compare) => command::compare::compare(*compare, typed()),
+        Command::Bench(bench) => command::bench::bench(&bench, typed()),
+        Command::Clients(clients) => command::clients::clients(&clients, typed()),
         Command::Serve(serve) => command::serve::serve(*serve),
-        Command::Verify(arguments) => command::verify::verify(&arguments),
+        Command::Verify(verify) => command::verify::verify(&verify),
         Command::Report(report) => command::report::report(&report),
         // Taken above: other tools' command lines are no matter of clap's.
-        Command::Wrk(wrk) => command::wrk::wrk(command::wrk::Name::CandorWrk, &wrk.words, &typed),
-        Command::H2load(h2load) => {
-            command::h2load::h2load(command::h2load::Name::CandorH2load, &h2load.words, &typed)
-        }
-    };
-    outcome.unwrap_or_else(|failure| failure.report())
+        Command::Wrk(other) => wrk::wrk(wrk::Name::CandorWrk, &other.words, typed()),
+        Command::H2load(other) => h2load::h2load(h2load::Name::CandorH2load, &other.words, typed()),
+    }
 }

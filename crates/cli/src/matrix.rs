@@ -6,11 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use candor_lab::LabError;
-use candor_lab::matrix::{About, Directory, Head, Outcome, Watcher};
+use candor_lab::matrix::{About, Directory, Head, Kind, Outcome, Watcher};
 use candor_lab::target::cores::{Split, fmt_cores};
 use candor_plan::Secrets;
-use candor_plan::allow::{AllowList, Allowed};
-use candor_plan::options::ReadFile;
+use candor_plan::allow::Allowed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_report::Facts;
 use candor_report::document::Tool;
@@ -18,14 +17,18 @@ use candor_report::experiment::matrix::Note;
 use candor_report::render::{Depth, Style};
 use clap::Args;
 
-use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::files::Disk;
 use crate::forms::Forms;
+use crate::target_flags::CoreFlags;
+use crate::{console, input};
 
-/// What holds for every run of a suite.
+/// Flags of both.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Guards {
+pub(crate) struct Flags {
+    /// Print no tables and no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
     /// Connect to this host or network only; may be repeated
     ///
     /// A name, *.NAME, an address, a network such as 10.0.0.0/8, or unix:PATH. Lists in CANDOR_ALLOW
@@ -36,16 +39,69 @@ pub(crate) struct Guards {
     /// Write values into results that may be secrets: of header fields, URLs, commands
     #[arg(long)]
     pub(crate) show_secrets: bool,
+
+    #[command(flatten)]
+    cores: CoreFlags,
 }
 
-impl Guards {
-    /// The list of `--allow`, if there is one.
-    pub(crate) fn allow(&self) -> Option<AllowList> {
-        AllowList::of_option(&self.allow)
+impl Flags {
+    /// Who has which cores.
+    pub(crate) fn split(&self) -> Result<Split, Failure> {
+        self.cores.split()
     }
 
-    pub(crate) fn secrets(&self) -> Secrets {
-        Secrets::shown_if(self.show_secrets)
+    /// What a document says at its top. `target` and `loader` say who has the one cores and the other.
+    pub(crate) fn about(&self, facts: Facts, split: &Split, target: &str, loader: &str) -> About {
+        let secrets = Secrets::shown_if(self.show_secrets);
+        let shared = if split.is_shared() { " (shared: figures are of both)" } else { "" };
+        let (targets, loaders) = (fmt_cores(&split.target), fmt_cores(&split.loader));
+        About {
+            tool: Tool { name: "candor".to_owned(), version: facts.version },
+            arguments: facts.typed.shown(secrets),
+            secrets,
+            host: facts.host,
+            cores: format!("{target} {targets}, {loader} {loaders}{shared}"),
+        }
+    }
+
+    /// A line for each trial, which `in_words` tells in half a sentence.
+    pub(crate) fn lines<T>(&self, in_words: fn(&T) -> String) -> Lines<T> {
+        Lines { quiet: self.quiet, in_words, line: String::new() }
+    }
+
+    /// Writes what is made of the trials, and says what came of them. `exit` is of a matrix that was not
+    /// stopped.
+    pub(crate) fn finish<D>(
+        &self,
+        directory: &Directory,
+        forms: &Forms<D>,
+        outcome: &Outcome<D>,
+        exit: impl FnOnce(&D) -> Exit,
+    ) -> Result<ExitCode, Failure> {
+        let document = &outcome.document;
+        directory.write("results.csv", &(forms.csv)(document))?;
+        let page = (forms.page)(document, Depth::Full);
+        directory.write("README.md", &page.markdown())?;
+        directory.write("index.html", &page.html())?;
+        if !self.quiet {
+            console::print(&(forms.page)(document, Depth::Brief).text(Style::Plain))?;
+            console::note(&format!("candor: the results are in {}", directory.path().display()));
+        }
+        Ok(match &outcome.stopped {
+            Some(LabError::Interrupted) => {
+                console::note("candor: interrupted; the same command goes on where it stopped");
+                Exit::Interrupted
+            }
+            Some(why) => {
+                console::note(&format!("candor: {why}"));
+                match why {
+                    LabError::Engine(error) if error.is_usage() => Exit::Usage,
+                    _ => Exit::CouldNotRun,
+                }
+            }
+            None => exit(document),
+        }
+        .into())
     }
 }
 
@@ -54,44 +110,18 @@ pub(crate) fn read<S>(
     path: &Path,
     parse: impl FnOnce(&str, &str) -> Result<S, LabError>,
 ) -> Result<S, Failure> {
-    let name = path.display().to_string();
-    let bytes = Disk
-        .read(path)
-        .map_err(|error| Failure::usage(format!("cannot read the suite {name}: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the suite {name} is not UTF-8 text")))?;
-    Ok(parse(&name, &text)?)
+    Ok(parse(&path.display().to_string(), &input::text("suite", path)?)?)
 }
 
-/// Where results go: what was named, or a directory with the suite's name.
-pub(crate) fn out(named: Option<&Path>, head: &Head) -> PathBuf {
-    named.map_or_else(|| PathBuf::from(format!("{}-results", head.name)), Path::to_owned)
-}
-
-/// This program's own file: the embedded target is another process of it.
-pub(crate) fn program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| {
-        Failure::could_not_run(format!("cannot find this program's own file: {error}"))
-    })
-}
-
-/// What a document says at its top. `target` and `loader` say who has the one cores and the other.
-pub(crate) fn about(
-    facts: Facts,
-    split: &Split,
-    target: &str,
-    loader: &str,
-    secrets: Secrets,
-) -> About {
-    let shared = if split.is_shared() { " (shared: figures are of both)" } else { "" };
-    let (targets, loaders) = (fmt_cores(&split.target), fmt_cores(&split.loader));
-    About {
-        tool: Tool { name: "candor".to_owned(), version: facts.version },
-        arguments: facts.typed.shown(secrets),
-        secrets,
-        host: facts.host,
-        cores: format!("{target} {targets}, {loader} {loaders}{shared}"),
-    }
+/// The directory of the results: `named`, or one with the suite's name.
+pub(crate) fn directory(
+    named: Option<&Path>,
+    head: &Head,
+    kind: &'static Kind,
+    fingerprint: &str,
+) -> Result<Directory, Failure> {
+    let usual = PathBuf::from(format!("{}-results", head.name));
+    Ok(Directory::open(named.unwrap_or(&usual), kind, fingerprint)?)
 }
 
 /// How many cells there are, and in how many rounds.
@@ -120,10 +150,6 @@ pub(crate) struct Lines<T> {
 }
 
 impl<T> Lines<T> {
-    pub(crate) fn new(quiet: bool, in_words: fn(&T) -> String) -> Self {
-        Lines { quiet, in_words, line: String::new() }
-    }
-
     fn say(&self, line: &str) {
         if !self.quiet {
             console::note(&format!("candor: {line}"));
@@ -150,39 +176,4 @@ impl<T> Watcher<T> for Lines<T> {
     fn note(&mut self, line: &str) {
         self.say(line);
     }
-}
-
-/// Writes what is made of the trials, and says what came of them. `exit` is of a matrix that was not
-/// stopped.
-pub(crate) fn finish<D>(
-    quiet: bool,
-    directory: &Directory,
-    forms: &Forms<D>,
-    outcome: &Outcome<D>,
-    exit: impl FnOnce(&D) -> Exit,
-) -> Result<ExitCode, Failure> {
-    let document = &outcome.document;
-    directory.write("results.csv", &(forms.csv)(document))?;
-    let page = (forms.page)(document, Depth::Full);
-    directory.write("README.md", &page.markdown())?;
-    directory.write("index.html", &page.html())?;
-    if !quiet {
-        console::print(&(forms.page)(document, Depth::Brief).text(Style::Plain))?;
-        console::note(&format!("candor: the results are in {}", directory.path().display()));
-    }
-    Ok(match &outcome.stopped {
-        Some(LabError::Interrupted) => {
-            console::note("candor: interrupted; the same command goes on where it stopped");
-            Exit::Interrupted
-        }
-        Some(why) => {
-            console::note(&format!("candor: {why}"));
-            match why {
-                LabError::Engine(error) if error.is_usage() => Exit::Usage,
-                _ => Exit::CouldNotRun,
-            }
-        }
-        None => exit(document),
-    }
-    .into())
 }

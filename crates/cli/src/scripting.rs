@@ -9,8 +9,6 @@ use candor_lab::LabError;
 use candor_plan::Plan;
 use candor_record::RunRecord;
 
-use crate::exit::Failure;
-
 /// Makes a run of an experiment as `candor run` makes it: with its plan's script, loaded anew, if it
 /// has one.
 pub(crate) fn make(
@@ -18,63 +16,90 @@ pub(crate) fn make(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, LabError> {
-    let failed = |failure: Failure| LabError::Script(failure.message().to_owned());
-    let (scripting, scripts) = Scripting::load(plan).map_err(failed)?;
-    let record = candor_engine::run_scripted(plan, &scripts, control, observer)?;
-    scripting.ended().and_then(|()| scripting.done(plan, &record)).map_err(failed)?;
-    Ok(record)
+    run(plan, control, observer)?.done(plan)
+}
+
+/// A run that was made, whatever became of its script.
+pub(crate) struct Scripted {
+    pub(crate) record: RunRecord,
+    script: Script,
+    ended: Result<(), LabError>,
+}
+
+/// Makes a run of `plan` with its script, if it has one. What the script prints goes out.
+pub(crate) fn run(
+    plan: &Plan,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<Scripted, LabError> {
+    let (script, scripts) = Script::load(plan)?;
+    let record = candor_engine::run_scripted(plan, &scripts, control, observer);
+    let ended = script.ended();
+    Ok(Scripted { record: record?, script, ended })
+}
+
+impl Scripted {
+    /// Tells the script what happened; an error also if it had failed before.
+    pub(crate) fn done(self, plan: &Plan) -> Result<RunRecord, LabError> {
+        self.ended?;
+        self.script.done(plan, &self.record)?;
+        Ok(self.record)
+    }
 }
 
 /// The script of a run, if it has one.
 #[cfg(feature = "script")]
-pub(crate) struct Scripting(Option<candor_script::Program>);
+struct Script(Option<candor_script::Program>);
 
 #[cfg(feature = "script")]
-impl Scripting {
+impl Script {
     /// Loads the plan's script; runs its `setup` and `init`.
-    pub(crate) fn load(plan: &Plan) -> Result<(Self, Scripts), Failure> {
-        let Some(script) = &plan.script else { return Ok((Scripting(None), Scripts::default())) };
+    fn load(plan: &Plan) -> Result<(Self, Scripts), LabError> {
+        let Some(script) = &plan.script else { return Ok((Script(None), Scripts::default())) };
         let threads = candor_engine::workers(plan);
         let program = candor_script::Program::load(plan, script, threads);
-        let program = program.map_err(Failure::could_not_run)?;
-        let scripts = program.scripts(plan).map_err(Failure::could_not_run)?;
-        Ok((Scripting(Some(program)), scripts))
+        let program = program.map_err(failed)?;
+        let scripts = program.scripts(plan).map_err(failed)?;
+        Ok((Script(Some(program)), scripts))
     }
 
     /// Calls `done` with what happened.
-    pub(crate) fn done(&self, plan: &Plan, record: &RunRecord) -> Result<(), Failure> {
-        self.0
-            .as_ref()
-            .map_or(Ok(()), |program| program.done(plan, record))
-            .map_err(Failure::could_not_run)
+    fn done(&self, plan: &Plan, record: &RunRecord) -> Result<(), LabError> {
+        self.0.as_ref().map_or(Ok(()), |program| program.done(plan, record)).map_err(failed)
     }
 
     /// The run is over: what the script printed goes out, and why it failed, if it did.
-    pub(crate) fn ended(&self) -> Result<(), Failure> {
-        self.0.as_ref().map_or(Ok(()), |program| program.ended()).map_err(Failure::could_not_run)
+    fn ended(&self) -> Result<(), LabError> {
+        self.0.as_ref().map_or(Ok(()), |program| program.ended()).map_err(failed)
     }
 }
 
 /// A build without scripts.
 #[cfg(not(feature = "script"))]
-pub(crate) struct Scripting;
+struct Script;
 
 #[cfg(not(feature = "script"))]
-impl Scripting {
-    pub(crate) fn load(plan: &Plan) -> Result<(Self, Scripts), Failure> {
+impl Script {
+    fn load(plan: &Plan) -> Result<(Self, Scripts), LabError> {
         match &plan.script {
-            None => Ok((Scripting, Scripts::default())),
-            Some(_) => Err(Failure::could_not_run(
-                "this candor was built without scripts; build it with the feature `script`, which is on by default",
+            None => Ok((Script, Scripts::default())),
+            Some(_) => Err(LabError::Script(
+                "this candor was built without scripts; build it with the feature `script`, which is on by default"
+                    .to_owned(),
             )),
         }
     }
 
-    pub(crate) fn done(&self, _: &Plan, _: &RunRecord) -> Result<(), Failure> {
+    fn done(&self, _: &Plan, _: &RunRecord) -> Result<(), LabError> {
         Ok(())
     }
 
-    pub(crate) fn ended(&self) -> Result<(), Failure> {
+    fn ended(&self) -> Result<(), LabError> {
         Ok(())
     }
+}
+
+#[cfg(feature = "script")]
+fn failed(why: impl ToString) -> LabError {
+    LabError::Script(why.to_string())
 }

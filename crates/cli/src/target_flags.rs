@@ -13,6 +13,7 @@ use candor_plan::words;
 use clap::Args;
 
 use crate::exit::Failure;
+use crate::input;
 
 /// A managed target.
 #[derive(Debug, Clone, Default, Args)]
@@ -89,11 +90,9 @@ impl TargetFlags {
     /// Starts the target, if there is to be one, and points `options` at it. Without a URL and
     /// without a target the embedded one is started, if `embeds`.
     pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, Failure> {
-        let is_elsewhere =
-            options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some();
         let spec = match &self.target {
             Some(command) => Some(self.spec(command)?),
-            None if embeds && !is_elsewhere => Some(embedded(options)?),
+            None if embeds && !input::is_elsewhere(options) => Some(embedded(options)?),
             None => None,
         };
         let CoreFlags { target_cores, loader_cores } = &self.cores;
@@ -114,7 +113,7 @@ impl TargetFlags {
         });
         let Some(mut spec) = spec else { return Ok(Site { note, split, ..Site::default() }) };
         spec.cores = split.as_ref().map(|split| split.target.clone());
-        let running = Running::start(&spec).map_err(Failure::from)?;
+        let running = Running::start(&spec)?;
         follow(&running, options)?;
         Ok(Site { note, running: Some(running), split, profile: None })
     }
@@ -138,34 +137,32 @@ impl TargetFlags {
     }
 }
 
-/// `candor serve` on a free port.
-fn embedded(options: &Options) -> Result<TargetSpec, Failure> {
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::could_not_run(format!("cannot find this program's own file: {error}"))
-    })?;
-    let program = program.to_string_lossy().into_owned();
-    let mut command = vec![program, "serve".to_owned()];
-    if options.tls {
-        command.push("--tls".to_owned());
-    }
-    Ok(TargetSpec::new("embedded", command))
+/// The embedded target that speaks what `options` ask for.
+pub(crate) fn embedded(options: &Options) -> Result<TargetSpec, LabError> {
+    TargetSpec::embedded(options.tls.then(|| "--tls".to_owned()))
 }
 
-/// What a target says of itself is used where the user says nothing else.
-fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
+/// Points `options` at a target, where the user says nothing else.
+pub(crate) fn point(options: &mut Options, running: &Running) {
     let announced = running.announced();
     if options.url.is_none() {
         options.url = Some(announced.url.clone());
     }
+    if !options.insecure && options.cacert.is_none() {
+        options.cacert.clone_from(&announced.certificate);
+    }
+}
+
+/// What a target says of itself is used where the user says nothing else.
+fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
+    point(options, running);
+    let announced = running.announced();
     let makes_own_requests = !options.request.is_empty() || options.script.is_some();
     if let (None, Some(method), false) = (&options.method, &announced.method, makes_own_requests) {
         let method = method.parse().map_err(|error| {
             Failure::could_not_run(format!("the target's port file says METHOD={method}: {error}"))
         })?;
         options.method = Some(method);
-    }
-    if !options.insecure && options.cacert.is_none() {
-        options.cacert.clone_from(&announced.certificate);
     }
     if announced.protocol.as_deref() == Some("h2c") && !options.h1 && !options.h2 {
         options.h2c = true;
@@ -195,19 +192,6 @@ fn parse_env(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),
-    }
-}
-
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Self {
-        match error {
-            LabError::Interrupted => Failure::interrupted(),
-            LabError::Usage(_) => Failure::usage(error),
-            LabError::Engine(error) => error.into(),
-            LabError::Script(_) | LabError::Target { .. } | LabError::File { .. } => {
-                Failure::could_not_run(error)
-            }
-        }
     }
 }
 

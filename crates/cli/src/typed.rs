@@ -10,6 +10,7 @@ use clap::{Arg, Command};
 
 use crate::command::compare::what;
 use crate::command::{h2load, wrk};
+use crate::getopt::{Meaning, Name};
 
 /// Options whose values are text, and never a secret.
 const PLAIN_TEXTS: [&str; 9] =
@@ -56,24 +57,6 @@ fn kind(arg: &Arg) -> Kind {
         _ if arg.get_value_parser().type_id() == TypeId::of::<String>() => Kind::Hidden,
         _ => Kind::Plain,
     }
-}
-
-/// How an option is named.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Name<'a> {
-    /// `-c`.
-    Short(char),
-    /// `--connections`.
-    Long(&'a str),
-}
-
-/// What an option's value is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Meaning {
-    /// It is the next word, if it does not stand in the option's own.
-    pub(crate) takes_next: bool,
-    /// What it is.
-    pub(crate) kind: Kind,
 }
 
 /// Reads `rest`, the end of `words`, as `getopt_long` and clap do. An option that is not known hides

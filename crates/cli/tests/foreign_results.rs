@@ -64,7 +64,7 @@ fn dense() -> String {
         histogram.record(value);
         value += (value >> 17).max(1);
     }
-    Distribution::of(&histogram).hdr
+    Distribution::of(&histogram).hdr.to_string()
 }
 
 #[test]

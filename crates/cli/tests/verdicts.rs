@@ -359,7 +359,7 @@ fn a_wall_clock_that_was_set_is_told() {
     assert_silent(&outcome.document(), &["clock-jump"]);
     let text = outcome.file("result.json");
     let mut document = candor_report::Document::from_json(&text).expect("a result");
-    let hiccups = document.hiccups.as_mut().expect("a hiccup watch");
+    let hiccups = document.machines[0].hiccups.as_mut().expect("a hiccup watch");
     assert!(hiccups.wall_clock_moved_ns.abs() < 100_000_000 && hiccups.suspended_ns < 100_000_000);
     hiccups.wall_clock_moved_ns -= 7_000_000_000;
     document.verdicts = candor_report::verdicts::judge(&document);

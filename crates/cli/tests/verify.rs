@@ -2,7 +2,7 @@
 //!
 //! A machine that runs tests is busy, and whether an answer was read within a millisecond is then
 //! for the machine to say. So lines that depend on time may say yes or no here; that they judge
-//! rightly is tested on simulated time (`src/verify/checks/tests.rs`). Lines that are marked
+//! rightly is tested on simulated time (`lab/src/verify/checks/tests.rs`). Lines that are marked
 //! `exact` (both books complete, due times as scheduled, nothing before its cause, departures as
 //! computed) hold on any machine, and have to say yes.
 

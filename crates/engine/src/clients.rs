@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candor_plan::{HttpVersion, Plan};
+use candor_plan::{HttpVersion, Parts};
 use candor_protocol::tls::Connector;
 use candor_protocol::{Client, Session, h1, h2};
 
@@ -36,7 +36,7 @@ pub(crate) trait Use {
 
 impl Protocol {
     /// Of a plan. Reads the system's certificate authorities where they are needed.
-    pub(crate) fn of(plan: &Plan) -> Result<Self, EngineError> {
+    pub(crate) fn of(plan: &Parts) -> Result<Self, EngineError> {
         match &plan.target.tls {
             None => Ok(match plan.target.http {
                 HttpVersion::H2 => Protocol::H2,
@@ -48,7 +48,7 @@ impl Protocol {
     }
 
     /// Makes what the sessions of one thread share, and hands the maker of them to `what`.
-    pub(crate) fn with_sessions<U: Use>(&self, plan: &Plan, what: U) -> U::Output {
+    pub(crate) fn with_sessions<U: Use>(&self, plan: &Parts, what: U) -> U::Output {
         match self {
             Protocol::H1 => what.with(h1_sessions(plan)),
             Protocol::H2 => what.with(h2_sessions(plan)),
@@ -64,7 +64,7 @@ impl Protocol {
     }
 }
 
-fn h1_sessions(plan: &Plan) -> impl Fn() -> h1::Session + use<> {
+fn h1_sessions(plan: &Parts) -> impl Fn() -> h1::Session + use<> {
     let authority = &plan.target.authority;
     let pipeline = plan.connections.pipeline;
     let prepared = |request| h1::prepare(request, authority).repeated(pipeline);
@@ -76,12 +76,12 @@ fn h1_sessions(plan: &Plan) -> impl Fn() -> h1::Session + use<> {
     }
 }
 
-fn h2_sessions(plan: &Plan) -> impl Fn() -> h2::Session + use<> {
+fn h2_sessions(plan: &Parts) -> impl Fn() -> h2::Session + use<> {
     let (table, settings) = (h2_table(plan), h2_settings(plan));
     move || h2::Session::new(Arc::clone(&table), settings)
 }
 
-fn upgrade_sessions(plan: &Plan) -> impl Fn() -> h2::Upgrade + use<> {
+fn upgrade_sessions(plan: &Parts) -> impl Fn() -> h2::Upgrade + use<> {
     let (table, settings) = (h2_table(plan), h2_settings(plan));
     let authority = &plan.target.authority;
     let list = plan.requests.list.iter();
@@ -90,13 +90,13 @@ fn upgrade_sessions(plan: &Plan) -> impl Fn() -> h2::Upgrade + use<> {
     move || h2::Upgrade::new(Arc::clone(&table), Arc::clone(&asking), settings)
 }
 
-fn h2_table(plan: &Plan) -> Arc<[h2::Prepared]> {
+fn h2_table(plan: &Parts) -> Arc<[h2::Prepared]> {
     let (scheme, authority) = (plan.target.scheme(), &plan.target.authority);
     let list = plan.requests.list.iter();
     list.map(|request| h2::prepare(request, scheme, authority)).collect()
 }
 
-fn h2_settings(plan: &Plan) -> h2::Settings {
+fn h2_settings(plan: &Parts) -> h2::Settings {
     let connections = &plan.connections;
     h2::Settings {
         streams: connections.streams,

@@ -1,16 +1,17 @@
-//! One worker, alone, on the calling thread.
+//! Workers without threads of their own: one after the other, on the calling thread.
 
 use std::borrow::Cow;
 
 use candor_pace::Share;
-use candor_plan::{Plan, Requests};
+use candor_plan::{Parts, Plan, Requests};
 use candor_protocol::Session;
-use candor_record::{Collector, Interval, RunFacts, RunRecord, Traced};
+use candor_record::{Collector, Interval, Machine, RunRecord, Traced, WorkerReport, Workers};
 
 use crate::clients::{Protocol, Use};
 use crate::control::Control;
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
+use crate::run::collecting_part;
 use crate::script::{Scripted, Scripts};
 use crate::worker::{Sink, Worker};
 
@@ -39,6 +40,10 @@ pub fn drive_observed<R: Reactor>(
 }
 
 /// The same, with a script for the one worker.
+///
+/// # Panics
+///
+/// As [`drive`].
 pub fn drive_scripted<R: Reactor>(
     plan: &Plan,
     reactor: R,
@@ -46,61 +51,99 @@ pub fn drive_scripted<R: Reactor>(
     scripts: &Scripts,
     observer: &mut (impl Observer + ?Sized),
 ) -> RunRecord {
-    let protocol = Protocol::of(plan).unwrap_or_else(|error| panic!("{error}"));
-    let script = scripts.take(0);
-    let own = own_plan(plan, script.as_ref());
-    protocol.with_sessions(&own, Drive { plan, reactor, script, control, observer })
+    let mut reactor = Some(reactor);
+    let reactors = |_| reactor.take().expect("there is one worker");
+    drive_workers(plan, Workers::all(1), reactors, control, scripts, observer)
 }
 
-/// A run that waits for its sessions.
+/// Runs the part of a plan that `workers` have, one after the other, each on a reactor of its own.
+///
+/// # Panics
+///
+/// As [`drive`].
+pub fn drive_part<R: Reactor>(
+    plan: &Plan,
+    workers: Workers,
+    reactors: impl FnMut(u32) -> R,
+    control: &Control,
+) -> RunRecord {
+    drive_workers(plan, workers, reactors, control, &Scripts::default(), &mut ())
+}
+
+fn drive_workers<R: Reactor>(
+    plan: &Plan,
+    workers: Workers,
+    mut reactors: impl FnMut(u32) -> R,
+    control: &Control,
+    scripts: &Scripts,
+    observer: &mut (impl Observer + ?Sized),
+) -> RunRecord {
+    let protocol = Protocol::of(plan).unwrap_or_else(|error| panic!("{error}"));
+    let mut collector = Collector::new(collecting_part(plan, workers));
+    let mut intake = TraceIntake::new(plan);
+    let mut origin_monotonic_ns = 0;
+    for (at, worker) in workers.indices().enumerate() {
+        let share = Share { worker, workers: workers.of };
+        let (reactor, script) = (reactors(worker), scripts.take(worker));
+        let own = own_plan(plan, script.as_ref());
+        let sink = Alone {
+            at,
+            collector: &mut collector,
+            intake: &mut intake,
+            back: Vec::new(),
+            observer: &mut *observer,
+        };
+        let drive = Drive { plan, share, reactor, script, control, sink };
+        let (origin_ns, report) = protocol.with_sessions(&own, drive);
+        if at == 0 {
+            origin_monotonic_ns = origin_ns;
+        }
+        collector.worker_ended(at, report);
+    }
+    let trace = intake.finish(collector.trace(), observer);
+    collector.finish(Machine { origin_monotonic_ns, ..Machine::default() }, trace)
+}
+
+/// A worker that waits for its sessions.
 struct Drive<'a, R, O: ?Sized> {
     plan: &'a Plan,
+    share: Share,
     reactor: R,
     script: Option<Scripted>,
     control: &'a Control,
-    observer: &'a mut O,
+    sink: Alone<'a, O>,
 }
 
 impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
-    type Output = RunRecord;
+    /// The origin of its time, and how it ended.
+    type Output = (u64, WorkerReport);
 
-    fn with<S: Session>(self, sessions: impl Fn() -> S) -> RunRecord {
-        let Drive { plan, reactor, script, control, observer } = self;
-        let collector = Collector::new(plan.recording.digits, plan.requests.list.len(), 1);
-        let intake = TraceIntake::new(plan);
-        let mut sink = Alone { collector, intake, back: Vec::new(), observer };
-        let mut worker = Worker::new(plan, Share { worker: 0, workers: 1 }, reactor, sessions);
+    fn with<S: Session>(self, sessions: impl Fn() -> S) -> (u64, WorkerReport) {
+        let Drive { plan, share, reactor, script, control, mut sink } = self;
+        let mut worker = Worker::new(plan, share, reactor, sessions);
         worker.follow(script);
         worker.prepare(control);
         let origin_ns = worker.now_ns();
-        sink.observer.begins(origin_ns);
-        let end = worker.run(origin_ns, control, &mut sink);
-        let Alone { mut collector, intake, observer, .. } = sink;
-        collector.worker_ended(0, end.health);
-        let record = collector.finish(RunFacts {
-            origin_monotonic_ns: origin_ns,
-            warm_up_ns: plan.recording.warm_up_ns,
-            window_end_ns: end.window_end_ns,
-            connections_asked: u64::from(plan.connections.count),
-            end: end.end,
-            trace: intake.finish(end.trace, observer),
-            kernel: end.kernel,
-        });
-        RunRecord { connection_answers: end.answers, held_up: end.held_up, ..record }
+        if sink.at == 0 {
+            sink.observer.begins(origin_ns);
+        }
+        (origin_ns, worker.run(origin_ns, control, &mut sink))
     }
 }
 
 /// The collector of a worker that has no thread of its own.
 struct Alone<'a, O: ?Sized> {
-    collector: Collector,
-    intake: TraceIntake,
+    /// The worker's place among those that are collected.
+    at: usize,
+    collector: &'a mut Collector,
+    intake: &'a mut TraceIntake,
     back: Vec<(Vec<Traced>, u64)>,
     observer: &'a mut O,
 }
 
 impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
     fn deliver(&mut self, interval: Interval) -> Option<Interval> {
-        let empty = self.collector.deliver(0, interval);
+        let empty = self.collector.deliver(self.at, interval);
         let observer = &mut self.observer;
         self.collector.settle_with(&mut |stretch| observer.stretch(stretch));
         empty
@@ -117,12 +160,12 @@ impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
 }
 
 /// The plan as one worker's sessions need it: with the request of its script, if that has one.
-pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Plan> {
+pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Parts> {
     match script.and_then(Scripted::request) {
         None => Cow::Borrowed(plan),
         Some(request) => {
             let requests = Requests { list: vec![request.clone()], ..plan.requests.clone() };
-            Cow::Owned(Plan { requests, ..plan.clone() })
+            Cow::Owned(Parts { requests, ..Parts::clone(plan) })
         }
     }
 }

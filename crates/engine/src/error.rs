@@ -76,6 +76,14 @@ pub enum EngineError {
         /// The hard limit.
         limit: u64,
     },
+    /// A part of a run with more workers in all than connections, so that some would have none.
+    #[error("a run of {workers} workers needs as many connections, and the plan has {connections}")]
+    Workers {
+        /// Workers of the whole run.
+        workers: u32,
+        /// Connections of the whole run.
+        connections: u32,
+    },
     /// More connections were asked for than there are local ports.
     #[error(
         "{connections} connections need as many local ports, and there are {ports} (net.ipv4.ip_local_port_range has {range}, for {sources} local and {destinations} remote addresses); add local addresses with --source, widen the range, or ask for fewer with -c"

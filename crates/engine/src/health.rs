@@ -84,7 +84,7 @@ impl Snapshot {
             both => (u128::from(cpu_ns) * u128::from(user) / u128::from(both)) as u64,
         };
         WorkerHealth {
-            core,
+            core: core.map(|core| core as u64),
             wall_ns: later.wall_ns.saturating_sub(self.wall_ns),
             cpu_user_ns,
             cpu_system_ns: cpu_ns - cpu_user_ns,

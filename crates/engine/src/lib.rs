@@ -37,13 +37,13 @@ mod worker;
 
 pub use child::end_with_this_thread;
 pub use control::{Control, Course};
-pub use drive::{drive, drive_observed, drive_scripted};
+pub use drive::{drive, drive_observed, drive_part, drive_scripted};
 pub use error::EngineError;
-pub use machine::{Host, host, keep_to_cores, usable_cores};
+pub use machine::{host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
 pub use resolve::{Permission, permitted};
-pub use run::{run, run_scripted, workers};
+pub use run::{Part, collecting, run, run_part, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was

@@ -6,6 +6,7 @@
 use std::fs;
 
 use candor_plan::Plan;
+use candor_record::Host;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -87,23 +88,6 @@ pub(crate) fn check_ports(plan: &Plan, addresses: &[Address]) -> Result<(), Engi
     Ok(())
 }
 
-/// What machine this is, as far as it tells.
-#[derive(Debug, Clone, Default)]
-pub struct Host {
-    /// Model of the CPU.
-    pub cpu: Option<String>,
-    /// Cores that this process may use.
-    pub usable_cores: usize,
-    /// Kernel release.
-    pub kernel: Option<String>,
-    /// Kind of virtual machine, if it says that it is one.
-    pub virtualisation: Option<String>,
-    /// Frequency governor of the first core.
-    pub governor: Option<String>,
-    /// Memory in bytes.
-    pub memory_bytes: Option<u64>,
-}
-
 /// Asks the machine what it is.
 pub fn host() -> Host {
     let line = |path: &str| {
@@ -125,7 +109,7 @@ pub fn host() -> Host {
     });
     Host {
         cpu: field("model name"),
-        usable_cores: usable_cores().len(),
+        cores: u32::try_from(usable_cores().len()).ok(),
         kernel: line("/proc/sys/kernel/osrelease"),
         virtualisation: is_virtual.then(maker),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),

@@ -5,6 +5,7 @@
 
 use candor_pace::{Limit, Share};
 use candor_plan::{Load, Plan, Timeouts};
+use candor_record::Workers;
 
 /// What a worker must know of the plan.
 #[derive(Debug, Clone)]
@@ -42,6 +43,11 @@ pub(crate) struct WorkerPlan {
 pub(crate) fn part(total: u64, worker: u32, workers: u32) -> u64 {
     let (worker, workers) = (u64::from(worker), u64::from(workers));
     total / workers + u64::from(worker < total % workers)
+}
+
+/// What all of `workers` have of `total`.
+pub(crate) fn of_all(total: u32, workers: Workers) -> u32 {
+    workers.indices().map(|worker| part(total.into(), worker, workers.of) as u32).sum()
 }
 
 impl WorkerPlan {

@@ -13,8 +13,8 @@ use candor_pace::Share;
 use candor_plan::Plan;
 use candor_protocol::Session;
 use candor_record::{
-    Collector, ConnectErrorKind, Interval, RunEnd, RunFacts, RunRecord, TraceCounts, Traced,
-    WorkerHealth,
+    Collector, CollectorSettings, ConnectErrorKind, Interval, Machine, RunRecord, Traced,
+    WorkerHealth, WorkerReport, Workers,
 };
 
 use crate::clients::{Protocol, Use};
@@ -23,20 +23,37 @@ use crate::drive::own_plan;
 use crate::error::EngineError;
 use crate::health::Snapshot;
 use crate::hiccup;
-use crate::machine::{check_ports, keep_to_cores, reserve_files, usable_cores};
+use crate::machine::{check_ports, host, keep_to_cores, reserve_files, usable_cores};
 use crate::memory;
 use crate::observer::{Observer, TraceIntake};
+use crate::plan_share;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
 use crate::reactor::{ConnectFailure, Start};
 use crate::reactor::{epoll, stamped, uring};
 use crate::resolve::Addresses;
 use crate::script::{Destination, Scripted, Scripts};
-use crate::worker;
-use crate::worker::{Sink, Worker, WorkerEnd};
+use crate::worker::{Sink, Worker};
 
 /// From the agreement on the origin to the origin: time for every thread to be told.
 const LEAD_NS: u64 = 500_000;
+
+/// What one process does of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Its workers.
+    pub workers: Workers,
+    /// Time does not begin before this, on the system's monotonic clock. Zero: it begins as soon as
+    /// all connections are made.
+    pub begins_at_ns: u64,
+}
+
+impl Part {
+    /// All of a run of `plan`, as soon as it can begin.
+    pub fn whole(plan: &Plan) -> Self {
+        Part { workers: Workers::all(workers(plan)), begins_at_ns: 0 }
+    }
+}
 
 /// Where the workers meet before the run.
 struct Meeting {
@@ -51,7 +68,7 @@ struct Meeting {
 enum Message {
     Interval(usize, Interval),
     Traced(usize, Vec<Traced>),
-    Ended(usize, Option<WorkerEnd>),
+    Ended(usize, Option<WorkerReport>),
 }
 
 struct Channel {
@@ -95,7 +112,7 @@ pub fn run(
 
 /// How many threads a run of `plan` has on this machine.
 pub fn workers(plan: &Plan) -> u32 {
-    worker_count(plan, usable_cores().len())
+    plan.threads_of(usable_cores().len() / 2)
 }
 
 /// The same as [`run`], with a script for each of the run's [`workers`], or none at all.
@@ -105,20 +122,36 @@ pub fn run_scripted(
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
+    run_part(plan, Part::whole(plan), scripts, control, observer)
+}
+
+/// The same for `part` of the run. The records of all parts come to that of the run
+/// ([`candor_record::merge`]).
+pub fn run_part(
+    plan: &Plan,
+    part: Part,
+    scripts: &Scripts,
+    control: &Control,
+    observer: &mut (impl Observer + ?Sized),
+) -> Result<RunRecord, EngineError> {
     let protocol = Protocol::of(plan)?;
-    let workers = workers(plan);
-    let own: Vec<Option<Destination>> = (0..workers).map(|one| scripts.destination(one)).collect();
+    let Workers { count: workers, of, .. } = part.workers;
+    if of > plan.connections.count {
+        return Err(EngineError::Workers { workers: of, connections: plan.connections.count });
+    }
+    let own: Vec<Option<Destination>> =
+        part.workers.indices().map(|one| scripts.destination(one)).collect();
     let given: Vec<Destination> = own.iter().flatten().cloned().collect();
     let Addresses { target: addresses, public } = Addresses::of(&plan.target, &given)?;
     check_ports(plan, &addresses)?;
-    reserve_files(plan.connections.max, workers)?;
+    reserve_files(plan_share::of_all(plan.connections.max, part.workers), workers)?;
     public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
     let dialer = Dialer {
         addresses,
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
     };
-    let dialer_of = |worker: u32| match &own[worker as usize] {
+    let dialer_of = |worker: u32| match &own[(worker - part.workers.first) as usize] {
         None => dialer.clone(),
         Some(Destination { address, .. }) => {
             Dialer { addresses: [Address::Tcp(*address)].into(), ..dialer.clone() }
@@ -132,24 +165,24 @@ pub fn run_scripted(
         && dialer.addresses.iter().any(with_stamps)
     {
         let one = |worker| stamped::Unstarted::new(dialer_of(worker), stamps.one_in);
-        let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
+        let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
         let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-        return run_on(reactors, plan, &protocol, scripts, control, observer);
+        return run_on(reactors, plan, part, &protocol, scripts, control, observer);
     }
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
-    match decide(plan.threads.reactor, plan.connections.count.div_ceil(workers), probe_uring) {
+    match decide(plan.threads.reactor, plan.connections.count.div_ceil(of), probe_uring) {
         ReactorKind::Epoll => {
             let one = |worker| epoll::Unstarted::new(dialer_of(worker));
-            let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
+            let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, &protocol, scripts, control, observer)
+            run_on(reactors, plan, part, &protocol, scripts, control, observer)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
             let one = |worker| uring::Unstarted::new(dialer_of(worker));
-            let reactors: Result<Vec<_>, _> = (0..workers).map(one).collect();
+            let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, &protocol, scripts, control, observer)
+            run_on(reactors, plan, part, &protocol, scripts, control, observer)
         }
     }
 }
@@ -158,13 +191,14 @@ pub fn run_scripted(
 fn run_on<U: Start>(
     reactors: Vec<U>,
     plan: &Plan,
+    part: Part,
     protocol: &Protocol,
     scripts: &Scripts,
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     let cores = usable_cores();
-    let workers = reactors.len() as u32;
+    let Workers { first, count: workers, of } = part.workers;
     let meeting = Meeting {
         barrier: Barrier::new(workers as usize),
         established: AtomicU32::new(0),
@@ -173,8 +207,7 @@ fn run_on<U: Start>(
         memory: memory::Readings::default(),
     };
     let (out, messages) = channel();
-    let mut collector =
-        Collector::new(plan.recording.digits, plan.requests.list.len(), workers as usize);
+    let mut collector = Collector::new(collecting_part(plan, part.workers));
     let mut intake = TraceIntake::new(plan);
     let over = AtomicBool::new(false);
     let (ends, hiccups) = thread::scope(|scope| {
@@ -188,12 +221,13 @@ fn run_on<U: Start>(
             // The last cores are the loader's: an embedded target takes the first.
             let core = (plan.threads.pin && workers as usize <= cores.len())
                 .then(|| cores[cores.len() - 1 - worker]);
-            let share = Share { worker: worker as u32, workers };
+            let share = Share { worker: first + worker as u32, workers: of };
             let meeting = &meeting;
             scope.spawn(move || {
                 let script = scripts.take(share.worker);
                 let own = own_plan(plan, script.as_ref());
-                let thread = Thread { plan, script, share, reactor, link, core, meeting, control };
+                let thread =
+                    Thread { plan, script, share, part, reactor, link, core, meeting, control };
                 protocol.with_sessions(&own, thread);
             });
         }
@@ -203,22 +237,36 @@ fn run_on<U: Start>(
         over.store(true, Ordering::Relaxed);
         (ends, watch.join().ok())
     });
-    let Some(mut ends) = ends else {
+    if ends.is_none() {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         return Err(no_connection(plan, example));
+    }
+    let trace = intake.finish(collector.trace(), observer);
+    let connections = collector.settings().connections_asked;
+    let machine = Machine {
+        host: host(),
+        origin_monotonic_ns: meeting.origin_ns.into_inner(),
+        hiccups,
+        memory: meeting.memory.finish(connections),
+        ..Machine::default()
     };
-    let mut taken = TraceCounts::default();
-    ends.iter().for_each(|end| taken.merge(end.trace));
-    let origin_ns = meeting.origin_ns.into_inner();
-    let facts = facts(plan, &ends, origin_ns, intake.finish(taken, observer));
-    let mut record = collector.finish(facts);
-    record.hiccups = hiccups;
-    record.memory = meeting.memory.finish(plan.connections.count.into());
-    record.held_up = ends.iter_mut().flat_map(|end| std::mem::take(&mut end.held_up)).collect();
-    record.held_up.sort_unstable();
-    record.gaps = ends.iter_mut().map(|end| std::mem::take(&mut end.gaps)).collect();
-    record.connection_answers = ends.into_iter().flat_map(|end| end.answers).collect();
-    Ok(record)
+    Ok(collector.finish(machine, trace))
+}
+
+/// What collects a whole run of `plan` on this machine.
+pub fn collecting(plan: &Plan) -> CollectorSettings {
+    collecting_part(plan, Workers::all(workers(plan)))
+}
+
+/// What collects `workers` of a run of `plan`.
+pub(crate) fn collecting_part(plan: &Plan, workers: Workers) -> CollectorSettings {
+    CollectorSettings {
+        digits: plan.recording.digits,
+        requests: plan.requests.list.len(),
+        warm_up_ns: plan.recording.warm_up_ns,
+        connections_asked: plan_share::of_all(plan.connections.count, workers).into(),
+        workers,
+    }
 }
 
 fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
@@ -234,17 +282,12 @@ fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
     }
 }
 
-/// As many workers as asked, or half of the cores; but no more than there are connections.
-fn worker_count(plan: &Plan, cores: usize) -> u32 {
-    let half = u32::try_from(cores / 2).unwrap_or(u32::MAX);
-    plan.threads.count.unwrap_or(half).clamp(1, plan.connections.count)
-}
-
 /// One worker's thread, from its connections to its end.
 struct Thread<'a, U> {
     plan: &'a Plan,
     script: Option<Scripted>,
     share: Share,
+    part: Part,
     reactor: U,
     link: Channel,
     core: Option<usize>,
@@ -256,7 +299,7 @@ impl<U: Start> Use for Thread<'_, U> {
     type Output = ();
 
     fn with<S: Session>(self, sessions: impl Fn() -> S) {
-        let Thread { plan, script, share, reactor, mut link, core, meeting, control } = self;
+        let Thread { plan, script, share, part, reactor, mut link, core, meeting, control } = self;
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let mut worker = Worker::new(plan, share, reactor.start(), sessions);
         worker.follow(script);
@@ -272,14 +315,15 @@ impl<U: Start> Use for Thread<'_, U> {
         }
         if meeting.barrier.wait().is_leader() {
             meeting.memory.connected();
-            control.will_send(share.workers);
+            control.will_send(part.workers.count);
         }
         let (index, out) = (link.worker, link.out.clone());
         let mut end = None;
         // Where connecting belongs to the run, that it fails does too.
         if meeting.established.load(Ordering::Relaxed) > 0 || plan.connections.once {
             // All reactors read the same clock: the latest of their proposals is the origin.
-            meeting.origin_ns.fetch_max(worker.now_ns() + LEAD_NS, Ordering::Relaxed);
+            let proposal_ns = (worker.now_ns() + LEAD_NS).max(part.begins_at_ns);
+            meeting.origin_ns.fetch_max(proposal_ns, Ordering::Relaxed);
             meeting.barrier.wait();
             let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
             control.begins(origin_ns);
@@ -296,7 +340,7 @@ impl<U: Start> Use for Thread<'_, U> {
     }
 }
 
-/// Sums what the workers deliver until all have ended; `None` if they never began.
+/// Gives the collector what the workers deliver until all have ended; `None` if they never began.
 fn collect(
     messages: &Receiver<Message>,
     origin_ns: &AtomicU64,
@@ -304,8 +348,7 @@ fn collect(
     backs: &[Back],
     intake: &mut TraceIntake,
     observer: &mut (impl Observer + ?Sized),
-) -> Option<Vec<WorkerEnd>> {
-    let mut ends = Vec::new();
+) -> Option<()> {
     let mut has_begun = false;
     for message in messages {
         // Workers agree on the origin before any of them delivers anything of a run.
@@ -324,38 +367,9 @@ fn collect(
                 let bound = intake.take(&block, observer);
                 let _ = backs[worker].blocks.send((block, bound));
             }
-            Message::Ended(worker, end) => {
-                let end = end?;
-                collector.worker_ended(worker, end.health.clone());
-                ends.push(end);
-            }
+            Message::Ended(worker, report) => collector.worker_ended(worker, report?),
         }
         collector.settle_with(&mut |stretch| observer.stretch(stretch));
     }
-    Some(ends)
-}
-
-/// The run's end is the latest of its workers' ends, and the most telling reason.
-fn facts(plan: &Plan, ends: &[WorkerEnd], origin_ns: u64, trace: TraceCounts) -> RunFacts {
-    let severity = |end: RunEnd| match end {
-        RunEnd::Duration => 0,
-        RunEnd::Count => 1,
-        RunEnd::Stopped => 2,
-        RunEnd::GaveUp => 3,
-        RunEnd::Interrupted => 4,
-        RunEnd::ScriptFailed => 5,
-    };
-    RunFacts {
-        origin_monotonic_ns: origin_ns,
-        trace,
-        kernel: worker::kernel::merged(ends.iter().filter_map(|end| end.kernel.clone())),
-        warm_up_ns: plan.recording.warm_up_ns,
-        window_end_ns: ends.iter().map(|end| end.window_end_ns).max().unwrap_or(0),
-        connections_asked: u64::from(plan.connections.count),
-        end: ends
-            .iter()
-            .map(|end| end.end)
-            .max_by_key(|&end| severity(end))
-            .unwrap_or(RunEnd::Duration),
-    }
+    Some(())
 }

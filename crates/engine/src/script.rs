@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use candor_plan::Request;
 use candor_protocol::made::Batch;
 use candor_protocol::{Captured, Session};
-use candor_record::RunEnd;
+use candor_record::EndReason;
 
 /// One thread's script.
 pub trait Script: Send {
@@ -107,7 +107,7 @@ pub(crate) struct Scripted {
     pub(crate) batch: Batch,
     pub(crate) calls: Calls,
     /// It asked for an end, or failed.
-    pub(crate) end: Option<RunEnd>,
+    pub(crate) end: Option<EndReason>,
 }
 
 impl Scripted {
@@ -158,14 +158,14 @@ impl Scripted {
     #[cold]
     pub(crate) fn refuse(&mut self, reason: &str) {
         self.script.refuse(reason);
-        self.end = Some(RunEnd::ScriptFailed);
+        self.end = Some(EndReason::ScriptFailed);
     }
 
     fn note(&mut self, outcome: Result<Next, Failed>) {
         match outcome {
             Ok(Next::Go) => {}
-            Ok(Next::Stop) => self.end = self.end.or(Some(RunEnd::Stopped)),
-            Err(Failed) => self.end = Some(RunEnd::ScriptFailed),
+            Ok(Next::Stop) => self.end = self.end.or(Some(EndReason::Stopped)),
+            Err(Failed) => self.end = Some(EndReason::ScriptFailed),
         }
     }
 }

@@ -3,14 +3,14 @@
 
 mod common;
 
-use candor_plan::{Arrivals, Delivery, Load, OpenLoad, Pieces, Plan, Segment};
-use candor_record::{ErrorKind, Outcome, RunEnd, RunRecord};
+use candor_plan::{Arrivals, Delivery, Load, OpenLoad, Parts, Pieces, Segment};
+use candor_record::{EndReason, ErrorKind, Outcome, RunRecord, StatusCount};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::trace::drive_traced;
 use common::*;
 use proptest::prelude::*;
 
-fn run(plan: &Plan, server: impl SimServer, link: Link) -> RunRecord {
+fn run(plan: &Parts, server: impl SimServer, link: Link) -> RunRecord {
     let (record, _) = drive_traced(plan, SimReactor::new(server, link));
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     record
@@ -68,7 +68,7 @@ fn says(bytes: &'static [u8], after_ns: u64) -> impl FnMut(u64) -> Reaction {
 }
 
 /// `n` connections in a closed loop for a second, with a body of 100 bytes that leaves like this.
-fn delivered(n: u32, delivery: Delivery) -> Plan {
+fn delivered(n: u32, delivery: Delivery) -> Parts {
     let mut plan = plan(n, closed(0), S);
     plan.requests.list[0].body = [b'x'; 100].into();
     plan.requests.list[0].delivery = delivery;
@@ -156,7 +156,7 @@ fn a_refusal_in_place_of_the_100_costs_the_connection_and_no_body() {
     // Each is replaced at once, and counted as ours.
     assert_eq!((connections.opened, connections.retired), (100, 100));
     assert_eq!(connections.lost.total() + connections.closed_by_server, 0);
-    let head = record.total.bytes_sent / ledger.sent;
+    let head = record.total.bytes.sent / ledger.sent;
     assert!(head < 100, "{head} bytes a request: the body was sent");
 }
 
@@ -192,7 +192,10 @@ fn an_answer_after_the_break_is_heard_and_counted_apart() {
     assert_eq!((ledger.sent, ledger.broken_off), (ledger.scheduled, ledger.scheduled));
     assert_eq!(ledger.broken_off + first, 2 * (3 * S / 2).div_ceil(each));
     // Of the measured ones.
-    assert_eq!(record.total.broken_off_statuses, [(400, ledger.broken_off)]);
+    assert_eq!(
+        record.total.broken_off_statuses,
+        [StatusCount { status: 400, count: ledger.broken_off }]
+    );
     assert_eq!(record.total.statuses, []);
     assert_eq!(
         record.total.connections.lost.total() + record.total.connections.closed_by_server,
@@ -226,7 +229,7 @@ fn what_becomes_of_the_connection_after_the_break_is_no_error() {
         let ledger = &record.total.ledger;
         assert_eq!(ledger.broken_off, ledger.sent, "{what}: {ledger:?}");
         assert_eq!(ledger.unfinished + ledger.errors.total(), 0, "{what}");
-        let statuses = record.total.broken_off_statuses.iter().map(|(status, _)| *status);
+        let statuses = record.total.broken_off_statuses.iter().map(|one| one.status);
         assert_eq!(statuses.collect::<Vec<_>>(), heard, "{what}");
         assert_eq!(record.total.connections.retired, ledger.sent, "{what}");
         if what == "silence" {
@@ -281,7 +284,7 @@ fn one_burst_times_connecting_and_ends_when_all_are_answered() {
     let server = Server { delay_ns: d, at_head: |_| Reaction::Never };
     let link = Link { latency_ns: way, ..Link::default() };
     let record = run(&plan, server, link);
-    assert_eq!((record.end, record.total.ledger.ok), (RunEnd::Count, 50));
+    assert_eq!((record.end, record.total.ledger.ok), (EndReason::Count, 50));
     let latencies = &record.total.latencies;
     // There and back to connect, there and back for the request.
     assert_eq!(latencies.response.min_ns(), Some(4 * way + d));
@@ -316,11 +319,11 @@ fn a_burst_at_a_closed_door_knocks_again_or_gives_up() {
     plan.stop.duration_ns = None;
     plan.stop.count = Some(5);
     let record = run(&plan, Closed { until_ns: 100 * MS }, Link::default());
-    assert_eq!((record.end, record.total.ledger.ok), (RunEnd::Count, 5));
+    assert_eq!((record.end, record.total.ledger.ok), (EndReason::Count, 5));
     assert!(record.total.latencies.response.min_ns() >= Some(100 * MS));
     assert!(record.total.connections.failed.total() > 0);
     let record = run(&plan, Closed { until_ns: u64::MAX }, Link::default());
-    assert_eq!((record.end, record.total.ledger.unsent), (RunEnd::GaveUp, 5));
+    assert_eq!((record.end, record.total.ledger.unsent), (EndReason::GaveUp, 5));
 }
 
 fn one_burst(size: u64) -> Load {

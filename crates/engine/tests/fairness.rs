@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use candor_engine::{Control, drive};
 use candor_plan::Arrivals;
-use candor_record::{ErrorKind, RunEnd, RunRecord};
+use candor_record::{EndReason, ErrorKind, RunRecord};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
 use common::*;
 
@@ -33,8 +33,11 @@ fn measured(connections: u32, rate: u64, greedy: u64) -> RunRecord {
     let mut plan = plan(connections, open(rate, Arrivals::Constant), S);
     plan.timeouts.request_ns = 600 * MS;
     plan.stop.drain_ns = 100 * MS;
-    let record =
-        drive(&plan, SimReactor::new(server(greedy), Link::default()), &Control::default());
+    let record = drive(
+        &checked(&plan),
+        SimReactor::new(server(greedy), Link::default()),
+        &Control::default(),
+    );
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     record
 }
@@ -66,7 +69,7 @@ fn half_of_the_connections_endless_and_the_other_half_is_served() {
 #[test]
 fn the_end_and_time_outs_are_kept_to_whatever_arrives() {
     let record = measured(20, 1000, u64::MAX);
-    assert_eq!(record.end, RunEnd::Duration);
+    assert_eq!(record.end, EndReason::Duration);
     let ledger = &record.total.ledger;
     // Each connection loses its first request after 600 ms, and is replaced.
     assert_eq!(ledger.error(ErrorKind::Timeout), 20);
@@ -90,8 +93,8 @@ fn a_stop_is_heard_whatever_arrives() {
     };
     let mut plan = plan(5, closed(0), 3600 * S);
     plan.timeouts.request_ns = 2 * S;
-    let record = drive(&plan, SimReactor::new(stopping, Link::default()), &control);
-    assert_eq!(record.end, RunEnd::Interrupted);
+    let record = drive(&checked(&plan), SimReactor::new(stopping, Link::default()), &control);
+    assert_eq!(record.end, EndReason::Interrupted);
     assert_eq!(record.total.ledger.error(ErrorKind::Timeout), 5);
     assert_eq!(record.total.ledger.unfinished, 5);
     let end_ns = record.intervals.last().map_or(0, |last| last.end_ns);
@@ -104,7 +107,8 @@ fn a_huge_backlog_is_counted_without_looking_at_each_request() {
     let mut plan = plan(1, open(1_000_000_000, Arrivals::Constant), S);
     plan.stop.drain_ns = 0;
     let nobody = |_, _, _| Reaction::Never;
-    let record = drive(&plan, SimReactor::new(nobody, Link::default()), &Control::default());
+    let record =
+        drive(&checked(&plan), SimReactor::new(nobody, Link::default()), &Control::default());
     let (ledger, censored) = (&record.total.ledger, &record.total.censored);
     assert!(ledger.balances(), "{ledger:?}");
     assert_eq!((ledger.scheduled, ledger.unsent, ledger.unfinished), (S, S - 1, 1));
@@ -129,8 +133,8 @@ fn counting_a_backlog_stops_when_it_is_told_to() {
         Reaction::Answer { at_ns: at_ns + 200 * MS, bytes: ok_bytes() }
     };
     let plan = plan(1, open(1_000_000_000, Arrivals::Poisson), 100 * S);
-    let record = drive(&plan, SimReactor::new(stopping, Link::default()), &control);
-    assert_eq!(record.end, RunEnd::Interrupted);
+    let record = drive(&checked(&plan), SimReactor::new(stopping, Link::default()), &control);
+    assert_eq!(record.end, EndReason::Interrupted);
     let ledger = &record.total.ledger;
     assert!(ledger.balances(), "{ledger:?}");
     assert_eq!((ledger.ok, ledger.unfinished), (1, 1));

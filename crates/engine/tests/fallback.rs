@@ -18,7 +18,7 @@ fn a_forbidden_uring_falls_back_to_epoll() {
     let port = peer.addr().port();
     plan.target.endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port };
     plan.threads.reactor = ReactorChoice::Uring;
-    let record = run(&plan, &Control::default(), &mut ()).unwrap();
+    let record = run(&checked(&plan), &Control::default(), &mut ()).unwrap();
     let ledger = &record.total.ledger;
     assert!(ledger.balances() && ledger.ok > 0, "{ledger:?}");
     assert_eq!(ledger.sent, peer.requests());

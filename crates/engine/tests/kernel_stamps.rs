@@ -3,7 +3,7 @@
 mod common;
 
 use candor_engine::{Control, run};
-use candor_plan::{Arrivals, Endpoint, KernelTimestamps, Plan};
+use candor_plan::{Arrivals, Endpoint, KernelTimestamps, Parts};
 use candor_record::RunRecord;
 use candor_record::kernel::KernelTimes;
 use candor_testkit::peer::{Peer, Script};
@@ -14,7 +14,7 @@ use common::*;
 const US: u64 = 1_000;
 
 /// The parts of a run in which each request is answered 5 ms after it was sent.
-fn simulated(plan: &Plan, link: Link) -> (RunRecord, KernelTimes) {
+fn simulated(plan: &Parts, link: Link) -> (RunRecord, KernelTimes) {
     let server =
         |at_ns: u64, _: u64, _: u64| Reaction::Answer { at_ns: at_ns + 5 * MS, bytes: ok_bytes() };
     let (record, _) = drive_traced(plan, SimReactor::new(server, link));
@@ -79,11 +79,11 @@ fn pipelines_and_pieces_are_timed_or_counted() {
     }
 }
 
-fn against(script: Script, plan: &mut Plan) -> (RunRecord, Peer) {
+fn against(script: Script, plan: &mut Parts) -> (RunRecord, Peer) {
     let peer = Peer::start(script);
     let port = peer.addr().port();
     plan.target.endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port };
-    let record = run(plan, &Control::default(), &mut ()).expect("a run");
+    let record = run(&checked(plan), &Control::default(), &mut ()).expect("a run");
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     (record, peer)
 }

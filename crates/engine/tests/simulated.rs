@@ -8,18 +8,18 @@ use std::rc::Rc;
 
 use candor_engine::{Control, drive};
 use candor_pace::{Limit, Schedule, Share};
-use candor_plan::{Arrivals, Load, Pacing, Plan, Rate, Segment};
-use candor_record::{DeviationKind, ErrorKind, Histogram, LossKind, RunEnd, RunRecord};
+use candor_plan::{Arrivals, Load, Pacing, Parts, Rate, Segment};
+use candor_record::{DeviationKind, EndReason, ErrorKind, Histogram, LossKind, RunRecord};
 use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::trace::drive_traced;
 use common::*;
 use proptest::prelude::*;
 
-fn run(plan: &Plan, server: impl SimServer) -> RunRecord {
+fn run(plan: &Parts, server: impl SimServer) -> RunRecord {
     run_over(plan, server, Link::default())
 }
 
-fn run_over(plan: &Plan, server: impl SimServer, link: Link) -> RunRecord {
+fn run_over(plan: &Parts, server: impl SimServer, link: Link) -> RunRecord {
     let (record, _) = drive_traced(plan, SimReactor::new(server, link));
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     assert!(record.total.warm_up.balances(), "{:?}", record.total.warm_up);
@@ -53,7 +53,7 @@ fn a_constant_rate_is_sent_exactly() {
     assert_eq!(latencies.response.max_ns(), Some(5 * MS));
     assert_eq!(latencies.queue_wait.max_ns(), Some(0));
     assert_eq!(latencies.send_lag.max_ns(), Some(0));
-    assert_eq!(record.end, RunEnd::Duration);
+    assert_eq!(record.end, EndReason::Duration);
     // The last five arrivals, of the last 5 ms, are answered after the window.
     assert_eq!(record.answered_in_window, 9_995);
     assert_eq!(record.intervals.len(), 11);
@@ -180,7 +180,7 @@ fn a_count_ends_the_run_in_both_loads() {
         let record = run(&plan, delay(3 * MS));
         assert_eq!(record.total.ledger.ok, 1234);
         assert_eq!(record.answered_in_window, 1234);
-        assert_eq!(record.end, RunEnd::Count);
+        assert_eq!(record.end, EndReason::Count);
     }
 }
 
@@ -189,7 +189,7 @@ fn fewer_requests_than_connections_are_that_many() {
     let mut plan = plan(50, closed(0), S);
     plan.stop.count = Some(10);
     let record = run(&plan, delay(MS));
-    assert_eq!((record.total.ledger.ok, record.end), (10, RunEnd::Count));
+    assert_eq!((record.total.ledger.ok, record.end), (10, EndReason::Count));
 }
 
 /// More falls due at each look at the clock than is shed between two of them. The worker must go
@@ -202,7 +202,7 @@ fn a_flood_of_sheds_does_not_keep_a_worker_from_the_stop() {
     }
     let link = Link { look_ns: MS / 10, ..Link::default() };
     // Without a trace, which would drop most of them.
-    let record = drive(&plan, SimReactor::new(delay(MS), link), &Control::default());
+    let record = drive(&checked(&plan), SimReactor::new(delay(MS), link), &Control::default());
     let ledger = &record.total.ledger;
     assert!(ledger.balances(), "{ledger:?}");
     assert_eq!(ledger.scheduled, 4_000_000);
@@ -411,8 +411,8 @@ fn an_interrupted_run_keeps_what_it_has() {
         Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }
     };
     let plan = plan(10, open(100, Arrivals::Constant), 60 * S);
-    let record = drive(&plan, SimReactor::new(server, Link::default()), &control);
-    assert_eq!(record.end, RunEnd::Interrupted);
+    let record = drive(&checked(&plan), SimReactor::new(server, Link::default()), &control);
+    assert_eq!(record.end, EndReason::Interrupted);
     assert!(record.total.ledger.balances());
     assert_eq!(record.total.ledger.ok, 301);
     assert!(record.window_ns < 3_100 * MS);
@@ -437,7 +437,7 @@ fn a_count_without_a_server_is_given_up() {
     plan.stop.duration_ns = None;
     plan.stop.count = Some(1_000_000);
     let record = run(&plan, Gone);
-    assert_eq!(record.end, RunEnd::GaveUp);
+    assert_eq!(record.end, EndReason::GaveUp);
     assert!(record.elapsed_ns < 12 * S);
     assert_eq!(record.total.ledger.ok, 3000);
 }
@@ -463,7 +463,7 @@ fn a_worker_that_spins_knows_when_it_was_held_up() {
         plan.threads.pacing = pacing;
         plan.recording.held_up = asked;
         let link = Link { look_ns, pause: Some((from_ns, length_ns)), ..Link::default() };
-        run_over(&plan, delay(MS), link).held_up
+        run_over(&plan, delay(MS), link).machine().held_up.clone()
     };
     let held_up = |pacing, load, look_ns| held_up_if(true, pacing, load, look_ns);
     let look_ns = 400;

@@ -11,8 +11,7 @@ use candor_report::{Document, Facts};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::site::Site;
-use crate::target::cores::Split;
-use crate::trial::Runner;
+use crate::trial::{Runner, unix_ms};
 
 /// Makes one run of a plan with the engine. Whoever knows scripts loads the plan's before it: this
 /// crate does not.
@@ -34,9 +33,6 @@ pub struct EngineRunner<'a> {
 
 impl Runner for EngineRunner<'_> {
     fn run(&mut self, variant: usize, plan: &Plan) -> Result<Document, LabError> {
-        if self.interrupt.is_asked() {
-            return Err(LabError::Interrupted);
-        }
         let Some(site) = self.sites.get_mut(variant) else {
             return Err(LabError::Usage(format!("there is no variant {variant}")));
         };
@@ -45,36 +41,10 @@ impl Runner for EngineRunner<'_> {
             target_note: site.note.clone(),
             ..self.facts.clone()
         };
-        site.check_alive()?;
-        let control = self.interrupt.next_run();
-        let own = with_own_threads(plan, site.split.as_ref());
-        let beside = site.begin(plan, &control);
-        let record = match (self.make)(&own, &control, self.observer) {
-            Ok(record) => record,
-            Err(_) if self.interrupt.is_asked() => return Err(LabError::Interrupted),
-            Err(error) => {
-                // That nobody listens has a reason if the target has ended.
-                site.check_alive()?;
-                return Err(error);
-            }
-        };
+        let (record, beside) = site
+            .run(plan, &self.interrupt, |own, control| (self.make)(own, control, self.observer))?;
         let mut document = Document::new(&facts, plan, &record);
         beside.finish(site, &record, &mut document, self.interrupt.is_asked());
         Ok(document)
     }
-}
-
-/// On cores of its own the loader has a thread for each of them, unless the user says otherwise.
-pub fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Plan {
-    let mut own = plan.clone();
-    if let (None, Some(split)) = (plan.threads.count, split) {
-        let cores = u32::try_from(split.loader.len()).unwrap_or(u32::MAX);
-        own.threads.count = Some(cores.clamp(1, plan.connections.count));
-    }
-    own
-}
-
-fn unix_ms() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }

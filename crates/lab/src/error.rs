@@ -1,6 +1,7 @@
 //! What can stand in the way of an experiment, each with what, where and the remedy.
 
 use candor_engine::EngineError;
+use candor_plan::PlanError;
 
 /// Why an experiment could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -8,6 +9,9 @@ pub enum LabError {
     /// The engine could not run a plan.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// No plan could be made of what the experiment is to change.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// A signal came before there was anything to measure.
     #[error("interrupted")]
     Interrupted,
@@ -24,6 +28,9 @@ pub enum LabError {
     /// A script could not be loaded, or failed.
     #[error("{0}")]
     Script(String),
+    /// An experiment of `verify` has not what it needs.
+    #[error("{0}")]
+    Verify(String),
     /// What was asked makes no sense.
     #[error("{0}")]
     Usage(String),

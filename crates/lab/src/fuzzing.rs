@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use crate::clients::managed::counted;
 use crate::clients::protocol::{self, Answer, Ask, Described};
 use crate::target::{http, ready};
 
@@ -12,20 +11,22 @@ pub fn described(line: &str) -> Result<Described, String> {
     protocol::described(line)
 }
 
-/// What a driver counted, asked for 100 ms with pool 5 and concurrency 4, after a second.
+/// What the driver is asked whose answers are mutated.
+pub(crate) const ASK: Ask<'_> = Ask {
+    what: "run",
+    url: "http://h/",
+    pool: 5,
+    concurrency: 4,
+    warm_up_ms: 10,
+    duration_ms: 100,
+    timeout_ms: 1000,
+    expect_status: 200,
+    expect_body_bytes: None,
+};
+
+/// What a driver counted, after a second.
 pub fn answered(line: &str) -> Result<Answer, String> {
-    let ask = Ask {
-        what: "run",
-        url: "http://h/",
-        pool: 5,
-        concurrency: 4,
-        warm_up_ms: 10,
-        duration_ms: 100,
-        timeout_ms: 1000,
-        expect_status: 200,
-        expect_body_bytes: None,
-    };
-    protocol::answered(line, &ask, Duration::from_secs(1))
+    protocol::answered(line, &ASK, Duration::from_secs(1))
 }
 
 /// Where the target is that wrote this port file.
@@ -36,5 +37,5 @@ pub fn port_file(text: &str) -> Result<String, String> {
 /// The count in these bytes of a target's whole response.
 pub fn stats(bytes: &[u8]) -> Result<u64, String> {
     let answer = http::parse(bytes).ok_or_else(|| "this is no response of HTTP".to_owned())?;
-    Ok(counted("http://h/", &answer.body)?.0)
+    Ok(http::counted("http://h/", &answer.body)?.0)
 }

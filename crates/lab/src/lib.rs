@@ -20,6 +20,7 @@ pub mod suite;
 pub mod sweep;
 pub mod target;
 pub mod trial;
+pub mod verify;
 
 pub use engine_runner::EngineRunner;
 pub use error::LabError;

@@ -4,24 +4,19 @@
 //! is the load put in, nothing else is changed but the seed: two runs at the same rate must not
 //! have the same arrivals, or the second says nothing new.
 
-use candor_plan::{Arrivals, Load, NS_PER_S, OpenLoad, Plan, Rate, Segment};
+use candor_plan::{Arrivals, Load, NS_PER_S, OpenLoad, Parts, Plan, PlanError, Rate, Segment};
 
 /// `plan` in a closed loop of `connections`.
-pub fn closed(plan: &Plan, connections: u32, nth: u64) -> Plan {
+pub fn closed(plan: &Plan, connections: u32, nth: u64) -> Result<Plan, PlanError> {
     let think_time_ns = match plan.load {
         Load::Closed { think_time_ns } => think_time_ns,
         Load::Open(_) => 0,
     };
-    let mut plan = numbered(plan, nth);
-    plan.load = Load::Closed { think_time_ns };
-    plan.connections.count = connections;
-    plan.connections.max = connections;
-    keep_threads_within(&mut plan);
-    plan
+    plan.with(|parts| put(parts, Load::Closed { think_time_ns }, (connections, connections), nth))
 }
 
 /// `plan` at `rate_per_s` on `connections`, with the arrivals that it has if its load is open.
-pub fn open(plan: &Plan, rate_per_s: f64, connections: u32, nth: u64) -> Plan {
+pub fn open(plan: &Plan, rate_per_s: f64, connections: u32, nth: u64) -> Result<Plan, PlanError> {
     let (arrivals, shed_after_ns) = match &plan.load {
         Load::Open(open) => (open.arrivals, open.shed_after_ns),
         Load::Closed { .. } => (Arrivals::Constant, None),
@@ -37,12 +32,8 @@ pub fn open(plan: &Plan, rate_per_s: f64, connections: u32, nth: u64) -> Plan {
         true => plan.connections.max.max(connections),
         false => connections,
     };
-    let mut plan = numbered(plan, nth);
-    plan.load = Load::Open(OpenLoad { segments, arrivals, shed_after_ns });
-    plan.connections.count = connections;
-    plan.connections.max = most;
-    keep_threads_within(&mut plan);
-    plan
+    let load = Load::Open(OpenLoad { segments, arrivals, shed_after_ns });
+    plan.with(|parts| put(parts, load, (connections, most), nth))
 }
 
 /// The rate as a fraction that people can read, no more than a thousandth off.
@@ -56,13 +47,8 @@ pub fn rate(rate_per_s: f64) -> Rate {
     }
 }
 
-fn numbered(plan: &Plan, nth: u64) -> Plan {
-    Plan { seed: plan.seed.wrapping_add(nth), ..plan.clone() }
-}
-
-/// A thread without a connection is refused elsewhere; here there are fewer threads.
-fn keep_threads_within(plan: &mut Plan) {
-    if let Some(threads) = &mut plan.threads.count {
-        *threads = (*threads).min(plan.connections.count).max(1);
-    }
+fn put(parts: &mut Parts, load: Load, (connections, most): (u32, u32), nth: u64) {
+    parts.load = load;
+    parts.seed = parts.seed.wrapping_add(nth);
+    parts.connect(connections, most);
 }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use candor_engine::{Control, keep_to_cores, usable_cores};
-use candor_plan::Plan;
+use candor_plan::{Plan, PlanError};
 use candor_record::RunRecord;
 use candor_report::Document;
 
 use crate::error::LabError;
+use crate::interrupt::Interrupt;
 use crate::target::Running;
 use crate::target::cores::Split;
 use crate::target::profiler::{ProfileSpec, Profiler};
@@ -29,7 +30,7 @@ pub struct Site {
 
 impl Site {
     /// An error if the target has ended.
-    pub fn check_alive(&mut self) -> Result<(), LabError> {
+    fn check_alive(&mut self) -> Result<(), LabError> {
         let Some(running) = &mut self.running else { return Ok(()) };
         match running.ended() {
             None => Ok(()),
@@ -44,9 +45,35 @@ impl Site {
         }
     }
 
-    /// A run of `plan` is about to be made by `control`: begins what goes on beside it. From here
-    /// on this thread has the loader's cores.
-    pub fn begin(&self, plan: &Plan, control: &Arc<Control>) -> Beside {
+    /// Makes a run of `plan`: `make` does, with a thread for each of the loader's cores, and what goes on
+    /// beside it begins before. The one that `interrupt` stops before it has begun is an error, and no
+    /// others are made.
+    pub fn run<T>(
+        &mut self,
+        plan: &Plan,
+        interrupt: &Interrupt,
+        make: impl FnOnce(&Plan, &Control) -> Result<T, LabError>,
+    ) -> Result<(T, Beside), LabError> {
+        if interrupt.is_asked() {
+            return Err(LabError::Interrupted);
+        }
+        self.check_alive()?;
+        let control = interrupt.next_run();
+        let own = with_own_threads(plan, self.split.as_ref())?;
+        let beside = self.begin(&own, &control);
+        match make(&own, &control) {
+            Ok(made) => Ok((made, beside)),
+            Err(_) if interrupt.is_asked() => Err(LabError::Interrupted),
+            Err(error) => {
+                // That nobody listens has a reason if the target has ended.
+                self.check_alive()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Begins what goes on beside a run. From here on this thread has the loader's cores.
+    fn begin(&self, plan: &Plan, control: &Arc<Control>) -> Beside {
         let all = usable_cores();
         let mut beside = Beside { sampler: None, profiler: None, cores: None };
         if let Some(running) = &self.running {
@@ -66,6 +93,15 @@ impl Site {
         }
         beside
     }
+}
+
+/// On cores of its own the loader has a thread for each of them, unless the user says otherwise.
+fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Result<Plan, PlanError> {
+    plan.with(|parts| {
+        if let Some(split) = split {
+            parts.threads.count = Some(parts.threads_of(split.loader.len()));
+        }
+    })
 }
 
 /// What goes on beside a run.

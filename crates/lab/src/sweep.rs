@@ -3,10 +3,9 @@
 //! Each round has every rate once, in an order of its own, so that whatever changes with time (a
 //! cache that warms, a machine that gets hot) falls on all rates alike. Pure over the [`Runner`].
 
-use candor_plan::Plan;
 use candor_plan::units::fmt_per_second;
+use candor_plan::{Parts, Plan};
 use candor_report::Facts;
-use candor_report::document::plan::PlanSummary;
 use candor_report::document::{Tool, rfc3339};
 use candor_report::experiment::sweep::{FORMAT, Row, Sweep};
 use candor_report::experiment::trial::{Subject, Trial};
@@ -48,13 +47,13 @@ pub fn run(
     let mut rows: Vec<Row> = settings.rates.iter().map(empty_row).collect();
     rows.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
     let mut order = Random::new(plan.seed);
-    let mut first: Option<(PlanSummary, Subject)> = None;
+    let mut first: Option<(Parts, Subject)> = None;
     let mut partial = None;
     let mut nth = 0;
     'rounds: for round in 0..settings.rounds.max(1) {
         for at in shuffled(rows.len(), &mut order) {
             let rate_per_s = rows[at].rate_per_s;
-            let run = loads::open(plan, rate_per_s, plan.connections.count, nth);
+            let run = loads::open(plan, rate_per_s, plan.connections.count, nth)?;
             nth += 1;
             let what = format!("{}, round {}", fmt_per_second(rate_per_s), round + 1);
             progress.begins(&what);

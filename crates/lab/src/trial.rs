@@ -3,6 +3,8 @@
 //! Every experiment is a sequence of trials, chosen by what came out of those before. Here is the
 //! seam between the choosing, which is pure, and the making, which takes seconds and a server.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use candor_plan::Plan;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second};
 use candor_report::Document;
@@ -38,6 +40,12 @@ pub trait Progress {
 
 /// Nobody looks.
 impl Progress for () {}
+
+/// Now, in milliseconds since 1970: when a trial begins.
+pub fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
 
 /// Why there can be no run after that of `document`, if there cannot.
 pub(crate) fn why_no_more(document: &Document) -> Option<String> {

@@ -10,9 +10,9 @@ use candor_lab::clients::matrix::Absent;
 use candor_lab::clients::model::{Asked, Client, PoolRule, Pools, Server, Suite};
 use candor_lab::clients::protocol::{Answer, Counts, Described};
 use candor_lab::clients::{
-    Bench, CellPlan, Matrix, Measured, Outcome, Selection, Store, expand, file, run,
+    Bench, CellPlan, KIND, Matrix, Measured, Outcome, Selection, expand, file, run,
 };
-use candor_lab::matrix::{About, Trouble};
+use candor_lab::matrix::{About, Directory, Trouble};
 use candor_record::Histogram;
 use candor_report::document::{Host, Tool};
 use candor_report::render::{Depth, Style, compose, csv};
@@ -103,7 +103,7 @@ fn measured(
     let suite = suite(SMALL);
     let selection = Selection::default();
     let matrix = matrix(&suite, &selection).unwrap();
-    let store = Store::open(directory, &run::fingerprint(&suite, &selection)).unwrap();
+    let store = Directory::open(directory, &KIND, &run::fingerprint(&suite, &selection)).unwrap();
     let about = About {
         tool: Tool { name: "candor".to_owned(), version: "0.0".to_owned() },
         arguments: vec!["candor".to_owned(), "clients".to_owned()],
@@ -371,9 +371,12 @@ fn what_was_made_survives_an_interruption() {
     assert_eq!(outcome.document.progress(), (6, 18));
     let (outcome, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert_eq!((made.len(), outcome.document.progress()), (12, (18, 18)));
+    // The same suite is the same tomorrow, by another compiler and with other types.
+    assert_eq!(run::fingerprint(&suite(SMALL), &Selection::default()), "ef7c008e");
     // Another suite's, or under other options.
     let other = Selection { embedded: true, ..Selection::default() };
-    let refused = Store::open(directory.path(), &run::fingerprint(&suite(SMALL), &other));
+    let refused =
+        Directory::open(directory.path(), &KIND, &run::fingerprint(&suite(SMALL), &other));
     let error = refused.unwrap_err().to_string();
     assert!(error.contains("--out"), "{error}");
 }
@@ -381,18 +384,19 @@ fn what_was_made_survives_an_interruption() {
 #[test]
 fn a_directory_is_one_processs_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Store::open(directory.path(), "f").unwrap();
+    let first = Directory::open(directory.path(), &KIND, "f").unwrap();
     let also = first.clone();
     drop(first);
-    let error = Store::open(directory.path(), "f").unwrap_err().to_string();
+    let error = Directory::open(directory.path(), &KIND, "f").unwrap_err().to_string();
     let holder = format!("another candor clients (process {})", std::process::id());
     assert!(error.contains(&holder) && error.contains("--out"), "{error}");
     drop(also);
     // Nothing was measured: it is still nobody's, and free.
-    drop(Store::open(directory.path(), "g").unwrap());
+    drop(Directory::open(directory.path(), &KIND, "g").unwrap());
     // A suite of servers is another kind of directory, once there is something in it.
     let (outcome, _) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert!(outcome.stopped.is_none());
-    let error = candor_lab::suite::Store::open(directory.path(), "g").unwrap_err().to_string();
+    let error =
+        Directory::open(directory.path(), &candor_lab::suite::KIND, "g").unwrap_err().to_string();
     assert!(error.contains("no suite's"), "{error}");
 }

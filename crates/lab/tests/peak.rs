@@ -6,7 +6,8 @@ mod common;
 use candor_lab::peak::{Settings, find};
 use candor_lab::{LabError, Progress, Runner};
 use candor_plan::{Arrivals, Plan};
-use candor_report::document::hiccups::{Hiccup, Hiccups};
+use candor_record::Hiccup;
+use candor_report::document::hiccups::Hiccups;
 use candor_report::document::latency::Distribution;
 use candor_report::experiment::peak::{Confidence, Peak, Phase, Step, StepOutcome, Who};
 use candor_report::{Document, Expectation, Facts};
@@ -103,8 +104,7 @@ fn connections_are_doubled_as_long_as_they_bring_something() {
 #[test]
 fn a_percentile_under_poisson_arrivals_is_met_up_to_the_rate_of_the_closed_form() {
     let expected = md1_rate(0.99, 0.005, 0.001);
-    let mut plan = plan(20 * S);
-    plan.load = open(Arrivals::Poisson);
+    let plan = plan(20 * S).with(|parts| parts.load = open(Arrivals::Poisson)).unwrap();
     let mut server = Simulated::new(|| Fifo::new(MS));
     let peak = search(&plan, &settings(&["p99 < 5ms", "errors < 0.1%"]), &mut server);
     let answer = peak.answer.unwrap();
@@ -205,7 +205,7 @@ fn a_run_that_our_own_machine_disturbed_is_made_again_and_does_not_count() {
         if runs % 3 == 2 {
             let mut late = candor_record::Histogram::new(3);
             late.record(900 * MS);
-            document.hiccups = Some(Hiccups {
+            document.machines[0].hiccups = Some(Hiccups {
                 late: Distribution::of(&late),
                 worst: vec![Hiccup { at_ns: S, late_ns: 900 * MS, waited_ns: 0, stolen_ns: 0 }],
                 cpu_share: None,

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use candor_engine::{Control, drive};
 use candor_lab::LabError;
-use candor_lab::matrix::About;
+use candor_lab::matrix::{About, Directory};
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::matrix::{Matrix, Selection, check_plans, expand};
 use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
-use candor_lab::suite::{Bench, CellPlan, Outcome, Store, file, run};
+use candor_lab::suite::{Bench, CellPlan, KIND, Outcome, file, run};
 use candor_plan::options::{Options, ReadFile};
 use candor_report::document::{Host, Tool};
 use candor_report::render::{Depth, compose, csv};
@@ -66,15 +66,18 @@ impl Bench for Simulated {
         };
         options.url = Some("http://127.0.0.1/".to_owned());
         options.no_pin = true;
-        let (mut plan, _) = options.build(&Contents { files: &NoFiles }).expect("a plan");
-        plan.threads.count = Some(1);
-        // The simulated server answers every request alike.
-        plan.requests.list.iter_mut().for_each(|one| {
-            one.expect = candor_plan::Expect {
-                status: candor_plan::StatusSet::below_400(),
-                body: candor_plan::BodyExpect::Any,
-            };
+        let (plan, _) = options.build(&Contents { files: &NoFiles }).expect("a plan");
+        let plan = plan.with(|parts| {
+            parts.threads.count = Some(1);
+            // The simulated server answers every request alike.
+            parts.requests.list.iter_mut().for_each(|one| {
+                one.expect = candor_plan::Expect {
+                    status: candor_plan::StatusSet::below_400(),
+                    body: candor_plan::BodyExpect::Any,
+                };
+            });
         });
+        let plan = plan.expect("a plan");
         let reactor = SimReactor::new(Fifo::new(service_ns), Link::default());
         let record = drive(&plan, reactor, &Control::default());
         let facts = Facts { started_unix_ms: self.made.len() as u64, ..Facts::default() };
@@ -137,7 +140,7 @@ fn measured(text: &str, directory: &Path, bench: &mut dyn Bench) -> Result<Outco
     let matrix = matrix(&suite, &selection)?;
     check_plans(&matrix, &Contents { files: &NoFiles })?;
     let fingerprint = fingerprint(&suite, &selection, &NoFiles);
-    let store = Store::open(directory, &fingerprint)?;
+    let store = Directory::open(directory, &KIND, &fingerprint)?;
     run(&suite, &matrix, about(), &store, bench, &mut ())
 }
 
@@ -386,7 +389,7 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
     );
 
     // One of the trials is damaged meanwhile: it is made again, the others are not.
-    let damaged = directory.path().join(Store::name_of("hello.h1.fast.closed", 2));
+    let damaged = directory.path().join(Directory::trial("hello.h1.fast.closed", 2, ""));
     std::fs::write(&damaged, "{").unwrap();
     let mut second = Simulated::new(None);
     let outcome = measured(SMALL, directory.path(), &mut second).unwrap();
@@ -428,15 +431,15 @@ fn a_directory_is_of_one_suite() {
 #[test]
 fn a_directory_is_one_processs_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Store::open(directory.path(), "f").unwrap();
+    let first = Directory::open(directory.path(), &KIND, "f").unwrap();
     let also = first.clone();
     drop(first);
-    let error = Store::open(directory.path(), "f").unwrap_err().to_string();
+    let error = Directory::open(directory.path(), &KIND, "f").unwrap_err().to_string();
     let holder = format!("another candor bench (process {})", std::process::id());
     assert!(error.contains(&holder) && error.contains("--out"), "{error}");
     drop(also);
     // Nothing was measured: it is still nobody's, and free.
-    Store::open(directory.path(), "g").unwrap();
+    Directory::open(directory.path(), &KIND, "g").unwrap();
 }
 
 #[test]
@@ -453,7 +456,13 @@ fn what_profiles_is_checked_and_only_for_servers_of_ours() {
     // It is part of what a directory is of.
     let typed = Selection { profile_command: Some("perf".to_owned()), ..Selection::default() };
     let of = |selection| fingerprint(&suite, selection, &NoFiles);
-    assert_ne!(of(&typed), of(&Selection::default()));
+    let usual = Selection::default();
+    assert_ne!(of(&typed), of(&usual));
+    let longer = Selection { duration: "9s".parse().ok(), ..Selection::default() };
+    assert_ne!(of(&longer), of(&usual));
+    // These change nothing in what is measured.
+    let more = Selection { rounds: Some(9), show_secrets: true, ..Selection::default() };
+    assert_eq!(of(&more), of(&usual));
 }
 
 #[test]
@@ -530,13 +539,13 @@ fn a_file_that_changed_makes_another_suite() {
     let script = "[scenario.run]\nscript = 'load.lua'";
     let [before, after] = ["wrk.method = 'PUT'", "wrk.method = 'GET'"]
         .map(|text| of(script, &OneFile("suites/load.lua", text)));
-    let store = Store::open(directory.path(), &before).unwrap();
+    let store = Directory::open(directory.path(), &KIND, &before).unwrap();
     let document = format!("{{\"format\": \"candor.suite/1\", \"fingerprint\": \"{before}\"}}");
-    store.directory().write("suite.json", &document).unwrap();
+    store.write("suite.json", &document).unwrap();
     drop(store);
-    let error = Store::open(directory.path(), &after).unwrap_err().to_string();
+    let error = Directory::open(directory.path(), &KIND, &after).unwrap_err().to_string();
     assert!(error.contains("older state of this one"), "{error}");
-    Store::open(directory.path(), &before).unwrap();
+    Directory::open(directory.path(), &KIND, &before).unwrap();
 }
 
 #[test]

@@ -28,8 +28,7 @@ impl<R: Runner> Runner for Noting<R> {
 
 #[test]
 fn each_rate_has_its_rounds_in_random_order_and_its_row() {
-    let mut plan = plan(5 * S);
-    plan.load = open(Arrivals::Poisson);
+    let plan = plan(5 * S).with(|parts| parts.load = open(Arrivals::Poisson)).unwrap();
     let settings = Settings {
         rates: asked(&[900.0, 500.0, 1500.0]),
         rounds: 4,
@@ -61,8 +60,7 @@ fn each_rate_has_its_rounds_in_random_order_and_its_row() {
 
 #[test]
 fn the_row_is_the_middle_run_by_p99() {
-    let mut plan = plan(2 * S);
-    plan.load = open(Arrivals::Poisson);
+    let plan = plan(2 * S).with(|parts| parts.load = open(Arrivals::Poisson)).unwrap();
     let settings = Settings { rates: asked(&[800.0]), rounds: 5, peak: None };
     let mut server = Simulated::new(|| Fifo::new(MS));
     let sweep = run(&plan, &settings, &Facts::default(), &mut server, &mut ()).unwrap();

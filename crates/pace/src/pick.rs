@@ -36,7 +36,7 @@ impl Picker {
             seed: split_mix(seed, STREAM),
             requests: requests.list.len() as u64,
             sums: if weighted { sums.collect() } else { Vec::new() },
-            sequence: Arc::clone(&requests.sequence),
+            sequence: requests.sequence.shared(),
         }
     }
 
@@ -76,6 +76,7 @@ mod tests {
             delivery: candor_plan::Delivery::default(),
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight,
+            redacted: None,
         };
         Requests { list: weights.iter().map(request).collect(), order, sequence: [].into() }
     }

@@ -111,8 +111,8 @@ impl Curve {
                 let total = duration_ns.map(|ns| curve.before(ns));
                 (curve, total)
             }
-            Segment::Replay { offsets_ns } => {
-                (Curve::Replay(offsets_ns.clone()), Some(fixed::whole(offsets_ns.len() as u64)))
+            Segment::Replay { offsets_ns, .. } => {
+                (Curve::Replay(offsets_ns.shared()), Some(fixed::whole(offsets_ns.count())))
             }
         }
     }

@@ -123,7 +123,7 @@ fn bursts_come_together() {
 
 #[test]
 fn a_replay_is_its_table() {
-    let replay = Segment::Replay { offsets_ns: [5, 5, 90, 1_000].into() };
+    let replay = Segment::replay([5, 5, 90, 1_000]);
     assert_eq!(due_ns(&even(std::slice::from_ref(&replay)), Limit::default()), [5, 5, 90, 1_000]);
     let load = even(&[hold(1, 1_000, 2_000), replay, hold(1, 10, 20)]);
     assert_eq!(
@@ -137,7 +137,7 @@ fn a_replay_is_its_table() {
 fn skipping_is_taking_without_looking() {
     let burst = Segment::Burst { size: 300, every_ns: 1_000, duration_ns: Some(5_000) };
     let mixed = [hold(7, 3, 2_000), burst, ramp(50_000_000, 0, 100_000), hold(1, 90, 50_000)];
-    let replay = Segment::Replay { offsets_ns: (0..500).map(|n| n * n / 7).collect() };
+    let replay = Segment::replay((0..500).map(|n| n * n / 7).collect::<Vec<u64>>());
     for (load, seed) in [(even(&mixed), 0), (even(&[replay]), 0), (poisson(&mixed), 3)] {
         for workers in [1, 3] {
             let share = Share { worker: workers - 1, workers };
@@ -237,7 +237,7 @@ fn segment() -> impl Strategy<Value = Segment> {
         }),
         prop::collection::vec(0u64..1_000_000, 1..20).prop_map(|mut offsets_ns| {
             offsets_ns.sort_unstable();
-            Segment::Replay { offsets_ns: offsets_ns.into() }
+            Segment::replay(offsets_ns)
         }),
     ]
 }

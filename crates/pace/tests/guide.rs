@@ -53,8 +53,8 @@ fn a_burst_and_a_replay() {
         [0, 0, 0, 1_000, 1_000, 1_000, 2_000, 2_000, 2_000]
     );
     // hold 2 for 1s; replay FILE, with the offsets 0.5, 0.5, 1250ms, 2
-    let offsets_ns = [500 * MS, 500 * MS, 1_250 * MS, 2_000 * MS].into();
-    let segments = [hold(2, NS_PER_S, seconds(1)), Segment::Replay { offsets_ns }];
+    let offsets_ns = [500 * MS, 500 * MS, 1_250 * MS, 2_000 * MS];
+    let segments = [hold(2, NS_PER_S, seconds(1)), Segment::replay(offsets_ns)];
     assert_eq!(due_ms(&segments, Limit::default()), [0, 500, 1_500, 1_500, 2_250, 3_000]);
     // hold 2 for 1s; burst 3 every 1s for 1s; hold 2 for 1s
     let two = hold(2, NS_PER_S, seconds(1));

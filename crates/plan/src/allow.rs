@@ -9,14 +9,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
 use crate::plan_file::{explain, keys_of};
-use crate::values::{ValueError, one_or_many, refuse};
+use crate::values::{ValueError, one_or_many_typed, refuse};
 
 /// One entry of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Allowed {
     /// Addresses whose first `bits` are these.
     Network {
@@ -128,7 +130,7 @@ pub enum Asked<'a> {
 }
 
 /// A list, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllowList {
     /// `--allow`, the name of a variable or of a file.
     pub source: String,
@@ -177,7 +179,7 @@ impl AllowList {
 fn one_or_many_or_none<'de, D: serde::Deserializer<'de>>(
     input: D,
 ) -> Result<Option<Vec<Allowed>>, D::Error> {
-    one_or_many(input).map(Some)
+    one_or_many_typed(input).map(Some)
 }
 
 /// Whether an address may be anybody's on the internet: it is none of those that the registries of

@@ -1,6 +1,7 @@
-//! From options to the plan: defaults are filled in, and what contradicts itself is refused.
+//! From options to the plan: defaults are filled in, and options that exclude each other are refused.
 //!
-//! Every value was checked alone by its type; here they meet. Files are read by the caller's
+//! Every value was checked alone by its type; whether the parts fit together, the plan checks itself.
+//! Files are read by the caller's
 //! [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
 
 mod delivery;
@@ -16,14 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::PlanError;
-use crate::model::{
-    Connections, KernelTimestamps, NS_PER_S, Plan, ReactorChoice, Recording, Stop, Threads,
-    Timeouts, Trace,
-};
+use crate::model::{Connections, NS_PER_S, Parts, Recording, Stop, Threads, Timeouts, Trace};
 use crate::options::{Options, ReadFile};
+use crate::plan::Plan;
 use crate::redact::Secrets;
-use crate::units::{fmt_count, fmt_duration_ns};
-use crate::values::{Nanos, SmallCount};
+use crate::values::{Nanos, Out, SmallCount};
 
 /// Connections, if nothing is said.
 pub const DEFAULT_CONNECTIONS: u32 = 10;
@@ -37,26 +35,12 @@ const DEFAULT_TIMEOUT_NS: u64 = 30 * NS_PER_S;
 const DEFAULT_CONNECT_TIMEOUT_NS: u64 = 10 * NS_PER_S;
 const DEFAULT_DIGITS: u8 = 3;
 const DEFAULT_INTERVAL_NS: u64 = NS_PER_S;
-/// The shortest interval: finer ones cost memory and say nothing of so few requests.
-const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
-/// The most intervals of a run, of about 2 KiB each: three days and a half of seconds.
-const MOST_INTERVALS: u64 = 300_000;
 
 /// What a run leaves behind, beside the plan: where results go and what they must meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outputs {
-    /// File for the result document.
-    pub json: Option<PathBuf>,
-    /// File for the intervals.
-    pub csv: Option<PathBuf>,
-    /// File for the page.
-    pub html: Option<PathBuf>,
-    /// File for the percentiles.
-    pub hgrm: Option<PathBuf>,
-    /// File for the HdrHistogram log.
-    pub hlog: Option<PathBuf>,
-    /// File for the trace.
-    pub trace: Option<PathBuf>,
+    /// What is written, and where.
+    pub list: Vec<Out>,
     /// Print no report and no progress.
     pub quiet: bool,
     /// Objectives as text, such as `p99 < 5ms`.
@@ -71,19 +55,22 @@ impl Options {
         let mut files = Files { files, known: HashMap::new() };
         let (target, url) = target::target(&self, &mut files)?;
         let requests = requests::requests(&self, &url, &mut files)?;
-        delivery::check(&self, target.http, &requests.list)?;
+        delivery::check(&self, &requests.list)?;
         once::check(&self)?;
-        tls::check_replay(&self, &requests)?;
         let load = load::load(&self, &mut files)?;
-        let connections = self.connections()?;
         let script = script::script(&self, &mut files)?;
-        let plan = Plan {
+        let parts = Parts {
             target,
             requests,
             stop: self.stop(load.shape_ns),
             load: load.load,
-            threads: self.threads(connections.count)?,
-            connections,
+            threads: Threads {
+                count: self.threads.map(SmallCount::get),
+                pin: !self.no_pin,
+                pacing: self.pacing.unwrap_or_default(),
+                reactor: self.reactor.unwrap_or_default(),
+            },
+            connections: self.connections()?,
             timeouts: Timeouts {
                 connect_ns: self
                     .connect_timeout
@@ -96,15 +83,14 @@ impl Options {
                 interval_ns: self.interval.map_or(DEFAULT_INTERVAL_NS, |one| one.get()),
                 warm_up_ns: self.warm_up_ns(),
                 trace: self.trace()?,
-                kernel_timestamps: self.kernel_timestamps()?,
+                kernel_timestamps: self.kernel_timestamps,
                 held_up: false,
             },
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             script,
             secrets: Secrets::shown_if(self.show_secrets),
         };
-        self.check_intervals(&plan)?;
-        Ok((plan, self.outputs()))
+        Ok((parts.try_into()?, self.outputs()))
     }
 
     /// The duration is the shorter one of what was asked and what the shape has; without any
@@ -124,44 +110,9 @@ impl Options {
         }
     }
 
-    /// Each interval takes memory until the run ends, so there is a shortest one and a most of them.
-    fn check_intervals(&self, plan: &Plan) -> Result<(), PlanError> {
-        let interval_ns = plan.recording.interval_ns;
-        let shown = fmt_duration_ns(interval_ns);
-        let wrong = |problem| Err(PlanError::Value { option: "--interval", problem });
-        if interval_ns < SHORTEST_INTERVAL_NS {
-            let shortest = fmt_duration_ns(SHORTEST_INTERVAL_NS);
-            return wrong(format!(
-                "{shown} is too short: each interval takes memory until the run ends; write at least {shortest}"
-            ));
-        }
-        let Some(window_ns) = plan.stop.duration_ns else { return Ok(()) };
-        let run_ns =
-            window_ns.saturating_add(plan.recording.warm_up_ns).saturating_add(plan.stop.drain_ns);
-        let count = run_ns.div_ceil(interval_ns);
-        if count <= MOST_INTERVALS {
-            return Ok(());
-        }
-        let least = fmt_duration_ns(run_ns.div_ceil(MOST_INTERVALS).next_multiple_of(NS_PER_S));
-        wrong(format!(
-            "{shown} makes {} intervals of a run of {}, and at most {} are kept; write at least {least}",
-            fmt_count(count),
-            fmt_duration_ns(run_ns),
-            fmt_count(MOST_INTERVALS)
-        ))
-    }
-
     fn connections(&self) -> Result<Connections, PlanError> {
         let count = self.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get);
         let max = self.max_connections.map_or(count, SmallCount::get);
-        if max < count {
-            return Err(PlanError::Value {
-                option: "--max-connections",
-                problem: format!(
-                    "{max} is below the {count} connections that are open from the beginning; raise it, or lower --connections"
-                ),
-            });
-        }
         let pipeline = self.pipeline.map_or(1, SmallCount::get);
         let mut per_connection = self.requests_per_connection.map(|one| one.get());
         if self.once {
@@ -186,7 +137,7 @@ impl Options {
             pipeline,
             streams: tls::streams(self),
             windows: tls::windows(self),
-            frames: tls::frames(self)?,
+            frames: tls::frames(self),
             requests_per_connection: per_connection,
             lifetime_ns: self.connection_lifetime.map(|one| one.get()),
             connect_rate: self.connect_rate,
@@ -197,65 +148,45 @@ impl Options {
         })
     }
 
-    /// As in wrk, a thread without a connection is refused.
-    fn threads(&self, connections: u32) -> Result<Threads, PlanError> {
-        let count = self.threads.map(SmallCount::get);
-        match count.filter(|count| *count > connections) {
-            Some(count) => Err(PlanError::Value {
-                option: "--threads",
-                problem: format!(
-                    "{count} threads cannot share {connections} connections; raise --connections, or lower --threads"
-                ),
-            }),
-            None => Ok(Threads {
-                count,
-                pin: !self.no_pin,
-                pacing: self.pacing.unwrap_or_default(),
-                reactor: self.reactor.unwrap_or_default(),
-            }),
-        }
-    }
-
     fn trace(&self) -> Result<Option<Trace>, PlanError> {
-        match (&self.trace, self.trace_sample) {
-            (None, Some(_)) => Err(PlanError::Value {
+        let is_traced = self.trace.is_some() || self.out.iter().any(|out| out.kind == Out::TRACE);
+        match (is_traced, self.trace_sample) {
+            (false, Some(_)) => Err(PlanError::Value {
                 option: "--trace-sample",
                 problem: "there is no trace to take a sample for; name its file with --trace"
                     .to_owned(),
             }),
-            (None, None) => Ok(None),
-            (Some(_), which) => Ok(Some(which.unwrap_or(Trace::All))),
+            (false, None) => Ok(None),
+            (true, which) => Ok(Some(which.unwrap_or(Trace::All))),
         }
-    }
-
-    fn kernel_timestamps(&self) -> Result<Option<KernelTimestamps>, PlanError> {
-        if self.kernel_timestamps.is_some() && self.reactor == Some(ReactorChoice::Uring) {
-            let why = "the stamps are read with epoll; leave one of them out";
-            return Err(conflict("--kernel-timestamps", "--reactor uring", why));
-        }
-        Ok(self.kernel_timestamps)
     }
 
     fn warm_up_ns(&self) -> u64 {
         self.warm_up.map_or(0, |Nanos(ns)| ns)
     }
 
-    fn outputs(self) -> Outputs {
+    /// What is to be written and printed.
+    pub fn outputs(&self) -> Outputs {
+        let short = [
+            ("json", &self.json),
+            ("csv", &self.csv),
+            ("html", &self.html),
+            ("hgrm", &self.hgrm),
+            ("hlog", &self.hlog),
+            (Out::TRACE, &self.trace),
+        ];
+        let short =
+            short.into_iter().filter_map(|(kind, path)| Some(Out::new(kind, path.clone()?)));
         Outputs {
-            json: self.json,
-            csv: self.csv,
-            html: self.html,
-            hgrm: self.hgrm,
-            hlog: self.hlog,
-            trace: self.trace,
+            list: short.chain(self.out.iter().cloned()).collect(),
             quiet: self.quiet,
-            expect: self.expect,
+            expect: self.expect.clone(),
             strict: self.strict,
         }
     }
 }
 
-fn conflict(one: &'static str, other: &'static str, why: &'static str) -> PlanError {
+pub(crate) fn conflict(one: &'static str, other: &'static str, why: &'static str) -> PlanError {
     PlanError::Conflict { one, other, why }
 }
 

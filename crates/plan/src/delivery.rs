@@ -1,10 +1,12 @@
 //! How a request leaves, where that is not its header and its body in one go.
 //!
-//! All of it is HTTP/1.1's. [`build::delivery`](crate::build) refuses what does not go together, so
-//! whoever reads a [`Delivery`] can rely on that.
+//! All of it is HTTP/1.1's. A [`Plan`](crate::Plan) has none of what does not go together.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// How one request leaves. The default: in one go, with the length of its body in front.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
     /// The body goes in chunks of so many bytes, at least 1; there is a body.
     pub chunk_bytes: Option<u64>,
@@ -18,7 +20,7 @@ pub struct Delivery {
 }
 
 /// A request in pieces of about the same size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pieces {
     /// How many, at least 2; fewer if the request has fewer bytes.
     pub count: u32,

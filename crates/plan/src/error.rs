@@ -60,6 +60,17 @@ pub enum PlanError {
         /// What is wrong, and the remedy.
         problem: String,
     },
+    /// A part that no options make.
+    #[error("this plan cannot be carried out: in a plan, {part} {rule}")]
+    Part {
+        /// Which part.
+        part: &'static str,
+        /// What holds of it in a plan.
+        rule: &'static str,
+    },
+    /// Parts of a result, which has not all that a run needs.
+    #[error("this plan is of a result, and values are left out of it; run the plan that was typed")]
+    LeftOut,
     /// A list of allowed hosts that cannot be read.
     #[error("{source_name}: {problem}")]
     Allow {

@@ -5,7 +5,8 @@
 //! whoever calls it hands in the bytes of files by way of [`options::ReadFile`].
 //!
 //! Flags and TOML become [`options::Options`], [`options::Options::build`] turns those into the
-//! plan, and [`describe`] and [`redact`] say what may be shown of it.
+//! [`Parts`] of a plan, and [`Plan`] checks whether they fit together. [`describe`] and [`redact`] say
+//! what may be shown of it.
 #![forbid(unsafe_code)]
 
 pub mod allow;
@@ -13,9 +14,11 @@ pub mod build;
 mod delivery;
 pub mod describe;
 pub mod error;
+mod kept;
 pub mod load;
 pub mod model;
 pub mod options;
+mod plan;
 pub mod plan_file;
 pub mod redact;
 pub mod suggest;
@@ -28,7 +31,10 @@ pub mod words;
 pub use build::Outputs;
 pub use delivery::{Delivery, Pieces};
 pub use error::PlanError;
+pub use kept::Kept;
 pub use model::*;
 pub use options::{Options, ReadFile, looks_like_plan};
+pub use plan::Plan;
 pub use redact::Secrets;
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
+pub use values::{Out, Place};

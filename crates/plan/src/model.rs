@@ -1,24 +1,28 @@
-//! The plan: what a run will do, decided once.
+//! The parts of a plan: what a run will do.
 //!
-//! Every value here has been checked when it exists: durations are within range, lists are not
-//! empty, segments without an end come last. The engine, the pacer and the report read it and
-//! never re-check.
+//! What stands here of ranges is checked where parts become a [`Plan`](crate::Plan), and
+//! nowhere else. The engine and the pacer read a plan and never re-check.
+//! A result has the same parts, with what may be secret left out
+//! ([`Parts::redacted`](crate::Parts::redacted)).
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
 
 use crate::allow::AllowList;
 use crate::delivery::Delivery;
+use crate::kept::Kept;
 use crate::redact::Secrets;
 use crate::tls::Tls;
 
-/// The validated, immutable description of one run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+/// The description of one run: of a [`Plan`](crate::Plan), or of what a result has of one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parts {
     /// Whom the requests go to.
     pub target: Target,
     /// What is sent, and what must come back.
@@ -43,8 +47,23 @@ pub struct Plan {
     pub secrets: Secrets,
 }
 
+impl Parts {
+    /// How many threads there are if `own` may be had: as many as asked, or as those, but no more
+    /// than connections.
+    pub fn threads_of(&self, own: usize) -> u32 {
+        let own = u32::try_from(own).unwrap_or(u32::MAX);
+        self.threads.count.unwrap_or(own).clamp(1, self.connections.count)
+    }
+
+    /// Makes it `count` connections and up to `max`, with no more threads than that.
+    pub fn connect(&mut self, count: u32, max: u32) {
+        (self.connections.count, self.connections.max) = (count, max);
+        self.threads.count = self.threads.count.map(|threads| threads.min(count));
+    }
+}
+
 /// Whom the requests go to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// The URL as the user gave it, without user information.
     pub url: String,
@@ -71,20 +90,24 @@ impl Target {
 }
 
 /// Which HTTP is spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum HttpVersion {
     /// HTTP/1.1.
+    #[serde(rename = "http/1.1")]
     H1,
     /// HTTP/2: in clear text by prior knowledge, over TLS by ALPN and nothing else.
     H2,
     /// HTTP/2 in clear text, asked for by the first request of each connection.
+    #[serde(rename = "h2c-upgrade")]
     Upgrade,
     /// What the server chooses by ALPN; HTTP/1.1 if it chooses nothing.
     Negotiated,
 }
 
 /// Where connections go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Endpoint {
     /// A TCP port of a host name or an address (IPv6 without brackets).
     Tcp {
@@ -101,18 +124,19 @@ pub enum Endpoint {
 }
 
 /// The requests of a run and how they alternate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Requests {
     /// At least one request.
     pub list: Vec<Request>,
     /// How the next one is chosen.
     pub order: Order,
     /// Which request each index has, again from the beginning after the last; empty: by `order`.
-    pub sequence: Arc<[u32]>,
+    pub sequence: Kept<u32>,
 }
 
 /// How the next request is chosen from the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// One after the other, by index modulo the length of the list.
     Rotation,
@@ -121,7 +145,7 @@ pub enum Order {
 }
 
 /// One request shape and the answer it must get.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// The name in reports; the method and path if the user gave none.
     pub name: String,
@@ -133,17 +157,27 @@ pub struct Request {
     /// `Content-Length` means one is made from the body.
     pub headers: Vec<(String, String)>,
     /// The body; empty for none.
-    pub body: Arc<[u8]>,
+    pub body: Kept<u8>,
     /// How it leaves.
     pub delivery: Delivery,
     /// What counts as a right answer.
     pub expect: Expect,
     /// Share under [`Order::Weighted`], at least 1.
     pub weight: u32,
+    /// In a result, what it has in the place of values that may be secret; null in a plan.
+    pub redacted: Option<Redacted>,
+}
+
+/// What a result has in the place of a request's values.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Redacted {
+    /// Tells queries apart: four hexadecimal digits, so that two of 65,536 look the same. Null
+    /// without a query.
+    pub query_hash: Option<String>,
 }
 
 /// What counts as a right answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Expect {
     /// Status codes that are right.
     pub status: StatusSet,
@@ -152,7 +186,7 @@ pub struct Expect {
 }
 
 /// A set of status codes, as inclusive ranges.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusSet {
     /// Inclusive ranges within 100 to 999, not empty.
     pub ranges: Vec<(u16, u16)>,
@@ -173,12 +207,12 @@ impl StatusSet {
 
 /// A Lua script with the hooks of wrk. The plan then has one request, which the script begins
 /// with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Script {
     /// Its file, as the user gave it; stands in messages.
     pub path: String,
     /// What is in the file.
-    pub source: Arc<[u8]>,
+    pub source: Kept<u8>,
     /// What `init` gets, from index 1 on.
     pub arguments: Vec<String>,
     /// It is not trusted: no files, no processes, no native code, bounds on memory and steps.
@@ -188,7 +222,7 @@ pub struct Script {
 }
 
 /// What a script may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptLimits {
     /// Time for one call of one of its functions, above zero.
     pub call_ns: u64,
@@ -201,18 +235,20 @@ pub struct ScriptLimits {
 }
 
 /// What the body of an answer must be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum BodyExpect {
     /// Anything.
     Any,
     /// Exactly this many bytes.
     Length(u64),
     /// Exactly these bytes.
-    Exact(Arc<[u8]>),
+    Exact(Kept<u8>),
 }
 
 /// How requests are timed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Load {
     /// The next request leaves when the last one ended and the think time is over.
     Closed {
@@ -223,8 +259,23 @@ pub enum Load {
     Open(OpenLoad),
 }
 
+impl Load {
+    /// Whether a schedule decides.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Load::Open(_))
+    }
+
+    /// The schedule's segments; none in a closed load.
+    pub fn segments(&self) -> &[Segment] {
+        match self {
+            Load::Open(open) => &open.segments,
+            Load::Closed { .. } => &[],
+        }
+    }
+}
+
 /// A schedule: segments one after the other, and the process that draws arrivals from them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenLoad {
     /// At least one. Only the last may have no end. A warm-up is the first segment
     /// ([`Recording::warm_up_ns`] long), put there by the plan: a hold at the rate, or the burst,
@@ -239,8 +290,6 @@ pub struct OpenLoad {
 
 impl OpenLoad {
     /// Length of all segments together; `None` if the last has no end.
-    ///
-    /// A replay ends at its last offset, plus one nanosecond so that this offset is within.
     pub fn duration_ns(&self) -> Option<u64> {
         self.segments
             .iter()
@@ -250,7 +299,8 @@ impl OpenLoad {
 }
 
 /// How arrivals are drawn from a rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
     /// Evenly spaced.
     Constant,
@@ -259,7 +309,8 @@ pub enum Arrivals {
 }
 
 /// One part of a schedule.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Segment {
     /// A constant rate. `step` in the load grammar becomes a sequence of these.
     Hold {
@@ -289,17 +340,27 @@ pub enum Segment {
     /// Due offsets from a file.
     Replay {
         /// Offsets from the segment's beginning, in ascending order, at least one.
-        offsets_ns: Arc<[u64]>,
+        offsets_ns: Kept<u64>,
+        /// How long: to the last offset, plus one nanosecond so that this offset is within.
+        duration_ns: u64,
     },
 }
 
 impl Segment {
+    /// Due offsets in ascending order, as a segment.
+    pub fn replay(offsets_ns: impl Into<Kept<u64>>) -> Self {
+        let offsets_ns = offsets_ns.into();
+        let duration_ns = offsets_ns.whole().last().map_or(0, |last| last.saturating_add(1));
+        Segment::Replay { offsets_ns, duration_ns }
+    }
+
     /// How long the segment lasts; `None` without end.
     pub fn duration_ns(&self) -> Option<u64> {
         match self {
             Segment::Hold { duration_ns, .. } | Segment::Burst { duration_ns, .. } => *duration_ns,
-            Segment::Ramp { duration_ns, .. } => Some(*duration_ns),
-            Segment::Replay { offsets_ns } => offsets_ns.last().map(|last| last + 1),
+            Segment::Ramp { duration_ns, .. } | Segment::Replay { duration_ns, .. } => {
+                Some(*duration_ns)
+            }
         }
     }
 }
@@ -308,7 +369,7 @@ impl Segment {
 ///
 /// Not reduced: it keeps the time in which the user thinks, so `30/m` is 30 in 60 s. `per_ns` is
 /// at most 10¹⁸.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// Events, up to 10⁹ in a second.
     pub events: u64,
@@ -329,7 +390,7 @@ impl Rate {
 }
 
 /// When a run ends. At least one of duration and count is set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stop {
     /// Length of the measured window, warm-up not included.
     pub duration_ns: Option<u64>,
@@ -342,7 +403,7 @@ pub struct Stop {
 }
 
 /// Connections: how many, made how, used how.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// Open from the beginning, at least 1.
     pub count: u32,
@@ -374,6 +435,11 @@ pub struct Connections {
 }
 
 impl Connections {
+    /// Whether some of them are made while the run goes on.
+    pub fn during_run(&self) -> bool {
+        self.connect_during_run || self.once
+    }
+
     /// The most requests that one connection can have in flight, whatever is spoken.
     pub fn places(&self) -> u32 {
         self.pipeline.max(self.streams)
@@ -381,7 +447,7 @@ impl Connections {
 }
 
 /// HTTP/2's receive windows, as powers of two from 16 to 30 (the window is 2^bits − 1 bytes).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Windows {
     /// Of each stream.
     pub stream_bits: u8,
@@ -390,7 +456,7 @@ pub struct Windows {
 }
 
 /// HTTP/2's sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frames {
     /// The largest frame that is taken, from 2^14 to 2^24 − 1 bytes.
     pub max_bytes: u32,
@@ -408,7 +474,7 @@ impl Default for Frames {
 }
 
 /// How long to wait before giving up. All above zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeouts {
     /// For a connection to be established.
     pub connect_ns: u64,
@@ -419,7 +485,7 @@ pub struct Timeouts {
 }
 
 /// What is kept of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
     /// Significant decimal digits of the histograms, 1 to 5.
     pub digits: u8,
@@ -437,7 +503,8 @@ pub struct Recording {
 }
 
 /// Which requests are traced: a pure function of the seed and of a request's index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Trace {
     /// Every one.
     All,
@@ -463,14 +530,14 @@ impl Trace {
 }
 
 /// On which connections the kernel stamps what it sends and receives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct KernelTimestamps {
     /// One connection in so many, at least 1.
     pub one_in: u32,
 }
 
 /// Threads and cores of the loader.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Threads {
     /// How many workers; `None`: half of the usable cores, and no more than connections.
     pub count: Option<u32>,
@@ -483,7 +550,8 @@ pub struct Threads {
 }
 
 /// How a worker asks the kernel for what happened on its connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum ReactorChoice {
     /// Whichever was measured to be cheaper for this number of connections.
     #[default]
@@ -495,7 +563,8 @@ pub enum ReactorChoice {
 }
 
 /// How a worker waits for a due time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pacing {
     /// Sleep, then look at the clock for the last stretch, within a budget of CPU time.
     #[default]

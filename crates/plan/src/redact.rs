@@ -17,6 +17,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{BodyExpect, Endpoint, Load, Parts, Redacted, Request, Segment};
+use crate::tls::{Pem, Trust};
 use crate::words;
 
 /// What stands in the place of a hidden value.
@@ -119,7 +124,8 @@ const LONG_WITH_ONE_DASH: [&str; 14] = [
 const SWITCHES: [&str; 8] = ["true", "false", "on", "off", "yes", "no", "auto", "none"];
 
 /// Whether what a user typed is shown in full.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Secrets {
     /// What may be a secret is not.
     #[default]
@@ -425,7 +431,11 @@ fn is_file(value: &str) -> bool {
 /// one wrong guess in 65,536 passes this one, so it singles nothing out of a long list. It is no proof
 /// that two texts are the same, and gives away 16 bits at most.
 pub fn hash(bytes: &[u8]) -> String {
-    let hash = fnv(FNV_START, bytes);
+    folded(fnv(FNV_START, bytes))
+}
+
+/// The 16 bits of a [`fnv`] that are printed.
+pub(crate) fn folded(hash: u64) -> String {
     format!("{:04x}", (hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) & 0xffff)
 }
 
@@ -436,6 +446,67 @@ pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 /// so few of them are printed.
 pub fn fnv(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+impl Parts {
+    /// These parts as a result may have them.
+    ///
+    /// Headers, URLs and arguments of scripts are shown as [`Secrets`] says. Long lists (bodies, due
+    /// offsets, sources of scripts, the texts of PEM files) are left out in any case. No plan can be
+    /// made of these parts.
+    pub fn redacted(&self) -> Parts {
+        let mut parts = self.clone();
+        let secrets = parts.secrets;
+        let target = &mut parts.target;
+        target.url = secrets.url(&target.url);
+        // What is no text has no place in a document.
+        if let Endpoint::Unix { path } = &mut target.endpoint {
+            *path = path.to_string_lossy().into_owned().into();
+        }
+        if let Some(tls) = &mut target.tls {
+            let redact = |pem: &mut Pem| pem.text = pem.text.redacted();
+            if let Trust::Only(pem) = &mut tls.trust {
+                redact(pem);
+            }
+            if let Some(own) = &mut tls.identity {
+                redact(&mut own.certificates);
+                redact(&mut own.key);
+            }
+        }
+        parts.requests.sequence = parts.requests.sequence.redacted();
+        parts.requests.list.iter_mut().for_each(|request| request.redact(secrets));
+        if let Load::Open(open) = &mut parts.load {
+            for segment in &mut open.segments {
+                if let Segment::Replay { offsets_ns, .. } = segment {
+                    *offsets_ns = offsets_ns.redacted();
+                }
+            }
+        }
+        if let Some(script) = &mut parts.script {
+            script.source = script.source.redacted();
+            if secrets == Secrets::Hidden {
+                script.arguments.fill(REDACTED.to_owned());
+            }
+        }
+        parts
+    }
+}
+
+impl Request {
+    fn redact(&mut self, secrets: Secrets) {
+        let query = self.path.split_once('?').map(|(_, query)| query);
+        let query_hash =
+            query.filter(|query| !query.is_empty()).map(|query| hash(query.as_bytes()));
+        self.redacted = Some(Redacted { query_hash });
+        self.path = secrets.path(&self.path).into_owned();
+        for (name, value) in &mut self.headers {
+            *value = secrets.header(name, value).to_owned();
+        }
+        self.body = self.body.redacted();
+        if let BodyExpect::Exact(body) = &mut self.expect.body {
+            *body = body.redacted();
+        }
+    }
 }
 
 /// What a word of a command line of ours is.

@@ -4,10 +4,14 @@
 //! makes a configuration of them (`candor_protocol::tls`). A private key is never shown.
 
 use std::fmt;
-use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kept::Kept;
 
 /// How connections to the target are encrypted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tls {
     /// Whom to believe about who the server is.
     pub trust: Trust,
@@ -33,7 +37,8 @@ pub struct Tls {
 }
 
 /// Whom to believe about who the server is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Trust {
     /// The authorities that the system knows.
     System,
@@ -44,7 +49,7 @@ pub enum Trust {
 }
 
 /// Who we are: a chain of certificates and the key of its first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// Our certificate, and those between it and the authority.
     pub certificates: Pem,
@@ -53,25 +58,30 @@ pub struct Identity {
 }
 
 /// A version of TLS. Older ones are not spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum TlsVersion {
     /// 1.2 (RFC 5246).
+    #[serde(rename = "1.2")]
     V12,
     /// 1.3 (RFC 8446).
+    #[serde(rename = "1.3")]
     V13,
 }
 
 /// The text of a PEM file. Its debug form names the file and shows nothing of it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pem {
     /// The file, for messages.
     pub file: String,
     /// Its bytes.
-    pub text: Arc<[u8]>,
+    pub text: Kept<u8>,
 }
 
 impl fmt::Debug for Pem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Pem({:?}, {} bytes)", self.file, self.text.len())
+        write!(formatter, "Pem({:?}, {} bytes)", self.file, self.text.count())
     }
 }

@@ -6,11 +6,13 @@
 
 mod address;
 mod from_toml;
+mod out;
 mod sampling;
 mod tls;
 
 pub use address::{HostPort, Resolve, Sources};
-pub(crate) use from_toml::{checked_url, headers, one_or_many};
+pub(crate) use from_toml::{checked_url, headers, one_or_many, one_or_many_typed, typed};
+pub use out::{Out, Place};
 pub use tls::{Names, OnOff, WindowBits};
 
 use std::str::FromStr;

@@ -41,7 +41,7 @@ impl BodyCheck {
         if let BodyExpect::Exact(wanted) = expect
             && self.differs_at.is_none()
         {
-            self.compare(wanted, bytes);
+            self.compare(wanted.whole(), bytes);
         }
         self.length += bytes.len() as u64;
     }
@@ -70,7 +70,7 @@ impl BodyCheck {
         let expected = match &expect.body {
             BodyExpect::Any => return Ok(()),
             BodyExpect::Length(expected) => *expected,
-            BodyExpect::Exact(wanted) => wanted.len() as u64,
+            BodyExpect::Exact(wanted) => wanted.count(),
         };
         if self.length != expected {
             return Err(Mismatch::Length { got: self.length, expected });

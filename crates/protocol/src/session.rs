@@ -19,6 +19,7 @@
 //! [`Event::RequestFailed`], or was taken back by [`Session::cancel`], unless the engine drops the
 //! session, in which case the engine owns what is left.
 
+use candor_record::Handshake;
 use std::io::IoSlice;
 
 use crate::capture::{CaptureRoom, NotKept};
@@ -53,7 +54,7 @@ pub trait Session {
     }
 
     /// What the handshake came to, once there was one.
-    fn handshake(&self) -> Option<crate::tls::Handshake> {
+    fn handshake(&self) -> Option<Handshake> {
         None
     }
 

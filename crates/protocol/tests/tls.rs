@@ -57,10 +57,11 @@ fn clients(plan: &TlsPlan) -> Make {
         method: "GET".to_owned(),
         path: "/".to_owned(),
         headers: vec![],
-        body: Arc::new([]),
+        body: [].into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Length(7) },
         weight: 1,
+        redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();
     let connector = Connector::new(plan, || Ok(Vec::new())).unwrap();
@@ -181,7 +182,7 @@ fn every_cipher_of_both_versions_carries_requests_in_pieces_of_any_size() {
             pair.shake_hands();
             assert_eq!(pair.events, [Event::Secured, Event::Ready], "{name}");
             let facts = pair.client.handshake().unwrap();
-            assert_eq!((facts.cipher, facts.alpn, facts.resumed), (name, "http/1.1", false));
+            assert_eq!((&*facts.cipher, &*facts.alpn, facts.resumed), (name, "http/1.1", false));
             for id in 0..3 {
                 pair.ask(id, ANSWER);
             }

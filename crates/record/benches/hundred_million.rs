@@ -14,7 +14,10 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use candor_record::{Collector, Phase, Recorder, RunEnd, RunFacts, Sample, Settings, WorkerHealth};
+use candor_record::{
+    Collector, CollectorSettings, EndReason, Machine, Phase, Recorder, Sample, Settings,
+    WorkerReport, Workers,
+};
 
 const GAP_NS: u64 = 1000;
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -32,7 +35,13 @@ fn main() -> ExitCode {
         drain_ns: u64::MAX,
         requests: 1,
     });
-    let mut collector = Collector::new(3, 1, 1);
+    let mut collector = Collector::new(CollectorSettings {
+        digits: 3,
+        requests: 1,
+        warm_up_ns: 0,
+        connections_asked: 1,
+        workers: Workers::all(1),
+    });
     // Three intervals, so that every histogram and every spare has been touched.
     let warm = (3 * INTERVAL_NS / GAP_NS).min(samples / 10);
     record(0..warm, &mut recorder, &mut collector);
@@ -44,16 +53,8 @@ fn main() -> ExitCode {
 
     recorder.finish(samples * GAP_NS + 1_000_000, 0);
     deliver(&mut recorder, &mut collector);
-    collector.worker_ended(0, WorkerHealth::default());
-    let record = collector.finish(RunFacts {
-        origin_monotonic_ns: 0,
-        trace: Default::default(),
-        kernel: None,
-        warm_up_ns: 0,
-        window_end_ns: samples * GAP_NS,
-        connections_asked: 1,
-        end: RunEnd::Count,
-    });
+    collector.worker_ended(0, WorkerReport::new(samples * GAP_NS, EndReason::Count));
+    let record = collector.finish(Machine::default(), Default::default());
     let ns_per_sample = elapsed.as_nanos() as f64 / (samples - warm) as f64;
     println!("samples            {samples}");
     println!("per sample         {ns_per_sample:.1} ns (sent and ok, five histograms)");

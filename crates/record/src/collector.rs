@@ -7,113 +7,13 @@
 use std::collections::BTreeMap;
 
 use crate::batches::Batches;
-use crate::histogram::Histogram;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
-use crate::run::{RunEnd, RunRecord, WorkerFigures, WorkerHealth};
+use crate::merge::MergeError;
+use crate::run::{EndReason, Machine, RunRecord, WorkerReport, Workers};
+use crate::summary::IntervalSummary;
 use crate::trace::TraceCounts;
-
-/// A few numbers of a histogram. All zero without samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Percentiles {
-    /// Samples.
-    pub count: u64,
-    /// Smallest.
-    pub min_ns: u64,
-    /// Mean.
-    pub mean_ns: f64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90 % are below.
-    pub p90_ns: u64,
-    /// 99 % are below.
-    pub p99_ns: u64,
-    /// 99.9 % are below.
-    pub p999_ns: u64,
-    /// Largest.
-    pub max_ns: u64,
-}
-
-impl Percentiles {
-    /// Of a histogram.
-    pub fn of(histogram: &Histogram) -> Self {
-        let at = |q| histogram.quantile_ns(q).unwrap_or(0);
-        Percentiles {
-            count: histogram.count(),
-            min_ns: histogram.min_ns().unwrap_or(0),
-            mean_ns: histogram.mean_ns().unwrap_or(0.0),
-            p50_ns: at(0.5),
-            p90_ns: at(0.9),
-            p99_ns: at(0.99),
-            p999_ns: at(0.999),
-            max_ns: histogram.max_ns().unwrap_or(0),
-        }
-    }
-}
-
-/// One interval over all workers, as it is kept.
-#[derive(Debug, Clone, PartialEq)]
-pub struct IntervalSummary {
-    /// Index from the beginning of the measured window.
-    pub index: u64,
-    /// Beginning, from the beginning of the run.
-    pub start_ns: u64,
-    /// End, from the beginning of the run.
-    pub end_ns: u64,
-    /// Measured requests sent.
-    pub sent: u64,
-    /// Answered as expected.
-    pub ok: u64,
-    /// Failed.
-    pub errors: u64,
-    /// Complete answers, expected or not.
-    pub answered: u64,
-    /// Shed.
-    pub shed: u64,
-    /// Bytes written.
-    pub bytes_sent: u64,
-    /// Bytes read.
-    pub bytes_received: u64,
-    /// Connections established at its end.
-    pub connections: u64,
-    /// Requests due and not sent at its end.
-    pub backlog: u64,
-    /// Requests in flight at its end: over HTTP/2, open streams.
-    pub in_flight: u64,
-    /// Response times.
-    pub response: Percentiles,
-    /// Service times.
-    pub service: Percentiles,
-    /// Send lags.
-    pub send_lag: Percentiles,
-    /// The response-time histogram, HdrHistogram V2 compressed.
-    pub response_v2: Vec<u8>,
-}
-
-impl IntervalSummary {
-    fn of(interval: &Interval, index: u64) -> Self {
-        let ledger = &interval.ledger;
-        IntervalSummary {
-            index,
-            start_ns: interval.start_ns,
-            end_ns: interval.end_ns,
-            sent: ledger.sent,
-            ok: ledger.ok,
-            errors: ledger.errors.total(),
-            answered: interval.answered(),
-            shed: ledger.shed,
-            bytes_sent: interval.bytes_sent,
-            bytes_received: interval.bytes_received,
-            connections: interval.connections.established,
-            backlog: interval.backlog,
-            in_flight: interval.in_flight,
-            response: Percentiles::of(&interval.latencies.response),
-            service: Percentiles::of(&interval.latencies.service),
-            send_lag: Percentiles::of(&interval.latencies.send_lag),
-            response_v2: interval.latencies.response.encode_v2(),
-        }
-    }
-}
+use crate::wire;
 
 /// One finished interval over all workers, with everything that is known of it for this moment.
 #[derive(Debug, Clone, Copy)]
@@ -122,68 +22,86 @@ pub struct Stretch<'a> {
     pub summary: &'a IntervalSummary,
     /// All of it; its memory is used again.
     pub interval: &'a Interval,
-    /// Each worker, from the beginning of the window up to what it has delivered.
-    pub workers: &'a [WorkerFigures],
+    /// Each worker, from the beginning of the window up to what it has delivered. Until it has
+    /// ended, only its figures are known.
+    pub workers: &'a [WorkerReport],
 }
 
 /// Position of an interval in time: the warm-up is before index 0.
 type Position = Option<u64>;
 
-/// Sums intervals to a [`RunRecord`].
-#[derive(Debug)]
+/// Sums intervals to a [`RunRecord`]; nothing else makes one.
+///
+/// It is fed by workers of this process, or by the records of other processes, each of a part of the
+/// same run.
+#[derive(Debug, Clone)]
 pub struct Collector {
+    settings: CollectorSettings,
     total: Interval,
     pending: BTreeMap<Position, Interval>,
-    /// For each worker the position it has delivered up to; `Err(())` when it has ended.
+    /// For each feed the position it has delivered up to; `Err(())` when it has ended.
     delivered: Vec<Result<Option<Position>, ()>>,
     summaries: Vec<IntervalSummary>,
     batches: Batches,
-    healths: Vec<WorkerHealth>,
-    figures: Vec<WorkerFigures>,
+    machines: Vec<Machine>,
+    reports: Vec<WorkerReport>,
+    trace: TraceCounts,
+    kernel: Option<KernelTimes>,
     /// Emptied intervals, for workers to use again.
     spare: Vec<Interval>,
+    whole: Vec<Vec<u8>>,
 }
 
-/// What is known of the run besides its intervals.
-#[derive(Debug, Clone)]
-pub struct RunFacts {
-    /// The origin of all times, on the reactor's own clock.
-    pub origin_monotonic_ns: u64,
+/// What a collector must know of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CollectorSettings {
+    /// Significant decimal digits of the histograms.
+    pub digits: u8,
+    /// Requests of the plan.
+    pub requests: usize,
     /// Where the measured window begins.
     pub warm_up_ns: u64,
-    /// Where it ends, from the beginning of the run.
-    pub window_end_ns: u64,
-    /// Connections asked for.
+    /// Connections asked for, of the workers that are collected.
     pub connections_asked: u64,
-    /// Why the run ended.
-    pub end: RunEnd,
-    /// How many requests were traced.
-    pub trace: TraceCounts,
-    /// Service time by the kernel's time stamps.
-    pub kernel: Option<KernelTimes>,
+    /// Whose record it will be.
+    pub workers: Workers,
 }
 
 impl Collector {
-    /// For `workers` workers.
-    pub fn new(digits: u8, requests: usize, workers: usize) -> Self {
+    /// Of nothing yet.
+    pub fn new(settings: CollectorSettings) -> Self {
+        let count = settings.workers.count as usize;
         Collector {
-            total: Interval::new(digits, requests),
+            settings,
+            total: Interval::new(settings.digits, settings.requests),
             pending: BTreeMap::new(),
-            delivered: vec![Ok(None); workers],
+            delivered: vec![Ok(None); count],
             summaries: Vec::new(),
             batches: Batches::default(),
-            healths: vec![WorkerHealth::default(); workers],
-            figures: vec![WorkerFigures::default(); workers],
+            machines: Vec::new(),
+            reports: vec![WorkerReport::new(0, EndReason::Duration); count],
+            trace: TraceCounts::default(),
+            kernel: None,
             spare: Vec::new(),
+            whole: Vec::new(),
         }
     }
 
-    /// Takes a finished interval of a worker. Returns an empty one that the worker can use again,
-    /// if there is one.
-    pub fn deliver(&mut self, worker: usize, mut interval: Interval) -> Option<Interval> {
+    /// What it collects.
+    pub fn settings(&self) -> CollectorSettings {
+        self.settings
+    }
+
+    /// Takes a finished interval of worker `worker` of the collected. Returns an empty one that the
+    /// worker can use again, if there is one.
+    pub fn deliver(&mut self, worker: usize, interval: Interval) -> Option<Interval> {
+        self.reports[worker].figures.add(&interval);
+        self.feed(worker, interval)
+    }
+
+    fn feed(&mut self, feed: usize, mut interval: Interval) -> Option<Interval> {
         let position = interval.index;
-        self.delivered[worker] = Ok(Some(position));
-        self.figures[worker].add(&interval);
+        self.delivered[feed] = Ok(Some(position));
         match self.pending.entry(position) {
             std::collections::btree_map::Entry::Vacant(vacant) => {
                 vacant.insert(interval);
@@ -198,9 +116,25 @@ impl Collector {
     }
 
     /// A worker has delivered everything.
-    pub fn worker_ended(&mut self, worker: usize, health: WorkerHealth) {
+    pub fn worker_ended(&mut self, worker: usize, mut report: WorkerReport) {
         self.delivered[worker] = Err(());
-        self.healths[worker] = health;
+        self.trace.merge(report.trace);
+        self.add_kernel(report.kernel.take());
+        report.figures = self.reports[worker].figures;
+        self.reports[worker] = report;
+    }
+
+    fn add_kernel(&mut self, times: Option<KernelTimes>) {
+        match (&mut self.kernel, times) {
+            (Some(sum), Some(times)) => sum.merge(&times),
+            (none @ None, times) => *none = times,
+            (Some(_), None) => {}
+        }
+    }
+
+    /// How many requests the workers that have ended traced.
+    pub fn trace(&self) -> TraceCounts {
+        self.trace
     }
 
     /// Summarises what every worker has delivered.
@@ -219,11 +153,14 @@ impl Collector {
                 break;
             }
             if let Some((_, mut interval)) = self.pending.pop_first() {
+                if !self.settings.workers.is_all() {
+                    self.whole.push(wire::to_bytes(&interval));
+                }
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
                     self.batches.push(&interval);
                     let summary = IntervalSummary::of(&interval, index);
-                    let workers = &self.figures;
+                    let workers = &self.reports;
                     watch(&Stretch { summary: &summary, interval: &interval, workers });
                     self.summaries.push(summary);
                 }
@@ -233,31 +170,93 @@ impl Collector {
         }
     }
 
-    /// The record. Every worker must have ended.
-    pub fn finish(mut self, facts: RunFacts) -> RunRecord {
+    /// Follows another collector: adds what it showed of an interval that is before `window_end_ns` or
+    /// of the drain. For records of single stretches of a run, while that goes on.
+    pub fn follow(&mut self, stretch: &Stretch<'_>, window_end_ns: u64) {
+        let Stretch { summary, interval, workers } = *stretch;
+        if self.summaries.is_empty() {
+            self.settings.warm_up_ns = summary.start_ns;
+        }
+        let reached_ns = if summary.start_ns < window_end_ns {
+            summary.end_ns
+        } else {
+            self.reports.first().map_or(window_end_ns, |one| one.window_end_ns)
+        };
+        self.total.merge_later(interval);
+        self.summaries.push(summary.clone());
+        self.reports = workers.to_vec();
+        self.reports.iter_mut().for_each(|one| one.window_end_ns = reached_ns);
+    }
+
+    /// The record of workers that were on one machine, of which `trace` is known by now. Every
+    /// worker must have ended.
+    pub fn finish(mut self, machine: Machine, trace: TraceCounts) -> RunRecord {
+        let held_up = self.reports.iter_mut().flat_map(|one| std::mem::take(&mut one.held_up));
+        let mut held_up: Vec<_> = held_up.collect();
+        held_up.sort_unstable();
+        let workers = Some(self.settings.workers);
+        self.machines = vec![Machine { workers, held_up, ..machine }];
+        self.trace = trace;
+        self.record()
+    }
+
+    /// The record of what was followed until now.
+    pub fn so_far(&self) -> RunRecord {
+        Collector { machines: vec![Machine::default()], ..self.clone() }.record()
+    }
+
+    /// The record of parts that are told apart by `feeds`: each gives its intervals in order.
+    pub(crate) fn fed(
+        settings: CollectorSettings,
+        machines: Vec<Machine>,
+        reports: Vec<WorkerReport>,
+        (trace, kernel): (TraceCounts, Vec<KernelTimes>),
+        mut feeds: Vec<impl Iterator<Item = Result<Interval, MergeError>>>,
+    ) -> Result<RunRecord, MergeError> {
+        let mut collector = Collector::new(settings);
+        collector.delivered = vec![Ok(None); feeds.len()];
+        (collector.machines, collector.reports, collector.trace) = (machines, reports, trace);
+        kernel.into_iter().for_each(|times| collector.add_kernel(Some(times)));
+        // One of each at a time: no more of them are whole at once than are out of step.
+        while collector.delivered.iter().any(Result::is_ok) {
+            for (feed, intervals) in feeds.iter_mut().enumerate() {
+                match intervals.next().transpose()? {
+                    Some(interval) => drop(collector.feed(feed, interval)),
+                    None => collector.delivered[feed] = Err(()),
+                }
+            }
+            collector.settle();
+        }
+        Ok(collector.record())
+    }
+
+    fn record(mut self) -> RunRecord {
         self.settle();
-        let in_window = || self.summaries.iter().filter(|one| one.start_ns < facts.window_end_ns);
+        let reports = || self.reports.iter();
+        let window_end_ns = reports().map(|one| one.window_end_ns).max().unwrap_or(0);
+        let end = reports().map(|one| one.end).max().unwrap_or(EndReason::Duration);
+        for summary in &mut self.summaries {
+            summary.in_window = summary.start_ns < window_end_ns;
+        }
+        let in_window = || self.summaries.iter().filter(|one| one.in_window);
+        let CollectorSettings { warm_up_ns, connections_asked, workers, .. } = self.settings;
         RunRecord {
-            origin_monotonic_ns: facts.origin_monotonic_ns,
-            warm_up_ns: facts.warm_up_ns,
-            window_ns: facts.window_end_ns.saturating_sub(facts.warm_up_ns),
+            of: workers,
+            warm_up_ns,
+            window_ns: window_end_ns.saturating_sub(warm_up_ns),
             answered_in_window: in_window().map(|one| one.answered).sum(),
-            connections_asked: facts.connections_asked,
+            connections_asked,
             connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
-            end: facts.end,
-            trace: facts.trace,
-            kernel: facts.kernel,
+            end,
+            trace: self.trace,
+            kernel: self.kernel,
             elapsed_ns: self.total.end_ns,
-            workers: self.healths,
-            figures: self.figures,
+            machines: self.machines,
+            workers: self.reports,
             intervals: self.summaries,
             batches: self.batches.finish(),
-            gaps: Vec::new(),
-            held_up: Vec::new(),
-            hiccups: None,
-            connection_answers: Vec::new(),
-            memory: None,
             total: self.total,
+            whole: self.whole,
         }
     }
 }

@@ -3,6 +3,10 @@
 //! They stay enums until they are printed. Each kind has a stable id, used in JSON and text, and
 //! a sentence.
 
+use serde::{Deserialize, Serialize};
+
+use crate::add;
+
 /// How a request that was sent can fail. Each sent request ends as ok, as exactly one of these,
 /// broken off by us, or unfinished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -249,10 +253,40 @@ impl DeviationKind {
 }
 
 /// Counts by kind, with the first example of each.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Listed", into = "Listed")]
 pub struct Tally<const N: usize> {
     counts: [u64; N],
     examples: [Option<Box<str>>; N],
+}
+
+/// A tally on its way: the kinds that occurred. What is no kind here is of a later version.
+#[derive(Serialize, Deserialize)]
+struct Listed(Vec<(u8, u64, Option<Box<str>>)>);
+
+impl<const N: usize> From<Tally<N>> for Listed {
+    fn from(tally: Tally<N>) -> Self {
+        let kinds = (0..).zip(tally.counts).zip(tally.examples);
+        let occurred = kinds.filter(|((_, count), _)| *count > 0);
+        Listed(occurred.map(|((kind, count), example)| (kind, count, example)).collect())
+    }
+}
+
+impl<const N: usize> TryFrom<Listed> for Tally<N> {
+    type Error = &'static str;
+
+    fn try_from(Listed(kinds): Listed) -> Result<Self, Self::Error> {
+        let mut tally = Tally::default();
+        for (kind, count, example) in kinds {
+            let kind = usize::from(kind);
+            let is_long = |text: &str| text.len() > Self::EXAMPLE_MAX_BYTES + '…'.len_utf8();
+            if kind >= N || tally.counts[kind] > 0 || example.as_deref().is_some_and(is_long) {
+                return Err("a tally of errors is damaged, or of a later version");
+            }
+            (tally.counts[kind], tally.examples[kind]) = (count, example);
+        }
+        Ok(tally)
+    }
 }
 
 impl<const N: usize> Default for Tally<N> {
@@ -291,13 +325,13 @@ impl<const N: usize> Tally<N> {
 
     /// All kinds together.
     pub fn total(&self) -> u64 {
-        self.counts.iter().sum()
+        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Adds the counts of `other`, keeping the examples already here.
     pub fn merge(&mut self, other: &Self) {
         for index in 0..N {
-            self.counts[index] += other.counts[index];
+            add(&mut self.counts[index], other.counts[index]);
             if self.examples[index].is_none() {
                 self.examples[index].clone_from(&other.examples[index]);
             }

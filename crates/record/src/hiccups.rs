@@ -2,6 +2,9 @@
 //!
 //! Engine fills it; report says what follows for the numbers.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::histogram::Histogram;
 
 /// The worst moments that are kept.
@@ -10,7 +13,7 @@ const MOST: usize = 10;
 const WORTH_NS: u64 = 1_000_000;
 
 /// How late a sleeper woke.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hiccups {
     /// Every lateness.
     pub late: Histogram,
@@ -27,7 +30,7 @@ pub struct Hiccups {
 }
 
 /// One late wake-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hiccup {
     /// When it woke, from the beginning of the run.
     pub at_ns: u64,

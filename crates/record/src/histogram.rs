@@ -9,6 +9,7 @@
 //! library ([`Histogram::hdr`]), which is also the oracle in the tests.
 
 mod encoded;
+mod packed;
 mod places;
 
 use std::ops::Range;
@@ -16,8 +17,12 @@ use std::ops::Range;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
-pub use encoded::{EncodingError, add_v2, decode_v2};
+pub use encoded::{Encoded, EncodingError};
+pub use packed::Buckets;
 pub use places::{Exact, PlacesError};
+use serde::{Deserialize, Serialize};
+
+use crate::add;
 
 /// The highest value that is told apart: one hour, in nanoseconds.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -36,7 +41,8 @@ pub struct Histogram {
 
 /// HdrHistogram's layout: values below 2^(h+1) have a place each, and every doubling above that is
 /// divided into 2^h places, with 2^(h+1) the power of two that holds 2·10^digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub(crate) struct Layout {
     /// h.
     half_bits: u32,
@@ -50,6 +56,11 @@ impl Layout {
         let digits = digits.clamp(1, 5);
         let whole = (2 * 10u64.pow(u32::from(digits))).next_power_of_two();
         Layout { half_bits: whole.trailing_zeros() - 1, first: whole - 1, digits }
+    }
+
+    /// How many places there are.
+    pub(crate) fn places(self) -> usize {
+        self.index(HIGHEST_NS) + 1
     }
 
     /// The place of a value.
@@ -68,13 +79,28 @@ impl Layout {
     }
 }
 
+impl TryFrom<u8> for Layout {
+    type Error = &'static str;
+
+    fn try_from(digits: u8) -> Result<Self, Self::Error> {
+        let layout = Layout::new(digits);
+        (layout.digits == digits).then_some(layout).ok_or("a histogram has 1 to 5 digits")
+    }
+}
+
+impl From<Layout> for u8 {
+    fn from(layout: Layout) -> u8 {
+        layout.digits
+    }
+}
+
 impl Histogram {
     /// An empty histogram with `digits` significant decimal digits, 1 to 5.
     pub fn new(digits: u8) -> Self {
         let layout = Layout::new(digits);
         Histogram {
             layout,
-            counts: vec![0; layout.index(HIGHEST_NS) + 1].into(),
+            counts: vec![0; layout.places()].into(),
             count: 0,
             sum_ns: 0,
             min_ns: u64::MAX,
@@ -184,13 +210,13 @@ impl Histogram {
         debug_assert_eq!(self.layout, other.layout, "histograms of one run share their digits");
         let used = other.used();
         for (count, more) in self.counts[used.clone()].iter_mut().zip(&other.counts[used]) {
-            *count += more;
+            add(count, *more);
         }
-        self.count += other.count;
-        self.sum_ns += other.sum_ns;
+        add(&mut self.count, other.count);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
-        self.out_of_range += other.out_of_range;
+        add(&mut self.out_of_range, other.out_of_range);
     }
 
     /// Back to nothing, keeping the memory.
@@ -256,7 +282,7 @@ impl Histogram {
 
 /// The histograms of answered requests. `response = queue wait + send lag + service`, exactly,
 /// for every request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
     /// due → done.
     pub response: Histogram,

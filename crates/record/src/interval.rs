@@ -1,5 +1,11 @@
 //! Everything that happened in one stretch of time, on one worker or on several merged.
 
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::add;
 use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Tally};
 use crate::histogram::{Histogram, Latencies};
 use crate::ledger::Ledger;
@@ -8,8 +14,44 @@ use crate::rates::RateSamples;
 /// More request shapes than this are counted but get no histogram of their own.
 pub(crate) const MAX_REQUEST_HISTOGRAMS: usize = 32;
 
+/// Responses with one status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusCount {
+    /// The status.
+    pub status: u16,
+    /// How many.
+    pub count: u64,
+}
+
+/// Bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Written to sockets.
+    pub sent: u64,
+    /// Read from sockets.
+    pub received: u64,
+    /// Bodies of complete answers, framing removed.
+    pub bodies: u64,
+    /// Header blocks of HTTP/2, as they came; 0 over HTTP/1.1.
+    #[serde(default)]
+    pub headers: u64,
+    /// The names and values that those stood for.
+    #[serde(default)]
+    pub headers_decoded: u64,
+}
+
+impl Bytes {
+    fn merge(&mut self, other: &Bytes) {
+        add(&mut self.sent, other.sent);
+        add(&mut self.received, other.received);
+        add(&mut self.bodies, other.bodies);
+        add(&mut self.headers, other.headers);
+        add(&mut self.headers_decoded, other.headers_decoded);
+    }
+}
+
 /// What happened to connections.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionCounts {
     /// Established at the end of the stretch (a gauge: merging over workers adds it, merging over
     /// time keeps the later one).
@@ -31,7 +73,7 @@ pub struct ConnectionCounts {
 }
 
 /// GOAWAYs with one error code (RFC 9113 6.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoAways {
     /// The error code.
     pub code: u32,
@@ -42,16 +84,16 @@ pub struct GoAways {
 }
 
 /// What a TLS handshake came to, in the names of the registries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Handshake {
-    /// Version.
-    pub version: &'static str,
-    /// Cipher suite.
-    pub cipher: &'static str,
-    /// Group of the key exchange; empty if there was none.
-    pub group: &'static str,
+    /// Version, such as `TLSv1.3`.
+    pub version: Cow<'static, str>,
+    /// Cipher suite, such as `TLS13_AES_256_GCM_SHA384`.
+    pub cipher: Cow<'static, str>,
+    /// Group of the key exchange, such as `X25519`; empty if there was none.
+    pub group: Cow<'static, str>,
     /// Protocol chosen by ALPN; empty if none was.
-    pub alpn: &'static str,
+    pub alpn: Cow<'static, str>,
     /// The session is an earlier one, taken up with a ticket.
     pub resumed: bool,
     /// Whether the server took what left in the first flight (0-RTT); `None`: nothing did.
@@ -60,10 +102,10 @@ pub struct Handshake {
 
 impl ConnectionCounts {
     /// Counts handshakes that came to the same.
-    pub fn add_handshakes(&mut self, handshake: Handshake, count: u64) {
-        match self.handshakes.iter_mut().find(|(known, _)| *known == handshake) {
-            Some((_, n)) => *n += count,
-            None => self.handshakes.push((handshake, count)),
+    pub fn add_handshakes(&mut self, handshake: &Handshake, count: u64) {
+        match self.handshakes.iter_mut().find(|(known, _)| known == handshake) {
+            Some((_, n)) => add(n, count),
+            None => self.handshakes.push((handshake.clone(), count)),
         }
     }
 
@@ -73,24 +115,24 @@ impl ConnectionCounts {
         const MOST_CODES: usize = 16;
         let is_full = self.goaways.len() == MOST_CODES;
         match self.goaways.iter_mut().find(|known| known.code == more.code) {
-            Some(known) => known.count += more.count,
+            Some(known) => add(&mut known.count, more.count),
             None if !is_full => self.goaways.push(more),
             None => {
                 if let Some(last) = self.goaways.last_mut() {
-                    *last = GoAways { count: last.count + more.count, ..more };
+                    *last = GoAways { count: last.count.saturating_add(more.count), ..more };
                 }
             }
         }
     }
 
     fn merge_flows(&mut self, other: &ConnectionCounts) {
-        self.opened += other.opened;
-        self.closed_by_server += other.closed_by_server;
-        self.retired += other.retired;
+        add(&mut self.opened, other.opened);
+        add(&mut self.closed_by_server, other.closed_by_server);
+        add(&mut self.retired, other.retired);
         self.lost.merge(&other.lost);
         self.failed.merge(&other.failed);
-        for &(handshake, count) in &other.handshakes {
-            self.add_handshakes(handshake, count);
+        for (handshake, count) in &other.handshakes {
+            self.add_handshakes(handshake, *count);
         }
         for &goaways in &other.goaways {
             self.add_goaways(goaways);
@@ -99,7 +141,7 @@ impl ConnectionCounts {
 }
 
 /// Counts for one request of the plan.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestCounts {
     /// Measured requests sent.
     pub sent: u64,
@@ -112,7 +154,7 @@ pub struct RequestCounts {
 }
 
 /// Everything that happened in one stretch of time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Index from the beginning of the measured window; `None` for the warm-up.
     pub index: Option<u64>,
@@ -136,22 +178,13 @@ pub struct Interval {
     /// Time until TLS connections were secured: both of them together.
     pub secured: Histogram,
     /// Complete answers of measured requests by status.
-    pub statuses: Vec<(u16, u64)>,
+    pub statuses: Vec<StatusCount>,
     /// Complete answers that were heard to measured requests after these had been broken off.
-    pub broken_off_statuses: Vec<(u16, u64)>,
+    pub broken_off_statuses: Vec<StatusCount>,
     /// Complete answers to measured requests that deviate from the RFC, by [`DeviationKind`].
     pub deviations: Tally<{ DeviationKind::ALL.len() }>,
-    /// Bytes written to sockets.
-    pub bytes_sent: u64,
-    /// Bytes read from sockets.
-    pub bytes_received: u64,
-    /// Bytes of bodies of complete answers, framing removed.
-    pub body_bytes: u64,
-    /// Header blocks as they came, where the protocol compresses them; counted when their
-    /// connection ends.
-    pub header_bytes: u64,
-    /// The names and values that they stood for.
-    pub header_decoded_bytes: u64,
+    /// Bytes; those of header blocks are counted when their connection ends.
+    pub bytes: Bytes,
     /// Connections.
     pub connections: ConnectionCounts,
     /// Requests due and not sent at the end of the stretch (a gauge).
@@ -188,11 +221,7 @@ impl Interval {
             statuses: Vec::with_capacity(16),
             broken_off_statuses: Vec::new(),
             deviations: Tally::default(),
-            bytes_sent: 0,
-            bytes_received: 0,
-            body_bytes: 0,
-            header_bytes: 0,
-            header_decoded_bytes: 0,
+            bytes: Bytes::default(),
             connections: ConnectionCounts::default(),
             backlog: 0,
             in_flight: 0,
@@ -215,16 +244,31 @@ impl Interval {
     /// Complete answers of measured requests, expected or not.
     pub fn answered(&self) -> u64 {
         let ledger = &self.ledger;
-        ledger.ok + ledger.error(ErrorKind::Status) + ledger.error(ErrorKind::Body)
+        let parts = [ledger.ok, ledger.error(ErrorKind::Status), ledger.error(ErrorKind::Body)];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Whether it can be added to `other`: the same requests, and histograms as fine.
+    pub(crate) fn fits(&self, other: &Interval) -> bool {
+        let layouts = |one: &Interval| {
+            let Latencies { response, queue_wait, send_lag, service, first_byte } = &one.latencies;
+            let timed = [response, queue_wait, send_lag, service, first_byte];
+            let Interval { censored, connect, handshake, secured, .. } = one;
+            let all = timed.into_iter().chain([censored, connect, handshake, secured]);
+            let requests = one.requests.iter().map(|one| one.response.as_ref());
+            let layouts = all.map(Some).chain(requests).map(|one| one.map(Histogram::layout));
+            layouts.collect::<Vec<_>>()
+        };
+        layouts(self) == layouts(other)
     }
 
     /// Adds the same stretch of time of another worker.
     pub fn merge_worker(&mut self, other: &Interval) {
         self.start_ns = self.start_ns.min(other.start_ns);
         self.end_ns = self.end_ns.max(other.end_ns);
-        self.connections.established += other.connections.established;
-        self.backlog += other.backlog;
-        self.in_flight += other.in_flight;
+        add(&mut self.connections.established, other.connections.established);
+        add(&mut self.backlog, other.backlog);
+        add(&mut self.in_flight, other.in_flight);
         self.merge_flows(other);
     }
 
@@ -245,24 +289,20 @@ impl Interval {
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);
         self.secured.merge(&other.secured);
-        for &(status, count) in &other.statuses {
+        for &StatusCount { status, count } in &other.statuses {
             self.add_status(status, count);
         }
-        for &(status, count) in &other.broken_off_statuses {
+        for &StatusCount { status, count } in &other.broken_off_statuses {
             self.add_broken_off_status(status, count);
         }
         self.deviations.merge(&other.deviations);
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.body_bytes += other.body_bytes;
-        self.header_bytes += other.header_bytes;
-        self.header_decoded_bytes += other.header_decoded_bytes;
+        self.bytes.merge(&other.bytes);
         self.connections.merge_flows(&other.connections);
         self.rates.merge(&other.rates);
         for (mine, theirs) in self.requests.iter_mut().zip(&other.requests) {
-            mine.sent += theirs.sent;
-            mine.ok += theirs.ok;
-            mine.errors += theirs.errors;
+            add(&mut mine.sent, theirs.sent);
+            add(&mut mine.ok, theirs.ok);
+            add(&mut mine.errors, theirs.errors);
             if let (Some(a), Some(b)) = (&mut mine.response, &theirs.response) {
                 a.merge(b);
             }
@@ -284,11 +324,7 @@ impl Interval {
         self.statuses.clear();
         self.broken_off_statuses.clear();
         self.deviations.clear();
-        self.bytes_sent = 0;
-        self.bytes_received = 0;
-        self.body_bytes = 0;
-        self.header_bytes = 0;
-        self.header_decoded_bytes = 0;
+        self.bytes = Bytes::default();
         self.connections = ConnectionCounts::default();
         self.backlog = 0;
         self.in_flight = 0;
@@ -305,9 +341,9 @@ impl Interval {
 }
 
 #[inline]
-fn add_to(statuses: &mut Vec<(u16, u64)>, status: u16, count: u64) {
-    match statuses.iter_mut().find(|(known, _)| *known == status) {
-        Some((_, n)) => *n += count,
-        None => statuses.push((status, count)),
+fn add_to(statuses: &mut Vec<StatusCount>, status: u16, count: u64) {
+    match statuses.iter_mut().find(|known| known.status == status) {
+        Some(known) => add(&mut known.count, count),
+        None => statuses.push(StatusCount { status, count }),
     }
 }

@@ -6,6 +6,9 @@
 //! connections with stamps are in here, and only those of which both stamps are known for sure;
 //! the others are counted by what was missing.
 
+use serde::{Deserialize, Serialize};
+
+use crate::add;
 use crate::histogram::Histogram;
 
 /// The times of one request, in order.
@@ -22,7 +25,7 @@ pub struct KernelSample {
 }
 
 /// Everything that kernel time stamps say about a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelTimes {
     /// Service times of the requests that are in here.
     pub service: Histogram,
@@ -84,21 +87,29 @@ impl KernelTimes {
         self.receive_delay.record(done_ns - arrived_ns);
     }
 
+    /// Whether its histograms are as fine as those of `other`.
+    pub(crate) fn fits(&self, other: &KernelTimes) -> bool {
+        let layouts = |one: &KernelTimes| {
+            [&one.service, &one.send_delay, &one.outside, &one.receive_delay].map(Histogram::layout)
+        };
+        layouts(self) == layouts(other)
+    }
+
     /// Adds those of another worker.
     pub fn merge(&mut self, other: &KernelTimes) {
         self.service.merge(&other.service);
         self.send_delay.merge(&other.send_delay);
         self.outside.merge(&other.outside);
         self.receive_delay.merge(&other.receive_delay);
-        self.without_send_stamp += other.without_send_stamp;
-        self.without_receive_stamp += other.without_receive_stamp;
-        self.out_of_order += other.out_of_order;
-        self.connections += other.connections;
-        self.refused += other.refused;
+        add(&mut self.without_send_stamp, other.without_send_stamp);
+        add(&mut self.without_receive_stamp, other.without_receive_stamp);
+        add(&mut self.out_of_order, other.out_of_order);
+        add(&mut self.connections, other.connections);
+        add(&mut self.refused, other.refused);
         if self.refusal.is_none() {
             self.refusal.clone_from(&other.refusal);
         }
-        self.clock_steps += other.clock_steps;
+        add(&mut self.clock_steps, other.clock_steps);
         self.conversion_error_ns = self.conversion_error_ns.max(other.conversion_error_ns);
     }
 }

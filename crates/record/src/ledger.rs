@@ -7,10 +7,13 @@
 //! `scheduled` and `sent` are counted when they happen, the outcomes when they happen; that the
 //! equations hold is therefore a check and not a definition.
 
+use serde::{Deserialize, Serialize};
+
+use crate::add;
 use crate::errors::{ErrorKind, Tally};
 
 /// Counts of every outcome. See the module for the two equations.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// Requests that the load asked for.
     pub scheduled: u64,
@@ -33,8 +36,9 @@ pub struct Ledger {
 impl Ledger {
     /// Whether both equations hold.
     pub fn balances(&self) -> bool {
-        self.scheduled == self.sent + self.shed + self.unsent
-            && self.sent == self.ok + self.broken_off + self.errors.total() + self.unfinished
+        let sum = |parts: &[u64]| parts.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
+        self.scheduled == sum(&[self.sent, self.shed, self.unsent])
+            && self.sent == sum(&[self.ok, self.broken_off, self.errors.total(), self.unfinished])
     }
 
     /// Count of one kind of error.
@@ -44,13 +48,13 @@ impl Ledger {
 
     /// Adds every count of `other`.
     pub fn merge(&mut self, other: &Ledger) {
-        self.scheduled += other.scheduled;
-        self.sent += other.sent;
-        self.shed += other.shed;
-        self.unsent += other.unsent;
-        self.ok += other.ok;
-        self.broken_off += other.broken_off;
+        add(&mut self.scheduled, other.scheduled);
+        add(&mut self.sent, other.sent);
+        add(&mut self.shed, other.shed);
+        add(&mut self.unsent, other.unsent);
+        add(&mut self.ok, other.ok);
+        add(&mut self.broken_off, other.broken_off);
         self.errors.merge(&other.errors);
-        self.unfinished += other.unfinished;
+        add(&mut self.unfinished, other.unfinished);
     }
 }

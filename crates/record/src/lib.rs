@@ -3,7 +3,8 @@
 //! A worker owns a [`Recorder`] and gives it one [`Sample`] for every answered request and one
 //! call for every other outcome. The recorder fills an [`Interval`]; finished intervals go, off
 //! the hot path, into a [`Collector`], which sums them to one [`RunRecord`]. There is one path
-//! and one set of numbers: totals are the sum of the intervals and nothing else.
+//! and one set of numbers: totals are the sum of the intervals and nothing else. All of it can travel
+//! ([`wire`]), and the records of parts of a run come to the record of the whole ([`merge`]).
 //!
 //! This crate does no I/O, reads no clock and knows no protocol. Memory is a function of the
 //! number of histograms and of the length of the run in intervals, never of requests.
@@ -18,22 +19,37 @@ mod histogram;
 mod interval;
 pub mod kernel;
 mod ledger;
+mod merge;
 mod rates;
 mod recorder;
 mod run;
+mod summary;
 pub mod trace;
+pub mod wire;
 
-pub use batches::{Batch, Buckets};
-pub use collector::{Collector, IntervalSummary, Percentiles, RunFacts, Stretch};
+pub use batches::Batch;
+pub use collector::{Collector, CollectorSettings, Stretch};
 pub use errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Tally};
 pub use held_up::HeldUp;
 pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{
-    EncodingError, Exact, HIGHEST_NS, Histogram, Latencies, PlacesError, add_v2, decode_v2,
+    Buckets, Encoded, EncodingError, Exact, HIGHEST_NS, Histogram, Latencies, PlacesError,
 };
-pub use interval::{ConnectionCounts, GoAways, Handshake, Interval, RequestCounts};
+pub use interval::{
+    Bytes, ConnectionCounts, GoAways, Handshake, Interval, RequestCounts, StatusCount,
+};
 pub use ledger::Ledger;
+pub use merge::{MergeError, merge};
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
-pub use run::{Memory, RunEnd, RunRecord, SentTogether, WorkerFigures, WorkerHealth};
+pub use run::{
+    EndReason, Host, Machine, Memory, RunRecord, SentTogether, WorkerFigures, WorkerHealth,
+    WorkerReport, Workers,
+};
+pub use summary::{Brief, IntervalSummary};
 pub use trace::{Outcome, TraceCounts, Traced};
+
+/// Adds a count. Counts of other processes may be anything, and a sum of them ends at the highest.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}

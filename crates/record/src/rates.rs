@@ -7,6 +7,7 @@
 //! value to three digits for the share within a distance of the mean.
 
 use hdrhistogram::Histogram as Hdr;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::Interval;
 
@@ -20,12 +21,43 @@ const SLOTS_PER_S: f64 = 1e9 / SLOT_NS as f64;
 const MOST: u64 = 10_000_000;
 
 /// Answers of single workers in slots of [`SLOT_NS`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Listed", into = "Listed")]
 pub struct RateSamples {
     by_answers: Hdr<u32>,
     sum: u64,
     sum_of_squares: u128,
     most: u64,
+}
+
+/// Samples on their way: each count that occurred, and how often.
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    by_answers: Vec<(u64, u32)>,
+    sum: u64,
+    sum_of_squares: u128,
+    most: u64,
+}
+
+impl From<RateSamples> for Listed {
+    fn from(samples: RateSamples) -> Self {
+        let RateSamples { by_answers, sum, sum_of_squares, most } = samples;
+        let steps = by_answers.iter_recorded();
+        let by_answers =
+            steps.map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
+        Listed { by_answers, sum, sum_of_squares, most }
+    }
+}
+
+impl From<Listed> for RateSamples {
+    fn from(listed: Listed) -> Self {
+        let mut samples = RateSamples::default();
+        for (answers, count) in listed.by_answers {
+            samples.by_answers.saturating_record_n(answers, count);
+        }
+        let Listed { sum, sum_of_squares, most, .. } = listed;
+        RateSamples { sum, sum_of_squares, most, ..samples }
+    }
 }
 
 impl Default for RateSamples {
@@ -103,8 +135,8 @@ impl RateSamples {
             return;
         }
         self.by_answers.add(&other.by_answers).expect("all samples share their bounds");
-        self.sum += other.sum;
-        self.sum_of_squares += other.sum_of_squares;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
         self.most = self.most.max(other.most);
     }
 

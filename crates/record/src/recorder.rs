@@ -264,7 +264,7 @@ impl Recorder {
     pub fn ok(&mut self, sample: &Sample) {
         self.advance(sample.done_ns);
         let current = &mut self.current;
-        current.body_bytes += sample.body_bytes;
+        current.bytes.bodies += sample.body_bytes;
         if sample.phase == Phase::WarmUp {
             current.warm_up.ok += 1;
             return;
@@ -375,13 +375,13 @@ impl Recorder {
     /// Bytes were written.
     #[inline]
     pub fn bytes_sent(&mut self, bytes: u64) {
-        self.current.bytes_sent += bytes;
+        self.current.bytes.sent += bytes;
     }
 
     /// Bytes were read.
     #[inline]
     pub fn bytes_received(&mut self, bytes: u64) {
-        self.current.bytes_received += bytes;
+        self.current.bytes.received += bytes;
     }
 
     /// The server announced the end of a connection.
@@ -392,8 +392,8 @@ impl Recorder {
 
     /// What a connection that ends has read in header blocks.
     pub fn header_bytes(&mut self, received: u64, decoded: u64) {
-        self.current.header_bytes += received;
-        self.current.header_decoded_bytes += decoded;
+        self.current.bytes.headers += received;
+        self.current.bytes.headers_decoded += decoded;
     }
 
     /// A connection was established, `took_ns` after the attempt began.
@@ -406,7 +406,7 @@ impl Recorder {
 
     /// A TLS handshake ended well, `took_ns` after the connection itself was made, which took
     /// `connect_ns`.
-    pub fn handshake(&mut self, now_ns: u64, connect_ns: u64, took_ns: u64, handshake: Handshake) {
+    pub fn handshake(&mut self, now_ns: u64, connect_ns: u64, took_ns: u64, handshake: &Handshake) {
         self.advance(now_ns);
         self.current.handshake.record(took_ns);
         self.current.secured.record(connect_ns.saturating_add(took_ns));

@@ -1,34 +1,78 @@
 //! The record of a whole run: what the report is made from.
+//!
+//! Everything here can travel ([`crate::wire`]). Only the [`Collector`](crate::Collector) makes a
+//! [`RunRecord`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::batches::Batch;
-use crate::collector::IntervalSummary;
 use crate::hiccups::Hiccups;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
+use crate::summary::IntervalSummary;
 use crate::trace::TraceCounts;
 
-/// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunEnd {
+/// Why a run ended. Of several workers' reasons the last in this order is the run's.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
     /// Its duration was over, or its schedule.
     Duration,
     /// Its number of requests was reached.
     Count,
-    /// A signal.
-    Interrupted,
-    /// No request could be sent for too long.
-    GaveUp,
     /// Its script stopped at least one thread, as scripts may.
     Stopped,
+    /// No request could be sent for too long.
+    GaveUp,
+    /// A signal.
+    Interrupted,
     /// Its script failed.
     ScriptFailed,
+    /// The managed target ended. No worker says so: it is who watches the target that knows.
+    TargetEnded,
+}
+
+/// Which of a run's workers something is of: a process, a machine, a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Workers {
+    /// The first of them.
+    pub first: u32,
+    /// How many they are, at least 1.
+    pub count: u32,
+    /// How many the whole run has.
+    pub of: u32,
+}
+
+impl Workers {
+    /// All of a run's.
+    pub fn all(of: u32) -> Self {
+        Workers { first: 0, count: of, of }
+    }
+
+    /// Whether they are all of a run's.
+    pub fn is_all(self) -> bool {
+        self.count == self.of
+    }
+
+    /// Their indices.
+    pub fn indices(self) -> std::ops::Range<u32> {
+        self.first..self.first.saturating_add(self.count)
+    }
+
+    /// What part of the whole run they are, in (0, 1].
+    pub fn share(self) -> f64 {
+        f64::from(self.count) / f64::from(self.of.max(1))
+    }
 }
 
 /// What one engine thread cost.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerHealth {
     /// The core it was pinned to.
-    pub core: Option<usize>,
+    pub core: Option<u64>,
     /// Wall time of the measured window and the drain, on this worker.
     pub wall_ns: u64,
     /// CPU time in user mode over `wall_ns`.
@@ -51,7 +95,7 @@ pub struct WorkerHealth {
 
 /// Requests of several connections that left in one call. All of a call have the time stamp of its
 /// beginning, so that the last of them left up to the length of the call after its stamp.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentTogether {
     /// Calls that had more than one.
     pub calls: u64,
@@ -74,7 +118,7 @@ impl SentTogether {
 }
 
 /// Memory of the loader's process, by the kernel's books.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// What it had in memory when all connections were made and nothing was sent.
     pub connected_bytes: u64,
@@ -85,7 +129,7 @@ pub struct Memory {
 }
 
 /// What one worker measured, as far as it is kept apart from the others'.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerFigures {
     /// Answered as expected, measured.
     pub ok: u64,
@@ -96,8 +140,9 @@ pub struct WorkerFigures {
 impl WorkerFigures {
     /// Adds an interval of this worker.
     pub(crate) fn add(&mut self, interval: &Interval) {
-        self.ok += interval.ledger.ok;
-        self.response_sum_ns += interval.latencies.response.sum_ns();
+        self.ok = self.ok.saturating_add(interval.ledger.ok);
+        let sum_ns = interval.latencies.response.sum_ns();
+        self.response_sum_ns = self.response_sum_ns.saturating_add(sum_ns);
     }
 
     /// Mean response time; `None` without answers.
@@ -106,15 +151,95 @@ impl WorkerFigures {
     }
 }
 
-/// What happened in a run, all workers together.
-#[derive(Debug, Clone)]
-pub struct RunRecord {
-    /// The origin of all times, on the reactor's own clock: CLOCK_MONOTONIC in a real run.
+/// How a worker's run ended, and what is known of it besides its intervals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// Where the measured window ended, from the beginning of the run.
+    pub window_end_ns: u64,
+    /// Why.
+    pub end: EndReason,
+    /// What the thread cost.
+    pub health: WorkerHealth,
+    /// What it measured. The collector fills it from the intervals.
+    pub figures: WorkerFigures,
+    /// A sample of due times, each with the one that followed it; empty in a closed load.
+    pub gaps: Vec<(u64, u64)>,
+    /// Responses that each of its connections had in the measured window, those of the connections
+    /// that replaced it included.
+    pub answers: Vec<u64>,
+    /// From when to when the machine held the thread up, in order; known only of threads that never
+    /// sleep ([`HeldUp`](crate::HeldUp)).
+    pub held_up: Vec<(u64, u64)>,
+    /// Service time by the kernel's time stamps, if they were asked for and can be had.
+    pub kernel: Option<KernelTimes>,
+    /// How many requests were traced.
+    pub trace: TraceCounts,
+}
+
+impl WorkerReport {
+    /// Of a worker whose window ended there, before anything else is known of it.
+    pub fn new(window_end_ns: u64, end: EndReason) -> Self {
+        WorkerReport {
+            window_end_ns,
+            end,
+            health: WorkerHealth::default(),
+            figures: WorkerFigures::default(),
+            gaps: Vec::new(),
+            answers: Vec::new(),
+            held_up: Vec::new(),
+            kernel: None,
+            trace: TraceCounts::default(),
+        }
+    }
+}
+
+/// What machine it is. What could not be found out is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Model of the CPU.
+    pub cpu: Option<String>,
+    /// Cores that the loader may use.
+    pub cores: Option<u32>,
+    /// Operating system and kernel version.
+    pub kernel: Option<String>,
+    /// Kind of virtual machine or container; `none` on bare metal.
+    pub virtualisation: Option<String>,
+    /// The CPU frequency governor.
+    pub governor: Option<String>,
+    /// Memory of the machine.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+}
+
+/// One machine of a run: what it is, and what it did meanwhile.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// What it is.
+    pub host: Host,
+    /// Which workers of the run were on it; the collector fills it.
+    pub workers: Option<Workers>,
+    /// The origin of all times, on this machine's own clock: CLOCK_MONOTONIC in a real run.
     pub origin_monotonic_ns: u64,
+    /// What the hiccup watch saw, if there was one.
+    pub hiccups: Option<Hiccups>,
+    /// The loader's memory, in a real run.
+    pub memory: Option<Memory>,
+    /// From when to when its workers were held up by it, in order; the collector fills it.
+    pub held_up: Vec<(u64, u64)>,
+}
+
+/// What happened in a run, or in a part of its workers: all that a document says of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Whose record it is.
+    pub of: Workers,
+    /// The machines, by their workers.
+    pub machines: Vec<Machine>,
+    /// What each worker says, in order.
+    pub workers: Vec<WorkerReport>,
     /// Sum of all intervals, warm-up and drain included. Its `start_ns` is 0.
     pub total: Interval,
-    /// Finished intervals in order, without the warm-up. Those that begin at or after
-    /// `warm_up_ns + window_ns` are of the drain.
+    /// Finished intervals in order, without the warm-up.
     pub intervals: Vec<IntervalSummary>,
     /// The same stretch of time in a bounded number of batches.
     pub batches: Vec<Batch>,
@@ -129,66 +254,21 @@ pub struct RunRecord {
     /// Fewest connections established at the end of any interval of the window.
     pub connections_least: u64,
     /// Why it ended.
-    pub end: RunEnd,
+    pub end: EndReason,
     /// Length of the whole run from its first due time to the last event.
     pub elapsed_ns: u64,
     /// Service time by the kernel's time stamps, if they were asked for and can be had.
     pub kernel: Option<KernelTimes>,
     /// How many requests were traced.
     pub trace: TraceCounts,
-    /// Each worker's cost.
-    pub workers: Vec<WorkerHealth>,
-    /// Each worker's figures, in the same order.
-    pub figures: Vec<WorkerFigures>,
-    /// A sample of due times of each worker, each with the one that followed it; empty in a closed
-    /// load.
-    pub gaps: Vec<Vec<(u64, u64)>>,
-    /// From when to when workers were held up by the machine, in order; known only of workers that
-    /// never sleep ([`HeldUp`](crate::HeldUp)).
-    pub held_up: Vec<(u64, u64)>,
-    /// What the hiccup watch saw, if there was one.
-    pub hiccups: Option<Hiccups>,
-    /// Answers that each connection had in the measured window, those that replaced it included.
-    pub connection_answers: Vec<u64>,
-    /// The loader's memory, in a real run.
-    pub memory: Option<Memory>,
+    /// Of a part of a run: its intervals whole, as bytes, the warm-up first. They are what parts
+    /// are merged from.
+    pub whole: Vec<Vec<u8>>,
 }
 
 impl RunRecord {
-    /// The record of a part of a run: finished intervals that follow one another, and their sum.
-    /// Those that begin at `window_end_ns` or later are of the drain. What a worker costs is
-    /// known at the end only.
-    pub fn of_part(
-        intervals: Vec<IntervalSummary>,
-        total: Interval,
-        window_end_ns: u64,
-        connections_asked: u64,
-        figures: Vec<WorkerFigures>,
-    ) -> Self {
-        let begin_ns = intervals.first().map_or(window_end_ns, |first| first.start_ns);
-        let in_window = || intervals.iter().filter(|one| one.start_ns < window_end_ns);
-        let reached_ns = in_window().map(|one| one.end_ns).max().unwrap_or(begin_ns);
-        RunRecord {
-            origin_monotonic_ns: 0,
-            warm_up_ns: begin_ns,
-            window_ns: reached_ns.saturating_sub(begin_ns),
-            answered_in_window: in_window().map(|one| one.answered).sum(),
-            connections_asked,
-            connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
-            end: RunEnd::Duration,
-            elapsed_ns: total.end_ns,
-            kernel: None,
-            trace: TraceCounts::default(),
-            workers: vec![WorkerHealth::default(); figures.len()],
-            figures,
-            gaps: Vec::new(),
-            held_up: Vec::new(),
-            hiccups: None,
-            connection_answers: Vec::new(),
-            memory: None,
-            batches: Vec::new(),
-            intervals,
-            total,
-        }
+    /// The machine of the first worker; there is one.
+    pub fn machine(&self) -> &Machine {
+        &self.machines[0]
     }
 }

@@ -14,6 +14,10 @@ pub use rule::Rule;
 pub use sample::Sample;
 pub use tracer::{TraceSettings, Tracer};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::add;
 use crate::errors::ErrorKind;
 use crate::recorder::Phase;
 
@@ -98,7 +102,7 @@ impl Outcome {
 
 /// How many requests a trace has, and how many it has not. All zero without a trace; otherwise
 /// they add up to the scheduled requests of the whole run, warm-up included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceCounts {
     /// In the trace.
     pub traced: u64,
@@ -111,8 +115,8 @@ pub struct TraceCounts {
 impl TraceCounts {
     /// Adds another worker's.
     pub fn merge(&mut self, other: TraceCounts) {
-        self.traced += other.traced;
-        self.not_traced += other.not_traced;
-        self.dropped += other.dropped;
+        add(&mut self.traced, other.traced);
+        add(&mut self.not_traced, other.not_traced);
+        add(&mut self.dropped, other.dropped);
     }
 }

@@ -3,8 +3,8 @@
 //! not matter.
 
 use candor_record::{
-    Collector, ErrorKind, Failure, Phase, Recorder, RunEnd, RunFacts, RunRecord, Sample, Settings,
-    WorkerHealth,
+    Collector, CollectorSettings, EndReason, ErrorKind, Failure, Machine, Phase, Recorder,
+    RunRecord, Sample, Settings, WorkerReport, Workers, merge, wire,
 };
 use proptest::prelude::*;
 
@@ -103,8 +103,20 @@ impl Request {
 
 /// Spreads the requests over so many workers and records them in order of time.
 fn run(requests: &[Request], workers: usize, interval_ns: u64) -> RunRecord {
-    let mut collector = Collector::new(3, REQUESTS, workers);
-    for worker in 0..workers {
+    run_part(requests, Workers::all(workers as u32), interval_ns)
+}
+
+/// The same of some of the workers.
+fn run_part(requests: &[Request], part: Workers, interval_ns: u64) -> RunRecord {
+    let mut collector = Collector::new(CollectorSettings {
+        digits: 3,
+        requests: REQUESTS,
+        warm_up_ns: WARM_UP_NS,
+        connections_asked: part.count.into(),
+        workers: part,
+    });
+    let workers = part.of as usize;
+    for (at, worker) in part.indices().map(|one| one as usize).enumerate() {
         let mut events: Vec<(u64, bool, &Request)> = Vec::new();
         for one in requests.iter().skip(worker).step_by(workers) {
             if one.is_sent() {
@@ -127,21 +139,13 @@ fn run(requests: &[Request], workers: usize, interval_ns: u64) -> RunRecord {
             } else {
                 recorder.sent(at_ns, one.phase(), one.request)
             }
-            deliver(&mut recorder, &mut collector, worker);
+            deliver(&mut recorder, &mut collector, at);
         }
         recorder.finish(WINDOW_END_NS + 4000, 0);
-        deliver(&mut recorder, &mut collector, worker);
-        collector.worker_ended(worker, WorkerHealth::default());
+        deliver(&mut recorder, &mut collector, at);
+        collector.worker_ended(at, WorkerReport::new(WINDOW_END_NS, EndReason::Duration));
     }
-    collector.finish(RunFacts {
-        origin_monotonic_ns: 0,
-        trace: Default::default(),
-        kernel: None,
-        warm_up_ns: WARM_UP_NS,
-        window_end_ns: WINDOW_END_NS,
-        connections_asked: 1,
-        end: RunEnd::Duration,
-    })
+    collector.finish(Machine::default(), Default::default())
 }
 
 fn deliver(recorder: &mut Recorder, collector: &mut Collector, worker: usize) {
@@ -182,10 +186,10 @@ proptest! {
             prop_assert_eq!(ledger.unfinished, of(|fate| matches!(fate, Fate::Unfinished)));
             prop_assert_eq!(ledger.broken_off, of(|fate| matches!(fate, Fate::BrokenOff(_))));
         }
-        let statuses: u64 = record.total.statuses.iter().map(|(_, count)| count).sum();
+        let statuses: u64 = record.total.statuses.iter().map(|one| one.count).sum();
         let answered = measured.ok + measured.error(ErrorKind::Status) + measured.error(ErrorKind::Body);
         prop_assert_eq!(statuses, answered);
-        let heard: u64 = record.total.broken_off_statuses.iter().map(|(_, count)| count).sum();
+        let heard: u64 = record.total.broken_off_statuses.iter().map(|one| one.count).sum();
         let is_heard = |one: &&Request| {
             one.phase() == Phase::Measured && matches!(one.fate, Fate::BrokenOff(Some(_)))
         };
@@ -250,4 +254,61 @@ proptest! {
         prop_assert_eq!(alone.total.censored.hdr(), shared.total.censored.hdr());
         prop_assert_eq!(alone.answered_in_window, shared.answered_in_window);
     }
+
+    /// Two processes, each with some of the workers, whose records come back as bytes.
+    #[test]
+    fn parts_come_to_the_whole(
+        requests in prop::collection::vec(request(), 0..200),
+        workers in 2usize..5,
+        split in 1u32..4,
+        interval_ns in 300u64..2000,
+    ) {
+        let of = workers as u32;
+        let first = split.min(of - 1);
+        let parts = [
+            Workers { first, count: of - first, of },
+            Workers { first: 0, count: first, of },
+        ];
+        let travelled = parts.map(|part| {
+            let bytes = wire::to_bytes(&run_part(&requests, part, interval_ns));
+            wire::from_bytes::<RunRecord>(&bytes).unwrap()
+        });
+        let machines = [travelled[1].machines.clone(), travelled[0].machines.clone()].concat();
+        let merged = merge(travelled.to_vec(), 3, REQUESTS).unwrap();
+        let whole = run(&requests, workers, interval_ns);
+        let connections_asked = whole.connections_asked;
+        prop_assert_eq!(merged, RunRecord { machines, connections_asked, ..whole });
+    }
+}
+
+/// A part of a run of four workers.
+fn part(first: u32, count: u32) -> RunRecord {
+    run_part(&[], Workers { first, count, of: 4 }, 1000)
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    use candor_record::MergeError::*;
+    let refused = |records: Vec<RunRecord>| merge(records, 3, REQUESTS).unwrap_err();
+    assert_eq!(refused(vec![]), Nothing);
+    assert_eq!(refused(vec![part(0, 4)]), Whole(0));
+    assert_eq!(refused(vec![part(0, 2), part(0, 2)]), Overlap(0, 1));
+    assert_eq!(refused(vec![part(2, 2), part(0, 3)]), Overlap(1, 0));
+    let missing = Workers { first: 1, count: 2, of: 4 };
+    assert_eq!(refused(vec![part(3, 1), part(0, 1)]), Missing(missing));
+    let other = run_part(&[], Workers { first: 2, count: 3, of: 5 }, 1000);
+    assert_eq!(refused(vec![part(0, 2), other]), OtherSize(0, 1));
+    let later = RunRecord { warm_up_ns: 1, ..part(2, 2) };
+    assert_eq!(refused(vec![part(0, 2), later]), Shape(0, 1));
+    let fewer = merge(vec![part(0, 2), part(2, 2)], 3, REQUESTS + 1).unwrap_err();
+    assert!(matches!(fewer, Damaged(0, _)), "{fewer:?}");
+    let empty = RunRecord { whole: Vec::new(), ..part(2, 2) };
+    assert!(matches!(refused(vec![part(0, 2), empty]), Damaged(1, _)));
+    let mut backwards = part(2, 2);
+    backwards.whole.reverse();
+    assert!(matches!(refused(vec![part(0, 2), backwards]), Damaged(1, _)));
+    // Parts that follow one another are a longer part.
+    let both = merge(vec![part(1, 1), part(2, 1)], 3, REQUESTS).unwrap();
+    assert_eq!(both.of, candor_record::Workers { first: 1, count: 2, of: 4 });
+    assert_eq!(merge(vec![both, part(0, 1), part(3, 1)], 3, REQUESTS).unwrap().machines.len(), 4);
 }

@@ -13,6 +13,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use crate::document::older::{TREES, Upgraded};
 use crate::render::{shorten, visible};
 
 /// Longer texts are not read.
@@ -76,7 +77,7 @@ pub enum ReadError {
 
 /// A document that is kept in files.
 pub trait Saved: DeserializeOwned {
-    /// Its format and major version, such as `candor.result/1`.
+    /// Its format and major version, such as `candor.result/2`. Earlier ones are read, too.
     const FORMAT: &'static str;
     /// Fields beside which serde holds back what it does not know, which takes memory; `None`: it skips
     /// that.
@@ -100,7 +101,7 @@ pub fn text_of(path: &Path) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// What a document says that it is, such as `candor.peak/1`.
+/// What a document says that it is, such as `candor.peak/2`.
 pub fn format_of(text: &str) -> Option<String> {
     let Probe { format } = serde_json::from_str(text).ok()?;
     format
@@ -113,20 +114,25 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
     }
     let wanted = T::FORMAT;
     let damaged = |why: &dyn ToString| ReadError::Damaged { wanted, why: quoted(why) };
-    let weight = Weight::of(text, T::KNOWN).map_err(|why| ReadError::NotJson(quoted(&why)))?;
+    let mut weight =
+        Weight::of(text, T::KNOWN, &[]).map_err(|why| ReadError::NotJson(quoted(&why)))?;
     let found = match serde_json::from_str(text) {
         Ok(Probe { format: Some(found) }) if found.starts_with("candor.") => found,
         _ => return Err(ReadError::NotOurs),
     };
     // `candor.result/1.3` has fields that `candor.result/1` has not, and none that means something else.
     let (name, version) = found.split_once('/').unwrap_or_default();
-    let major = version.split('.').next().unwrap_or_default();
-    match wanted.split_once('/') {
-        Some(ours) if ours == (name, major) => {}
-        Some((ours, _)) if ours == name => {
-            return Err(ReadError::OtherMajor { found: quoted(&found), wanted });
-        }
+    let (our_name, our_major) = wanted.split_once('/').unwrap_or_default();
+    let number = |version: &str| version.split('.').next()?.parse::<u32>().ok();
+    let is_older = match (name == our_name, number(version), number(our_major)) {
+        (true, Some(major), Some(ours)) if major > 0 && major <= ours => major < ours,
+        (true, ..) => return Err(ReadError::OtherMajor { found: quoted(&found), wanted }),
         _ => return Err(ReadError::Other { found: quoted(&found), wanted }),
+    };
+    if is_older {
+        // Some of its fields are trees for a while.
+        let as_tree = Weight::of(text, T::KNOWN, &TREES);
+        weight.bytes = as_tree.map_err(|why| damaged(&why))?.bytes;
     }
     if weight.bytes > MOST_WEIGHT_BYTES {
         return Err(ReadError::TooLarge);
@@ -134,7 +140,12 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
     if let Some(problem) = weight.problem {
         return Err(damaged(&problem));
     }
-    let document: T = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let document = match is_older {
+        true => T::deserialize(Upgraded(&mut json, wanted)),
+        false => T::deserialize(&mut json),
+    };
+    let document = document.map_err(|error| damaged(&error))?;
     document.check().map_err(|why| damaged(&why))?;
     Ok(document)
 }
@@ -162,11 +173,17 @@ struct Weight {
     counted: u128,
     problem: Option<String>,
     known: Option<&'static [&'static str]>,
+    /// Fields that are trees, whatever their types say.
+    trees: &'static [&'static str],
 }
 
 impl Weight {
-    fn of(text: &str, known: Option<&'static [&'static str]>) -> serde_json::Result<Weight> {
-        let mut weight = Weight { bytes: 0, counted: 0, problem: None, known };
+    fn of(
+        text: &str,
+        known: Option<&'static [&'static str]>,
+        trees: &'static [&'static str],
+    ) -> serde_json::Result<Weight> {
+        let mut weight = Weight { bytes: 0, counted: 0, problem: None, known, trees };
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let all = Weigh { weight: &mut weight, key: "", kind: Kind::Count, depth: 0 };
         all.deserialize(&mut deserializer)?;
@@ -178,6 +195,7 @@ impl Weight {
     fn kind(&self, key: &str, depth: u64) -> Kind {
         match key {
             _ if depth == 0 && self.known.is_some_and(|known| !known.contains(&key)) => Kind::Tree,
+            _ if depth == 0 && self.trees.contains(&key) => Kind::Tree,
             "json" | "evidence" | "percentiles_ns" | "intervals_ns" => Kind::Tree,
             "seed" => Kind::Seed,
             _ if key.ends_with("_ns") => Kind::Time,

@@ -5,21 +5,20 @@ pub(crate) mod clients;
 pub(crate) mod experiments;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use candor_plan::redact::{Kind, Typed};
 use candor_plan::*;
 use candor_record::{
-    Collector, ConnectErrorKind, DeviationKind, Disconnect, ErrorKind, Failure, Hiccup, Hiccups,
-    Histogram, LossKind, Memory, Phase, Recorder, RunEnd, RunFacts, RunRecord, Sample, Settings,
-    WorkerHealth,
+    Collector, CollectorSettings, ConnectErrorKind, DeviationKind, Disconnect, EndReason,
+    ErrorKind, Failure, Hiccup, Hiccups, Histogram, Host, LossKind, Machine, Memory, Phase,
+    Recorder, RunRecord, Sample, Settings, WorkerHealth, WorkerReport, Workers,
 };
 
 use crate::document::counts::ErrorCount;
 use crate::document::latency::Distribution;
 use crate::document::profile::Profile;
 use crate::document::target::{ResourceSample, Resources};
-use crate::document::{Document, Facts, Host, hiccups};
+use crate::document::{Document, Facts};
 use crate::verdicts;
 
 const MS: u64 = 1_000_000;
@@ -62,9 +61,9 @@ pub(crate) struct Simulated {
 /// A simulated run: plan, requests and how it ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
-    pub(crate) plan: Plan,
+    pub(crate) plan: Parts,
     pub(crate) requests: Vec<Simulated>,
-    pub(crate) end: RunEnd,
+    pub(crate) end: EndReason,
     /// Backlog at the end of each interval, for worker 0.
     pub(crate) backlog: Vec<u64>,
     pub(crate) connect_errors: Vec<ConnectErrorKind>,
@@ -75,7 +74,11 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn document(&self) -> Document {
-        Document::new(&facts(), &self.plan, &self.record())
+        Document::new(&facts(), &self.checked(), &self.record())
+    }
+
+    pub(crate) fn checked(&self) -> Plan {
+        self.plan.clone().try_into().expect("a plan")
     }
 
     fn window_end_ns(&self) -> u64 {
@@ -85,7 +88,13 @@ impl Run {
     pub(crate) fn record(&self) -> RunRecord {
         let plan = &self.plan;
         let digits = plan.recording.digits;
-        let mut collector = Collector::new(digits, plan.requests.list.len(), WORKERS);
+        let mut collector = Collector::new(CollectorSettings {
+            digits,
+            requests: plan.requests.list.len(),
+            warm_up_ns: plan.recording.warm_up_ns,
+            connections_asked: plan.connections.count.into(),
+            workers: Workers::all(WORKERS as u32),
+        });
         for worker in 0..WORKERS {
             let mut recorder = Recorder::new(Settings {
                 digits,
@@ -104,7 +113,7 @@ impl Run {
             let wall_ns = self.window_end_ns() + 50 * MS;
             let cpu_ns = (wall_ns as f64 * self.cpu_share) as u64;
             let health = WorkerHealth {
-                core: Some(worker),
+                core: Some(worker as u64),
                 wall_ns,
                 cpu_user_ns: cpu_ns / 4,
                 cpu_system_ns: cpu_ns - cpu_ns / 4,
@@ -114,32 +123,29 @@ impl Run {
                 spun_ns: 0,
                 sent_together: Default::default(),
             };
-            collector.worker_ended(worker, health);
+            let report = WorkerReport::new(self.window_end_ns(), self.end);
+            collector.worker_ended(worker, WorkerReport { health, ..report });
         }
-        let mut record = collector.finish(RunFacts {
-            origin_monotonic_ns: 0,
-            trace: Default::default(),
-            kernel: None,
-            warm_up_ns: plan.recording.warm_up_ns,
-            window_end_ns: self.window_end_ns(),
-            connections_asked: plan.connections.count.into(),
-            end: self.end,
-        });
-        record.hiccups = Some(self.hiccups());
+        let machine = Machine {
+            host: host(),
+            hiccups: Some(self.hiccups()),
+            memory: Some(Memory {
+                connected_bytes: 11_000_000,
+                per_connection_bytes: 1_400,
+                peak_bytes: 13_000_000,
+            }),
+            ..Machine::default()
+        };
+        let mut record = collector.finish(machine, Default::default());
         let connections = u64::from(plan.connections.count).max(1);
         let answered = record.answered_in_window;
-        record.connection_answers = (0..connections)
+        record.workers[0].answers = (0..connections)
             .map(|one| answered / connections + u64::from(one < answered % connections))
             .collect();
-        record.memory = Some(Memory {
-            connected_bytes: 11_000_000,
-            per_connection_bytes: 1_400,
-            peak_bytes: 13_000_000,
-        });
         if matches!(self.plan.load, Load::Open(_)) {
             let due: Vec<u64> = self.requests.iter().map(|one| one.due_ns).collect();
             let gaps = due.windows(WORKERS + 1).step_by(25).map(|w| (w[0], w[WORKERS]));
-            record.gaps = vec![gaps.collect(), Vec::new()];
+            record.workers[0].gaps = gaps.collect();
         }
         record
     }
@@ -160,7 +166,7 @@ impl Run {
     fn drive(&self, worker: usize, recorder: &mut Recorder) {
         let end_ns = self.window_end_ns() + 50 * MS;
         let mut events: Vec<(u64, Event)> = Vec::new();
-        let connected = if self.end == RunEnd::GaveUp { 0 } else { self.plan.connections.count };
+        let connected = if self.end == EndReason::GaveUp { 0 } else { self.plan.connections.count };
         for index in 0..connected {
             if index as usize % WORKERS == worker {
                 events.push((u64::from(index) * 1000, Event::Connect));
@@ -259,6 +265,15 @@ enum Event {
     Ended(Simulated),
 }
 
+pub(crate) fn host() -> Host {
+    Host {
+        cpu: Some("Example CPU".to_owned()),
+        cores: Some(2),
+        kernel: Some("Linux 6.1.0".to_owned()),
+        ..Host::default()
+    }
+}
+
 pub(crate) fn facts() -> Facts {
     Facts {
         version: "0.1.0".to_owned(),
@@ -269,13 +284,7 @@ pub(crate) fn facts() -> Facts {
             typed
         },
         started_unix_ms: 1_700_000_000_123,
-        host: Host {
-            cpu: Some("Example CPU".to_owned()),
-            cores: Some(2),
-            kernel: Some("Linux 6.1.0".to_owned()),
-            virtualisation: None,
-            governor: None,
-        },
+        host: host(),
         target_note: Some("embedded".to_owned()),
     }
 }
@@ -286,15 +295,16 @@ fn request(name: &str, path: &str) -> Request {
         method: "GET".to_owned(),
         path: path.to_owned(),
         headers: vec![("Authorization".to_owned(), "Bearer hunter2".to_owned())],
-        body: Arc::from([]),
+        body: [].into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
+        redacted: None,
     }
 }
 
-fn plan(load: Load, warm_up_ns: u64) -> Plan {
-    Plan {
+fn plan(load: Load, warm_up_ns: u64) -> Parts {
+    Parts {
         target: Target {
             url: "http://127.0.0.1:8080/hello".to_owned(),
             authority: "127.0.0.1:8080".to_owned(),
@@ -381,7 +391,7 @@ pub(crate) fn healthy_open_run() -> Run {
     Run {
         plan: plan(load, 500 * MS),
         requests,
-        end: RunEnd::Duration,
+        end: EndReason::Duration,
         backlog: Vec::new(),
         connect_errors: Vec::new(),
         lost: 0,
@@ -435,7 +445,7 @@ pub(crate) fn broken_run() -> Run {
             _ => one.outcome,
         };
     }
-    run.end = RunEnd::Interrupted;
+    run.end = EndReason::Interrupted;
     run.backlog = vec![100, 600, 1500];
     run.connect_errors = vec![ConnectErrorKind::PortsExhausted, ConnectErrorKind::FdsExhausted];
     run.lost = 5;
@@ -451,7 +461,7 @@ fn failed(kind: ErrorKind, status: Option<u16>) -> Outcome {
 pub(crate) fn empty_run() -> Run {
     Run {
         requests: Vec::new(),
-        end: RunEnd::GaveUp,
+        end: EndReason::GaveUp,
         connect_errors: vec![ConnectErrorKind::Refused; 3],
         plan: plan(Load::Closed { think_time_ns: 0 }, 0),
         ..healthy_open_run()
@@ -471,7 +481,7 @@ pub(crate) fn broken() -> Document {
 }
 
 pub(crate) fn every_document() -> [Document; 5] {
-    let scripted = Run { end: RunEnd::ScriptFailed, ..healthy_closed_run() };
+    let scripted = Run { end: EndReason::ScriptFailed, ..healthy_closed_run() };
     [healthy_open(), healthy_closed(), broken(), empty_run().document(), scripted.document()]
 }
 
@@ -483,15 +493,14 @@ pub(crate) fn distribution(values_ns: &[u64]) -> Distribution {
 }
 
 /// A healthy run in which a sleeper woke late once.
-pub(crate) fn with_hiccup(one: hiccups::Hiccup) -> Document {
+pub(crate) fn with_hiccup(one: Hiccup) -> Document {
     let mut record = healthy_open_run().record();
     let mut seen = Hiccups::new();
     (0..1000).for_each(|_| seen.late.record(60_000));
     seen.late.record(one.late_ns);
-    let hiccups::Hiccup { at_ns, late_ns, waited_ns, stolen_ns } = one;
-    seen.keep(Hiccup { at_ns, late_ns, waited_ns, stolen_ns });
-    record.hiccups = Some(seen);
-    Document::new(&facts(), &healthy_open_run().plan, &record)
+    seen.keep(one);
+    record.machines[0].hiccups = Some(seen);
+    Document::new(&facts(), &healthy_open_run().checked(), &record)
 }
 
 /// A closed loop that met a stall of half a second, which `held` requests show.
@@ -589,14 +598,15 @@ pub(crate) fn deviations() -> Vec<ErrorCount> {
 }
 
 /// A healthy run over TLS that trusts whom `trust` says.
-pub(crate) fn over_tls(trust: &str) -> Document {
+pub(crate) fn over_tls(trust: Trust) -> Document {
     let mut document = healthy_open();
-    document.plan.tls = Some(crate::document::plan::TlsSummary {
-        trust: trust.to_owned(),
+    document.plan.target.tls = Some(Tls {
+        trust,
         server_name: "secure.example".to_owned(),
-        own_certificate: false,
+        identity: None,
         alpn: vec!["h2".to_owned()],
-        versions: ["1.2".to_owned(), "1.3".to_owned()],
+        min: TlsVersion::V12,
+        max: TlsVersion::V13,
         ciphers: Vec::new(),
         groups: Vec::new(),
         resumption: false,
@@ -630,12 +640,11 @@ pub(crate) fn full() -> Document {
 
 /// One document for each verdict that the broken run does not provoke.
 pub(crate) fn provoked() -> Vec<Document> {
-    let stopped =
-        hiccups::Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
+    let stopped = Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
     let mut shared = healthy_open();
     shared.workers[0].waited_ns = Some(shared.workers[0].wall_ns / 2);
     let mut moved = healthy_open();
-    if let Some(hiccups) = &mut moved.hiccups {
+    if let Some(hiccups) = &mut moved.machines[0].hiccups {
         hiccups.wall_clock_moved_ns = 3_600_000_000_000;
     }
     let mut nagle = healthy_closed();
@@ -676,7 +685,7 @@ pub(crate) fn provoked() -> Vec<Document> {
         lost,
         uneven,
         few,
-        over_tls(crate::document::plan::ANYBODY),
+        over_tls(Trust::Anybody),
     ];
     for document in &mut all {
         document.verdicts = verdicts::judge(document);

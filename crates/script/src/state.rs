@@ -52,14 +52,14 @@ impl State {
 
     /// Runs the script's own lines.
     pub(crate) fn load(&self, script: &Script) -> Result<(), ScriptError> {
-        let (bytes, most) = (script.source.len(), sandbox::MOST_SOURCE_BYTES);
+        let (bytes, most) = (script.source.whole().len(), sandbox::MOST_SOURCE_BYTES);
         if script.sandbox && bytes > most {
             return Err(ScriptError::Load(format!(
                 "{} has {bytes} bytes, and a sandbox loads {most} at most",
                 script.path
             )));
         }
-        let chunk = self.lua.load(&script.source[..]).set_name(format!("@{}", script.path));
+        let chunk = self.lua.load(script.source.whole()).set_name(format!("@{}", script.path));
         let chunk = chunk.set_mode(mlua::chunk::ChunkMode::Text);
         let loaded = self.call(|| chunk.exec());
         loaded.map_err(|error| ScriptError::Load(words(&error)))
@@ -120,7 +120,7 @@ fn given(lua: &Lua, plan: &Plan, shared: Option<Arc<Shared>>) -> mlua::Result<Ta
             headers.set(name, value.as_str())?;
         }
         if !request.body.is_empty() {
-            given.set("body", lua.create_string(&request.body)?)?;
+            given.set("body", lua.create_string(request.body.whole())?)?;
         }
     }
     given.set("headers", headers)?;

@@ -99,14 +99,14 @@ pub(crate) fn summary(lua: &Lua, record: &RunRecord) -> mlua::Result<Table> {
     let total = &record.total;
     let of =
         |kinds: &[ErrorKind]| -> u64 { kinds.iter().map(|kind| total.ledger.error(*kind)).sum() };
-    let refused = total.statuses.iter().filter(|(status, _)| *status > 399);
+    let refused = total.statuses.iter().filter(|one| one.status > 399);
     let end_ns = record.warm_up_ns + record.window_ns;
     let in_window = record.intervals.iter().filter(|one| one.start_ns < end_ns);
     let errors = lua.create_table()?;
     errors.set("connect", total.connections.failed.total())?;
     errors.set("read", of(&READ))?;
     errors.set("write", of(&[ErrorKind::Write]))?;
-    errors.set("status", refused.map(|(_, count)| count).sum::<u64>())?;
+    errors.set("status", refused.map(|one| one.count).sum::<u64>())?;
     errors.set("timeout", of(&[ErrorKind::Timeout, ErrorKind::IdleTimeout]))?;
     let summary = lua.create_table()?;
     summary.set("duration", record.window_ns / 1000)?;

@@ -3,29 +3,29 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use candor_lab::matrix::Place;
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::managed::{Managed, missing};
 use candor_lab::suite::matrix::{CellPlan, Matrix, Selection, check_plans};
 use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
-use candor_lab::suite::{Outcome, Store, expand, file, run};
-use candor_lab::target::cores::Split;
-use candor_plan::options::Options;
+use candor_lab::suite::{KIND, expand, file, run};
+use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::experiment::figures::Figures;
 use candor_report::experiment::suite::Suite as Document;
 use clap::Args;
 
-use crate::command::run::facts;
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::experiment::Watched;
+use crate::facts::facts;
 use crate::files::Disk;
 use crate::forms::SUITE;
-use crate::matrix::{self, Guards, Lines};
+use crate::matrix::{self, Flags};
+use crate::measure::Watched;
+use crate::outputs::Outputs;
 use crate::profiling::{self, ProfileFlags};
-use crate::target_flags::CoreFlags;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -83,22 +83,18 @@ pub(crate) struct BenchArguments {
     /// Say which scenarios are built in
     #[arg(long, help_heading = "What of it")]
     list_scenarios: bool,
-    /// Print no tables and no progress
-    #[arg(short, long)]
-    quiet: bool,
     #[command(flatten)]
-    guards: Guards,
-    #[command(flatten)]
-    cores: CoreFlags,
+    flags: Flags,
     #[command(flatten)]
     profile: ProfileFlags,
 }
 
-pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode, Failure> {
     let Some(path) = &arguments.suite else { return list_scenarios() };
     if let Some(command) = &arguments.profile.profile_command {
         profiling::spec(command, PathBuf::new())?;
     }
+    let flags = &arguments.flags;
     let suite = matrix::read(path, file::parse)?;
     let selection = arguments.selection();
     let cells = expand(&suite, &selection, &missing)?;
@@ -106,13 +102,22 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: &[String]) -> Result<Exit
     if arguments.list {
         return list(&suite, &cells);
     }
-    let split = arguments.cores.split()?;
-    let directory = matrix::out(arguments.out.as_deref(), &suite.head);
-    let store = Store::open(&directory, &fingerprint(&suite, &selection, &Disk))?;
-    let profile_command = selection.profiler(&suite).map(str::to_owned);
-    let measured = Measured { suite: &suite, matrix: &cells, profile_command };
-    let outcome = measure(arguments, &measured, &store, split, typed)?;
-    matrix::finish(arguments.quiet, store.directory(), &SUITE, &outcome, exit)
+    let split = flags.split()?;
+    let fingerprint = fingerprint(&suite, &selection, &Disk);
+    let directory = matrix::directory(arguments.out.as_deref(), &suite.head, &KIND, &fingerprint)?;
+    let facts = facts(typed);
+    let about = flags.about(facts.clone(), &split, "servers", "loader");
+    let mut watched = Watched::new(Outputs::none(flags.quiet))?;
+    let mut bench = Managed {
+        runner: watched.runner(facts),
+        place: Place { split, directory: directory.clone() },
+        files: &Disk,
+        profile_command: selection.profiler(&suite).map(str::to_owned),
+    };
+    let told = &mut flags.lines(in_words);
+    let outcome = run(&suite, &cells, about, &directory, &mut bench, told);
+    watched.outputs.hide();
+    flags.finish(&directory, &SUITE, &outcome?, exit)
 }
 
 impl BenchArguments {
@@ -124,50 +129,13 @@ impl BenchArguments {
             loads: self.loads.clone(),
             rounds: self.rounds.map(|count| count.get().into()),
             profile_command: self.profile.profile_command.clone(),
-            run: Options {
-                duration: self.duration,
-                warm_up: self.warm_up,
-                connections: self.connections,
-                allow: self.guards.allow.clone(),
-                show_secrets: self.guards.show_secrets,
-                ..Options::default()
-            },
+            duration: self.duration,
+            warm_up: self.warm_up,
+            connections: self.connections,
+            allow: self.flags.allow.clone(),
+            show_secrets: self.flags.show_secrets,
         }
     }
-}
-
-/// What is to be measured.
-struct Measured<'a> {
-    suite: &'a Suite,
-    matrix: &'a Matrix,
-    profile_command: Option<String>,
-}
-
-fn measure(
-    arguments: &BenchArguments,
-    measured: &Measured<'_>,
-    store: &Store,
-    split: Split,
-    typed: &[String],
-) -> Result<Outcome, Failure> {
-    let facts = facts(typed);
-    let about =
-        matrix::about(facts.clone(), &split, "servers", "loader", arguments.guards.secrets());
-    let program = matrix::program()?;
-    let mut watched = Watched::new(arguments.quiet)?;
-    let mut bench = Managed {
-        runner: watched.runner(facts),
-        program,
-        split,
-        store: store.clone(),
-        files: &Disk,
-        profile_command: measured.profile_command.clone(),
-    };
-    let mut told = Lines::new(arguments.quiet, in_words);
-    let Measured { suite, matrix, .. } = measured;
-    let outcome = run(suite, matrix, about, store, &mut bench, &mut told);
-    watched.end();
-    Ok(outcome?)
 }
 
 fn exit(suite: &Document) -> Exit {

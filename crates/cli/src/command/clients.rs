@@ -4,24 +4,23 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use candor_lab::Interrupt;
 use candor_lab::clients::managed::{Managed, allow_connections, describe};
-use candor_lab::clients::model::{Pools, Server, Suite, sizes};
-use candor_lab::clients::{CellPlan, Matrix, Selection, Store, expand, file, run};
-use candor_lab::target::cores::Split;
+use candor_lab::clients::model::{Client, Pools, Server, Suite, sizes};
+use candor_lab::clients::{CellPlan, KIND, Matrix, Selection, expand, file, run};
+use candor_lab::matrix::Place;
+use candor_plan::allow::AllowList;
+use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::experiment::clients::Clients;
 use candor_report::render::compose;
 use clap::Args;
 
-use crate::command::run::facts;
-use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::experiment::Watched;
+use crate::facts::facts;
 use crate::forms::CLIENTS;
-use crate::matrix::{self, Guards, Lines};
-use crate::target_flags::CoreFlags;
+use crate::matrix::{self, Flags};
+use crate::{console, measure};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -88,13 +87,8 @@ pub(crate) struct ClientsArguments {
     /// Say what would be measured, and measure nothing
     #[arg(long, help_heading = "What of it")]
     list: bool,
-    /// Print no tables and no progress
-    #[arg(short, long)]
-    quiet: bool,
     #[command(flatten)]
-    guards: Guards,
-    #[command(flatten)]
-    cores: CoreFlags,
+    flags: Flags,
 }
 
 /// A list of numbers; clap would take a bare list for a flag that may be repeated.
@@ -105,59 +99,46 @@ fn concurrencies(text: &str) -> Result<Concurrencies, String> {
     sizes(text).map(Concurrencies)
 }
 
-pub(crate) fn clients(arguments: &ClientsArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<ExitCode, Failure> {
+    let flags = &arguments.flags;
     let suite = matrix::read(&arguments.suite, file::parse)?;
     let selection = arguments.selection();
-    let split = arguments.cores.split()?;
-    let mut watched = Watched::new(true)?;
-    let interrupt = watched.interrupt();
-    if !arguments.quiet {
+    let split = flags.split()?;
+    let interrupt = measure::interrupt()?;
+    if !flags.quiet {
         let clients = selection.clients.as_ref().map_or(suite.clients.len(), Vec::len);
         let clients = fmt_plural(clients as u64, "client");
         console::note(&format!("candor: asking the drivers of {clients} what they are"));
     }
-    let cells = find(&suite, &selection, &split, &interrupt)?;
+    let grace = suite.asked.grace;
+    let mut find = |client: &Client| describe(client, grace, &split, &interrupt);
+    let cells = expand(&suite, &selection, &mut find)?;
     if arguments.list {
         return list(&suite, &cells);
     }
-    let directory = matrix::out(arguments.out.as_deref(), &suite.head);
-    let store = Store::open(&directory, &run::fingerprint(&suite, &selection))?;
+    let fingerprint = run::fingerprint(&suite, &selection);
+    let directory = matrix::directory(arguments.out.as_deref(), &suite.head, &KIND, &fingerprint)?;
     let most = cells.cells.iter().map(|cell| cell.pool.max(cell.concurrency)).max();
     allow_connections(most.unwrap_or(0));
+    let about = flags.about(facts(typed), &split, "server", "drivers");
     let mut bench = Managed {
-        program: matrix::program()?,
+        place: Place { split, directory: directory.clone() },
         server: match selection.embedded {
             true => Server::Embedded { arguments: Vec::new() },
             false => suite.server.clone(),
         },
-        split: split.clone(),
-        store: store.clone(),
         interrupt,
-        allow: arguments.guards.allow(),
+        allow: AllowList::of_option(&flags.allow),
         up: None,
     };
-    let about =
-        matrix::about(facts(typed), &split, "server", "drivers", arguments.guards.secrets());
-    let mut told = Lines::new(arguments.quiet, compose::in_words);
-    let outcome = run::run(&suite, &cells, &selection, about, &store, &mut bench, &mut told);
+    let told = &mut flags.lines(compose::in_words);
+    let outcome = run::run(&suite, &cells, &selection, about, &directory, &mut bench, told);
     let stopped = bench.take_down();
-    watched.end();
     let outcome = outcome?;
     if let Err(error) = stopped {
         console::note(&format!("candor: {error}"));
     }
-    matrix::finish(arguments.quiet, store.directory(), &CLIENTS, &outcome, exit)
-}
-
-/// The cells, of clients that are installed.
-fn find(
-    suite: &Suite,
-    selection: &Selection,
-    split: &Split,
-    interrupt: &Interrupt,
-) -> Result<Matrix, Failure> {
-    let grace = suite.asked.grace;
-    Ok(expand(suite, selection, &mut |client| describe(client, grace, split, interrupt))?)
+    flags.finish(&directory, &CLIENTS, &outcome, exit)
 }
 
 impl ClientsArguments {

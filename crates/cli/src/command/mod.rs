@@ -1,11 +1,8 @@
-//! One module for each command, and what several of them share: [`getopt`] reads command lines of
-//! other tools, [`facts`] is what is told besides their output.
+//! One module for each command. None of them knows of another: what several share is beside this folder.
 
 pub(crate) mod bench;
 pub(crate) mod clients;
 pub(crate) mod compare;
-mod facts;
-mod getopt;
 pub(crate) mod h2load;
 pub(crate) mod keep;
 pub(crate) mod peak;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use candor_lab::peak::{Settings, find};
+use candor_plan::Out;
 use candor_plan::options::Options;
+use candor_plan::redact::Typed;
 use candor_plan::units::parse_share;
 use candor_plan::values::SmallCount;
 use candor_report::Expectation;
@@ -13,8 +15,7 @@ use clap::Args;
 
 use crate::exit::{Exit, Failure};
 use crate::experiment::Ready;
-use crate::files;
-use crate::forms::{PEAK, Places};
+use crate::forms::PEAK;
 use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
 
@@ -65,10 +66,10 @@ pub(crate) struct PeakArguments {
     options: Options,
 }
 
-pub(crate) fn peak(arguments: PeakArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, Failure> {
     arguments.profile.check("peak")?;
-    files::check_paths(&arguments.markdown)?;
     let PeakArguments { objective, precision, keep, markdown, target, mut options, .. } = arguments;
+    options.out.extend(markdown.map(|path| Out::new("markdown", path)));
     let objectives = objectives(objective, &mut options)?;
     let ready = Ready::new("peak", options, &target, typed)?;
     let settings = Settings {
@@ -83,7 +84,7 @@ pub(crate) fn peak(arguments: PeakArguments, typed: &[String]) -> Result<ExitCod
     let (peak, outputs) = ready.make(keep.as_deref(), |plan, runner, progress| {
         Ok(find(plan, &settings, &facts, runner, progress)?)
     })?;
-    PEAK.give_out(&peak, &Places::new(&outputs, markdown))?;
+    PEAK.give_out(&peak, &outputs)?;
     Ok(exit(&peak, outputs.strict).into())
 }
 

@@ -3,15 +3,46 @@
 mod experiment;
 mod trace;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
 use candor_report::{Document, read};
+use clap::Args;
 
-use crate::arguments::{Format, ReportArguments};
 use crate::console;
 use crate::exit::{Exit, Failure};
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, clients.json, or traces written by --trace
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// How to render them on the standard output
+    #[arg(long, visible_alias = "to", value_name = "FORM", default_value = "text")]
+    format: Format,
+}
+
+/// The renderings of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// The report that a run prints
+    Text,
+    /// The document itself
+    Json,
+    /// The intervals, every request of a trace, or every run of an experiment
+    Csv,
+    /// A page for a browser
+    Html,
+    /// The report, as Markdown
+    Markdown,
+    /// Response-time percentiles, as HdrHistogram's plotter takes them
+    Hgrm,
+    /// The same of service times
+    HgrmService,
+    /// The intervals' histograms, as an HdrHistogram log
+    Hlog,
+}
 
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     if arguments.format == Format::Html && arguments.files.len() > 1 {

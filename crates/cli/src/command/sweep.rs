@@ -5,10 +5,12 @@ use std::process::ExitCode;
 
 use candor_lab::sweep::{Asked, Settings, run};
 use candor_lab::{EngineRunner, Progress, peak};
+use candor_plan::Out;
 use candor_plan::options::Options;
+use candor_plan::redact::Typed;
 use candor_plan::units::{parse_rate, parse_share};
 use candor_plan::values::SmallCount;
-use candor_plan::{Plan, Rate};
+use candor_plan::{Connections, Plan, Rate};
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::sweep::Sweep;
 use candor_report::read;
@@ -16,8 +18,7 @@ use clap::Args;
 
 use crate::exit::{Exit, Failure};
 use crate::experiment::Ready;
-use crate::files;
-use crate::forms::{Places, SWEEP};
+use crate::forms::SWEEP;
 use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
 
@@ -78,12 +79,13 @@ enum Reference {
     Now,
 }
 
-pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode, Failure> {
     arguments.profile.check("sweep")?;
-    files::check_paths(&arguments.markdown)?;
     let reference = reference(&arguments)?;
-    let SweepArguments { rates, mut fractions, rounds, keep, markdown, target, options, .. } =
-        arguments;
+    let SweepArguments {
+        rates, mut fractions, rounds, keep, markdown, target, mut options, ..
+    } = arguments;
+    options.out.extend(markdown.map(|path| Out::new("markdown", path)));
     if fractions.is_empty() {
         fractions = FRACTIONS.split(',').filter_map(|share| parse_share(share).ok()).collect();
     }
@@ -97,13 +99,15 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitC
             }
             Reference::Now => Some(measured(plan, asked, &facts, runner, progress)?),
         };
-        let mut plan = plan.clone();
-        if let (Some((_, _, Some(connections))), None) = (&known, asked) {
-            let most = plan.connections.max > plan.connections.count;
-            plan.connections.count = (TIMES_THE_PEAKS * connections).max(FEWEST_CONNECTIONS);
-            let count = plan.connections.count;
-            plan.connections.max = if most { plan.connections.max.max(count) } else { count };
-        }
+        let plan = match (&known, asked) {
+            (Some((_, _, Some(connections))), None) => {
+                let count = (TIMES_THE_PEAKS * connections).max(FEWEST_CONNECTIONS);
+                let Connections { count: least, max, .. } = plan.connections;
+                let most = if max > least { max.max(count) } else { count };
+                plan.with(|parts| parts.connect(count, most)).map_err(Failure::usage)?
+            }
+            _ => plan.clone(),
+        };
         let rates = match &known {
             None => {
                 let of = |rate: &Rate| Asked { rate_per_s: rate.per_s_f64(), fraction: None };
@@ -121,7 +125,7 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: &[String]) -> Result<ExitC
         let settings = Settings { rates, rounds: rounds.get(), peak };
         Ok(run(&plan, &settings, &facts, runner, progress)?)
     })?;
-    SWEEP.give_out(&sweep, &Places::new(&outputs, markdown))?;
+    SWEEP.give_out(&sweep, &outputs)?;
     Ok(exit(&sweep, outputs.strict).into())
 }
 

@@ -1,21 +1,47 @@
 //! `candor verify`: known answers beside measured ones, and what can be told apart here.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use candor_files::write_atomically;
+use candor_lab::verify::{self, CHECKS, Finding, Floor, Length, Line, Settings};
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
+use candor_plan::values::{Count, PositiveNanos};
 use candor_report::Host;
 use candor_report::render::json;
+use clap::Args;
 use serde::Serialize;
 
-use super::run::host;
-use crate::arguments::VerifyArguments;
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::verify::{self, CHECKS, Finding, Floor, Length, Line, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// The same checks with fewer requests, in under twenty seconds
+    #[arg(long)]
+    quick: bool,
+    /// Make only this check, and no noise floor; may be repeated
+    #[arg(long, value_name = "CHECK")]
+    only: Vec<String>,
+    /// Requests of each Poisson run, instead of as many as fit
+    #[arg(long, value_name = "N")]
+    requests: Option<Count>,
+    /// How long the server takes for each request of a Poisson run
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    service_time: PositiveNanos,
+    /// Queues that a Poisson run fills side by side, each with the whole load: N times the requests
+    #[arg(long, value_name = "N", default_value = "1")]
+    queues: NonZeroU32,
+    /// Write what was found
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Print nothing
+    #[arg(short, long)]
+    quiet: bool,
+}
 
 /// Everything that was found; the document of `--json`.
 #[derive(Serialize)]
@@ -50,9 +76,9 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
         format: "candor.verify/1",
         version: env!("CARGO_PKG_VERSION"),
         quick: arguments.quick,
-        host: host(),
+        host: candor_engine::host(),
         ok: checks.iter().all(|finding| finding.ok),
-        elapsed_s: verify::elapsed_s(begun),
+        elapsed_s: begun.elapsed().as_secs_f64(),
         checks,
         noise_floor,
     };

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-const SCHEMA: &str = include_str!("../../../report/schema/candor.result-1.json");
+const SCHEMA: &str = include_str!("../../../report/schema/candor.result-2.json");
 
 /// That a document is valid by the schema in the repository of its kind, such as `peak`.
 ///

@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, GoAway, HeaderBytes, RequestId, Session, tls};
-use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, Handshake, LossKind};
+use candor_protocol::{Event, Failure, GoAway, HeaderBytes, RequestId, Session};
+use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, LossKind};
 
 use super::{Stage, Worker};
 use crate::connection::{Slot, State, back_off_ns};
@@ -119,14 +119,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn secured(&mut self, key: Key, now_ns: u64) {
         let connection = &mut self.connections[key as usize];
         let came_to = connection.session.as_ref().and_then(S::handshake);
-        let (Some(came_to), Some((since_ns, connect_ns))) = (came_to, connection.securing.take())
+        let (Some(handshake), Some((since_ns, connect_ns))) = (came_to, connection.securing.take())
         else {
             return;
         };
-        let tls::Handshake { version, cipher, group, alpn, resumed, early_data } = came_to;
         let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
-        let handshake = Handshake { version, cipher, group, alpn, resumed, early_data };
-        self.books.recorder.handshake(now_ns, connect_ns, took_ns, handshake);
+        self.books.recorder.handshake(now_ns, connect_ns, took_ns, &handshake);
     }
 
     /// The connection ended before its handshake did.

@@ -1,8 +1,7 @@
 //! The end of a worker's run: the stop rule, the drain, and the account of what is left.
 
 use candor_protocol::Session;
-use candor_record::kernel::KernelTimes;
-use candor_record::{Disconnect, Phase, RunEnd, TraceCounts, WorkerHealth};
+use candor_record::{Disconnect, EndReason, Phase, WorkerReport};
 
 use super::{Sink, Stage, Worker};
 use crate::connection::State;
@@ -13,30 +12,9 @@ use crate::source::Source;
 /// A backlog that is not counted request by request.
 const MANY: u64 = 1 << 16;
 
-/// How a worker's run ended.
-#[derive(Debug, Clone)]
-pub(crate) struct WorkerEnd {
-    /// Where the measured window ended.
-    pub(crate) window_end_ns: u64,
-    /// Why.
-    pub(crate) end: RunEnd,
-    /// A sample of due times, each with the one that followed it.
-    pub(crate) gaps: Vec<(u64, u64)>,
-    /// Answers that each connection had in the measured window.
-    pub(crate) answers: Vec<u64>,
-    /// When the machine held the thread up.
-    pub(crate) held_up: Vec<(u64, u64)>,
-    /// Service time by the kernel's time stamps.
-    pub(crate) kernel: Option<KernelTimes>,
-    /// How many requests were traced.
-    pub(crate) trace: TraceCounts,
-    /// What the thread cost; filled by whoever owns the thread.
-    pub(crate) health: WorkerHealth,
-}
-
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// The stop rule.
-    pub(super) fn should_stop(&mut self, now_ns: u64, control: &Control) -> Option<RunEnd> {
+    pub(super) fn should_stop(&mut self, now_ns: u64, control: &Control) -> Option<EndReason> {
         if self.stage != Stage::Running {
             return None;
         }
@@ -44,24 +22,24 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return Some(end);
         }
         if control.is_stopping() {
-            return Some(RunEnd::Interrupted);
+            return Some(EndReason::Interrupted);
         }
         if self.own.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
-            return Some(RunEnd::Duration);
+            return Some(EndReason::Duration);
         }
         let no_time = self.own.stop_ns.is_none();
         if (self.own.counted || no_time)
             && self.books.flights.len() == 0
             && self.source.is_exhausted()
         {
-            return Some(if self.own.counted { RunEnd::Count } else { RunEnd::Duration });
+            return Some(if self.own.counted { EndReason::Count } else { EndReason::Duration });
         }
         if self.is_able() {
             self.able_ns = now_ns;
         }
         let patience_is_over =
             no_time && now_ns >= self.able_ns.saturating_add(self.own.give_up_ns);
-        patience_is_over.then_some(RunEnd::GaveUp)
+        patience_is_over.then_some(EndReason::GaveUp)
     }
 
     /// Whether a request is on its way, or there is a place for the next one. Connections alone
@@ -70,29 +48,23 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.books.flights.len() > 0 || !self.free.is_empty() || !self.thinking.is_empty()
     }
 
-    pub(super) fn end_window(&mut self, now_ns: u64, end: RunEnd) -> WorkerEnd {
+    pub(super) fn end_window(&mut self, now_ns: u64, end: EndReason) -> WorkerReport {
         let window_end_ns = match (end, self.own.stop_ns) {
-            (RunEnd::Duration, Some(stop_ns)) => stop_ns,
+            (EndReason::Duration, Some(stop_ns)) => stop_ns,
             _ => now_ns,
         };
         let backlog = self.backlog(window_end_ns);
         self.books.recorder.set_backlog(backlog);
         self.books.recorder.end_window(window_end_ns);
         self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
-        WorkerEnd {
-            window_end_ns,
-            end,
-            gaps: Vec::new(),
+        WorkerReport {
             // Of connections that were opened for a backlog, those that were of use.
             answers: (0..)
                 .zip(&self.connections)
                 .filter(|(key, one)| *key < self.own.connections || one.answered > 0)
                 .map(|(_, one)| one.answered)
                 .collect(),
-            held_up: Vec::new(),
-            kernel: None,
-            trace: TraceCounts::default(),
-            health: WorkerHealth::default(),
+            ..WorkerReport::new(window_end_ns, end)
         }
     }
 

@@ -77,11 +77,3 @@ impl KernelBooks {
         }
     }
 }
-
-/// Puts those of several workers together.
-pub(crate) fn merged(all: impl Iterator<Item = KernelTimes>) -> Option<KernelTimes> {
-    all.reduce(|mut sum, one| {
-        sum.merge(&one);
-        sum
-    })
-}

@@ -28,9 +28,8 @@ use std::sync::Arc;
 use candor_pace::{Picker, Share};
 use candor_plan::Plan;
 use candor_protocol::{CaptureRoom, Session};
-use candor_record::{HeldUp, Interval, Recorder, RunEnd, Settings, Traced};
+use candor_record::{EndReason, HeldUp, Interval, Recorder, Settings, Traced, WorkerReport};
 
-pub(crate) use self::ending::WorkerEnd;
 use self::kernel::KernelBooks;
 use self::stops::Stops;
 use self::together::Together;
@@ -239,7 +238,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         origin_ns: u64,
         control: &Control,
         sink: &mut impl Sink,
-    ) -> WorkerEnd {
+    ) -> WorkerReport {
         let wake_ns = if self.pacer.never_sleeps() { 0 } else { origin_ns };
         while self.reactor.now_ns() < origin_ns {
             self.wait_and_handle(wake_ns);
@@ -277,7 +276,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 }
                 end.held_up = self.held_up.take();
                 if !self.wind_up(end.window_end_ns, control, sink) {
-                    end.end = RunEnd::Interrupted;
+                    end.end = EndReason::Interrupted;
                 }
                 end.trace = self.end_trace(sink);
                 end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));

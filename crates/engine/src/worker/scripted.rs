@@ -4,7 +4,7 @@
 
 use candor_protocol::made::Made;
 use candor_protocol::{CaptureRoom, Session};
-use candor_record::RunEnd;
+use candor_record::EndReason;
 
 use super::{Stage, Worker};
 use crate::books::Departure;
@@ -142,9 +142,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Whether the script ends this worker's run. One that failed ends everybody's.
     #[inline]
-    pub(super) fn script_end(&self, control: &Control) -> Option<RunEnd> {
+    pub(super) fn script_end(&self, control: &Control) -> Option<EndReason> {
         let end = self.script.as_ref()?.end?;
-        if end == RunEnd::ScriptFailed && !control.is_stopping() {
+        if end == EndReason::ScriptFailed && !control.is_stopping() {
             control.stop();
         }
         Some(end)

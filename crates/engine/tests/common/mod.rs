@@ -9,8 +9,8 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const S: u64 = 1_000_000_000;
 
 /// One GET on `connections` connections, with this load, for `duration_ns`.
-pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
-    Plan {
+pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
+    Parts {
         target: Target {
             url: "http://sim/".to_owned(),
             authority: "sim".to_owned(),
@@ -64,6 +64,11 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Plan {
     }
 }
 
+/// The plan of these parts.
+pub(crate) fn checked(parts: &Parts) -> Plan {
+    parts.clone().try_into().expect("a plan")
+}
+
 /// A GET for `path`.
 pub(crate) fn get(path: &str) -> Request {
     Request {
@@ -75,6 +80,7 @@ pub(crate) fn get(path: &str) -> Request {
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
+        redacted: None,
     }
 }
 

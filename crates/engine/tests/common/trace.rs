@@ -2,7 +2,7 @@
 
 use candor_engine::reactor::Reactor;
 use candor_engine::{Control, Observer, drive_observed};
-use candor_plan::{Plan, Trace};
+use candor_plan::{Parts, Trace};
 use candor_record::{ErrorKind, Ledger, Outcome, Phase, RunRecord, Traced};
 
 /// Keeps what is traced.
@@ -16,11 +16,11 @@ impl Observer for Kept {
 }
 
 /// Drives `plan` with a full trace, and checks that trace and record say the same.
-pub(crate) fn drive_traced(plan: &Plan, reactor: impl Reactor) -> (RunRecord, Vec<Traced>) {
+pub(crate) fn drive_traced(plan: &Parts, reactor: impl Reactor) -> (RunRecord, Vec<Traced>) {
     let mut plan = plan.clone();
     plan.recording.trace = Some(Trace::All);
     let mut kept = Kept::default();
-    let record = drive_observed(&plan, reactor, &Control::default(), &mut kept);
+    let record = drive_observed(&super::checked(&plan), reactor, &Control::default(), &mut kept);
     check(&record, &kept.0);
     (record, kept.0)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use candor_engine::reactor::Reactor;
 use candor_engine::reactor::socket::Address;
-use candor_record::{ConnectErrorKind, ErrorKind, RunEnd};
+use candor_record::{ConnectErrorKind, EndReason, ErrorKind};
 use candor_testkit::peer::{ANSWER, Peer, RefusingPort, Script, Step};
 
 use crate::common::{MS, S, closed, plan};
@@ -87,7 +87,7 @@ fn a_server_that_restarts(on: On) {
     // A connection that was accepted by the kernel alone took requests that the peer never read.
     assert!(record.total.ledger.ok <= peer.requests());
     assert!(record.total.ledger.sent >= peer.requests());
-    assert_eq!(record.end, RunEnd::Duration);
+    assert_eq!(record.end, EndReason::Duration);
 }
 
 fn time_outs(on: On) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use candor_engine::reactor::{Reactor, Received, Sent};
 use candor_plan::Delivery;
+use candor_record::StatusCount;
 use rustix::net::sockopt::set_socket_linger;
 
 use crate::common::{MS, S};
@@ -109,7 +110,7 @@ fn what_breaks_off_is_heard_to_the_end(on: On) {
         let record = on.run(&plan, &tcp(address));
         let ledger = &record.total.ledger;
         assert_eq!((ledger.sent, ledger.broken_off), (6, 6), "server {nth}: {ledger:?}");
-        let heard: &[_] = if is_heard { &[(400, 6)] } else { &[] };
+        let heard: &[_] = if is_heard { &[StatusCount { status: 400, count: 6 }] } else { &[] };
         assert_eq!(record.total.broken_off_statuses, heard, "server {nth}");
         let connections = &record.total.connections;
         assert_eq!((connections.retired, connections.lost.total()), (6, 0), "server {nth}");

@@ -6,10 +6,10 @@ use candor_engine::reactor::socket::{Address, Dialer};
 use candor_engine::reactor::uring::{Shape, TaskWork};
 use candor_engine::reactor::{Reactor, Start, epoll, uring};
 use candor_engine::{Control, drive, probe_uring, run};
-use candor_plan::{Endpoint, Plan, ReactorChoice};
+use candor_plan::{Endpoint, Parts, ReactorChoice};
 use candor_record::RunRecord;
 
-use crate::common::{closed, plan};
+use crate::common::{checked, closed, plan};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum On {
@@ -52,7 +52,7 @@ impl On {
     }
 
     /// A whole run against `address`. Over threads where `run` can choose this reactor.
-    pub(crate) fn run(self, plan: &Plan, address: &Address) -> RunRecord {
+    pub(crate) fn run(self, plan: &Parts, address: &Address) -> RunRecord {
         let mut plan = plan.clone();
         plan.target.endpoint = match address {
             Address::Tcp(address) => {
@@ -60,21 +60,21 @@ impl On {
             }
             Address::Unix(path) => Endpoint::Unix { path: path.clone() },
         };
-        plan.threads.count = Some(2);
+        plan.threads.count = Some(plan.connections.count.min(2));
         let control = Control::default();
         let over_threads = |choice| {
             let mut plan = plan.clone();
             plan.threads.reactor = choice;
-            run(&plan, &control, &mut ()).unwrap()
+            run(&checked(&plan), &control, &mut ()).unwrap()
         };
         let record = match self {
             On::Epoll => over_threads(ReactorChoice::Epoll),
             On::Uring => over_threads(ReactorChoice::Uring),
             _ => {
-                struct Drive<'a>(&'a Plan);
+                struct Drive<'a>(&'a Parts);
                 impl With<RunRecord> for Drive<'_> {
                     fn with<R: Reactor>(self, reactor: R) -> RunRecord {
-                        drive(self.0, reactor, &Control::default())
+                        drive(&checked(self.0), reactor, &Control::default())
                     }
                 }
                 self.reactor(dialer(address.clone()), Drive(&plan))
@@ -94,7 +94,7 @@ pub(crate) fn tcp(address: SocketAddr) -> Address {
 }
 
 /// A closed load of exactly `count` requests.
-pub(crate) fn counted(connections: u32, count: u64) -> Plan {
+pub(crate) fn counted(connections: u32, count: u64) -> Parts {
     let mut plan = plan(connections, closed(0), 0);
     plan.stop.duration_ns = None;
     plan.stop.count = Some(count);

@@ -19,7 +19,7 @@ fn many_connections(on: On) {
     assert!(record.total.ledger.ok > 200, "more than one each");
     assert_eq!(server.connections(), 200);
     assert_eq!(record.total.connections.opened, 200);
-    let together = record.workers.iter().map(|worker| worker.sent_together);
+    let together = record.workers.iter().map(|worker| worker.health.sent_together);
     let (calls, sends) = together.fold((0, 0), |sum, one| (sum.0 + one.calls, sum.1 + one.sends));
     assert_eq!(calls > 0, on == On::Uring, "{calls}");
     assert!(sends >= 2 * calls && sends <= record.total.ledger.sent, "{sends} in {calls}");
@@ -37,8 +37,8 @@ fn large_answers(on: On) {
     let server = Server::tcp("127.0.0.1:0", bytes.clone()).unwrap();
     let record = on.run(&counted(8, 40), &server.address);
     assert_all_ok(&record, 40);
-    assert_eq!(record.total.bytes_received, 40 * bytes.len() as u64);
-    assert_eq!(record.total.body_bytes, 40 << 20);
+    assert_eq!(record.total.bytes.received, 40 * bytes.len() as u64);
+    assert_eq!(record.total.bytes.bodies, 40 << 20);
 }
 
 /// 64 answers of 256 KiB are as much as all buffers of a run hold.
@@ -47,7 +47,7 @@ fn more_in_flight_than_buffers(on: On) {
     let server = Server::tcp("127.0.0.1:0", bytes.clone()).unwrap();
     let record = on.run(&counted(100, 300), &server.address);
     assert_all_ok(&record, 300);
-    assert_eq!(record.total.bytes_received, 300 * bytes.len() as u64);
+    assert_eq!(record.total.bytes.received, 300 * bytes.len() as u64);
 }
 
 fn pipelined(on: On) {
@@ -99,7 +99,7 @@ fn large_uploads(on: On) {
     let record = on.run(&plan, &tcp(peer.addr()));
     assert_all_ok(&record, 6);
     assert_eq!(peer.requests(), 6);
-    assert!(record.total.bytes_sent > 36 << 20);
+    assert!(record.total.bytes.sent > 36 << 20);
 }
 
 fn an_open_load(on: On) {

@@ -6,10 +6,9 @@
 //! on has failed and it is started again for the next. Both have a keeper, so that nothing of them is
 //! left whatever happens to us.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use candor_plan::allow::AllowList;
 use candor_plan::url::HttpUrl;
@@ -20,13 +19,13 @@ use super::file::EMBEDDED_PATH;
 use super::matrix::{Absent, Found};
 use super::model::{Asked, Client, Server};
 use super::protocol::{self, Ask, DESCRIBE};
-use super::store::Store;
 use super::{Bench, CellPlan, Measured};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
-use crate::matrix::Trouble;
+use crate::matrix::{self, Place, Trouble};
 use crate::target::cores::Split;
 use crate::target::{Running, TargetSpec, http};
+use crate::trial::unix_ms;
 
 /// The last requests may wait for a connection, then for the answer, each for the time-out.
 const TIMEOUTS_AT_END: u32 = 2;
@@ -42,14 +41,10 @@ const OTHER_FILES: u64 = 1024;
 
 /// Starts the server and the drivers.
 pub struct Managed {
-    /// This program, for the embedded target.
-    pub program: PathBuf,
+    /// Where the server and drivers are started.
+    pub place: Place,
     /// The server.
     pub server: Server,
-    /// Who has which cores.
-    pub split: Split,
-    /// Where output is kept.
-    pub store: Store,
     /// How all of this is told to stop.
     pub interrupt: Arc<Interrupt>,
     /// Hosts that drivers may send to; `None`: any.
@@ -135,15 +130,10 @@ impl Managed {
         if self.up.is_some() {
             return Ok(());
         }
-        let mut spec = match &self.server {
+        let spec = match &self.server {
             Server::Embedded { arguments } => {
-                let mut command =
-                    vec![self.program.to_string_lossy().into_owned(), "serve".to_owned()];
-                command.extend(
-                    ["--listen", "127.0.0.1:0", "--path", EMBEDDED_PATH].map(str::to_owned),
-                );
-                command.extend(arguments.iter().cloned());
-                TargetSpec::new("embedded", command)
+                let path = ["--path", EMBEDDED_PATH].map(str::to_owned);
+                TargetSpec::embedded(path.into_iter().chain(arguments.iter().cloned()))?
             }
             Server::Command { command, env, ready_timeout } => {
                 let mut spec = TargetSpec::new("server", command.clone());
@@ -152,12 +142,11 @@ impl Managed {
                 spec
             }
         };
-        spec.cores = Some(self.split.target.clone());
-        spec.log = Some(self.store.directory().log_of("server"));
-        let running = Running::start(&spec)?;
+        let name = spec.name.clone();
+        let running = self.place.start(spec, "server")?;
         let Some(stats) = running.announced().stats.clone() else {
             return Err(LabError::Target {
-                name: spec.name,
+                name,
                 problem: "it does not say in its port file where its own count can be read; \
                           write STATS=URL, whose answer has \"requests_answered\""
                     .to_owned(),
@@ -181,8 +170,8 @@ impl Managed {
         // A driver looks the name up itself, but not before it may.
         http::permit(&url, self.allow.as_ref())
             .map_err(|error| Trouble::Everything(LabError::Engine(error)))?;
-        let log = self.store.directory().log_of(&cell.client.name);
-        let mut driver = start(&cell.client, &self.split, Some(&log)).map_err(told)?;
+        let log = self.place.directory.log_of(&cell.client.name);
+        let mut driver = start(&cell.client, &self.place.split, Some(&log)).map_err(told)?;
         let line = driver.ask(DESCRIBE, asked.grace, &self.interrupt).map_err(told)?;
         protocol::described(&line).map_err(|what| told(driver.broken(&what)))?;
         let before = up.count_at_rest(&self.interrupt)?;
@@ -231,10 +220,7 @@ impl Up {
     /// How it ended, if it did.
     fn ended(&mut self) -> Option<String> {
         let how = self.running.ended()?;
-        Some(match self.running.log_tail().last() {
-            Some(last) => format!("the server ended {how}; the last it said: {last}"),
-            None => format!("the server ended {how} without a word"),
-        })
+        Some(matrix::ended(&how, self.running.log_tail().last()))
     }
 
     /// Its count before a cell.
@@ -281,21 +267,9 @@ impl Up {
             if answer.status != 200 {
                 return Err(format!("{} answers {}", http::shown(&self.stats), answer.status));
             }
-            counted(&http::shown(&self.stats), &answer.body)
+            http::counted(&http::shown(&self.stats), &answer.body)
         };
         read().map_err(|why| Trouble::Cell(format!("the server's own count cannot be read: {why}")))
-    }
-}
-
-/// What the STATS document of `url` says: answers so far, and how often they are counted.
-pub(crate) fn counted(url: &str, body: &[u8]) -> Result<(u64, Duration), String> {
-    let json: serde_json::Value = serde_json::from_slice(body)
-        .map_err(|error| format!("{url}: this is no JSON ({error})"))?;
-    let count = json.get("requests_answered").and_then(serde_json::Value::as_u64);
-    let interval_us = json.get("interval_us").and_then(serde_json::Value::as_u64);
-    match count {
-        Some(count) => Ok((count, Duration::from_micros(interval_us.unwrap_or(0)))),
-        None => Err(format!("{url} has no \"requests_answered\"")),
     }
 }
 
@@ -305,9 +279,4 @@ fn told(trouble: driver::Trouble) -> Trouble {
         driver::Trouble::Interrupted => Trouble::Everything(LabError::Interrupted),
         driver::Trouble::Missing(why) | driver::Trouble::Broken(why) => Trouble::Cell(why),
     }
-}
-
-fn unix_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

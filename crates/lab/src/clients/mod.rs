@@ -2,7 +2,7 @@
 //! directory.
 //!
 //! [`file`] reads a suite, [`matrix`] says what of it is measured, [`run`] measures it by way of a
-//! [`Bench`], and [`store`] keeps every trial as it is made. [`managed`] is the bench that starts the
+//! [`Bench`], and keeps every trial as it is made. [`managed`] is the bench that starts the
 //! server and, for each trial, a driver: [`driver`] is one as a process, [`protocol`] what its lines
 //! mean, and [`judge`] holds its counts against the server's. What comes out is the document
 //! `candor.clients/1`; its renderings are crate report's.
@@ -15,16 +15,24 @@ pub mod matrix;
 pub mod model;
 pub mod protocol;
 pub mod run;
-pub mod store;
 
-use crate::matrix::Trouble;
+use crate::matrix::{Kind, Trouble};
+use candor_report::experiment::clients::FORMAT;
 use protocol::Answer;
 
 pub use managed::Managed;
 pub use matrix::{CellPlan, Matrix, Selection, expand};
 pub use model::Suite;
 pub use run::{Outcome, run};
-pub use store::Store;
+
+/// Directories of client libraries: a document for each trial, and what the server and the drivers
+/// printed.
+pub const KIND: Kind = Kind {
+    command: "candor clients",
+    document: "clients.json",
+    format: FORMAT,
+    foreign: "it is not empty, and not of client libraries",
+};
 
 /// Makes one trial. Tests have one that knows its answers.
 pub trait Bench {

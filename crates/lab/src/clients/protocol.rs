@@ -245,18 +245,7 @@ impl Latency {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const ASK: Ask<'_> = Ask {
-        what: "run",
-        url: "http://h/",
-        pool: 5,
-        concurrency: 4,
-        warm_up_ms: 10,
-        duration_ms: 100,
-        timeout_ms: 1000,
-        expect_status: 200,
-        expect_body_bytes: None,
-    };
+    use crate::fuzzing::ASK;
 
     const GOOD: &str = r#"{"pool":5,"concurrency":4,"window_ns":100000000,"ok":3,"errors":{"timeout":2,"body":1},
         "examples":{"timeout":"t","body":"b"},"outside":{"ok":7,"errors":{"timeout":1}},

@@ -5,6 +5,7 @@
 //! never speaks for its cell.
 
 use std::time::Duration;
+use std::{fs, iter};
 
 use candor_plan::Secrets;
 use candor_report::document::latency::Distribution;
@@ -20,27 +21,21 @@ use super::judge::disagreement;
 use super::matrix::{Matrix, Selection};
 use super::model::{self, Server, Suite};
 use super::protocol::Answer;
-use super::store::{CLIENTS_JSON, Store};
 use super::{Bench, CellPlan, Measured};
 use crate::error::LabError;
-use crate::matrix::file::fnv;
-use crate::matrix::run::{Cell as Slot, Course, Trials, Trouble, Watcher};
-use crate::matrix::{self, About};
+use crate::matrix::run::{Cell as Slot, Trials, Trouble, Watcher};
+use crate::matrix::{self, About, Directory};
 
-/// A client that failed so often without a single success in between is not started again.
-const GIVE_UP_AFTER: u32 = 3;
-/// What a trial costs beside its own length, until it is known better: starting a driver.
-const FIRST_OVERHEAD: Duration = Duration::from_secs(1);
+/// The mark of a trial whose counts do not agree with the server's. It is made again.
+const WRONG: &str = ".wrong";
 
 /// What came of a matrix.
 pub type Outcome = matrix::Outcome<Clients>;
 
-/// Identifies a suite together with options that were typed and change what a trial is: a directory
-/// holds trials of one only.
+/// Identifies a suite together with what was typed.
 pub fn fingerprint(suite: &Suite, selection: &Selection) -> String {
     let Selection { duration, warm_up, timeout, embedded, .. } = selection;
-    let typed = format!("{duration:?} {warm_up:?} {timeout:?} {embedded}");
-    matrix::shown(fnv(suite.head.fingerprint, typed.as_bytes()))
+    matrix::fingerprint(&suite.head, &(duration, warm_up, timeout, embedded), iter::empty())
 }
 
 /// Measures what is not there yet.
@@ -49,44 +44,47 @@ pub fn run(
     matrix: &Matrix,
     selection: &Selection,
     about: About,
-    store: &Store,
+    directory: &Directory,
     bench: &mut dyn Bench,
     watcher: &mut dyn Watcher<Trial>,
 ) -> Result<Outcome, LabError> {
-    let document = document(suite, matrix, selection, about, store);
-    let cells = document.cells.iter().map(|cell| Slot {
-        name: cell.name(),
-        who: cell.client.clone(),
-        planned: matrix.asked.warm_up + matrix.asked.duration,
-        rounds: matrix.rounds,
-    });
-    let course = Course {
-        cells: cells.collect(),
-        later_from: matrix.cells.len(),
-        seed: suite.head.seed,
-        what: "client",
-        give_up_after: GIVE_UP_AFTER,
-        first_overhead: FIRST_OVERHEAD,
-    };
-    let mut trials = Libraries { document, matrix, store, bench };
-    let stopped = matrix::run::run(&course, &mut trials, watcher)?;
-    Ok(Outcome { document: trials.document, stopped })
+    let document = document(suite, matrix, selection, about, directory);
+    matrix::run::run(suite.head.seed, Libraries { document, matrix, directory, bench }, watcher)
 }
 
 struct Libraries<'a> {
     document: Clients,
     matrix: &'a Matrix,
-    store: &'a Store,
+    directory: &'a Directory,
     bench: &'a mut dyn Bench,
 }
 
 impl Trials for Libraries<'_> {
+    const WHAT: &'static str = "client";
+    const GIVE_UP_AFTER: u32 = 3;
+    /// Starting a driver.
+    const FIRST_OVERHEAD: Duration = Duration::from_secs(1);
+
+    type Document = Clients;
     type Needs = ();
     type Made = Trial;
 
+    fn cells(&self) -> Vec<Slot> {
+        let cells = self.document.cells.iter().map(|cell| Slot {
+            name: cell.name(),
+            who: cell.client.clone(),
+            planned: self.matrix.asked.warm_up + self.matrix.asked.duration,
+            rounds: self.matrix.rounds,
+            is_later: false,
+        });
+        cells.collect()
+    }
+
     fn take_up(&mut self, cell: usize, round: u64) -> bool {
-        let kept = self.store.trial(&self.matrix.cells[cell].key(), round);
-        kept.map(|file| self.enter(cell, file.trial)).is_some()
+        let name = Directory::trial(&self.matrix.cells[cell].key(), round, "");
+        let kept = self.directory.read(&name).and_then(|text| TrialFile::from_json(&text).ok());
+        let kept = kept.filter(|kept| kept.trial.agrees() && kept.trial.round == round);
+        kept.map(|kept| self.enter(cell, kept.trial)).is_some()
     }
 
     fn needs(&mut self, _: usize, _: u64) -> Result<(), String> {
@@ -96,7 +94,12 @@ impl Trials for Libraries<'_> {
     fn make(&mut self, cell: usize, round: u64, (): ()) -> Result<Trial, Trouble> {
         let plan = &self.matrix.cells[cell];
         let file = trial_file(plan, round, self.bench.trial(plan, &self.matrix.asked)?);
-        self.store.keep(&plan.key(), &file).map_err(Trouble::Everything)?;
+        self.directory.write(&file.trial.file, &json::any(&file)).map_err(Trouble::Everything)?;
+        if file.trial.agrees() {
+            // It takes the place of a wrong one.
+            let wrong = Directory::trial(&plan.key(), round, WRONG);
+            let _ = fs::remove_file(self.directory.path().join(wrong));
+        }
         self.enter(cell, file.trial.clone());
         Ok(file.trial)
     }
@@ -107,7 +110,11 @@ impl Trials for Libraries<'_> {
 
     fn save(&mut self, is_complete: bool) -> Result<(), LabError> {
         self.document.complete = is_complete;
-        self.store.directory().write(CLIENTS_JSON, &json::any(&self.document))
+        self.directory.save(&self.document)
+    }
+
+    fn document(self) -> Clients {
+        self.document
     }
 }
 
@@ -131,7 +138,7 @@ fn trial_file(plan: &CellPlan, round: u64, measured: Measured) -> TrialFile {
     let requests = total.all();
     let trial = Trial {
         round,
-        file: Store::name_of(&plan.key(), round, disagreement.is_none()),
+        file: Directory::trial(&plan.key(), round, disagreement.as_ref().map_or("", |_| WRONG)),
         started_at: rfc3339(started_unix_ms),
         window_s,
         rate_per_s: answer.inside.ok as f64 / window_s,
@@ -177,7 +184,7 @@ fn document(
     matrix: &Matrix,
     selection: &Selection,
     about: About,
-    store: &Store,
+    directory: &Directory,
 ) -> Clients {
     let secrets = about.secrets;
     let clients = matrix.clients.iter().map(|present| Client {
@@ -200,7 +207,7 @@ fn document(
     });
     Clients {
         format: FORMAT.to_owned(),
-        heading: about.heading(&suite.head, matrix.rounds, store.directory()),
+        heading: about.heading(&suite.head, matrix.rounds, directory),
         server: match selection.embedded {
             true => "embedded".to_owned(),
             false => source(&suite.server, secrets),

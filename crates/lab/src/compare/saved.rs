@@ -4,6 +4,7 @@
 //! cannot be told from a difference. The documents say when they were made, under which load and
 //! where; whatever differs there is said.
 
+use candor_plan::describe;
 use std::collections::BTreeSet;
 
 use candor_report::Document;
@@ -91,7 +92,7 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
             all.push(format!("{what} is not the same in all runs: {}", values.join(" | ")));
         }
     };
-    differ("the load", &|one| one.plan.load.description.clone(), &mut all);
+    differ("the load", &|one| describe::load(&one.plan), &mut all);
     let connections = |one: &Document| {
         let asked = &one.plan.connections;
         format!("{} × {}", asked.count, asked.pipeline.max(asked.streams))
@@ -99,14 +100,16 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
     differ("the number of connections", &connections, &mut all);
     let request = |one: &Document| {
         // Of a query and of a body results have a hash, which is enough to tell them apart.
-        let texts = one.plan.requests.iter().take(3).map(|r| {
-            let hashes = r.query_hash.iter().chain(&r.body_hash).map(|hash| format!(" #{hash}"));
+        let texts = one.plan.requests.list.iter().take(3).map(|r| {
+            let query = r.redacted.as_ref().and_then(|one| one.query_hash.as_deref());
+            let hashes = query.into_iter().chain(r.body.hash()).map(|hash| format!(" #{hash}"));
             format!("{} {}{}", r.method, r.path, hashes.collect::<String>())
         });
         texts.collect::<Vec<_>>().join(", ")
     };
     differ("the request", &request, &mut all);
-    let machine = |one: &Document| one.host.cpu.clone().unwrap_or_else(|| "unknown".to_owned());
+    let machine =
+        |one: &Document| one.machines[0].host.cpu.clone().unwrap_or_else(|| "unknown".to_owned());
     differ("the loader's machine", &machine, &mut all);
     differ("the version of candor", &|one| one.tool.version.clone(), &mut all);
     all

@@ -3,8 +3,7 @@
 //! Every trial is a file in `trials/`, written whole or not at all. The document of the whole says
 //! which suite the directory is of; another one is refused, because its trials would be mixed with
 //! these. For the same reason one process at a time has the directory, by a lock. Everything else in
-//! it is made of the trials and can be made again. What a trial's file is called and what is in it, the
-//! two kinds of suites say ([`crate::suite::Store`], [`crate::clients::Store`]).
+//! it is made of the trials and can be made again. What is in a trial's file the two kinds of suites say.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -13,20 +12,22 @@ use std::sync::Arc;
 
 use candor_files::{create_directory, write_atomically};
 use candor_report::read::text_of;
+use candor_report::render::json;
 use rustix::fs::{FlockOperation, flock};
+use serde::Serialize;
 
 use crate::error::LabError;
 
 /// Where trials are.
-pub(crate) const TRIALS: &str = "trials";
+const TRIALS: &str = "trials";
 /// Where output of servers and drivers goes.
 const LOGS: &str = "logs";
 /// Who has the directory.
 const LOCK: &str = ".lock";
 
-/// What directories of one kind of suites have in them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
+/// What directories of one kind of suites have in them: [`crate::suite::KIND`], [`crate::clients::KIND`].
+#[derive(Debug)]
+pub struct Kind {
     /// The command that measures into it.
     pub(crate) command: &'static str,
     /// The name of the document of the whole.
@@ -41,6 +42,7 @@ pub(crate) struct Kind {
 #[derive(Debug, Clone)]
 pub struct Directory {
     path: PathBuf,
+    kind: &'static Kind,
     fingerprint: String,
     _lock: Arc<Lock>,
 }
@@ -76,7 +78,7 @@ impl Lock {
 
 impl Directory {
     /// Makes the directory, or takes up one of the same suite that nobody else is at.
-    pub(crate) fn open(path: &Path, kind: &Kind, fingerprint: &str) -> Result<Self, LabError> {
+    pub fn open(path: &Path, kind: &'static Kind, fingerprint: &str) -> Result<Self, LabError> {
         // Looked at first: what is not ours gets no lock either.
         kind.check_ours(path)?;
         make(path)?;
@@ -99,7 +101,7 @@ impl Directory {
             make(&path.join(part))?;
         }
         let (path, fingerprint) = (path.to_owned(), fingerprint.to_owned());
-        Ok(Directory { path, fingerprint, _lock: Arc::new(lock) })
+        Ok(Directory { path, kind, fingerprint, _lock: Arc::new(lock) })
     }
 
     /// Where it is.
@@ -110,6 +112,12 @@ impl Directory {
     /// Identifies what its trials are of.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// Name of a trial's file, from the directory. One with a `mark` is kept to be looked at, and no later
+    /// run takes it for a trial.
+    pub fn trial(key: &str, round: u64, mark: &str) -> String {
+        format!("{TRIALS}/{key}.r{round}{mark}.json")
     }
 
     /// Where the output of a server or a driver goes.
@@ -127,6 +135,11 @@ impl Directory {
     /// The text of a file in it, if it is there.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
         text_of(&self.path.join(name)).ok()
+    }
+
+    /// Writes the document of the whole.
+    pub(crate) fn save(&self, document: &impl Serialize) -> Result<(), LabError> {
+        self.write(self.kind.document, &json::any(document))
     }
 
     /// Writes a file in it.
@@ -182,7 +195,8 @@ impl Kind {
         if known.fingerprint != fingerprint {
             return Err(refused(
                 path,
-                "it holds trials of another suite, of an older state of this one, or under other options",
+                "it holds trials of another suite, of an older state of this one, under other options, or of \
+                 an earlier version of candor",
             ));
         }
         Ok(())

@@ -13,10 +13,15 @@ pub mod run;
 use candor_plan::Secrets;
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::matrix::Heading;
+use candor_report::render::json;
+use serde::Serialize;
 
 use crate::error::LabError;
+use crate::target::cores::Split;
+use crate::target::{Running, TargetSpec};
+use file::{FNV_START, fnv};
 
-pub use directory::Directory;
+pub use directory::{Directory, Kind};
 pub use file::Head;
 pub use run::{Trouble, Watcher};
 
@@ -63,10 +68,46 @@ pub struct Outcome<D> {
     pub stopped: Option<LabError>,
 }
 
-/// A fingerprint as a document has it. 32 bits tell states of a suite apart, and are few enough that a
-/// password in its file cannot be worked out from them.
-pub(crate) fn shown(fingerprint: u64) -> String {
-    format!("{:08x}", (fingerprint ^ (fingerprint >> 32)) & 0xffff_ffff)
+/// Identifies a suite together with what was `typed` and changes what a trial is, and with what is in the
+/// `files` that its trials read (`None`: it cannot be read): a directory holds trials of one only.
+///
+/// 32 bits tell states of a suite apart, and are few enough that a password in its file cannot be worked
+/// out from them.
+pub(crate) fn fingerprint(
+    head: &Head,
+    typed: &impl Serialize,
+    files: impl Iterator<Item = Option<Vec<u8>>>,
+) -> String {
+    let files = files.map(|bytes| bytes.map(|bytes| fnv(FNV_START, &bytes)));
+    let asked = (head.fingerprint, typed, files.collect::<Vec<_>>());
+    let all = fnv(FNV_START, json::any(&asked).as_bytes());
+    format!("{:08x}", (all ^ (all >> 32)) & 0xffff_ffff)
+}
+
+/// Where what a matrix starts has its cores, and where what it prints is kept.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Who has which cores.
+    pub split: Split,
+    /// The matrix' own.
+    pub directory: Directory,
+}
+
+impl Place {
+    /// Starts a server. Its output goes to the log of this name.
+    pub(crate) fn start(&self, mut spec: TargetSpec, log: &str) -> Result<Running, LabError> {
+        spec.cores = Some(self.split.target.clone());
+        spec.log = Some(self.directory.log_of(log));
+        Running::start(&spec)
+    }
+}
+
+/// How a server ended, with the last that it said.
+pub(crate) fn ended(how: &str, last: Option<&String>) -> String {
+    match last {
+        Some(last) => format!("the server ended {how}; the last it said: {last}"),
+        None => format!("the server ended {how} without a word"),
+    }
 }
 
 /// The embedded target as a document names it.

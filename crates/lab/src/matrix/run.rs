@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use candor_report::experiment::matrix::Failure;
 use candor_stats::bootstrap::Random;
 
+use super::Outcome;
 use crate::compare::order;
 use crate::error::LabError;
 
@@ -52,10 +53,22 @@ pub enum Trouble {
 
 /// The trials of a matrix, by the places of their cells and their rounds.
 pub(crate) trait Trials {
+    /// What is measured: `server`, `client`.
+    const WHAT: &'static str;
+    /// One that failed so often without a single success in between is not tried again.
+    const GIVE_UP_AFTER: u32;
+    /// What a trial costs beside its own length, until it is known better.
+    const FIRST_OVERHEAD: Duration;
+
+    /// The document of the whole.
+    type Document;
     /// What a trial needs beside its cell.
     type Needs;
     /// What is told of one that was made.
     type Made;
+
+    /// Cells, in the order of the document; the later ones come last.
+    fn cells(&self) -> Vec<Cell>;
 
     /// Enters the trial that was kept by an earlier run; returns whether there is one.
     fn take_up(&mut self, cell: usize, round: u64) -> bool;
@@ -71,25 +84,12 @@ pub(crate) trait Trials {
 
     /// Writes the document as it is now.
     fn save(&mut self, is_complete: bool) -> Result<(), LabError>;
+
+    /// The document as it is at last.
+    fn document(self) -> Self::Document;
 }
 
-/// What is measured, and in which order.
-pub(crate) struct Course {
-    /// Cells, in the order of the document.
-    pub(crate) cells: Vec<Cell>,
-    /// Cells from this place on are measured when all others have been, in all rounds.
-    pub(crate) later_from: usize,
-    /// Seed of the order.
-    pub(crate) seed: u64,
-    /// What is measured: `server`, `client`.
-    pub(crate) what: &'static str,
-    /// One that failed so often without a single success in between is not tried again.
-    pub(crate) give_up_after: u32,
-    /// What a trial costs beside its own length, until it is known better.
-    pub(crate) first_overhead: Duration,
-}
-
-/// A cell as the course sees it.
+/// A cell, as far as the order of trials goes by it.
 pub(crate) struct Cell {
     /// Its name.
     pub(crate) name: String,
@@ -99,21 +99,24 @@ pub(crate) struct Cell {
     pub(crate) planned: Duration,
     /// How often it is measured.
     pub(crate) rounds: u64,
+    /// It is measured when all others have been, in all rounds.
+    pub(crate) is_later: bool,
 }
 
-/// Measures what is not there yet. Returns why it ended before all trials were made, if it did.
+/// Measures what is not there yet, the cells of each round in an order by `seed`.
 pub(crate) fn run<T: Trials>(
-    course: &Course,
-    trials: &mut T,
+    seed: u64,
+    mut trials: T,
     watcher: &mut dyn Watcher<T::Made>,
-) -> Result<Option<LabError>, LabError> {
-    let cells = course.cells.len();
+) -> Result<Outcome<T::Document>, LabError> {
+    let cells = trials.cells();
     let mut run = Run {
-        course,
-        trials,
+        seed,
+        cells: &cells,
+        trials: &mut trials,
         watcher,
-        made: vec![BTreeSet::new(); cells],
-        in_vain: vec![0; cells],
+        made: vec![BTreeSet::new(); cells.len()],
+        in_vain: vec![0; cells.len()],
         failed: BTreeMap::new(),
         pace: Pace::default(),
     };
@@ -121,11 +124,12 @@ pub(crate) fn run<T: Trials>(
     run.trials.save(false)?;
     let stopped = run.measure().err();
     run.trials.save(stopped.is_none())?;
-    Ok(stopped)
+    Ok(Outcome { document: trials.document(), stopped })
 }
 
 struct Run<'a, T: Trials> {
-    course: &'a Course,
+    seed: u64,
+    cells: &'a [Cell],
     trials: &'a mut T,
     watcher: &'a mut dyn Watcher<T::Made>,
     /// Rounds of which there is a trial, by cell.
@@ -141,7 +145,7 @@ impl<T: Trials> Run<'_, T> {
     /// Enters the trials that are there.
     fn take_up(&mut self) {
         for (cell, made) in self.made.iter_mut().enumerate() {
-            let rounds = 1..=self.course.cells[cell].rounds;
+            let rounds = 1..=self.cells[cell].rounds;
             made.extend(rounds.filter(|&round| self.trials.take_up(cell, round)));
         }
         let (made, all) = self.progress();
@@ -151,11 +155,12 @@ impl<T: Trials> Run<'_, T> {
     }
 
     fn measure(&mut self) -> Result<(), LabError> {
-        let Course { cells, later_from, .. } = self.course;
-        for phase in [0..*later_from, *later_from..cells.len()] {
+        let cells = self.cells;
+        let later_from = cells.iter().take_while(|cell| !cell.is_later).count();
+        for phase in [0..later_from, later_from..cells.len()] {
             let rounds = cells[phase.clone()].iter().map(|cell| cell.rounds).max().unwrap_or(0);
             for round in 1..=rounds {
-                for cell in order_of(&phase, self.course.seed, round) {
+                for cell in order_of(&phase, self.seed, round) {
                     if round <= cells[cell].rounds && !self.made[cell].contains(&round) {
                         self.trial(cell, round)?;
                     }
@@ -167,13 +172,12 @@ impl<T: Trials> Run<'_, T> {
 
     /// One trial. An error here ends everything; a failed trial does not.
     fn trial(&mut self, cell: usize, round: u64) -> Result<(), LabError> {
-        let Cell { name, who, planned, .. } = &self.course.cells[cell];
+        let Cell { name, who, planned, .. } = &self.cells[cell];
         let name = format!("{name} round {round}");
-        let is_given_up = self.failed.get(&**who).is_some_and(|n| *n >= self.course.give_up_after);
+        let is_given_up = self.failed.get(&**who).is_some_and(|n| *n >= T::GIVE_UP_AFTER);
         let needs = match self.trials.needs(cell, round) {
             Ok(_) if is_given_up => {
-                let what = self.course.what;
-                Err(format!("its {what} was given up after failing again and again"))
+                Err(format!("its {} was given up after failing again and again", T::WHAT))
             }
             other => other,
         };
@@ -214,13 +218,13 @@ impl<T: Trials> Run<'_, T> {
     /// Trials that are there, and trials that there will be.
     fn progress(&self) -> (u64, u64) {
         let made = self.made.iter().map(|rounds| rounds.len() as u64).sum();
-        (made, self.course.cells.iter().map(|cell| cell.rounds).sum())
+        (made, self.cells.iter().map(|cell| cell.rounds).sum())
     }
 
     /// How long what is missing will take.
     fn left(&self) -> Duration {
-        let overhead = self.pace.overhead().unwrap_or(self.course.first_overhead);
-        let cells = self.course.cells.iter().zip(&self.made).zip(&self.in_vain);
+        let overhead = self.pace.overhead().unwrap_or(T::FIRST_OVERHEAD);
+        let cells = self.cells.iter().zip(&self.made).zip(&self.in_vain);
         let left = cells.map(|((cell, made), in_vain)| {
             let missing = cell.rounds.saturating_sub(made.len() as u64 + in_vain);
             let missing = u32::try_from(missing).unwrap_or(u32::MAX);

@@ -11,8 +11,7 @@ mod edge;
 mod step;
 mod summary;
 
-use candor_plan::Plan;
-use candor_report::document::plan::PlanSummary;
+use candor_plan::{Parts, Plan};
 use candor_report::document::{Tool, rfc3339};
 use candor_report::experiment::peak::{Answer, Ceiling, FORMAT, Peak, Phase, Step};
 use candor_report::experiment::trial::Subject;
@@ -111,7 +110,7 @@ struct Search<'a> {
     steps: Vec<Step>,
     runs: u64,
     /// The plan of the first run, and what it measured.
-    first: Option<(PlanSummary, Subject)>,
+    first: Option<(Parts, Subject)>,
 }
 
 impl Search<'_> {

@@ -78,6 +78,7 @@ impl Search<'_> {
             Some(rate_per_s) => loads::open(self.plan, rate_per_s, connections, nth),
             None => loads::closed(self.plan, connections, nth),
         };
+        let plan = plan.map_err(|error| Stop::Error(error.into()))?;
         let with = fmt_plural(connections.into(), "connection");
         let (what, name) = match rate_per_s {
             Some(rate_per_s) => {

@@ -15,28 +15,27 @@ use candor_plan::url::parse_host_port;
 use candor_plan::{Options, ReadFile};
 use candor_report::Document;
 
+use super::Bench;
 use super::content::{self, Contents};
 use super::matrix::CellPlan;
 use super::model::{Command, Protocol, ReadyWhen, Server, ServerKind, Urls};
-use super::{Bench, Store};
 use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
+use crate::matrix::Place;
 use crate::site::Site;
-use crate::target::cores::Split;
 use crate::target::profiler::ProfileSpec;
-use crate::target::{Ready, Running, TargetSpec, http};
+use crate::target::{Ready, TargetSpec, http};
 use crate::trial::Runner;
+
+/// Where profiles go, if there are any.
+const PROFILES: &str = "profiles";
 
 /// Starts servers and asks the engine for runs.
 pub struct Managed<'a> {
     /// Makes the runs; its sites are set for each trial.
     pub runner: EngineRunner<'a>,
-    /// This program, for the embedded target.
-    pub program: PathBuf,
-    /// Who has which cores.
-    pub split: Split,
-    /// Where output of servers is kept.
-    pub store: Store,
+    /// Where servers are started.
+    pub place: Place,
     /// Where files of plans come from.
     pub files: &'a dyn ReadFile,
     /// What profiles servers while they are measured, if anything does.
@@ -78,7 +77,8 @@ struct Brought {
 impl Managed<'_> {
     fn profile(&self, cell: &CellPlan, round: u64) -> Result<Option<ProfileSpec>, LabError> {
         let Some(command) = &self.profile_command else { return Ok(None) };
-        let spec = ProfileSpec::new(command, self.store.profile_of(&cell.key(), round)?);
+        let profile = format!("{}.r{round}.profile", cell.key());
+        let spec = ProfileSpec::new(command, self.place.directory.folder(PROFILES)?.join(profile));
         spec.map(Some).map_err(|problem| LabError::Usage(format!("profile-command: {problem}")))
     }
 
@@ -91,14 +91,10 @@ impl Managed<'_> {
                 Ok(Brought { url, site: Site::default(), _directory: None })
             }
             ServerKind::Embedded { arguments } => {
-                let mut command =
-                    vec![self.program.to_string_lossy().into_owned(), "serve".to_owned()];
-                command.extend(["--listen".to_owned(), "127.0.0.1:0".to_owned()]);
-                command.extend(arguments.iter().chain(&cell.scenario.embedded_arguments).cloned());
-                if protocol.is_tls() {
-                    command.push("--tls".to_owned());
-                }
-                let spec = TargetSpec::new(server.name.clone(), command);
+                let arguments = arguments.iter().chain(&cell.scenario.embedded_arguments).cloned();
+                let tls = protocol.is_tls().then(|| "--tls".to_owned());
+                let mut spec = TargetSpec::embedded(arguments.chain(tls))?;
+                spec.name.clone_from(&server.name);
                 self.start(spec, None, None, Some("embedded".to_owned()))
             }
             ServerKind::Command(command) => self.bring_up_command(server, command, protocol),
@@ -117,7 +113,7 @@ impl Managed<'_> {
             port: free_port()?,
             h2_port: free_port()?,
             tls_port: free_port()?,
-            program: self.program.to_string_lossy().into_owned(),
+            program: TargetSpec::embedded([])?.command.swap_remove(0),
             is_root: rustix::process::geteuid().is_root(),
         };
         for (name, text) in &command.files {
@@ -146,16 +142,15 @@ impl Managed<'_> {
 
     fn start(
         &self,
-        mut spec: TargetSpec,
+        spec: TargetSpec,
         url: Option<String>,
         directory: Option<WorkDirectory>,
         note: Option<String>,
     ) -> Result<Brought, LabError> {
-        spec.cores = Some(self.split.target.clone());
-        spec.log = Some(self.store.directory().log_of(&spec.name));
-        let running = Running::start(&spec)?;
+        let log = spec.name.clone();
+        let running = self.place.start(spec, &log)?;
         let url = url.unwrap_or_else(|| running.url().to_owned());
-        let split = Some(self.split.clone());
+        let split = Some(self.place.split.clone());
         let site = Site { note, running: Some(running), split, profile: None };
         Ok(Brought { url, site, _directory: directory })
     }

@@ -3,6 +3,8 @@
 //! What a server cannot do is a note where the matrix made the combination, and an error where the
 //! user asked for it by name: silence there would look like a result. Pure: nothing is started.
 
+use candor_plan::allow::Allowed;
+use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_plan::{Options, ReadFile};
 use candor_report::experiment::matrix::Note;
 
@@ -26,11 +28,25 @@ pub struct Selection {
     pub rounds: Option<u64>,
     /// What profiles servers while they are measured, instead of the suite's.
     pub profile_command: Option<String>,
-    /// Options of every run, before all others.
-    pub run: Options,
+    /// Length of each run instead of the suite's.
+    pub duration: Option<PositiveNanos>,
+    /// Warm-up of each run instead of the suite's.
+    pub warm_up: Option<Nanos>,
+    /// Connections of each run instead of the suite's.
+    pub connections: Option<SmallCount>,
+    /// Hosts that runs may send to; empty: any.
+    pub allow: Vec<Allowed>,
+    /// Whether results have values that may be secrets.
+    pub show_secrets: bool,
 }
 
 impl Selection {
+    /// Options of every run, before all others.
+    fn run(&self) -> Options {
+        let Selection { duration, warm_up, connections, allow, show_secrets, .. } = self.clone();
+        Options { duration, warm_up, connections, allow, show_secrets, ..Options::default() }
+    }
+
     /// What profiles the servers of `suite`, if anything does.
     pub fn profiler<'s>(&'s self, suite: &'s Suite) -> Option<&'s str> {
         self.profile_command.as_deref().or(suite.profile_command.as_deref())
@@ -159,7 +175,7 @@ fn add(
     selection: &Selection,
     (server, scenario, protocol, load): (&Server, &Scenario, Protocol, &Load),
 ) {
-    let mut run = selection.run.clone().or(scenario.run.clone());
+    let mut run = selection.run().or(scenario.run.clone());
     // What was typed hides headers of the same name, and leaves the scenario's requests alone.
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
     (run.h1, run.h2, run.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);

@@ -2,7 +2,7 @@
 //! directory.
 //!
 //! [`file`] reads a suite, [`matrix`] says what of it is measured, [`run`] measures it by way of a
-//! [`Bench`], and [`store`] keeps every trial as it is made, so that an interruption costs the trial
+//! [`Bench`], and keeps every trial as it is made, so that an interruption costs the trial
 //! that was going on and nothing else. [`managed`] is the bench that starts servers. What comes out
 //! is the document `candor.suite/1`; its renderings are crate report's.
 
@@ -13,17 +13,25 @@ pub mod managed;
 pub mod matrix;
 pub mod model;
 pub mod run;
-pub mod store;
 
 use candor_plan::Options;
 use candor_report::Document;
+use candor_report::experiment::suite::FORMAT;
 
 use crate::error::LabError;
+use crate::matrix::Kind;
 
 pub use matrix::{CellPlan, Matrix, Selection, expand};
 pub use model::Suite;
 pub use run::{Outcome, run};
-pub use store::Store;
+
+/// Directories of suites: a result document for each trial, what servers printed, and their profiles.
+pub const KIND: Kind = Kind {
+    command: "candor bench",
+    document: "suite.json",
+    format: FORMAT,
+    foreign: "it is not empty, and no suite's",
+};
 
 /// Makes one trial: brings the cell's server up, runs, and takes it down again. Tests have one that
 /// knows its answers.

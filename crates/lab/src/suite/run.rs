@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use candor_plan::units::{fmt_plural, fmt_share};
 use candor_plan::values::Nanos;
-use candor_plan::{NS_PER_S, Options, Rate, Secrets, build};
+use candor_plan::{NS_PER_S, Rate, Secrets, build};
 use candor_report::Document;
 use candor_report::document::EndReason;
 use candor_report::experiment::figures::Figures;
@@ -15,46 +15,38 @@ use candor_report::experiment::suite::{
     Cell, FORMAT, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial, Utilization,
 };
 use candor_report::render::json;
+use serde_json::json;
 
 use super::Bench;
 use super::matrix::{CellPlan, Matrix, Selection};
 use super::model::{self, ServerKind};
-use super::store::{SUITE_JSON, Store};
 use crate::compare::order;
 use crate::error::LabError;
-use crate::matrix::file::fnv;
-use crate::matrix::run::{Cell as Slot, Course, Trials, Trouble, Watcher};
-use crate::matrix::{self, About};
+use crate::matrix::run::{Cell as Slot, Trials, Trouble, Watcher};
+use crate::matrix::{self, About, Directory};
 
-/// A server that failed so often without a single success in between is not started again.
-const GIVE_UP_AFTER: u32 = 2;
-/// What a trial costs beside its own length, until it is known better: starting a server, the drain.
-const FIRST_OVERHEAD: Duration = Duration::from_millis(500);
+/// The mark of a trial that ended early.
+const PARTIAL: &str = ".partial";
 
 /// What came of a suite.
 pub type Outcome = matrix::Outcome<SuiteDocument>;
 
-/// Identifies a suite together with options that were typed and with what is in the files that its runs
-/// read, such as scripts: a directory holds trials of one only.
+/// Identifies a suite together with what was typed and with what is in the files that its runs read,
+/// such as scripts.
 pub fn fingerprint(
     suite: &model::Suite,
     selection: &Selection,
     files: &dyn candor_plan::ReadFile,
 ) -> String {
-    // These change nothing in what is measured.
-    let run = Options { allow: Vec::new(), show_secrets: false, ..selection.run.clone() };
-    let mut typed = format!("{run:?}");
-    if let Some(command) = &selection.profile_command {
-        typed.push_str(command);
-    }
-    let typed = fnv(suite.head.fingerprint, typed.as_bytes());
-    let all = suite.files().into_iter().fold(typed, |all, file| {
-        // One that cannot be read is told of when its plan is made; here it has a length of its own.
-        let bytes = files.read(&file);
-        let length = bytes.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64);
-        fnv(fnv(all, &length.to_le_bytes()), &bytes.unwrap_or_default())
+    let Selection { duration, warm_up, connections, profile_command, .. } = selection;
+    let typed = json!({
+        "duration_ns": duration.map(|one| one.get()),
+        "warm_up_ns": warm_up.map(|Nanos(ns)| ns),
+        "connections": connections.map(|one| one.get()),
+        "profile_command": profile_command,
     });
-    matrix::shown(all)
+    // One that cannot be read is told of when its plan is made.
+    matrix::fingerprint(&suite.head, &typed, suite.files().iter().map(|file| files.read(file).ok()))
 }
 
 /// Measures what is not there yet.
@@ -62,54 +54,50 @@ pub fn run(
     suite: &model::Suite,
     matrix: &Matrix,
     about: About,
-    store: &Store,
+    directory: &Directory,
     bench: &mut dyn Bench,
     watcher: &mut dyn Watcher<Figures>,
 ) -> Result<Outcome, LabError> {
-    let document = document(suite, matrix, about, store);
-    let course = course(suite, matrix, &document);
-    let mut trials = Servers { document, suite, matrix, store, bench };
-    let stopped = matrix::run::run(&course, &mut trials, watcher)?;
-    Ok(Outcome { document: trials.document, stopped })
-}
-
-/// Loads at shares of a peak come behind the loads that find it.
-fn course(suite: &model::Suite, matrix: &Matrix, document: &SuiteDocument) -> Course {
-    let cells = document.cells.iter().zip(&matrix.cells).map(|(cell, plan)| Slot {
-        name: cell.name(),
-        who: plan.server.name.clone(),
-        planned: planned(plan),
-        rounds: plan.rounds,
-    });
-    let of_peak_from = matrix.cells.iter().position(|one| one.of_peak.is_some());
-    Course {
-        cells: cells.collect(),
-        later_from: of_peak_from.unwrap_or(matrix.cells.len()),
-        seed: suite.head.seed,
-        what: "server",
-        give_up_after: GIVE_UP_AFTER,
-        first_overhead: FIRST_OVERHEAD,
-    }
+    let document = document(suite, matrix, about, directory);
+    let seed = suite.head.seed;
+    matrix::run::run(seed, Servers { document, seed, matrix, directory, bench }, watcher)
 }
 
 struct Servers<'a> {
     document: SuiteDocument,
-    suite: &'a model::Suite,
+    seed: u64,
     matrix: &'a Matrix,
-    store: &'a Store,
+    directory: &'a Directory,
     bench: &'a mut dyn Bench,
 }
 
 impl Trials for Servers<'_> {
+    const WHAT: &'static str = "server";
+    const GIVE_UP_AFTER: u32 = 2;
+    /// Starting a server, the drain.
+    const FIRST_OVERHEAD: Duration = Duration::from_millis(500);
+
+    type Document = SuiteDocument;
     type Needs = candor_plan::Options;
     type Made = Figures;
 
+    fn cells(&self) -> Vec<Slot> {
+        let cells = self.document.cells.iter().zip(&self.matrix.cells);
+        let slots = cells.map(|(cell, plan)| Slot {
+            name: cell.name(),
+            who: plan.server.name.clone(),
+            planned: planned(plan),
+            rounds: plan.rounds,
+            is_later: plan.of_peak.is_some(),
+        });
+        slots.collect()
+    }
+
     fn take_up(&mut self, cell: usize, round: u64) -> bool {
-        let Some(document) = self.store.trial(&self.matrix.cells[cell].key(), round) else {
-            return false;
-        };
-        self.enter(cell, round, &document);
-        true
+        let name = Directory::trial(&self.matrix.cells[cell].key(), round, "");
+        let text = self.directory.read(&name);
+        let document = text.and_then(|text| Document::from_json(&text).ok());
+        document.map(|document| self.enter(cell, round, &document)).is_some()
     }
 
     /// Options of a trial: the cell's, the round's seed, and the rate if it is a share of the peak.
@@ -117,7 +105,7 @@ impl Trials for Servers<'_> {
         let plan = &self.matrix.cells[cell];
         let mut options = plan.run.clone();
         if options.seed.is_none() {
-            options.seed = Some(order::seed_of_round(self.suite.head.seed, round));
+            options.seed = Some(order::seed_of_round(self.seed, round));
         }
         let Some(share) = plan.of_peak else { return Ok(options) };
         let key = plan.peak_key().unwrap_or_default();
@@ -147,10 +135,10 @@ impl Trials for Servers<'_> {
             Err(LabError::Interrupted) => return Err(Trouble::Everything(LabError::Interrupted)),
             Err(why) => return Err(Trouble::Cell(why.to_string())),
         };
-        // One that ended early is kept to be looked at, under a name that no later run takes for a trial.
         let is_whole = !document.end.partial;
-        let key = if is_whole { plan.key() } else { format!("{}.partial", plan.key()) };
-        self.store.keep(&key, round, &document).map_err(Trouble::Everything)?;
+        let mark = if is_whole { "" } else { PARTIAL };
+        let name = Directory::trial(&plan.key(), round, mark);
+        self.directory.write(&name, &json::render(&document)).map_err(Trouble::Everything)?;
         match is_whole {
             true => Ok(self.enter(cell, round, &document)),
             false => Err(Trouble::Cell(why_partial(&document))),
@@ -163,14 +151,18 @@ impl Trials for Servers<'_> {
 
     fn save(&mut self, is_complete: bool) -> Result<(), LabError> {
         self.document.complete = is_complete;
-        self.store.directory().write(SUITE_JSON, &json::any(&self.document))
+        self.directory.save(&self.document)
+    }
+
+    fn document(self) -> SuiteDocument {
+        self.document
     }
 }
 
 impl Servers<'_> {
     fn enter(&mut self, cell: usize, round: u64, document: &Document) -> Figures {
-        let trial =
-            trial_of(round, Store::name_of(&self.matrix.cells[cell].key(), round), document);
+        let file = Directory::trial(&self.matrix.cells[cell].key(), round, "");
+        let trial = trial_of(round, file, document);
         let figures = trial.figures.clone();
         self.document.heading.began(&trial.started_at);
         let cell = &mut self.document.cells[cell];
@@ -189,8 +181,7 @@ impl Servers<'_> {
 fn why_partial(document: &Document) -> String {
     let target = document.target.as_ref();
     match target.and_then(|one| Some((one.ended.as_ref()?, one.log_tail.last()))) {
-        Some((how, Some(last))) => format!("the server ended {how}; the last it said: {last}"),
-        Some((how, None)) => format!("the server ended {how} without a word"),
+        Some((how, last)) => matrix::ended(how, last),
         None => {
             let sentence = document.verdicts.first().map(|one| one.sentence.clone());
             sentence.unwrap_or_else(|| "it ended early".to_owned())
@@ -250,7 +241,12 @@ fn kinds(document: &Document) -> Vec<Kind> {
         .collect()
 }
 
-fn document(suite: &model::Suite, matrix: &Matrix, about: About, store: &Store) -> SuiteDocument {
+fn document(
+    suite: &model::Suite,
+    matrix: &Matrix,
+    about: About,
+    directory: &Directory,
+) -> SuiteDocument {
     let secrets = about.secrets;
     // In the order of the suite, what is not measured left out.
     let has = |of: &dyn Fn(&CellPlan) -> bool| matrix.cells.iter().any(of);
@@ -287,7 +283,7 @@ fn document(suite: &model::Suite, matrix: &Matrix, about: About, store: &Store) 
     });
     SuiteDocument {
         format: FORMAT.to_owned(),
-        heading: about.heading(&suite.head, matrix.rounds, store.directory()),
+        heading: about.heading(&suite.head, matrix.rounds, directory),
         servers: servers.collect(),
         scenarios: scenarios.collect(),
         loads: loads.collect(),

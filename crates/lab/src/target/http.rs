@@ -1,4 +1,4 @@
-//! One plain GET, for asking a target whether it is ready and for its own figures. Not for load:
+//! One plain request, for asking a target whether it is ready and for its own figures. Not for load:
 //! that is the engine's.
 
 use std::io::{Read, Write};
@@ -47,6 +47,11 @@ pub(crate) fn shown(url: &str) -> String {
 
 /// GETs `url`, within `patience`.
 pub(crate) fn get(url: &str, patience: Duration) -> Result<Answer, String> {
+    ask("GET", url, patience)
+}
+
+/// The same with any method; nothing is sent but the header block.
+pub(crate) fn ask(method: &str, url: &str, patience: Duration) -> Result<Answer, String> {
     let begun = Instant::now();
     let (address, parsed) = address(url)?;
     let url = &shown(url);
@@ -56,7 +61,7 @@ pub(crate) fn get(url: &str, patience: Duration) -> Result<Answer, String> {
     let (path, authority) = (&parsed.path, &parsed.authority);
     // HTTP/1.0: no chunks, and the connection ends with the answer.
     let request = format!(
-        "GET {path} HTTP/1.0\r\nHost: {authority}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.0\r\nHost: {authority}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).map_err(failed)?;
     let mut bytes = Vec::new();
@@ -103,6 +108,18 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
     let status = head.strip_prefix("HTTP/")?.split(' ').nth(1)?.parse().ok()?;
     let end = length(head).map_or(bytes.len(), |n| (at + n).min(bytes.len()));
     Some(Answer { status, body: bytes[at..end].to_vec() })
+}
+
+/// What the STATS document of `url` says: answers so far, and how often they are counted.
+pub(crate) fn counted(url: &str, body: &[u8]) -> Result<(u64, Duration), String> {
+    let json: serde_json::Value = serde_json::from_slice(body)
+        .map_err(|error| format!("{url}: this is no JSON ({error})"))?;
+    let count = json.get("requests_answered").and_then(serde_json::Value::as_u64);
+    let interval_us = json.get("interval_us").and_then(serde_json::Value::as_u64);
+    match count {
+        Some(count) => Ok((count, Duration::from_micros(interval_us.unwrap_or(0)))),
+        None => Err(format!("{url} has no \"requests_answered\"")),
+    }
 }
 
 #[cfg(test)]

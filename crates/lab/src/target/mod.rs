@@ -87,6 +87,17 @@ impl TargetSpec {
             keeper: Vec::new(),
         }
     }
+
+    /// The embedded target in a process of its own: this program, as `candor serve` with `arguments`.
+    pub fn embedded(arguments: impl IntoIterator<Item = String>) -> Result<Self, LabError> {
+        let mut spec = TargetSpec::new("embedded", Vec::new());
+        let program = std::env::current_exe().map_err(|error| {
+            spec.problem(format!("cannot find this program's own file: {error}"), Vec::new())
+        })?;
+        let program = [program.to_string_lossy().into_owned(), "serve".to_owned()];
+        spec.command = program.into_iter().chain(arguments).collect();
+        Ok(spec)
+    }
 }
 
 /// A running target. It ends when this is dropped.

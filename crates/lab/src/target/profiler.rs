@@ -163,7 +163,7 @@ impl Profiler {
             }
             None => Seen { problem: self.problem.take(), ..Seen::default() },
         };
-        let window_ns = record.origin_monotonic_ns.saturating_add(record.warm_up_ns);
+        let window_ns = record.machine().origin_monotonic_ns.saturating_add(record.warm_up_ns);
         let at_s = |at_ns: u64| (at_ns as f64 - window_ns as f64) / 1e9;
         let file_bytes = bytes_of(&self.spec.out);
         let problem = seen.problem.clone().or_else(|| self.shortcoming(&seen, record, target));
@@ -194,6 +194,7 @@ impl Profiler {
     fn shortcoming(&self, seen: &Seen, record: &RunRecord, target: &Running) -> Option<String> {
         let (from_ns, to_ns) = (seen.from_ns?, seen.to_ns?);
         let end_ns = record
+            .machine()
             .origin_monotonic_ns
             .saturating_add(record.warm_up_ns)
             .saturating_add(record.window_ns);

@@ -83,7 +83,7 @@ impl Sampler {
         // A thread that panicked has seen nothing.
         let looks = self.looks.join().map(|series| series.taken).unwrap_or_default();
         let stats = self.stats.and_then(|thread| thread.join().ok());
-        let from_ns = record.origin_monotonic_ns.saturating_add(record.warm_up_ns);
+        let from_ns = record.machine().origin_monotonic_ns.saturating_add(record.warm_up_ns);
         let window = Window { from_ns, to_ns: from_ns.saturating_add(record.window_ns) };
         let ended = target.how_it_ended();
         let mut resources = Resources {

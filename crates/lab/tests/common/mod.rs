@@ -39,12 +39,14 @@ impl ReadFile for NoFiles {
 /// A plan of runs of this length.
 pub(crate) fn plan(duration_ns: u64) -> Plan {
     let options = Options { url: Some("http://127.0.0.1/".to_owned()), ..Options::default() };
-    let (mut plan, _) = options.build(&NoFiles).expect("a plan");
-    plan.stop.duration_ns = Some(duration_ns);
-    plan.threads.count = Some(1);
-    plan.threads.pin = false;
-    plan.threads.pacing = Pacing::Sleep;
-    plan
+    let (plan, _) = options.build(&NoFiles).expect("a plan");
+    let plan = plan.with(|parts| {
+        parts.stop.duration_ns = Some(duration_ns);
+        parts.threads.count = Some(1);
+        parts.threads.pin = false;
+        parts.threads.pacing = Pacing::Sleep;
+    });
+    plan.expect("a plan")
 }
 
 /// An open load with these arrivals, at a rate that the experiment replaces.

@@ -3,7 +3,7 @@
 use super::conflict;
 use crate::delivery::{Delivery, Pieces};
 use crate::error::PlanError;
-use crate::model::{HttpVersion, NS_PER_S, Request};
+use crate::model::{NS_PER_S, Request};
 use crate::options::{Options, RequestOptions};
 use crate::values::{Header, PositiveNanos, Size, SmallCount};
 
@@ -29,29 +29,12 @@ pub(super) fn delivery(
         .break_off_after
         .or(options.break_off_after)
         .filter(|_| applies(table.break_off_after.is_some()));
-    let no_body = |option| PlanError::Value {
-        option,
-        problem: "the request has no body; add --body or --body-file".to_owned(),
-    };
-    let of_bodies = [
-        ("--chunked", chunk.is_some()),
-        ("--expect-continue", waits),
-        ("--break-off-after", break_off.is_some()),
-    ];
-    if let Some((option, _)) = of_bodies.into_iter().find(|(_, given)| *given && body_bytes == 0) {
-        return Err(no_body(option));
-    }
-    let delivery = Delivery {
+    Ok(Delivery {
         chunk_bytes: chunk.map(|size| chunk_bytes(size, headers)).transpose()?,
         pieces: pieces(options, table)?,
         continue_ns: waits.then(|| continue_ns(options, headers)).transpose()?,
-        break_off_after: break_off.map(|size| shorter(size, body_bytes)).transpose()?,
-    };
-    if delivery.pieces.is_some() && delivery.continue_ns.is_some() {
-        let why = "each says when the body leaves; leave one of them out";
-        return Err(conflict("--pieces", "--expect-continue", why));
-    }
-    Ok(delivery)
+        break_off_after: break_off.map(|Size(bytes)| bytes),
+    })
 }
 
 fn chunk_bytes(Size(bytes): Size, headers: &[Header]) -> Result<u64, PlanError> {
@@ -59,13 +42,7 @@ fn chunk_bytes(Size(bytes): Size, headers: &[Header]) -> Result<u64, PlanError> 
         let why = "a body in chunks has no length in front; leave the header out";
         return Err(conflict("--chunked", "a Content-Length header", why));
     }
-    match bytes {
-        0 => Err(PlanError::Value {
-            option: "--chunked",
-            problem: "a chunk has at least one byte; write such as 256 or 4KiB".to_owned(),
-        }),
-        bytes => Ok(bytes),
-    }
+    Ok(bytes)
 }
 
 fn continue_ns(options: &Options, headers: &[Header]) -> Result<u64, PlanError> {
@@ -90,23 +67,8 @@ fn pieces(options: &Options, table: &RequestOptions) -> Result<Option<Pieces>, P
     Ok(count.filter(|count| *count > 1).map(|count| Pieces { count, gap_ns }))
 }
 
-/// A body that breaks off is sent in part, and so was announced longer.
-fn shorter(Size(bytes): Size, body_bytes: usize) -> Result<u64, PlanError> {
-    if bytes < body_bytes as u64 {
-        return Ok(bytes);
-    }
-    Err(PlanError::Value {
-        option: "--break-off-after",
-        problem: format!("the body has {body_bytes} bytes and would be sent whole; write less"),
-    })
-}
-
-/// What the run as a whole says against it.
-pub(super) fn check(
-    options: &Options,
-    http: HttpVersion,
-    requests: &[Request],
-) -> Result<(), PlanError> {
+/// What nothing waits for has no time to wait.
+pub(super) fn check(options: &Options, requests: &[Request]) -> Result<(), PlanError> {
     if options.continue_timeout.is_some()
         && requests.iter().all(|one| one.delivery.continue_ns.is_none())
     {
@@ -116,37 +78,5 @@ pub(super) fn check(
                 .to_owned(),
         });
     }
-    for one in requests {
-        let delivery = one.delivery;
-        let Some(option) = name(&delivery) else { continue };
-        if http != HttpVersion::H1 {
-            let why = "it is for HTTP/1.1, where a request is bytes on a connection; add --h1, or leave it out";
-            return Err(conflict(option, "HTTP/2", why));
-        }
-        if options.script.is_some() {
-            let why = "the script says itself what is written; leave one of them out";
-            return Err(conflict(option, "--script", why));
-        }
-        if options.early_data {
-            let why = "what may have to be sent again leaves in one go; leave one of them out";
-            return Err(conflict(option, "--early-data", why));
-        }
-        if delivery.stops() && options.pipeline.is_some_and(|pipeline| pipeline.get() > 1) {
-            let why =
-                "what stops on its way would stop the requests behind it; leave one of them out";
-            return Err(conflict(option, "--pipeline", why));
-        }
-    }
     Ok(())
-}
-
-/// The option that asked for it; those that stop go first.
-fn name(delivery: &Delivery) -> Option<&'static str> {
-    let asked = [
-        ("--pieces", delivery.pieces.is_some()),
-        ("--expect-continue", delivery.continue_ns.is_some()),
-        ("--break-off-after", delivery.break_off_after.is_some()),
-        ("--chunked", delivery.chunk_bytes.is_some()),
-    ];
-    asked.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }

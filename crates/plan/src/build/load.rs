@@ -26,7 +26,7 @@ pub(super) fn load(options: &Options, files: &mut Files<'_>) -> Result<Built, Pl
         (None, Some(shape)) => shape.clone().segments(|file| {
             let bytes = files.read("--load", file)?;
             let offsets_ns = parse_offsets(&file.display().to_string(), &bytes)?;
-            Ok::<_, PlanError>(Segment::Replay { offsets_ns })
+            Ok::<_, PlanError>(Segment::replay(offsets_ns))
         })?,
     };
     if options.think_time.is_some() {
@@ -37,14 +37,6 @@ pub(super) fn load(options: &Options, files: &mut Files<'_>) -> Result<Built, Pl
         ));
     }
     let arrivals = options.arrivals.unwrap_or(Arrivals::Constant);
-    let has_rate = |one: &Segment| matches!(one, Segment::Hold { .. } | Segment::Ramp { .. });
-    if arrivals == Arrivals::Poisson && !segments.iter().all(has_rate) {
-        return Err(conflict(
-            "--arrivals poisson",
-            "burst or replay",
-            "these say themselves when requests are due; leave --arrivals out",
-        ));
-    }
     let shape_ns =
         OpenLoad { segments: segments.clone(), arrivals, shed_after_ns: None }.duration_ns();
     if options.warm_up_ns() > 0 {

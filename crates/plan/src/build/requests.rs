@@ -21,14 +21,7 @@ pub(super) fn requests(
     let tables = if options.request.is_empty() { &only[..] } else { &options.request[..] };
     let list: Result<Vec<Request>, PlanError> =
         tables.iter().map(|table| request(options, table, url, files)).collect();
-    let list = list?;
-    if options.sequence.iter().any(|&one| one as usize >= list.len()) {
-        return Err(PlanError::Value {
-            option: "sequence",
-            problem: "it names a request that there is not; name those that there are".to_owned(),
-        });
-    }
-    Ok(Requests { list, order, sequence: options.sequence.as_slice().into() })
+    Ok(Requests { list: list?, order, sequence: options.sequence.iter().copied().collect() })
 }
 
 fn order(options: &Options) -> Result<Order, PlanError> {
@@ -57,16 +50,11 @@ fn request(
     // Without a name of its own it has what may be shown: names stand in every result.
     let shown = Secrets::shown_if(options.show_secrets).path(&path);
     let name = table.name.clone().unwrap_or_else(|| format!("{method} {shown}"));
-    let wrong = |problem: String| PlanError::Request { name: name.clone(), problem };
-    if path == "*" && method != "OPTIONS" {
-        return Err(wrong(format!("path * is for OPTIONS, not {method}; write a path from /")));
-    }
     let body = match (&table.body, &table.body_file) {
         (None, None) => body(&options.body, &options.body_file, files)?,
         (text, file) => body(text, file, files)?,
     };
     let headers = headers_over(options.header.clone(), table.header.clone());
-    check_length(&headers, body.len()).map_err(wrong)?;
     let closes = options.no_keepalive || options.once;
     Ok(Request {
         delivery: delivery::delivery(options, table, &headers, body.len())?,
@@ -88,7 +76,8 @@ fn request(
         name,
         method,
         path,
-        body,
+        body: body.into(),
+        redacted: None,
     })
 }
 
@@ -119,7 +108,9 @@ fn expected_body(
             "the file has its own length; leave one of them out",
         )),
         (Some(Size(bytes)), None) => Ok(BodyExpect::Length(bytes)),
-        (None, Some(file)) => files.read("--expect-body", file.as_ref()).map(BodyExpect::Exact),
+        (None, Some(file)) => {
+            files.read("--expect-body", file.as_ref()).map(|body| BodyExpect::Exact(body.into()))
+        }
         (None, None) => Ok(BodyExpect::Any),
     }
 }
@@ -137,23 +128,4 @@ fn with_implied(
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let given = headers.iter().map(|one| owned((one.name(), one.value())));
     given.chain(authorization.into_iter().chain(close).map(owned)).collect()
-}
-
-/// A length that differs from the body's would desynchronise the connection (RFC 9112 section
-/// 6.3): every answer after the first would be counted for the wrong request.
-fn check_length(headers: &[Header], body_bytes: usize) -> Result<(), String> {
-    for header in headers {
-        if header.name().eq_ignore_ascii_case("content-length")
-            && header.value().parse() != Ok(body_bytes)
-        {
-            return Err(format!(
-                "Content-Length {:?} is not the length of the body, {body_bytes}; leave the header out",
-                header.value()
-            ));
-        }
-        if header.name().eq_ignore_ascii_case("transfer-encoding") {
-            return Err("bodies are sent with their length; leave Transfer-Encoding out, and write --chunked SIZE for chunks".to_owned());
-        }
-    }
-    Ok(())
 }

@@ -43,7 +43,7 @@ pub(super) fn script(
     }
     Ok(Some(Script {
         path: file.display().to_string(),
-        source: files.read("--script", file)?,
+        source: files.read("--script", file)?.into(),
         arguments: options.script_arg.clone(),
         sandbox: options.sandbox,
         limits: ScriptLimits {

@@ -2,7 +2,7 @@
 
 use super::{Files, conflict};
 use crate::error::PlanError;
-use crate::model::{Frames, HttpVersion, Request, Requests, Windows};
+use crate::model::{Frames, HttpVersion, Windows};
 use crate::options::Options;
 use crate::tls::{Identity, Pem, Tls, TlsVersion, Trust};
 use crate::url::HttpUrl;
@@ -73,45 +73,18 @@ pub(super) fn windows(options: &Options) -> Windows {
 }
 
 /// Sizes of HTTP/2's frames and of its tables for header fields.
-pub(super) fn frames(options: &Options) -> Result<Frames, PlanError> {
-    const LARGEST_FRAME: u64 = (1 << 24) - 1;
+pub(super) fn frames(options: &Options) -> Frames {
     let default = Frames::default();
-    let wrong = |option: &'static str, problem: &str| PlanError::Value {
-        option,
-        problem: problem.to_owned(),
+    // What does not fit is too large in any case.
+    let bytes = |asked: Option<Size>, default| {
+        asked.map_or(default, |Size(bytes)| u32::try_from(bytes).unwrap_or(u32::MAX))
     };
-    let max_bytes = match options.max_frame_size {
-        None => default.max_bytes,
-        Some(Size(bytes @ 16_384..=LARGEST_FRAME)) => bytes as u32,
-        Some(_) => {
-            let problem = "a frame has 16384 to 16777215 bytes; write such as 64KiB";
-            return Err(wrong("--max-frame-size", problem));
-        }
-    };
-    let table = |option, asked: Option<Size>, default, most: u64| match asked {
-        None => Ok(default),
-        Some(Size(bytes)) if bytes <= most => Ok(bytes as u32),
-        Some(_) => Err(wrong(option, &format!("too large; write at most {most} bytes"))),
-    };
-    Ok(Frames {
-        max_bytes,
-        header_table_bytes: table(
-            "--header-table-size",
-            options.header_table_size,
-            default.header_table_bytes,
-            LARGEST_TABLE,
-        )?,
-        encoder_table_bytes: table(
-            "--encoder-header-table-size",
-            options.encoder_header_table_size,
-            default.encoder_table_bytes,
-            u64::from(default.encoder_table_bytes),
-        )?,
-    })
+    Frames {
+        max_bytes: bytes(options.max_frame_size, default.max_bytes),
+        header_table_bytes: bytes(options.header_table_size, default.header_table_bytes),
+        encoder_table_bytes: bytes(options.encoder_header_table_size, default.encoder_table_bytes),
+    }
 }
-
-/// Of a server's fields: what it fills, each connection keeps.
-const LARGEST_TABLE: u64 = 1 << 20;
 
 /// Streams of one connection.
 pub(super) fn streams(options: &Options) -> u32 {
@@ -150,17 +123,6 @@ pub(super) fn tls(
     }
     let (min, max) =
         (options.tls_min.unwrap_or(TlsVersion::V12), options.tls_max.unwrap_or(TlsVersion::V13));
-    if min > max {
-        return Err(conflict(
-            "--tls-min 1.3",
-            "--tls-max 1.2",
-            "no version is left; raise --tls-max",
-        ));
-    }
-    let resumption = options.tls_resumption.is_some_and(OnOff::is_on);
-    if options.early_data {
-        check_early_data(options, http, resumption, max)?;
-    }
     Ok(Some(Tls {
         trust: trust(options, files)?,
         server_name: options.sni.clone().unwrap_or_else(|| url.host.clone()),
@@ -170,52 +132,9 @@ pub(super) fn tls(
         max,
         ciphers: names(&options.tls_ciphers),
         groups: names(&options.tls_groups),
-        resumption,
+        resumption: options.tls_resumption.is_some_and(OnOff::is_on),
         early_data: options.early_data,
     }))
-}
-
-/// What requests in the first flight need.
-fn check_early_data(
-    options: &Options,
-    http: HttpVersion,
-    resumption: bool,
-    max: TlsVersion,
-) -> Result<(), PlanError> {
-    if !resumption {
-        let problem = "a ticket of an earlier connection allows it; add --tls-resumption on";
-        return Err(PlanError::Value { option: "--early-data", problem: problem.to_owned() });
-    }
-    if max < TlsVersion::V13 {
-        let why = "TLS 1.2 has no early data; leave one of them out";
-        return Err(conflict("--early-data", "--tls-max 1.2", why));
-    }
-    if http == HttpVersion::Negotiated {
-        let problem = "what is spoken must be known before the handshake; add --h1 or --h2";
-        return Err(PlanError::Value { option: "--early-data", problem: problem.to_owned() });
-    }
-    if options.script.is_some() {
-        let why = "a script may make requests that must not be made twice; leave one of them out";
-        return Err(conflict("--early-data", "--script", why));
-    }
-    Ok(())
-}
-
-/// What leaves in the first flight may be sent again by anybody (RFC 8446 8, RFC 8470 2.1), so
-/// only requests that change nothing may (RFC 9110 9.2.1).
-pub(super) fn check_replay(options: &Options, requests: &Requests) -> Result<(), PlanError> {
-    const SAFE: [&str; 4] = ["GET", "HEAD", "OPTIONS", "TRACE"];
-    let is_unsafe = |one: &&Request| !SAFE.contains(&one.method.as_str());
-    match requests.list.iter().find(is_unsafe).filter(|_| options.early_data) {
-        Some(request) => Err(PlanError::Value {
-            option: "--early-data",
-            problem: format!(
-                "a {} in the first flight may be made twice; leave it out, or send GET, HEAD or OPTIONS only",
-                request.method
-            ),
-        }),
-        None => Ok(()),
-    }
 }
 
 fn names(list: &Option<Names>) -> Vec<String> {
@@ -254,7 +173,7 @@ fn pem(
     file: &std::path::Path,
     files: &mut Files<'_>,
 ) -> Result<Pem, PlanError> {
-    Ok(Pem { text: files.read(option, file)?, file: file.display().to_string() })
+    Ok(Pem { text: files.read(option, file)?.into(), file: file.display().to_string() })
 }
 
 /// What is offered goes with what is spoken: a server that chooses something else would be

@@ -95,11 +95,11 @@ fn parts_are_joined_and_files_are_read_in_place() {
     let all = shape
         .segments(|file| {
             assert_eq!(file, Path::new("day one.txt"));
-            Ok::<_, ()>(Segment::Replay { offsets_ns: [1, 2].into() })
+            Ok::<_, ()>(Segment::replay([1, 2]))
         })
         .unwrap();
     assert_eq!(all.len(), 3);
-    assert_eq!(all[1], Segment::Replay { offsets_ns: [1, 2].into() });
+    assert_eq!(all[1], Segment::replay([1, 2]));
 }
 
 #[test]

@@ -119,6 +119,7 @@ impl Options {
             hgrm: self.hgrm.or(plan.hgrm),
             hlog: self.hlog.or(plan.hlog),
             trace: self.trace.or(plan.trace),
+            out: non_empty(self.out, plan.out),
             quiet: self.quiet || plan.quiet,
             expect: non_empty(self.expect, plan.expect),
             strict: self.strict || plan.strict,

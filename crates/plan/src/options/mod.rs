@@ -26,8 +26,9 @@ use crate::model::{
 use crate::plan_file;
 use crate::tls::TlsVersion;
 use crate::values::{
-    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, Resolve, Size,
-    SmallCount, Sources, WindowBits, checked_url, headers, one_or_many,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, Resolve,
+    Size, SmallCount, Sources, WindowBits, checked_url, headers, one_or_many, one_or_many_typed,
+    typed,
 };
 
 /// Examples for the long help of commands that take [`Options`].
@@ -120,10 +121,12 @@ pub struct Options {
         help_heading = "Load",
         allow_negative_numbers = true
     )]
+    #[serde(deserialize_with = "typed")]
     pub rate: Option<Rate>,
 
     /// Open load: how due times are drawn from the rate [default: constant]
     #[arg(long, value_name = "PROCESS", help_heading = "Load")]
+    #[serde(deserialize_with = "typed")]
     pub arrivals: Option<Arrivals>,
 
     /// Open load: a shape, such as 'ramp 1k..20k over 30s; hold 20k for 1m'
@@ -162,6 +165,7 @@ pub struct Options {
     /// Spreads the storm with which a run of many connections begins, and with which they all
     /// come back when a server has closed them.
     #[arg(long, value_name = "RATE", help_heading = "Load", allow_negative_numbers = true)]
+    #[serde(deserialize_with = "typed")]
     pub connect_rate: Option<Rate>,
 
     /// Begin with one connection a thread; the others come while the run goes on
@@ -189,6 +193,7 @@ pub struct Options {
     /// a margin that it learns, and spins for the rest, with up to a quarter of a core. `spin`
     /// never sleeps, in a closed loop neither.
     #[arg(long, value_name = "WAY", help_heading = "Load")]
+    #[serde(deserialize_with = "typed")]
     pub pacing: Option<Pacing>,
 
     /// How long to wait, after the end, for requests in flight [default: 5s]
@@ -273,6 +278,7 @@ pub struct Options {
     ///
     /// [default: rotation, or weighted if any of them has a weight]
     #[arg(long, value_name = "ORDER", help_heading = "Requests")]
+    #[serde(deserialize_with = "typed")]
     pub order: Option<Order>,
 
     /// The `[[request]]` tables of a plan.
@@ -319,6 +325,7 @@ pub struct Options {
     // ---- Expected answers ----
     /// Statuses that are right, such as 200, 2xx or 200-299,304 [default: below 400]
     #[arg(long, value_name = "STATUS", help_heading = "Expected answers")]
+    #[serde(deserialize_with = "typed")]
     pub expect_status: Option<StatusSet>,
 
     /// Length that every body must have
@@ -348,7 +355,7 @@ pub struct Options {
     /// A name, *.NAME, an address, a network such as 10.0.0.0/8, or unix:PATH. Lists in CANDOR_ALLOW
     /// and in candor/config.toml hold besides.
     #[arg(long, value_name = "HOST|CIDR", help_heading = "Where")]
-    #[serde(deserialize_with = "one_or_many")]
+    #[serde(deserialize_with = "one_or_many_typed")]
     pub allow: Vec<Allowed>,
 
     /// Leave Nagle's algorithm on, to study it
@@ -364,6 +371,7 @@ pub struct Options {
 
     /// How to ask the kernel for what happened: epoll or io_uring [default: auto]
     #[arg(long, value_name = "WAY", help_heading = "Where")]
+    #[serde(deserialize_with = "typed")]
     pub reactor: Option<ReactorChoice>,
 
     /// Do not pin threads to cores
@@ -444,10 +452,12 @@ pub struct Options {
 
     /// Oldest version to accept: 1.2 or 1.3 [default: 1.2]
     #[arg(long, value_name = "VERSION", help_heading = "TLS")]
+    #[serde(deserialize_with = "typed")]
     pub tls_min: Option<TlsVersion>,
 
     /// Newest version to offer: 1.2 or 1.3 [default: 1.3]
     #[arg(long, value_name = "VERSION", help_heading = "TLS")]
+    #[serde(deserialize_with = "typed")]
     pub tls_max: Option<TlsVersion>,
 
     /// Cipher suites to offer, in order, such as TLS13_AES_128_GCM_SHA256 [default: all]
@@ -510,6 +520,7 @@ pub struct Options {
     /// The choice depends on the seed and a request's place in the schedule, and on nothing that
     /// happens to it.
     #[arg(long, value_name = "WHICH", help_heading = "Recording")]
+    #[serde(deserialize_with = "typed")]
     pub trace_sample: Option<Trace>,
 
     /// Let the kernel stamp what leaves and what arrives, on one connection in N [N: 10]
@@ -524,6 +535,7 @@ pub struct Options {
         require_equals = true,
         default_missing_value = "1/10"
     )]
+    #[serde(deserialize_with = "typed")]
     pub kernel_timestamps: Option<KernelTimestamps>,
 
     // ---- Output ----
@@ -550,6 +562,15 @@ pub struct Options {
     /// Write every request with its times, or a sample; `candor report` makes CSV of it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub trace: Option<PathBuf>,
+
+    /// Write an output of any kind to a file, or to the standard output (-); may be repeated
+    ///
+    /// The kinds are those of the options above, and besides: markdown, the report; hgrm-service, the
+    /// percentiles of service time; ndjson, a line of JSON for each interval and each finding while the
+    /// run goes on. Where something goes to the standard output, the report goes to the standard error.
+    #[arg(long, value_name = "KIND[:FILE]", help_heading = "Output")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub out: Vec<Out>,
 
     /// Print no report and no progress
     #[arg(short, long, help_heading = "Output")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::model::StatusSet;
-use crate::values::{Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers};
+use crate::values::{Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers, typed};
 
 /// One `[[request]]` table of a plan. What it leaves out, it takes from the top level.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -37,6 +37,7 @@ pub struct RequestOptions {
     /// Share under `--order weighted`.
     pub weight: Option<SmallCount>,
     /// As `--expect-status`.
+    #[serde(deserialize_with = "typed")]
     pub expect_status: Option<StatusSet>,
     /// As `--expect-body-bytes`.
     pub expect_body_bytes: Option<Size>,

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::{
-    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos, RequestPath,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, RequestPath,
     Resolve, Size, SmallCount, Sources, ValueError, WindowBits,
 };
 use crate::allow::Allowed;
@@ -78,8 +78,6 @@ deserialize_from_text! {
     HeaderName: "the name of a header",
     Size: "a size such as 512 or \"64k\"",
     Digits: "a number from 1 to 5",
-    Rate: "a rate such as \"20k/s\"",
-    StatusSet: "statuses such as \"2xx,304\"",
     Method: "a method such as \"GET\"",
     Header: "a header such as \"Name: value\"",
     RequestPath: "a path such as \"/hello\"",
@@ -87,17 +85,66 @@ deserialize_from_text! {
     Resolve: "\"HOST:PORT:ADDR\"",
     Sources: "addresses such as \"127.0.0.2-127.0.0.9\"",
     Shape: "a load such as \"ramp 1k..20k over 30s; hold 20k\"",
+    OnOff: "\"on\" or \"off\"",
+    Names: "names joined by commas",
+    WindowBits: "a number from 16 to 30",
+    Out: "an output such as \"json:run.json\"",
+}
+
+/// A type of the plan as a user types it. Plans themselves are written in another form.
+pub(crate) trait Typed: FromStr<Err: Display> {
+    /// What is expected, in an error.
+    const EXPECTING: &'static str;
+}
+
+macro_rules! typed {
+    ($($type:ty: $expecting:literal,)*) => {$(
+        impl Typed for $type {
+            const EXPECTING: &'static str = $expecting;
+        }
+    )*};
+}
+
+typed! {
+    Rate: "a rate such as \"20k/s\"",
+    StatusSet: "statuses such as \"2xx,304\"",
     Arrivals: "\"constant\" or \"poisson\"",
     ReactorChoice: "\"auto\", \"epoll\" or \"uring\"",
     Pacing: "\"auto\", \"sleep\" or \"spin\"",
     TlsVersion: "\"1.2\" or \"1.3\"",
-    OnOff: "\"on\" or \"off\"",
-    Names: "names joined by commas",
-    WindowBits: "a number from 16 to 30",
     Trace: "\"all\", a share such as \"1/100\", or a count such as \"10k\"",
     KernelTimestamps: "a share such as \"1/10\"",
     Allowed: "a host or network such as \"10.0.0.0/8\"",
     Order: "\"rotation\" or \"weighted\"",
+}
+
+/// A value of the plan, as it is typed.
+struct AsTyped<T>(T);
+
+impl<'de, T: Typed> Deserialize<'de> for AsTyped<T> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_any(FromText::new(T::EXPECTING)).map(AsTyped)
+    }
+}
+
+impl<T: Typed> FromStr for AsTyped<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        text.parse().map(AsTyped)
+    }
+}
+
+/// An option whose value is the plan's.
+pub(crate) fn typed<'de, T: Typed, D: Deserializer<'de>>(input: D) -> Result<Option<T>, D::Error> {
+    AsTyped::deserialize(input).map(|AsTyped(value)| Some(value))
+}
+
+/// As [`one_or_many`], of values of the plan.
+pub(crate) fn one_or_many_typed<'de, T: Typed, D: Deserializer<'de>>(
+    input: D,
+) -> Result<Vec<T>, D::Error> {
+    one_or_many(input).map(|all| all.into_iter().map(|AsTyped(value)| value).collect())
 }
 
 /// A list, or one element that stands alone.

@@ -66,7 +66,7 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         && !has("transfer-encoding")
         && chunk_size.is_none()
     {
-        add("Content-Length", &request.body.len().to_string());
+        add("Content-Length", &request.body.count().to_string());
     }
     head.push_str("\r\n");
     let closes = request
@@ -76,11 +76,11 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         .flat_map(|(_, value)| value.split(','))
         .any(|option| option.trim().eq_ignore_ascii_case("close"));
     let body = match chunk_size {
-        Some(size) => stops::chunked(&request.body, size).into(),
-        None => Arc::clone(&request.body),
+        Some(size) => stops::chunked(request.body.whole(), size).into(),
+        None => request.body.shared(),
     };
     Prepared {
-        stops: stops::stops(&request.delivery, head.len(), body.len(), request.body.len()),
+        stops: stops::stops(&request.delivery, head.len(), body.len(), request.body.whole().len()),
         head: head.into_bytes(),
         body,
         batch: Box::default(),

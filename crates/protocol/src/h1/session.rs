@@ -670,10 +670,11 @@ mod tests {
             method: "GET".to_owned(),
             path: "/".to_owned(),
             headers: Vec::new(),
-            body: Arc::new([]),
+            body: [].into(),
             delivery: Delivery::default(),
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight: 1,
+            redacted: None,
         };
         let table = [prepare(&request, "example")].into();
         let mut session = Session::new(table, 1, Limits::default());

@@ -51,7 +51,7 @@ pub fn prepare(request: &Request, scheme: &str, authority: &str) -> Prepared {
     let parts = Parts { method, scheme, authority, path, headers: &headers };
     let mut prepared = Prepared {
         fields: Fields::default(),
-        body: Arc::clone(&request.body),
+        body: request.body.shared(),
         expect: request.expect.clone(),
         is_head: false,
         is_connect: false,

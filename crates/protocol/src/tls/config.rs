@@ -213,7 +213,7 @@ fn certificates(
     option: &'static str,
     pem: &Pem,
 ) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
-    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem.text).collect();
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.text.whole()).collect();
     all.ok().filter(|all| !all.is_empty()).ok_or_else(|| ConfigError::Pem {
         option,
         file: pem.file.clone(),
@@ -225,10 +225,11 @@ fn own_chain(
     identity: &Identity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), ConfigError> {
     let chain = certificates("--cert", &identity.certificates)?;
-    let key = PrivateKeyDer::from_pem_slice(&identity.key.text).map_err(|_| ConfigError::Pem {
-        option: "--key",
-        file: identity.key.file.clone(),
-        what: "private key without a pass phrase",
-    })?;
+    let key =
+        PrivateKeyDer::from_pem_slice(identity.key.text.whole()).map_err(|_| ConfigError::Pem {
+            option: "--key",
+            file: identity.key.file.clone(),
+            what: "private key without a pass phrase",
+        })?;
     Ok((chain, key))
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use candor_record::Handshake;
 use rustls::ClientConfig;
 use rustls::HandshakeKind;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
@@ -12,8 +13,8 @@ use rustls::kernel::KernelConnection;
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, InsufficientSizeError};
 
+use super::HandshakeError;
 use super::records::{DATA, HEADER_BYTES, MAX_PLAIN_BYTES, TAG_BYTES, record_length};
-use super::{Handshake, HandshakeError};
 
 /// What goes on knowing the connection after the handshake: its tickets, its next keys.
 pub(super) type Kernel = KernelConnection<ClientConnectionData>;
@@ -230,14 +231,14 @@ fn facts(connection: &UnbufferedClientConnection) -> Handshake {
     let group = connection.negotiated_key_exchange_group().map(|group| group.name());
     let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
     Handshake {
-        version,
-        cipher: suite.and_then(|suite| suite.as_str()).unwrap_or_default(),
-        group: group.and_then(|group| group.as_str()).unwrap_or_default(),
+        version: version.into(),
+        cipher: suite.and_then(|suite| suite.as_str()).unwrap_or_default().into(),
+        group: group.and_then(|group| group.as_str()).unwrap_or_default().into(),
         alpn: match connection.alpn_protocol() {
-            Some(b"h2") => "h2",
-            Some(b"http/1.1") => "http/1.1",
-            Some(b"http/1.0") => "http/1.0",
-            _ => "",
+            Some(b"h2") => "h2".into(),
+            Some(b"http/1.1") => "http/1.1".into(),
+            Some(b"http/1.0") => "http/1.0".into(),
+            _ => "".into(),
         },
         resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
         early_data: None,

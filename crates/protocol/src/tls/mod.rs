@@ -20,20 +20,3 @@ mod verify;
 pub use config::{ConfigError, Connector};
 pub use error::{Error, HandshakeError};
 pub use session::Tls;
-
-/// What a handshake came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Handshake {
-    /// Version, such as `TLSv1.3`.
-    pub version: &'static str,
-    /// Cipher suite, such as `TLS13_AES_256_GCM_SHA384`.
-    pub cipher: &'static str,
-    /// Group of the key exchange, such as `X25519`; empty if there was none.
-    pub group: &'static str,
-    /// Protocol that the server chose; empty if it chose none.
-    pub alpn: &'static str,
-    /// The session is an earlier one, taken up with a ticket.
-    pub resumed: bool,
-    /// Whether the server took what left in the first flight (0-RTT); `None`: nothing did.
-    pub early_data: Option<bool>,
-}

@@ -1,5 +1,6 @@
 //! One connection: a handshake, then records, around the session that speaks HTTP.
 
+use candor_record::Handshake;
 use std::io::IoSlice;
 use std::ops::Range;
 use std::rc::Rc;
@@ -8,9 +9,9 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
+use super::Error;
 use super::handshake::{Established, Kernel, Ongoing, Progress};
 use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
-use super::{Error, Handshake};
 use crate::capture::CaptureRoom;
 use crate::made::Made;
 use crate::session::{Captured, Event, Failure, HeaderBytes, Hold, RequestId, Session};
@@ -209,10 +210,11 @@ impl<S: Session> Tls<S> {
         self.stage = Stage::Open(Box::new(records));
         self.early = early;
         self.ends_early = is_closed;
+        let has_h2 = facts.alpn == "h2";
         self.facts = Some(facts);
         let is_new = self.inner.is_none();
         if is_new {
-            self.inner = Some((self.make)(facts.alpn == "h2"));
+            self.inner = Some((self.make)(has_h2));
         }
         self.incoming.shrink_to_fit();
         Ok(is_new)
@@ -427,7 +429,7 @@ impl<S: Session> Session for Tls<S> {
     }
 
     fn handshake(&self) -> Option<Handshake> {
-        self.facts
+        self.facts.clone()
     }
 
     fn multiplexes(&self) -> bool {

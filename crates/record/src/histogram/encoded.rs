@@ -20,10 +20,16 @@
 use std::fmt;
 use std::io::{BufReader, Read, Take};
 
+use base64::Engine as _;
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::bufread::ZlibDecoder;
 use hdrhistogram::Histogram as Hdr;
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{HIGHEST_NS, Layout};
+use super::{HIGHEST_NS, Histogram, Layout};
 
 const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 const COOKIE: u32 = 0x1c84_9313;
@@ -63,23 +69,66 @@ impl fmt::Display for EncodingError {
 
 impl std::error::Error for EncodingError {}
 
+/// Bytes that are base64 in text. Mostly a histogram in HdrHistogram's V2 encoding, compressed: what
+/// is in it is checked when it is decoded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(transparent)]
+pub struct Encoded(#[schemars(with = "String")] pub Vec<u8>);
+
+impl Encoded {
+    /// A histogram's.
+    pub fn of(histogram: &Histogram) -> Self {
+        Encoded(histogram.encode_v2())
+    }
+
+    /// The histogram of these bytes.
+    pub fn decode(&self) -> Result<Hdr<u64>, EncodingError> {
+        decode_v2(&self.0)
+    }
+
+    /// Adds the samples of these bytes to a histogram, without one of their own between. On an error
+    /// some of them are there already.
+    pub fn add_to(&self, sum: &mut Hdr<u64>) -> Result<(), EncodingError> {
+        Opened::open(&self.0)?.add_to(sum)
+    }
+}
+
+impl fmt::Display for Encoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Base64Display::new(&self.0, &BASE64).fmt(f)
+    }
+}
+
+impl Serialize for Encoded {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => self.0.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Encoded {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Vec::deserialize(deserializer).map(Encoded);
+        }
+        let text = String::deserialize(deserializer)?;
+        BASE64.decode(text).map(Encoded).map_err(D::Error::custom)
+    }
+}
+
 /// The histogram of these bytes.
-pub fn decode_v2(bytes: &[u8]) -> Result<Hdr<u64>, EncodingError> {
-    let encoded = Encoded::open(bytes)?;
+fn decode_v2(bytes: &[u8]) -> Result<Hdr<u64>, EncodingError> {
+    let encoded = Opened::open(bytes)?;
     let mut hdr = Hdr::new_with_bounds(1, HIGHEST_NS, encoded.layout.digits)
         .expect("bounds are constant and the digits were checked");
     encoded.add_to(&mut hdr)?;
     Ok(hdr)
 }
 
-/// Adds the samples of these bytes to a histogram, without one of their own between. On an error some
-/// of them are there already.
-pub fn add_v2(bytes: &[u8], sum: &mut Hdr<u64>) -> Result<(), EncodingError> {
-    Encoded::open(bytes)?.add_to(sum)
-}
-
 /// Bytes whose header was checked.
-struct Encoded<'a> {
+struct Opened<'a> {
     layout: Layout,
     /// As many bytes as there are said to be.
     counts: Take<Unpacker<'a>>,
@@ -87,7 +136,7 @@ struct Encoded<'a> {
 
 type Unpacker<'a> = BufReader<ZlibDecoder<&'a [u8]>>;
 
-impl<'a> Encoded<'a> {
+impl<'a> Opened<'a> {
     fn open(bytes: &'a [u8]) -> Result<Self, EncodingError> {
         let mut packed = bytes;
         expect_cookie(number(&mut packed)?, COMPRESSED_COOKIE)?;
@@ -109,11 +158,11 @@ impl<'a> Encoded<'a> {
         header("lowest value", lowest, "1", lowest == 1)?;
         header("highest value", highest, "3600000000000 (one hour in ns)", highest == HIGHEST_NS)?;
         let digits = u8::try_from(digits).unwrap_or(u8::MAX);
-        Ok(Encoded { layout: Layout::new(digits), counts: unpacked.take(length.into()) })
+        Ok(Opened { layout: Layout::new(digits), counts: unpacked.take(length.into()) })
     }
 
     fn add_to(mut self, sum: &mut Hdr<u64>) -> Result<(), EncodingError> {
-        let places = self.layout.index(HIGHEST_NS) as u64 + 1;
+        let places = self.layout.places() as u64;
         let mut index = 0u64;
         while let Some(number) = self.zigzag()? {
             // Zero is a count, of a place without samples.
@@ -185,7 +234,6 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
     use proptest::prelude::*;
 
-    use super::super::Histogram;
     use super::*;
 
     /// A histogram with this header and these bytes of counts.
@@ -241,7 +289,7 @@ mod tests {
             let decoded = decode_v2(&bytes).unwrap();
             prop_assert_eq!(&decoded, &theirs);
             let mut twice = decoded;
-            add_v2(&bytes, &mut twice).unwrap();
+            Encoded(bytes).add_to(&mut twice).unwrap();
             let mut sum = theirs.clone();
             sum.add(&theirs).unwrap();
             prop_assert_eq!(twice, sum);

@@ -28,9 +28,10 @@ impl Saved for Document {
             kernel.outside.check("kernel.outside")?;
             kernel.receive_delay.check("kernel.receive_delay")?;
         }
-        if let Some(hiccups) = &self.hiccups {
-            hiccups.late.check("hiccups.late")?;
+        if self.machines.is_empty() {
+            return Err("machines is empty and must have at least one".to_owned());
         }
+        self.hiccups().try_for_each(|one| one.late.check("hiccups.late"))?;
         self.requests
             .iter()
             .filter_map(|one| one.response.as_ref())

@@ -3,7 +3,7 @@
 use candor_plan::Plan;
 use candor_record::{
     ConnectErrorKind, DeviationKind, ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind,
-    RunRecord, Tally,
+    RunRecord, StatusCount, Tally,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,22 +68,11 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Answers with one status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StatusCount {
-    /// The status.
-    pub status: u16,
-    /// How many.
-    pub count: u64,
-}
-
-impl StatusCount {
-    pub(super) fn all(statuses: &[(u16, u64)]) -> Vec<Self> {
-        let mut all: Vec<_> =
-            statuses.iter().map(|&(status, count)| StatusCount { status, count }).collect();
-        all.sort_by_key(|one| one.status);
-        all
-    }
+/// Responses by status, in order.
+pub(super) fn statuses(statuses: &[StatusCount]) -> Vec<StatusCount> {
+    let mut all = statuses.to_vec();
+    all.sort_by_key(|one| one.status);
+    all
 }
 
 /// Failures of one kind.
@@ -260,10 +249,10 @@ impl HandshakeCount {
         for (one, count) in sorted {
             let (full, resumed) = if one.resumed { (0, count) } else { (count, 0) };
             let row = HandshakeCount {
-                version: one.version.to_owned(),
-                cipher: one.cipher.to_owned(),
-                group: text(one.group),
-                alpn: text(one.alpn),
+                version: one.version.to_string(),
+                cipher: one.cipher.to_string(),
+                group: text(&one.group),
+                alpn: text(&one.alpn),
                 full,
                 resumed,
                 early_data_accepted: if one.early_data == Some(true) { count } else { 0 },
@@ -302,23 +291,6 @@ impl Connections {
             goaways: GoAwayCount::all(&counts.goaways),
         }
     }
-}
-
-/// Bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Bytes {
-    /// Written to sockets.
-    pub sent: u64,
-    /// Read from sockets.
-    pub received: u64,
-    /// Bodies of complete answers, framing removed.
-    pub bodies: u64,
-    /// Header blocks of HTTP/2, as they came; 0 over HTTP/1.1.
-    #[serde(default)]
-    pub headers: u64,
-    /// The names and values that those stood for.
-    #[serde(default)]
-    pub headers_decoded: u64,
 }
 
 /// One request of a plan that has several.

@@ -1,5 +1,6 @@
 //! What the hiccup watch saw: how late a thread of the loader woke that did nothing but sleep.
 
+use candor_record::Hiccup;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,19 +21,6 @@ pub struct Hiccups {
     pub suspended_ns: u64,
 }
 
-/// One late wake-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Hiccup {
-    /// When it woke, from the beginning of the run.
-    pub at_ns: u64,
-    /// How late that was.
-    pub late_ns: u64,
-    /// How much of it the sleeper was awake and waited for a core.
-    pub waited_ns: u64,
-    /// How much time the hypervisor took from the machine's cores meanwhile.
-    pub stolen_ns: u64,
-}
-
 /// Why a sleeper woke late, as far as the kernel tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
@@ -44,12 +32,12 @@ pub enum Cause {
     Stopped,
 }
 
-impl Hiccup {
-    /// What made up at least half of it.
-    pub fn cause(&self) -> Cause {
-        if self.stolen_ns >= self.late_ns / 2 {
+impl Cause {
+    /// What made up at least half of a hiccup.
+    pub fn of(hiccup: &Hiccup) -> Self {
+        if hiccup.stolen_ns >= hiccup.late_ns / 2 {
             Cause::Stolen
-        } else if self.waited_ns >= self.late_ns / 2 {
+        } else if hiccup.waited_ns >= hiccup.late_ns / 2 {
             Cause::Waited
         } else {
             Cause::Stopped
@@ -61,16 +49,7 @@ impl Hiccups {
     pub(super) fn of(seen: &candor_record::Hiccups) -> Self {
         Hiccups {
             late: Distribution::of(&seen.late),
-            worst: seen
-                .worst
-                .iter()
-                .map(|one| Hiccup {
-                    at_ns: one.at_ns,
-                    late_ns: one.late_ns,
-                    waited_ns: one.waited_ns,
-                    stolen_ns: one.stolen_ns,
-                })
-                .collect(),
+            worst: seen.worst.clone(),
             cpu_share: (seen.wall_ns > 0).then(|| seen.cpu_ns as f64 / seen.wall_ns as f64),
             wall_clock_moved_ns: seen.wall_clock_moved_ns,
             suspended_ns: seen.suspended_ns,

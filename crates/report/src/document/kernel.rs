@@ -1,7 +1,7 @@
 //! Service time by the kernel's own time stamps, and what a trace has.
 
 use candor_plan::Plan;
-use candor_record::RunRecord;
+use candor_record::{RunRecord, TraceCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,18 +73,14 @@ impl Kernel {
 pub struct TraceSummary {
     /// Which requests were to be traced: `all`, `1/N`, or a number.
     pub rule: String,
-    /// Requests in the trace, warm-up included.
-    pub traced: u64,
-    /// Requests that are not in it.
-    pub not_traced: u64,
-    /// Of those, how many were to be traced and were dropped, because the writer did not keep up.
-    pub dropped: u64,
+    /// How many it has, and how many not.
+    #[serde(flatten)]
+    pub counts: TraceCounts,
 }
 
 impl TraceSummary {
     pub(super) fn of(plan: &Plan, record: &RunRecord) -> Option<Self> {
         let rule = plan.recording.trace?.to_string();
-        let candor_record::TraceCounts { traced, not_traced, dropped } = record.trace;
-        Some(TraceSummary { rule, traced, not_traced, dropped })
+        Some(TraceSummary { rule, counts: record.trace })
     }
 }

@@ -12,9 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use candor_record::{Batch, Buckets, EncodingError, Histogram, RunRecord, add_v2, decode_v2};
+use candor_record::{Batch, Buckets, Encoded, EncodingError, Histogram, RunRecord};
 use candor_stats::batch::{self, Below};
 use candor_stats::order;
 use hdrhistogram::Histogram as Hdr;
@@ -146,19 +144,13 @@ pub struct Distribution {
     /// Samples above the histogram's range, recorded at its end.
     pub out_of_range: u64,
     /// HdrHistogram V2, compressed, base64.
-    pub hdr: String,
+    pub hdr: Encoded,
 }
 
 /// A histogram in a document that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("a histogram in the document is damaged ({0}); save the result again")]
-pub struct DecodeError(String);
-
-impl DecodeError {
-    fn of(error: EncodingError) -> Self {
-        DecodeError(error.to_string())
-    }
-}
+pub struct DecodeError(#[from] EncodingError);
 
 impl Distribution {
     /// Of a histogram of samples that do not depend on each other.
@@ -182,7 +174,7 @@ impl Distribution {
                 .collect(),
             max_ns: histogram.max_ns(),
             out_of_range: histogram.out_of_range(),
-            hdr: encode(&histogram.encode_v2()),
+            hdr: Encoded::of(histogram),
         }
     }
 
@@ -198,7 +190,7 @@ impl Distribution {
 
     /// The histogram again.
     pub fn decode(&self) -> Result<Hdr<u64>, DecodeError> {
-        decode(&self.hdr)
+        Ok(self.hdr.decode()?)
     }
 
     /// The value at quantile `q` in [0, 1], never outside of the exact extremes. `Ok(None)`
@@ -233,25 +225,6 @@ fn interval(histogram: &Histogram, batches: &[&Buckets], q: f64) -> PercentileIn
     let levels = order::levels(effective_samples, q, order::CONFIDENCE);
     let at = |level: Option<f64>| level.and_then(|level| histogram.quantile_ns(level));
     PercentileInterval { low_ns: at(levels.low), high_ns: at(levels.high), effective_samples }
-}
-
-/// Bytes of a histogram as they stand in documents and logs.
-pub(crate) fn encode(v2: &[u8]) -> String {
-    BASE64.encode(v2)
-}
-
-/// The histogram of such a text.
-pub(crate) fn decode(text: &str) -> Result<Hdr<u64>, DecodeError> {
-    decode_v2(&bytes_of(text)?).map_err(DecodeError::of)
-}
-
-/// Adds the samples of such a text to a histogram.
-pub(crate) fn add(text: &str, sum: &mut Hdr<u64>) -> Result<(), DecodeError> {
-    add_v2(&bytes_of(text)?, sum).map_err(DecodeError::of)
-}
-
-fn bytes_of(text: &str) -> Result<Vec<u8>, DecodeError> {
-    BASE64.decode(text).map_err(|error| DecodeError(error.to_string()))
 }
 
 #[cfg(test)]
@@ -353,9 +326,9 @@ mod tests {
     #[test]
     fn damage_is_an_error() {
         let mut distribution = Distribution::of(&thousand());
-        distribution.hdr.truncate(20);
+        distribution.hdr.0.truncate(20);
         assert!(distribution.quantile_ns(0.5).unwrap_err().to_string().contains("damaged"));
-        distribution.hdr = "not base64!".to_owned();
+        distribution.hdr = Encoded::default();
         assert!(distribution.decode().is_err());
     }
 

@@ -7,42 +7,46 @@
 //! file or a clock.
 //!
 //! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by
-//! the kernel too, [`intervals`] the course of it, [`hiccups`] what the loader's machine did meanwhile,
+//! the kernel too, [`hiccups`] what the loader's machine did meanwhile,
 //! [`target`] what a managed target used, [`profile`] who profiled it meanwhile, [`schema`] the description for others.
 
+mod asked;
 mod check;
 pub mod counts;
-pub mod delivery;
 pub mod hiccups;
-pub mod intervals;
 pub mod kernel;
 pub mod latency;
-pub mod plan;
+pub mod live;
+pub(crate) mod older;
+pub mod part;
 pub mod profile;
 pub mod realised;
 pub mod schema;
 pub mod target;
 mod time;
 
-use candor_plan::Plan;
 use candor_plan::redact::Typed;
-use candor_record::{RateSamples, RunEnd, RunRecord, SLOT_NS, WorkerFigures};
+use candor_plan::{Parts, Plan};
+use candor_record::{
+    Bytes, IntervalSummary, Machine, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport,
+    Workers,
+};
+pub use candor_record::{EndReason, Host, Memory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::expect::{Expectation, Judgement};
 use crate::verdicts::{self, Verdict};
-use counts::{Bytes, Connections, ErrorCount, LedgerCounts, RequestRow, StatusCount};
+use counts::{Connections, ErrorCount, LedgerCounts, RequestRow};
 use hiccups::Hiccups;
-use intervals::IntervalRow;
 use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
-use plan::PlanSummary;
+use part::Part;
 use realised::Realised;
 pub use time::rfc3339;
 
 /// The value of [`Document::format`] that this version writes.
-pub const FORMAT: &str = "candor.result/1";
+pub const FORMAT: &str = "candor.result/2";
 
 /// What only the caller knows.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +57,7 @@ pub struct Facts {
     pub typed: Typed,
     /// When the run began, in milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
-    /// The machine of the loader.
+    /// This machine, for documents of experiments; a run's record says where it was made.
     pub host: Host,
     /// What is worth knowing of the target, such as `embedded`.
     pub target_note: Option<String>,
@@ -62,7 +66,7 @@ pub struct Facts {
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
-    /// `candor.result/1`. Fields may be added under the same number; none changes its meaning.
+    /// `candor.result/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
     /// What made the document.
     pub tool: Tool,
@@ -72,12 +76,12 @@ pub struct Document {
     pub started_at: String,
     /// The same in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// The machine of the loader.
-    pub host: Host,
+    /// The machines of the loader, by their workers; at least one.
+    pub machines: Vec<MachineRow>,
     /// What is worth knowing of the target, such as `embedded`.
     pub target_note: Option<String>,
-    /// What the run was asked to do.
-    pub plan: PlanSummary,
+    /// What the run was asked to do. Values that may be secret are left out, and so are long lists.
+    pub plan: Parts,
     /// How it ended.
     pub end: Ending,
     /// Its lengths.
@@ -121,7 +125,7 @@ pub struct Document {
     /// Each request of the plan, if it has several.
     pub requests: Vec<RequestRow>,
     /// The course of the run.
-    pub intervals: Vec<IntervalRow>,
+    pub intervals: Vec<IntervalSummary>,
     /// What each engine thread cost.
     pub workers: Vec<WorkerRow>,
     /// How evenly single threads were answered. Null in results of versions before it was kept.
@@ -130,9 +134,6 @@ pub struct Document {
     /// How evenly connections were answered. Null in results of versions before it was kept.
     #[serde(default)]
     pub connection_rate: Option<ConnectionRate>,
-    /// What the hiccup watch saw on the loader's machine; null if there was none.
-    #[serde(default)]
-    pub hiccups: Option<Hiccups>,
     /// What a managed target used in the measured window; null if it was not ours to watch.
     #[serde(default)]
     pub target: Option<target::Resources>,
@@ -140,31 +141,13 @@ pub struct Document {
     /// it did, figures are not comparable.
     #[serde(default)]
     pub profile: Option<profile::Profile>,
-    /// Memory of the loader; null where it was not read.
-    #[serde(default)]
-    pub memory: Option<Memory>,
+    /// Of a result that is a part of a run: what the parts are merged from. Left out of a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// What is to be known before the numbers are trusted. Empty: nothing was found.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
     pub expectations: Vec<Judgement>,
-}
-
-/// Memory of the loader's process, by the kernel's books.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Memory {
-    /// What it had in memory when all connections were made and nothing was sent.
-    pub connected_bytes: u64,
-    /// How much of that is a connection's, on average.
-    pub per_connection_bytes: u64,
-    /// The most that it ever had.
-    pub peak_bytes: u64,
-}
-
-impl Memory {
-    fn of(memory: candor_record::Memory) -> Self {
-        let candor_record::Memory { connected_bytes, per_connection_bytes, peak_bytes } = memory;
-        Memory { connected_bytes, per_connection_bytes, peak_bytes }
-    }
 }
 
 /// What made a document.
@@ -176,19 +159,19 @@ pub struct Tool {
     pub version: String,
 }
 
-/// The machine of the loader. What could not be found out is null.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Host {
-    /// Model of the CPU.
-    pub cpu: Option<String>,
-    /// Cores that the loader may use.
-    pub cores: Option<u32>,
-    /// Operating system and kernel version.
-    pub kernel: Option<String>,
-    /// Kind of virtual machine or container; `none` on bare metal.
-    pub virtualisation: Option<String>,
-    /// The CPU frequency governor.
-    pub governor: Option<String>,
+/// One machine of the loader, and what it did meanwhile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineRow {
+    /// What it is.
+    pub host: Host,
+    /// Its first worker, by its place in [`Document::workers`].
+    pub first_worker: u32,
+    /// How many it had.
+    pub workers: u32,
+    /// What the hiccup watch saw on it; null if there was none.
+    pub hiccups: Option<Hiccups>,
+    /// Memory of the loader; null where it was not read.
+    pub memory: Option<Memory>,
 }
 
 /// How a run ended.
@@ -198,26 +181,6 @@ pub struct Ending {
     pub reason: EndReason,
     /// Whether it ended before it had done what the plan asked.
     pub partial: bool,
-}
-
-/// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EndReason {
-    /// Its duration was over, or its schedule.
-    Duration,
-    /// Its number of requests was reached.
-    Count,
-    /// A signal.
-    Interrupted,
-    /// No request could be sent for too long.
-    GaveUp,
-    /// Its script stopped at least one thread, as scripts may.
-    Stopped,
-    /// Its script failed.
-    ScriptFailed,
-    /// The managed target ended.
-    TargetEnded,
 }
 
 /// The lengths of a run.
@@ -353,7 +316,8 @@ impl ConnectionRate {
     /// `None` without connections, or without a window.
     fn of(record: &RunRecord) -> Option<Self> {
         let window_s = record.window_ns as f64 / 1e9;
-        let answers = &record.connection_answers;
+        let answers: Vec<u64> =
+            record.workers.iter().flat_map(|worker| worker.answers.iter().copied()).collect();
         if answers.is_empty() || window_s <= 0.0 {
             return None;
         }
@@ -380,17 +344,16 @@ impl Document {
     /// The document of a finished run, with its verdicts.
     pub fn new(facts: &Facts, plan: &Plan, record: &RunRecord) -> Self {
         let total = &record.total;
-        let window_end_ns = record.warm_up_ns.saturating_add(record.window_ns);
         let mut document = Document {
             format: FORMAT.to_owned(),
             tool: Tool { name: "candor".to_owned(), version: facts.version.clone() },
             arguments: facts.typed.shown(plan.secrets),
             started_at: time::rfc3339(facts.started_unix_ms),
             started_unix_ms: facts.started_unix_ms,
-            host: facts.host.clone(),
+            machines: MachineRow::all(record),
             target_note: facts.target_note.clone(),
-            plan: PlanSummary::of(plan),
-            end: Ending::of(record.end),
+            plan: plan.redacted(),
+            end: Ending::new(record.end),
             time: Lengths {
                 warm_up_ns: record.warm_up_ns,
                 window_ns: record.window_ns,
@@ -399,37 +362,26 @@ impl Document {
             ledger: LedgerCounts::of(&total.ledger),
             warm_up: LedgerCounts::of(&total.warm_up),
             rate: Rates::of(plan, record),
-            realised: Realised::of(&plan.load, &record.gaps),
+            realised: Realised::of(&plan.load, record),
             latencies: Latencies::of(record),
             kernel: Kernel::of(plan, record),
             trace: TraceSummary::of(plan, record),
-            statuses: StatusCount::all(&total.statuses),
-            broken_off_statuses: StatusCount::all(&total.broken_off_statuses),
+            statuses: counts::statuses(&total.statuses),
+            broken_off_statuses: counts::statuses(&total.broken_off_statuses),
             deviations: counts::deviations(&total.deviations),
             errors: counts::errors(&total.ledger.errors),
             warm_up_errors: counts::errors(&total.warm_up.errors),
             connect_errors: counts::connect_errors(&total.connections.failed),
             connections: Connections::of(record),
-            bytes: Bytes {
-                sent: total.bytes_sent,
-                received: total.bytes_received,
-                bodies: total.body_bytes,
-                headers: total.header_bytes,
-                headers_decoded: total.header_decoded_bytes,
-            },
+            bytes: total.bytes,
             requests: RequestRow::all(plan, total),
-            intervals: record
-                .intervals
-                .iter()
-                .map(|one| IntervalRow::of(one, one.start_ns < window_end_ns))
-                .collect(),
-            workers: WorkerRow::all(record),
+            intervals: record.intervals.clone(),
+            workers: record.workers.iter().map(WorkerRow::of).collect(),
             thread_rate: Some(ThreadRate::of(&total.rates)),
             connection_rate: ConnectionRate::of(record),
-            hiccups: record.hiccups.as_ref().map(Hiccups::of),
             target: None,
             profile: None,
-            memory: record.memory.map(Memory::of),
+            part: Part::of(record),
             verdicts: Vec::new(),
             expectations: Vec::new(),
         };
@@ -460,30 +412,50 @@ impl Document {
         self.verdicts = verdicts::judge(self);
     }
 
+    /// The workers of one of the machines.
+    pub fn workers_of(&self, machine: &MachineRow) -> &[WorkerRow] {
+        let all = &self.workers;
+        let from = (machine.first_worker as usize).min(all.len());
+        &all[from..from.saturating_add(machine.workers as usize).min(all.len())]
+    }
+
+    /// The hiccups of all machines that were watched.
+    pub fn hiccups(&self) -> impl Iterator<Item = &Hiccups> {
+        self.machines.iter().filter_map(|machine| machine.hiccups.as_ref())
+    }
+
     /// Whether a verdict says that the numbers cannot be true.
     pub fn is_invalid(&self) -> bool {
         self.verdicts.iter().any(|one| one.severity == verdicts::Severity::Invalid)
     }
 
     /// The intervals of the measured window, without the drain.
-    pub fn window_intervals(&self) -> impl DoubleEndedIterator<Item = &IntervalRow> {
+    pub fn window_intervals(&self) -> impl DoubleEndedIterator<Item = &IntervalSummary> {
         self.intervals.iter().filter(|one| one.in_window)
     }
 }
 
 impl Ending {
-    fn of(end: RunEnd) -> Self {
-        let reason = match end {
-            RunEnd::Duration => EndReason::Duration,
-            RunEnd::Count => EndReason::Count,
-            RunEnd::Interrupted => EndReason::Interrupted,
-            RunEnd::GaveUp => EndReason::GaveUp,
-            RunEnd::Stopped => EndReason::Stopped,
-            RunEnd::ScriptFailed => EndReason::ScriptFailed,
-        };
+    fn new(reason: EndReason) -> Self {
         let partial =
             matches!(reason, EndReason::Interrupted | EndReason::GaveUp | EndReason::ScriptFailed);
         Ending { reason, partial }
+    }
+}
+
+impl MachineRow {
+    fn all(record: &RunRecord) -> Vec<Self> {
+        let row = |machine: &Machine| {
+            let Workers { first, count, .. } = machine.workers.unwrap_or(record.of);
+            MachineRow {
+                host: machine.host.clone(),
+                first_worker: first.saturating_sub(record.of.first),
+                workers: count,
+                hiccups: machine.hiccups.as_ref().map(Hiccups::of),
+                memory: machine.memory,
+            }
+        };
+        record.machines.iter().map(row).collect()
     }
 }
 
@@ -492,10 +464,10 @@ impl Rates {
         let per_s =
             |count: f64| (record.window_ns > 0).then(|| count * 1e9 / record.window_ns as f64);
         let from_ns = record.warm_up_ns;
-        let asked =
-            plan::asked_between(&plan.load, from_ns, from_ns.saturating_add(record.window_ns));
+        let to_ns = from_ns.saturating_add(record.window_ns);
+        let asked = asked::asked_between(&plan.load, from_ns, to_ns);
         Rates {
-            asked_per_s: asked.and_then(per_s),
+            asked_per_s: asked.and_then(|count| per_s(count * record.of.share())),
             scheduled_per_s: per_s(record.total.ledger.scheduled as f64),
             achieved_per_s: per_s(record.answered_in_window as f64),
             answered_in_window: record.answered_in_window,
@@ -504,15 +476,11 @@ impl Rates {
 }
 
 impl WorkerRow {
-    fn all(record: &RunRecord) -> Vec<Self> {
-        let figures = record.figures.iter().copied().chain(std::iter::repeat(Default::default()));
-        record.workers.iter().zip(figures).map(|(health, its)| Self::of(health, its)).collect()
-    }
-
-    fn of(health: &candor_record::WorkerHealth, figures: WorkerFigures) -> Self {
+    fn of(worker: &WorkerReport) -> Self {
+        let health = &worker.health;
         let cpu_ns = health.cpu_user_ns.saturating_add(health.cpu_system_ns);
         WorkerRow {
-            core: health.core.map(|core| core as u64),
+            core: health.core,
             wall_ns: health.wall_ns,
             cpu_user_ns: health.cpu_user_ns,
             cpu_system_ns: health.cpu_system_ns,
@@ -522,7 +490,7 @@ impl WorkerRow {
             waits: health.waits,
             spun_ns: health.spun_ns,
             sent_together: SentTogether::of(health.sent_together),
-            response_mean_ns: figures.response_mean_ns(),
+            response_mean_ns: worker.figures.response_mean_ns(),
         }
     }
 }

@@ -6,17 +6,18 @@
 //! Poisson arrivals have exponential gaps of mean one, which Anderson and Darling's test judges.
 
 use candor_plan::{Arrivals, Load, Segment};
+use candor_record::RunRecord;
 use candor_stats::process;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::plan::{ArrivalKind, asked_between};
+use super::asked::asked_between;
 
 /// The realised gaps against the asked process.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Realised {
     /// The asked process.
-    pub arrivals: ArrivalKind,
+    pub arrivals: Arrivals,
     /// Gaps in the sample.
     pub gaps: u64,
     /// Constant arrivals: the largest distance of a gap from what it should be, in nanoseconds.
@@ -34,16 +35,16 @@ const SHORTEST_MEAN_NS: f64 = 50.0;
 
 impl Realised {
     /// Of a run with this load.
-    pub(super) fn of(load: &Load, gaps: &[Vec<(u64, u64)>]) -> Option<Self> {
+    pub(super) fn of(load: &Load, record: &RunRecord) -> Option<Self> {
         let Load::Open(open) = load else { return None };
         let smooth = |one: &Segment| matches!(one, Segment::Hold { .. } | Segment::Ramp { .. });
-        let count: usize = gaps.iter().map(Vec::len).sum();
+        let count: usize = record.workers.iter().map(|worker| worker.gaps.len()).sum();
         if !open.segments.iter().all(smooth) || count < FEWEST {
             return None;
         }
         // Due times are the same for all workers together, so each has a share of the arrivals.
-        let workers = gaps.len() as f64;
-        let pairs = || gaps.iter().flatten().copied();
+        let workers = f64::from(record.of.of);
+        let pairs = || record.workers.iter().flat_map(|worker| worker.gaps.iter().copied());
         let arrivals =
             |from_ns, to_ns| asked_between(load, from_ns, to_ns).unwrap_or(0.0) / workers;
         match open.arrivals {
@@ -55,7 +56,7 @@ impl Realised {
                 });
                 let largest_deviation_ns = deviations.max_by(f64::total_cmp);
                 Some(Realised {
-                    arrivals: ArrivalKind::Constant,
+                    arrivals: Arrivals::Constant,
                     gaps: count as u64,
                     largest_deviation_ns,
                     anderson_darling: None,
@@ -73,7 +74,7 @@ impl Realised {
                     pairs().map(|(due_ns, next)| arrivals(due_ns, next) + half(due_ns)).collect();
                 let statistic = process::exponential(&sample);
                 Some(Realised {
-                    arrivals: ArrivalKind::Poisson,
+                    arrivals: Arrivals::Poisson,
                     gaps: count as u64,
                     largest_deviation_ns: None,
                     anderson_darling: statistic,

@@ -6,7 +6,7 @@
 use super::Document;
 
 /// The checked-in schema.
-pub const SCHEMA: &str = include_str!("../../schema/candor.result-1.json");
+pub const SCHEMA: &str = include_str!("../../schema/candor.result-2.json");
 
 /// The schema as the structs have it now.
 pub fn generate() -> String {
@@ -48,15 +48,15 @@ mod tests {
 
     #[test]
     fn the_checked_in_schema_is_fresh() {
-        testing::golden("schema/candor.result-1.json", &generate());
+        testing::golden("schema/candor.result-2.json", &generate());
     }
 
     #[test]
     fn the_schemas_of_experiments_are_fresh() {
         let fresh =
             |file: &str, schema: String| testing::golden(&format!("schema/{file}"), &schema);
-        fresh("candor.peak-1.json", of::<peak::Peak>(peak::FORMAT));
-        fresh("candor.sweep-1.json", of::<sweep::Sweep>(sweep::FORMAT));
+        fresh("candor.peak-2.json", of::<peak::Peak>(peak::FORMAT));
+        fresh("candor.sweep-2.json", of::<sweep::Sweep>(sweep::FORMAT));
         fresh("candor.comparison-1.json", of::<comparison::Comparison>(comparison::FORMAT));
         fresh("candor.suite-1.json", of::<suite::Suite>(suite::FORMAT));
         fresh("candor.clients-1.json", of::<clients::Clients>(clients::FORMAT));
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn documents_of_experiments_are_valid() {
         let of = |kind: &str| {
-            let path = format!("{}/schema/candor.{kind}-1.json", env!("CARGO_MANIFEST_DIR"));
+            let path = format!("{}/schema/candor.{kind}.json", env!("CARGO_MANIFEST_DIR"));
             validator(&std::fs::read_to_string(path).unwrap())
         };
-        let [peak, sweep] = [of("peak"), of("sweep")];
-        let [comparison, suite] = [of("comparison"), of("suite")];
+        let [peak, sweep] = [of("peak-2"), of("sweep-2")];
+        let [comparison, suite] = [of("comparison-1"), of("suite-1")];
         assert_eq!(errors(&peak, &sample_peak()), [""; 0]);
         assert_eq!(errors(&sweep, &sample_sweep()), [""; 0]);
         assert_eq!(errors(&comparison, &sample_comparison()), [""; 0]);

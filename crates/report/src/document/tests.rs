@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing;
+use candor_plan::describe;
 
 #[test]
 fn a_healthy_open_run() {
@@ -20,7 +21,7 @@ fn a_healthy_open_run() {
 fn a_closed_run_asks_for_no_rate() {
     let document = testing::healthy_closed();
     assert_eq!(document.rate.asked_per_s, None);
-    assert_eq!(document.plan.load.description, "closed loop");
+    assert_eq!(describe::load(&document.plan), "closed loop");
     assert_eq!(document.requests, []);
 }
 
@@ -42,7 +43,7 @@ fn a_broken_run_is_partial_and_still_balances() {
 fn a_run_without_a_window_has_no_rates() {
     let mut record = testing::empty_run().record();
     record.window_ns = 0;
-    let document = Document::new(&testing::facts(), &testing::empty_run().plan, &record);
+    let document = Document::new(&testing::facts(), &testing::empty_run().checked(), &record);
     assert_eq!(document.rate.achieved_per_s, None);
     assert_eq!(document.rate.scheduled_per_s, None);
     assert!(!document.is_invalid(), "{:?}", document.verdicts);

@@ -18,7 +18,6 @@ use super::{Counter, Expectation, Metric, Series, Statistic};
 use crate::document::Document;
 use crate::document::counts::count_of;
 use crate::document::latency::{Distribution, enough_samples, is_useful};
-use crate::document::plan::LoadKind;
 
 /// An expectation and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,7 +123,7 @@ impl Expectation {
                 let failed = ledger.errors.saturating_add(ledger.unfinished);
                 Measured::Value(failed as f64 / ledger.sent as f64)
             }
-            Metric::RateShare if document.plan.load.kind == LoadKind::Closed => Measured::Nothing(
+            Metric::RateShare if !document.plan.load.is_open() => Measured::Nothing(
                 "a closed load asks for no rate; write for example rate >= 20k/s".to_owned(),
             ),
             Metric::RateShare => {

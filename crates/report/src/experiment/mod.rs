@@ -1,6 +1,6 @@
 //! Documents of experiments: what several runs together say.
 //!
-//! Each is one versioned value, such as `candor.peak/1`, made by crate `lab` and rendered from
+//! Each is one versioned value, such as `candor.peak/2`, made by crate `lab` and rendered from
 //! nothing else. The runs themselves are [`crate::Document`]s; here is what renderings need of them.
 
 pub mod clients;

@@ -3,21 +3,21 @@
 //! Crate `lab` makes it by a search over single runs. All steps of the search are in it, so that
 //! latency can be plotted against rate, and so that others can judge how sure the answer is.
 
+use candor_plan::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::trial::{Subject, Trial};
-use crate::document::plan::PlanSummary;
 use crate::document::{Host, Tool};
 use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Peak::format`] that this version writes.
-pub const FORMAT: &str = "candor.peak/1";
+pub const FORMAT: &str = "candor.peak/2";
 
 /// The highest rate that meets the objectives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// `candor.peak/1`. Fields may be added under the same number; none changes its meaning.
+    /// `candor.peak/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
     /// What made the document.
     pub tool: Tool,
@@ -30,7 +30,7 @@ pub struct Peak {
     /// What was measured.
     pub subject: Subject,
     /// The plan of the first run; others differ in load, connections and seed.
-    pub plan: PlanSummary,
+    pub plan: Parts,
     /// What had to be met, as it was written; empty: the highest throughput was asked for.
     pub objectives: Vec<String>,
     /// The answer; null: there is none.

@@ -1,20 +1,20 @@
 //! The document of a sweep: latency at listed rates, or at fractions of a peak.
 
+use candor_plan::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::trial::{Subject, Trial};
-use crate::document::plan::PlanSummary;
 use crate::document::{Host, Tool};
 use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Sweep::format`] that this version writes.
-pub const FORMAT: &str = "candor.sweep/1";
+pub const FORMAT: &str = "candor.sweep/2";
 
 /// Latency against rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
-    /// `candor.sweep/1`. Fields may be added under the same number; none changes its meaning.
+    /// `candor.sweep/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
     /// What made the document.
     pub tool: Tool,
@@ -27,7 +27,7 @@ pub struct Sweep {
     /// What was measured.
     pub subject: Subject,
     /// The plan of the first run; others differ in rate and seed.
-    pub plan: PlanSummary,
+    pub plan: Parts,
     /// The peak that rates are fractions of, in requests per second; null: rates were listed.
     pub peak_per_s: Option<f64>,
     /// Where the peak comes from, such as a file's name, or that it was measured before.

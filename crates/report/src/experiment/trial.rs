@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
 use crate::document::Document;
-use crate::document::plan::LoadKind;
 use crate::document::target::Resources;
 use crate::verdicts::{Severity, Verdict};
 
@@ -30,7 +29,7 @@ impl Subject {
         let target = document.target.clone().unwrap_or_default();
         let Resources { command, cores, loader_cores, .. } = target;
         let note = document.target_note.clone();
-        Subject { url: document.plan.url.clone(), note, command, cores, loader_cores }
+        Subject { url: document.plan.target.url.clone(), note, command, cores, loader_cores }
     }
 }
 
@@ -71,7 +70,7 @@ impl Trial {
     /// The run of `document`.
     pub fn of(name: String, document: &Document) -> Self {
         let ids = || document.verdicts.iter().map(|one| one.id.as_str());
-        let is_open = document.plan.load.kind == LoadKind::Open;
+        let is_open = document.plan.load.is_open();
         Trial {
             name,
             figures: Figures::of(document),

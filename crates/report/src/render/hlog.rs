@@ -33,7 +33,7 @@ pub fn render(document: &Document) -> String {
             interval.start_ns as f64 / NS_PER_S,
             length_ns as f64 / NS_PER_S,
             interval.response.max_ns.unwrap_or(0) as f64 / NS_PER_MS,
-            visible(&interval.response_hdr)
+            interval.response_hdr
         );
     }
     text
@@ -44,8 +44,9 @@ mod tests {
     use hdrhistogram::Histogram as Hdr;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
+    use candor_record::Encoded;
+
     use super::*;
-    use crate::document::latency;
     use crate::testing;
 
     #[test]
@@ -67,7 +68,9 @@ mod tests {
                         interval.tag().map(|tag| tag.as_str().to_owned()),
                         Some("response".to_owned())
                     );
-                    let one = latency::decode(interval.encoded_histogram()).unwrap();
+                    let encoded = serde_json::json!(interval.encoded_histogram());
+                    let one: Encoded = serde_json::from_value(encoded).unwrap();
+                    let one = one.decode().unwrap();
                     match &mut sum {
                         Some(sum) => sum.add(&one).unwrap(),
                         None => sum = Some(one),

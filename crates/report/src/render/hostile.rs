@@ -1,6 +1,7 @@
 //! For tests: documents of every kind as a file may have them, with text that wants to be more than text
 //! and numbers that were never measured, in every form that there is.
 
+use candor_plan::Trust;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -37,7 +38,7 @@ fn kinds() -> Vec<Kind> {
     let mut run = testing::full();
     run.intervals.truncate(3);
     run.connections.losses = run.errors.clone();
-    run.plan.tls = testing::over_tls("anybody").plan.tls;
+    run.plan.target.tls = testing::over_tls(Trust::Anybody).plan.target.tls;
     let clients = testing::clients::sample();
     vec![
         Kind { name: "run", document: value(&run), forms: of_run },

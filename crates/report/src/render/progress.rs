@@ -5,14 +5,13 @@ use candor_record::IntervalSummary;
 
 use super::shorten;
 use super::style::{Style, Tone};
-use crate::document::intervals::Brief;
 
 /// A line without a newline and of at most `columns` characters: 72, and behind them whatever
 /// trouble there was. What does not fit is cut off, so that a terminal need not wrap it.
 pub fn line(interval: &IntervalSummary, style: Style, columns: usize) -> String {
     let length_s = interval.end_ns.saturating_sub(interval.start_ns) as f64 / 1e9;
     let per_s = if length_s > 0.0 { interval.answered as f64 / length_s } else { 0.0 };
-    let response = Brief::of(&interval.response);
+    let response = &interval.response;
     let latency = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), fmt_duration_ns);
     let figures = format!(
         "{:>7} {:>12}  p50 {:>7}  p99 {:>7}  max {:>7}  {:>5} conns",

@@ -1,6 +1,5 @@
 //! Documents of experiments for tests, one of each kind.
 
-use crate::document::plan::LoadKind;
 use crate::document::{Document, Host, Tool};
 use crate::experiment::comparison as compared;
 use crate::experiment::comparison::{
@@ -25,7 +24,7 @@ fn run(rate_per_s: Option<f64>, achieved_per_s: f64, p99_ns: u64) -> Document {
     (document.ledger.scheduled, document.ledger.sent) = (document.ledger.ok, document.ledger.ok);
     document.set_target(super::watched(), false);
     if rate_per_s.is_none() {
-        document.plan.load.kind = LoadKind::Closed;
+        document.plan.load = candor_plan::Load::Closed { think_time_ns: 0 };
     }
     for latency in [&mut document.latencies.response, &mut document.latencies.service] {
         latency.percentiles_ns.insert("p99".to_owned(), Some(p99_ns));
@@ -47,7 +46,7 @@ pub(crate) fn sample_peak() -> Peak {
         tool: document.tool.clone(),
         arguments: vec!["candor".to_owned(), "peak".to_owned()],
         started_at: document.started_at.clone(),
-        host: document.host.clone(),
+        host: document.machines[0].host.clone(),
         subject: Subject::of(&document),
         plan: document.plan.clone(),
         objectives: vec!["p99 < 5ms".to_owned()],

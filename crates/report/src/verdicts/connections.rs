@@ -13,7 +13,7 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
     let connections = &document.connections;
     document.window_intervals().next()?;
     // Connections that come while the run goes on are few at its beginning.
-    if connections.least >= connections.asked || document.plan.connections.during_run {
+    if connections.least >= connections.asked || document.plan.connections.during_run() {
         return None;
     }
     let turned_over = connections.closed_by_server.saturating_add(connections.retired);

@@ -3,7 +3,7 @@
 use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share};
 
 use super::{Finding, Severity};
-use crate::document::{Document, WorkerRow};
+use crate::document::{Document, MachineRow, WorkerRow};
 
 /// A worker that uses more of its core than this has nothing left for a peak.
 const CPU_SHARE_LIMIT: f64 = 0.9;
@@ -20,14 +20,15 @@ const WAITED_FLOOR_NS: u64 = 50_000_000;
 /// A worker was above 90 % of its core, of the time in which it could have it: one that shares
 /// its core with others and is never idle is at its limit all the same. One that never sleeps uses
 /// its core whatever it has to do, and what it spent on looking for events in vain does not count.
-pub(super) fn cpu(document: &Document) -> Option<Finding> {
+pub(super) fn cpu(document: &Document, machine: &MachineRow) -> Option<Finding> {
+    let workers = document.workers_of(machine);
     let share = |worker: &WorkerRow| {
         let wall_ns = worker.wall_ns.max(1) as f64;
         let busy_share = (worker.cpu_share? - worker.spun_ns as f64 / wall_ns).max(0.0);
         let had_ns = worker.wall_ns.saturating_sub(worker.waited_ns.unwrap_or(0));
         Some(if had_ns > 0 { busy_share * wall_ns / had_ns as f64 } else { busy_share })
     };
-    let shares = || document.workers.iter().filter_map(share);
+    let shares = || workers.iter().filter_map(share);
     let busiest = shares().max_by(f64::total_cmp)?;
     let busy = shares().filter(|&share| share > CPU_SHARE_LIMIT).count();
     (busy > 0).then(|| Finding {
@@ -35,24 +36,24 @@ pub(super) fn cpu(document: &Document) -> Option<Finding> {
         sentence: format!(
             "{busy} of {} engine threads used more than {} of the core that they had (the busiest {}): the loader \
              may have been the limit.",
-            document.workers.len(),
+            workers.len(),
             fmt_share(CPU_SHARE_LIMIT),
             fmt_share(busiest)
         ),
         evidence: vec![
             ("busiest_cpu_share", busiest),
             ("busy_workers", busy as f64),
-            ("workers", document.workers.len() as f64),
+            ("workers", workers.len() as f64),
         ],
         remedy: "Give it more cores with --threads, or run it on another machine than the target.",
     })
 }
 
 /// A worker was ready to run and waited for its core.
-pub(super) fn shared_core(document: &Document) -> Option<Finding> {
+pub(super) fn shared_core(document: &Document, machine: &MachineRow) -> Option<Finding> {
     let share =
         |worker: &WorkerRow| worker.waited_ns.unwrap_or(0) as f64 / worker.wall_ns.max(1) as f64;
-    let worst = document.workers.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let worst = document.workers_of(machine).iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let waited_ns = worst.waited_ns?;
     let shared = share(worst) > WAITED_SHARE_LIMIT && waited_ns > WAITED_FLOOR_NS;
     shared.then(|| Finding {

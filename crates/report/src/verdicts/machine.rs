@@ -3,8 +3,8 @@
 use candor_plan::units::fmt_duration_ns;
 
 use super::{Finding, Severity};
-use crate::document::Document;
 use crate::document::hiccups::Cause;
+use crate::document::{Document, MachineRow};
 
 /// Shorter hiccups are what any busy machine has.
 const HICCUP_FLOOR_NS: u64 = 50_000_000;
@@ -14,15 +14,15 @@ const HICCUP_SHARE: f64 = 0.1;
 const CLOCK_FLOOR_NS: u64 = 100_000_000;
 
 /// A thread of the loader that did nothing but sleep woke late: neither could the others run.
-pub(super) fn host_hiccup(document: &Document) -> Option<Finding> {
-    let hiccups = document.hiccups.as_ref()?;
+pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<Finding> {
+    let hiccups = machine.hiccups.as_ref()?;
     let longest_ns = hiccups.longest_ns();
     let response_ns = document.latencies.response.max_ns.unwrap_or(0);
     if longest_ns < HICCUP_FLOOR_NS || (longest_ns as f64) < response_ns as f64 * HICCUP_SHARE {
         return None;
     }
     let worst = hiccups.worst.first()?;
-    let (why, remedy) = match worst.cause() {
+    let (why, remedy) = match Cause::of(worst) {
         Cause::Stopped => (
             "nothing else had the cores: the process was stopped, or the machine stood still",
             "Do not stop or debug the loader, and run it on a machine that does not pause; such a \
@@ -56,8 +56,8 @@ pub(super) fn host_hiccup(document: &Document) -> Option<Finding> {
 }
 
 /// The wall clock was moved, or the machine slept.
-pub(super) fn clock_jump(document: &Document) -> Option<Finding> {
-    let hiccups = document.hiccups.as_ref()?;
+pub(super) fn clock_jump(_: &Document, machine: &MachineRow) -> Option<Finding> {
+    let hiccups = machine.hiccups.as_ref()?;
     let moved_ns = hiccups.wall_clock_moved_ns;
     let suspended_ns = hiccups.suspended_ns;
     let (severity, sentence) = if suspended_ns > CLOCK_FLOOR_NS {
@@ -88,9 +88,10 @@ pub(super) fn clock_jump(document: &Document) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::found;
-    use crate::document::hiccups::{Cause, Hiccup};
+    use crate::document::hiccups::Cause;
     use crate::testing;
     use crate::verdicts::Severity;
+    use candor_record::Hiccup;
 
     #[test]
     fn a_pause_of_ours_is_told_with_its_cause() {
@@ -119,17 +120,17 @@ mod tests {
         assert!(found(&document, "host-hiccup").is_some());
         document.latencies.response.max_ns = Some(2_000_000_000);
         assert!(found(&document, "host-hiccup").is_none(), "the longest took far longer");
-        document.hiccups = None;
+        document.machines[0].hiccups = None;
         assert!(found(&document, "host-hiccup").is_none());
         let even = Hiccup { at_ns: 9, late_ns: 8, waited_ns: 4, stolen_ns: 0 };
-        assert_eq!(even.cause(), Cause::Waited);
+        assert_eq!(Cause::of(&even), Cause::Waited);
     }
 
     #[test]
     fn a_clock_that_was_moved_is_a_note_and_a_suspension_a_warning() {
         let mut document = testing::healthy_open();
         let mut with = |moved_ns, suspended_ns| {
-            let hiccups = document.hiccups.as_mut().unwrap();
+            let hiccups = document.machines[0].hiccups.as_mut().unwrap();
             hiccups.wall_clock_moved_ns = moved_ns;
             hiccups.suspended_ns = suspended_ns;
             found(&document, "clock-jump").map(|one| (one.severity, one.sentence))

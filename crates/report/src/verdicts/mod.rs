@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::Document;
+use crate::document::{Document, MachineRow};
 
 /// A finding about how far a result can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +40,10 @@ pub struct Verdict {
     pub evidence: BTreeMap<String, f64>,
     /// What to do about it.
     pub remedy: String,
+    /// Which of several machines it is about, by its place in [`Document::machines`]. Left out where
+    /// it is about the run, or the run had one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<u32>,
 }
 
 /// How bad a finding is, from harmless to fatal.
@@ -59,8 +63,18 @@ pub enum Severity {
 /// One entry of the table: an id and the function that looks for it.
 struct Check {
     id: &'static str,
-    find: fn(&Document) -> Option<Finding>,
+    find: Find,
 }
+
+/// What a check looks at.
+enum Find {
+    /// The run.
+    Run(fn(&Document) -> Option<Finding>),
+    /// Each of its machines by itself.
+    Machine(fn(&Document, &MachineRow) -> Option<Finding>),
+}
+
+use Find::{Machine, Run};
 
 /// What a check found; the table adds the id.
 struct Finding {
@@ -72,61 +86,80 @@ struct Finding {
 
 /// Every check, in the order of reports.
 const CHECKS: &[Check] = &[
-    Check { id: "ledger", find: truth::ledger },
-    Check { id: "impossible", find: truth::impossible },
-    Check { id: "schedule", find: truth::schedule },
-    Check { id: "nothing-sent", find: rate::nothing_sent },
-    Check { id: "no-rate", find: rate::no_rate },
-    Check { id: "interrupted", find: ending::interrupted },
-    Check { id: "gave-up", find: ending::gave_up },
-    Check { id: "script-failed", find: ending::script_failed },
-    Check { id: "target-ended", find: ending::target_ended },
-    Check { id: "profiled", find: profiling::profiled },
-    Check { id: "profile-failed", find: profiling::profile_failed },
-    Check { id: "loader-cpu", find: loader::cpu },
-    Check { id: "send-lag", find: loader::send_lag },
-    Check { id: "shared-core", find: loader::shared_core },
-    Check { id: "host-hiccup", find: machine::host_hiccup },
-    Check { id: "clock-jump", find: machine::clock_jump },
-    Check { id: "target-not-met", find: rate::target_not_met },
-    Check { id: "backlog-growing", find: rate::backlog_growing },
-    Check { id: "coordinated-omission", find: stalls::coordinated_omission },
-    Check { id: "target-stalled", find: stalls::target_stalled },
-    Check { id: "not-stationary", find: steady::not_stationary },
-    Check { id: "nagle-delayed-ack", find: tcp::nagle_delayed_ack },
-    Check { id: "syn-retransmit", find: tcp::syn_retransmit },
-    Check { id: "errors-dominate", find: errors::dominate },
-    Check { id: "deviating-responses", find: errors::deviating },
-    Check { id: "censored", find: samples::censored },
-    Check { id: "too-few-samples", find: samples::too_few },
-    Check { id: "fewer-connections", find: connections::fewer },
-    Check { id: "ports-exhausted", find: connections::ports_exhausted },
-    Check { id: "fds-exhausted", find: connections::fds_exhausted },
-    Check { id: "tls-unverified", find: tls::unverified },
+    Check { id: "ledger", find: Run(truth::ledger) },
+    Check { id: "impossible", find: Run(truth::impossible) },
+    Check { id: "schedule", find: Run(truth::schedule) },
+    Check { id: "nothing-sent", find: Run(rate::nothing_sent) },
+    Check { id: "no-rate", find: Run(rate::no_rate) },
+    Check { id: "interrupted", find: Run(ending::interrupted) },
+    Check { id: "gave-up", find: Run(ending::gave_up) },
+    Check { id: "script-failed", find: Run(ending::script_failed) },
+    Check { id: "target-ended", find: Run(ending::target_ended) },
+    Check { id: "profiled", find: Run(profiling::profiled) },
+    Check { id: "profile-failed", find: Run(profiling::profile_failed) },
+    Check { id: "loader-cpu", find: Machine(loader::cpu) },
+    Check { id: "send-lag", find: Run(loader::send_lag) },
+    Check { id: "shared-core", find: Machine(loader::shared_core) },
+    Check { id: "host-hiccup", find: Machine(machine::host_hiccup) },
+    Check { id: "clock-jump", find: Machine(machine::clock_jump) },
+    Check { id: "target-not-met", find: Run(rate::target_not_met) },
+    Check { id: "backlog-growing", find: Run(rate::backlog_growing) },
+    Check { id: "coordinated-omission", find: Run(stalls::coordinated_omission) },
+    Check { id: "target-stalled", find: Run(stalls::target_stalled) },
+    Check { id: "not-stationary", find: Run(steady::not_stationary) },
+    Check { id: "nagle-delayed-ack", find: Run(tcp::nagle_delayed_ack) },
+    Check { id: "syn-retransmit", find: Run(tcp::syn_retransmit) },
+    Check { id: "errors-dominate", find: Run(errors::dominate) },
+    Check { id: "deviating-responses", find: Run(errors::deviating) },
+    Check { id: "censored", find: Run(samples::censored) },
+    Check { id: "too-few-samples", find: Run(samples::too_few) },
+    Check { id: "fewer-connections", find: Run(connections::fewer) },
+    Check { id: "ports-exhausted", find: Run(connections::ports_exhausted) },
+    Check { id: "fds-exhausted", find: Run(connections::fds_exhausted) },
+    Check { id: "tls-unverified", find: Run(tls::unverified) },
 ];
 
 /// All verdicts on a document, the worst first.
 pub fn judge(document: &Document) -> Vec<Verdict> {
-    let mut verdicts: Vec<_> = CHECKS
-        .iter()
-        .filter_map(|check| {
-            (check.find)(document).map(|finding| Verdict {
-                id: check.id.to_owned(),
-                severity: finding.severity,
-                sentence: finding.sentence,
-                evidence: finding
-                    .evidence
-                    .into_iter()
-                    // JSON has no number for infinity.
-                    .filter(|(_, value)| value.is_finite())
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .collect(),
-                remedy: finding.remedy.to_owned(),
-            })
-        })
-        .collect();
+    let mut verdicts: Vec<_> = CHECKS.iter().flat_map(|check| check.verdicts(document)).collect();
     verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
     verdicts
+}
+
+impl Check {
+    fn verdicts(&self, document: &Document) -> Vec<Verdict> {
+        match self.find {
+            Run(find) => {
+                find(document).map(|found| self.verdict(found, None)).into_iter().collect()
+            }
+            Machine(find) => {
+                let several = document.machines.len() > 1;
+                (0..)
+                    .zip(&document.machines)
+                    .filter_map(|(at, machine)| Some((at, find(document, machine)?)))
+                    .map(|(at, found)| self.verdict(found, several.then_some(at)))
+                    .collect()
+            }
+        }
+    }
+
+    fn verdict(&self, finding: Finding, machine: Option<u32>) -> Verdict {
+        let Finding { severity, sentence, evidence, remedy } = finding;
+        let sentence = match machine {
+            None => sentence,
+            Some(at) => format!("Machine {}: {sentence}", at + 1),
+        };
+        // JSON has no number for infinity.
+        let evidence = evidence.into_iter().filter(|(_, value)| value.is_finite());
+        Verdict {
+            id: self.id.to_owned(),
+            severity,
+            sentence,
+            evidence: evidence.map(|(name, value)| (name.to_owned(), value)).collect(),
+            remedy: remedy.to_owned(),
+            machine,
+        }
+    }
 }
 
 /// For tests of checks: the verdict with this id on this document, judged afresh.

@@ -3,7 +3,6 @@
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 
 use super::{Finding, Severity};
-use crate::document::plan::LoadKind;
 use crate::document::{Document, EndReason};
 
 /// Answers within the window must reach this share of the scheduled requests.
@@ -57,7 +56,7 @@ pub(super) fn no_rate(document: &Document) -> Option<Finding> {
 /// law rate × mean service time, and three standard deviations of a Poisson number of that mean; but
 /// never more than were sent and not answered, which a rate far above what was sent would allow.
 pub(super) fn target_not_met(document: &Document) -> Option<Finding> {
-    if document.plan.load.kind == LoadKind::Closed {
+    if !document.plan.load.is_open() {
         return None;
     }
     let (scheduled_per_s, achieved_per_s) =

@@ -10,8 +10,8 @@ use candor_plan::units::{fmt_count, fmt_duration_ns};
 
 use super::{Finding, Severity};
 use crate::document::Document;
+use crate::document::hiccups::Hiccups;
 use crate::document::latency::Distribution;
-use crate::document::plan::LoadKind;
 
 /// Shorter ones are not worth a word.
 const STALL_FLOOR_NS: u64 = 100_000_000;
@@ -32,14 +32,14 @@ fn longer(distribution: &Distribution, limit_ns: u64) -> u64 {
 fn candidate(document: &Document, distribution: &Distribution) -> Option<u64> {
     let (longest_ns, usual_ns) =
         (distribution.max_ns?, distribution.interval_ns("p50")?.low_ns.unwrap_or(0));
-    let ours_ns = document.hiccups.as_ref().map_or(0, |hiccups| hiccups.longest_ns());
+    let ours_ns = document.hiccups().map(Hiccups::longest_ns).max().unwrap_or(0);
     let is_long = longest_ns >= STALL_FLOOR_NS && longest_ns >= usual_ns * STALL_FACTOR;
     (is_long && ours_ns < longest_ns / 2).then_some(longest_ns)
 }
 
 /// A closed loop met a stall, and most of those whom it would have hit were never sent.
 pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
-    if document.plan.load.kind == LoadKind::Open {
+    if document.plan.load.is_open() {
         return None;
     }
     let service = &document.latencies.service;
@@ -79,7 +79,7 @@ pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
 
 /// An open load met a stall: the server's, and in the figures as it should be.
 pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
-    if document.plan.load.kind == LoadKind::Closed {
+    if !document.plan.load.is_open() {
         return None;
     }
     let response = &document.latencies.response;
@@ -118,8 +118,8 @@ pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::found;
-    use crate::document::hiccups::Hiccup;
     use crate::testing;
+    use candor_record::Hiccup;
 
     const MS: u64 = 1_000_000;
 
@@ -144,7 +144,7 @@ mod tests {
     fn a_pause_of_our_own_is_not_the_targets() {
         let ours = Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
         for mut document in [testing::stalled_closed(16), testing::stalled_open()] {
-            document.hiccups = testing::with_hiccup(ours).hiccups;
+            document.machines = testing::with_hiccup(ours).machines;
             for id in ["coordinated-omission", "target-stalled"] {
                 assert!(found(&document, id).is_none(), "{id}");
             }

@@ -5,8 +5,8 @@ use candor_stats::stationary;
 
 use super::{Finding, Severity};
 use crate::document::Document;
-use crate::document::intervals::Brief;
-use crate::document::plan::LoadKind;
+use candor_plan::Load;
+use candor_record::Brief;
 
 /// One run in a hundred that is steady is found not to be, at most: a change must also be large.
 const FALSE_ALARMS: f64 = 0.01;
@@ -19,9 +19,9 @@ const CHANGE_FLOOR_NS: f64 = 20_000.0;
 pub(super) fn not_stationary(document: &Document) -> Option<Finding> {
     let brief = |one: &Brief| one.p50_ns.map(|ns| ns as f64).or(one.mean_ns);
     let rows = document.window_intervals();
-    let series: Vec<f64> = match document.plan.load.kind {
-        LoadKind::Open => rows.filter_map(|row| brief(&row.response)).collect(),
-        LoadKind::Closed => rows.filter_map(|row| brief(&row.service)).collect(),
+    let series: Vec<f64> = match document.plan.load {
+        Load::Open(_) => rows.filter_map(|row| brief(&row.response)).collect(),
+        Load::Closed { .. } => rows.filter_map(|row| brief(&row.service)).collect(),
     };
     let found = stationary::judge(&series)?;
     let moved_ns = (found.second - found.first).abs();

@@ -1,12 +1,13 @@
 //! Runs over TLS that did not ask servers who they are.
 
+use candor_plan::Trust;
+
 use super::{Finding, Severity};
 use crate::document::Document;
-use crate::document::plan::ANYBODY;
 
 /// `--insecure`: whoever held the address was measured.
 pub(super) fn unverified(document: &Document) -> Option<Finding> {
-    let tls = document.plan.tls.as_ref().filter(|tls| tls.trust == ANYBODY)?;
+    let tls = document.plan.target.tls.as_ref().filter(|tls| tls.trust == Trust::Anybody)?;
     Some(Finding {
         severity: Severity::Note,
         sentence: format!(
@@ -20,17 +21,19 @@ pub(super) fn unverified(document: &Document) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use candor_plan::{Pem, Trust};
+
     use super::super::found;
-    use crate::document::plan::ANYBODY;
     use crate::testing;
 
     #[test]
     fn a_run_that_trusts_anybody_says_so() {
-        let of = |trust: &str| found(&testing::over_tls(trust), "tls-unverified");
-        let verdict = of(ANYBODY).unwrap();
+        let of = |trust: Trust| found(&testing::over_tls(trust), "tls-unverified");
+        let verdict = of(Trust::Anybody).unwrap();
+        let pem = Pem { file: "ca.pem".to_owned(), text: [].into() };
         assert!(verdict.sentence.contains("(--insecure)"), "{}", verdict.sentence);
         assert!(verdict.sentence.ends_with("as secure.example."), "{}", verdict.sentence);
-        assert_eq!((of("system"), of("ca.pem")), (None, None));
+        assert_eq!((of(Trust::System), of(Trust::Only(pem))), (None, None));
         assert_eq!(found(&testing::healthy_open(), "tls-unverified"), None);
     }
 }

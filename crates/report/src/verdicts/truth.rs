@@ -2,11 +2,11 @@
 //! other. Each is a fault of this program, so there is no threshold to tune.
 
 use candor_plan::units::fmt_count;
+use candor_plan::{Arrivals, Load};
 
 use super::{Finding, Severity};
 use crate::document::counts::{LedgerCounts, count_of};
 use crate::document::latency::Distribution;
-use crate::document::plan::{ArrivalKind, LoadKind};
 use crate::document::{Document, EndReason};
 
 const REMEDY: &str = "Do not use these numbers; keep the result file and report the fault.";
@@ -196,7 +196,7 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         // by its count alone, nothing can.
         let exactly = document.end.reason == EndReason::Count
             && document.plan.stop.duration_ns.is_none()
-            && document.plan.load.kind == LoadKind::Closed;
+            && !document.plan.load.is_open();
         if scheduled > asked || (exactly && scheduled < asked) {
             found.push(format!("{scheduled} requests scheduled where {asked} were asked for"));
         }
@@ -241,9 +241,9 @@ fn rates(document: &Document, found: &mut Vec<String>) {
 /// each segment's edge, and six standard deviations of a Poisson process.
 fn schedule_slack(document: &Document, asked: f64) -> f64 {
     let load = &document.plan.load;
-    let edges = 2.0 + 2.0 * load.segments.len() as f64;
-    match load.arrivals {
-        Some(ArrivalKind::Poisson) => edges + 6.0 * asked.sqrt(),
+    let edges = 2.0 + 2.0 * load.segments().len() as f64;
+    match load {
+        Load::Open(open) if open.arrivals == Arrivals::Poisson => edges + 6.0 * asked.sqrt(),
         _ => edges,
     }
 }
@@ -251,10 +251,10 @@ fn schedule_slack(document: &Document, asked: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::found;
-    use crate::document::counts::StatusCount;
     use crate::document::{Document, EndReason};
     use crate::testing;
     use crate::verdicts::Severity;
+    use candor_record::StatusCount;
 
     #[test]
     fn a_lost_request_is_found() {
@@ -320,8 +320,8 @@ mod tests {
             let mut record = run.record();
             // 2000/s over two workers: a millisecond each.
             let one = (0..500u64).map(|i| (i * 2_000_000, i * 2_000_000 + gaps(i))).collect();
-            record.gaps = vec![one, Vec::new()];
-            let document = Document::new(&testing::facts(), &run.plan, &record);
+            record.workers[0].gaps = one;
+            let document = Document::new(&testing::facts(), &run.checked(), &record);
             assert!(document.realised.is_some());
             found(&document, "schedule").map(|one| one.sentence)
         };

@@ -4,26 +4,29 @@
 mod rounds;
 pub(crate) mod what;
 
+use candor_plan::describe;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use candor_lab::LabError;
 use candor_lab::compare::{self, About, DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Group, Settings};
+use candor_plan::Out;
 use candor_plan::Secrets;
 use candor_plan::options::Options;
+use candor_plan::redact::Typed;
 use candor_plan::units::parse_share;
-use candor_plan::values::{Nanos, SmallCount};
+use candor_plan::values::SmallCount;
 use candor_report::document::Tool;
 use candor_report::experiment::comparison::{Comparison, Metric};
-use candor_report::{Document, read};
+use candor_report::{Document, Facts, read};
 use clap::Args;
 
-use crate::command::run::facts;
-use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::forms::{COMPARISON, Places};
+use crate::facts::facts;
+use crate::forms::{self, COMPARISON};
 use crate::profiling::NoProfile;
 use crate::target_flags::CoreFlags;
+use crate::{console, input};
 use what::{Kind, What};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -80,23 +83,23 @@ pub(crate) struct CompareArguments {
     profile: NoProfile,
 }
 
-pub(crate) fn compare(
-    mut arguments: CompareArguments,
-    typed: &[String],
-) -> Result<ExitCode, Failure> {
+pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<ExitCode, Failure> {
     arguments.profile.check("compare")?;
     let first = arguments.options.url.take();
     let words: Vec<String> =
         first.into_iter().chain(std::mem::take(&mut arguments.others)).collect();
     let whats = what::all(&words, arguments.secrets())?;
     check_options(&arguments.options)?;
-    let places = arguments.places();
-    places.check_writable()?;
+    let markdown = arguments.markdown.take().map(|path| Out::new("markdown", path));
+    arguments.options.out.extend(markdown);
+    let outputs = arguments.options.outputs();
+    forms::check(&outputs)?;
+    let facts = facts(typed);
     let (comparison, stopped) = match whats.iter().any(|one| matches!(one.kind, Kind::Saved(_))) {
-        true => (of_saved(&arguments, &whats, typed)?, None),
-        false => rounds::measure(&arguments, whats, typed)?,
+        true => (of_saved(&arguments, &whats, facts)?, None),
+        false => rounds::measure(&arguments, whats, facts)?,
     };
-    COMPARISON.give_out(&comparison, &places)?;
+    COMPARISON.give_out(&comparison, &outputs)?;
     if let Some(why) = &stopped
         && !matches!(why, LabError::Interrupted)
     {
@@ -120,20 +123,10 @@ fn check_options(options: &Options) -> Result<(), Failure> {
         ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
         ("--trace", options.trace.is_some(), "that is of a single run"),
     ];
-    match refused.into_iter().find(|(_, given, _)| *given) {
-        Some((flag, _, why)) => {
-            Err(Failure::usage(format!("candor compare has no {flag}: {why}; leave it out")))
-        }
-        None => Ok(()),
-    }
+    input::refuse("compare", refused)
 }
 
 impl CompareArguments {
-    fn places(&self) -> Places {
-        let Options { quiet, json, csv, html, .. } = self.options.clone();
-        Places { quiet, json, csv, html, markdown: self.markdown.clone() }
-    }
-
     fn secrets(&self) -> Secrets {
         Secrets::shown_if(self.options.show_secrets)
     }
@@ -150,8 +143,7 @@ impl CompareArguments {
     }
 }
 
-fn about(typed: &[String], load: String, secrets: Secrets) -> About {
-    let facts = facts(typed);
+fn about(facts: Facts, load: String, secrets: Secrets) -> About {
     About {
         tool: Tool { name: "candor".to_owned(), version: facts.version },
         arguments: facts.typed.shown(secrets),
@@ -163,16 +155,16 @@ fn about(typed: &[String], load: String, secrets: Secrets) -> About {
 fn of_saved(
     arguments: &CompareArguments,
     whats: &[What],
-    typed: &[String],
+    facts: Facts,
 ) -> Result<Comparison, Failure> {
     let groups: Vec<Group> = whats.iter().map(group).collect::<Result<_, _>>()?;
     let first = groups.iter().flat_map(|one| &one.results).next();
     let is_open = first.is_some_and(|(_, one)| one.rate.asked_per_s.is_some());
-    let load = first.map(|(_, one)| one.plan.load.description.clone()).unwrap_or_default();
+    let load = first.map(|(_, one)| describe::load(&one.plan)).unwrap_or_default();
     Ok(compare::saved(
         &groups,
         &arguments.settings(is_open),
-        about(typed, load, arguments.secrets()),
+        about(facts, load, arguments.secrets()),
     )?)
 }
 
@@ -207,22 +199,4 @@ fn metric(text: &str) -> Result<Metric, String> {
 
 fn share(text: &str) -> Result<f64, String> {
     parse_share(text).map_err(|error| error.to_string())
-}
-
-/// Length of a run, if nothing is said.
-const DURATION: &str = "5s";
-/// Warm-up of a run, if nothing is said.
-const WARM_UP_NS: u64 = 1_000_000_000;
-
-/// Options of a run of the comparison: what is typed, what the plan says, what is usual here.
-fn run_options(typed: &Options, plan: Option<Options>) -> Options {
-    let mut options = match plan {
-        Some(plan) => typed.clone().or(plan),
-        None => typed.clone(),
-    };
-    if options.duration.is_none() && options.requests.is_none() && options.load.is_none() {
-        options.duration = DURATION.parse().ok();
-    }
-    options.warm_up.get_or_insert(Nanos(WARM_UP_NS));
-    options
 }

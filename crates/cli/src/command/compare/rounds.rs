@@ -6,34 +6,35 @@ use std::path::{Path, PathBuf};
 use candor_lab::compare::{Entrant, Measured, Slot, interleaved};
 use candor_lab::target::cores::Split;
 use candor_lab::{EngineRunner, LabError, Runner, Running, Site, TargetSpec};
-use candor_plan::options::{Options, ReadFile};
+use candor_plan::options::Options;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second};
 use candor_plan::{Load, Plan};
-use candor_report::Document;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::render::json;
+use candor_report::{Document, Facts};
 
 use super::what::{Kind, What};
-use super::{CompareArguments, about, run_options};
-use crate::command::run::facts;
-use crate::console;
+use super::{CompareArguments, about};
 use crate::exit::Failure;
-use crate::experiment::Watched;
+use crate::experiment::make_directory;
 use crate::files::Disk;
+use crate::measure::Watched;
+use crate::outputs::Outputs;
+use crate::{console, input, target_flags};
 
 /// A variant that can be measured.
 struct Variant {
     name: String,
     options: Options,
     /// What is started for each run; `None`: the server runs already.
-    command: Option<(Vec<String>, Option<String>)>,
+    target: Option<(TargetSpec, &'static str)>,
 }
 
 /// What was found, and why it ended early if it did.
 pub(super) fn measure(
     arguments: &CompareArguments,
     whats: Vec<What>,
-    typed: &[String],
+    facts: Facts,
 ) -> Result<(Comparison, Option<LabError>), Failure> {
     let split = arguments.cores.split()?;
     let entrants: Vec<Entrant> = whats
@@ -48,18 +49,11 @@ pub(super) fn measure(
     let plans: Vec<Plan> = variants.iter().map(Variant::checked).collect::<Result<_, _>>()?;
     let is_open = plans.iter().all(|plan| matches!(plan.load, Load::Open(_)));
     let load = load_of(&plans);
-    if let Some(directory) = &arguments.keep {
-        candor_files::create_directory(directory).map_err(|error| {
-            Failure::could_not_run(format!(
-                "cannot make {}: {error}; choose another directory with --keep",
-                directory.display()
-            ))
-        })?;
-    }
+    make_directory(arguments.keep.as_deref())?;
     let settings = arguments.settings(is_open);
     let quiet = arguments.options.quiet;
-    let mut watched = Watched::new(quiet)?;
-    let mut runner = watched.runner(facts(typed));
+    let mut watched = Watched::new(Outputs::none(quiet))?;
+    let mut runner = watched.runner(facts.clone());
     let rounds = settings.rounds;
     let mut trial = |slot: Slot| {
         let variant = &variants[slot.variant];
@@ -79,54 +73,39 @@ pub(super) fn measure(
         Ok(measured)
     };
     let outcome =
-        interleaved(&entrants, &settings, about(typed, load, arguments.secrets()), &mut trial);
-    watched.end();
+        interleaved(&entrants, &settings, about(facts, load, arguments.secrets()), &mut trial);
+    watched.outputs.hide();
     let outcome = outcome?;
     Ok((outcome.comparison, outcome.stopped))
 }
 
 fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
-    let mut options = run_options(typed, None);
-    let program = || -> Result<String, Failure> {
-        let program = std::env::current_exe().map_err(|error| {
-            Failure::could_not_run(format!("cannot find this program's own file: {error}"))
-        })?;
-        Ok(program.to_string_lossy().into_owned())
-    };
+    let mut options = typed.clone();
+    if let Kind::Plan(file) = &what.kind {
+        options = options.or(input::plan(file)?);
+    }
+    input::set_usual_length(&mut options);
     let serve = |arguments: Vec<String>, options: &Options| -> Result<_, Failure> {
-        let mut command = vec![program()?, "serve".to_owned()];
-        if options.tls {
-            command.push("--tls".to_owned());
-        }
-        command.extend(arguments);
-        Ok(Some((command, Some("embedded".to_owned()))))
+        let mut spec = target_flags::embedded(options)?;
+        spec.command.extend(arguments);
+        Ok(Some((spec, "embedded")))
     };
-    let command = match what.kind {
+    let target = match what.kind {
         Kind::Url(url) => {
             options.url = Some(url);
             None
         }
-        Kind::Plan(file) => {
-            options = run_options(typed, Some(read_plan(&file)?));
+        Kind::Plan(_) => {
             let elsewhere = options.url.is_some() || options.unix_socket.is_some();
             if elsewhere { None } else { serve(Vec::new(), &options)? }
         }
         Kind::Embedded(arguments) => serve(arguments, &options)?,
-        Kind::Command(command) => Some((command, Some("managed".to_owned()))),
+        Kind::Command(command) => Some((TargetSpec::new(what.name.clone(), command), "managed")),
         Kind::Saved(_) => {
             return Err(Failure::usage("saved results are compared with saved results"));
         }
     };
-    Ok(Variant { name: what.name, options, command })
-}
-
-fn read_plan(file: &str) -> Result<Options, Failure> {
-    let bytes = Disk
-        .read(file.as_ref())
-        .map_err(|error| Failure::usage(format!("cannot read the plan {file}: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the plan {file} is not UTF-8 text")))?;
-    Options::from_toml(file, &text).map_err(Failure::usage)
+    Ok(Variant { name: what.name, options, target })
 }
 
 impl Variant {
@@ -151,21 +130,14 @@ impl Variant {
     ) -> Result<Document, LabError> {
         let mut options = self.options.clone();
         options.seed = Some(slot.seed);
-        let site = match &self.command {
+        let site = match &self.target {
             None => Site::default(),
-            Some((command, note)) => {
-                let mut spec = TargetSpec::new(self.name.clone(), command.clone());
-                spec.cores = Some(split.target.clone());
-                let running = Running::start(&spec)?;
-                let announced = running.announced();
-                if options.url.is_none() {
-                    options.url = Some(announced.url.clone());
-                }
-                if !options.insecure && options.cacert.is_none() {
-                    options.cacert.clone_from(&announced.certificate);
-                }
+            Some((spec, note)) => {
+                let (name, cores) = (self.name.clone(), Some(split.target.clone()));
+                let running = Running::start(&TargetSpec { name, cores, ..spec.clone() })?;
+                target_flags::point(&mut options, &running);
                 let (running, split) = (Some(running), Some(split.clone()));
-                Site { note: note.clone(), running, split, profile: None }
+                Site { note: Some((*note).to_owned()), running, split, profile: None }
             }
         };
         let built = options.build(&Disk);

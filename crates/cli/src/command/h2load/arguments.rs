@@ -7,10 +7,10 @@ use candor_plan::Rate;
 use candor_plan::values::{Count, Header, Nanos, PositiveNanos, Size, SmallCount, WindowBits};
 
 use super::Name;
-use super::flags::{self, Flag, Id};
+use super::flags::{FLAGS, Id};
 use super::tls_names::{self, Translated};
 use super::values::{above_zero, alpn, bad_value, parsed, size, window_bits};
-use crate::command::getopt::{self, Taker};
+use crate::getopt::{self, Flag, Taker};
 
 /// h2load's default of `--rate-period`.
 const NS_PER_S: u64 = 1_000_000_000;
@@ -136,21 +136,14 @@ struct Reader {
 }
 
 impl Taker for Reader {
-    type Flag = Flag;
+    type Id = Id;
     type Refusal = Refusal;
+    const FLAGS: &'static [Flag<Id>] = FLAGS;
 
-    fn short(&self, letter: char) -> Option<&'static Flag> {
-        flags::short(letter)
-    }
-
-    fn long(&self, typed: &str) -> Result<&'static Flag, String> {
-        flags::long(typed)
-    }
-
-    fn set(&mut self, flag: &Flag, shown: &str, value: Option<String>) -> Result<(), Refusal> {
+    fn set(&mut self, id: Id, shown: &str, value: Option<String>) -> Result<(), Refusal> {
         let text = value.unwrap_or_default();
         let text = text.trim();
-        match flag.id {
+        match id {
             Id::Requests => self.requests = Some(above_zero(text, shown, "requests")?),
             Id::Clients => self.clients = Some(above_zero(text, shown, "clients")?),
             Id::Threads => self.threads = Some(above_zero(text, shown, "threads")?),

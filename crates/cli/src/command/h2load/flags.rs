@@ -1,6 +1,6 @@
 //! h2load's options, and how each may be written. A long name may be shortened to what is unique.
 
-use crate::command::getopt;
+use crate::getopt::Flag;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
@@ -44,37 +44,19 @@ pub(super) enum Id {
     ShowSecrets,
 }
 
-/// An option.
-pub(super) struct Flag {
-    pub(super) id: Id,
-    short: Option<char>,
-    long: &'static str,
-    takes_value: bool,
+const fn both(id: Id, short: char, long: &'static str) -> Flag<Id> {
+    Flag { id, short: Some(short), long, takes_value: true, rank: Some(0) }
 }
 
-impl getopt::Flag for Flag {
-    fn long(&self) -> &'static str {
-        self.long
-    }
-
-    fn takes_value(&self) -> bool {
-        self.takes_value
-    }
+const fn value(id: Id, long: &'static str) -> Flag<Id> {
+    Flag { id, short: None, long, takes_value: true, rank: Some(0) }
 }
 
-const fn both(id: Id, short: char, long: &'static str) -> Flag {
-    Flag { id, short: Some(short), long, takes_value: true }
+const fn switch(id: Id, short: Option<char>, long: &'static str) -> Flag<Id> {
+    Flag { id, short, long, takes_value: false, rank: Some(0) }
 }
 
-const fn value(id: Id, long: &'static str) -> Flag {
-    Flag { id, short: None, long, takes_value: true }
-}
-
-const fn switch(id: Id, short: Option<char>, long: &'static str) -> Flag {
-    Flag { id, short, long, takes_value: false }
-}
-
-const FLAGS: [Flag; 39] = [
+pub(super) const FLAGS: &[Flag<Id>] = &[
     both(Id::Requests, 'n', "requests"),
     both(Id::Clients, 'c', "clients"),
     both(Id::Threads, 't', "threads"),
@@ -112,33 +94,6 @@ const FLAGS: [Flag; 39] = [
     switch(Id::Verbose, Some('v'), "verbose"),
     switch(Id::Version, None, "version"),
     switch(Id::Help, Some('h'), "help"),
-    value(Id::Result, "result"),
-    switch(Id::ShowSecrets, None, "show-secrets"),
+    Flag { rank: None, ..value(Id::Result, "result") },
+    Flag { rank: None, ..switch(Id::ShowSecrets, None, "show-secrets") },
 ];
-
-/// The option of this letter.
-pub(super) fn short(letter: char) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.short == Some(letter))
-}
-
-/// The option of this name, which may be shortened; or the C library's words for why there is
-/// none.
-pub(super) fn long(typed: &str) -> Result<&'static Flag, String> {
-    if let Some(exact) = FLAGS.iter().find(|flag| flag.long == typed) {
-        return Ok(exact);
-    }
-    // Ours are never shortened, so that they take no abbreviation away.
-    let ours = [Id::Result, Id::ShowSecrets];
-    let of_h2load = FLAGS.iter().filter(|flag| !ours.contains(&flag.id));
-    let matches: Vec<&Flag> = of_h2load.filter(|flag| flag.long.starts_with(typed)).collect();
-    match matches[..] {
-        [] => Err(format!("unrecognized option '--{typed}'")),
-        [only] => Ok(only),
-        _ => {
-            let all: Vec<String> =
-                matches.iter().map(|flag| format!("'--{}'", flag.long)).collect();
-            let all = all.join(" ");
-            Err(format!("option '--{typed}' is ambiguous; possibilities: {all}"))
-        }
-    }
-}

@@ -17,20 +17,20 @@ mod values;
 
 use std::process::ExitCode;
 
-use candor_engine::script::Scripts;
-use candor_plan::redact::Kind;
+use candor_lab::Site;
+use candor_plan::redact::{Kind, Typed};
 use candor_report::Document;
 
 use self::arguments::{Refusal, Request};
+use self::flags::{FLAGS, Id};
 use self::log_file::LogFile;
 use self::output::Output;
-use crate::command::facts;
-use crate::command::getopt::Flag as _;
-use crate::command::run;
-use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::files::{self, Disk};
-use crate::typed::{self, Meaning};
+use crate::facts::facts;
+use crate::files::Disk;
+use crate::getopt::{self, Meaning};
+use crate::outputs::Outputs;
+use crate::{console, findings, measure};
 
 pub(crate) use usage::HELP;
 
@@ -66,20 +66,15 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
 }
 
 /// What the values of its options are.
-pub(crate) fn meaning(name: typed::Name<'_>) -> Option<Meaning> {
-    let flag = match name {
-        typed::Name::Short(letter) => flags::short(letter)?,
-        typed::Name::Long(name) => flags::long(name).ok()?,
-    };
-    let kind = match flag.id {
-        flags::Id::Header => Kind::Header,
-        flags::Id::BaseUri => Kind::Url,
+pub(crate) fn meaning(name: getopt::Name<'_>) -> Option<Meaning> {
+    getopt::meaning(FLAGS, name, |id| match id {
+        Id::Header => Kind::Header,
+        Id::BaseUri => Kind::Url,
         _ => Kind::Plain,
-    };
-    Some(Meaning { takes_next: flag.takes_value(), kind })
+    })
 }
 
-pub(crate) fn h2load(name: Name, words: &[String], typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitCode, Failure> {
     let asked = match arguments::parse(name, words) {
         Ok(Request::Run(asked)) => asked,
         Ok(Request::Help) => {
@@ -96,7 +91,8 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: &[String]) -> Result<E
         Ok(built) => built,
         Err(refusal) => return Ok(refuse(&refusal)),
     };
-    files::check_writable(&outputs)?;
+    let facts = facts(typed);
+    let written = Outputs::open(&outputs, &plan, &facts)?;
     let log = match asked.log_file.as_deref().map(LogFile::create).transpose() {
         Ok(log) => log,
         Err(refusal) => return Ok(refuse(&refusal)),
@@ -105,15 +101,15 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: &[String]) -> Result<E
         console::say(format_args!("candor: {note}"));
     }
 
-    let facts = run::facts(typed);
     let mut output = Output::new(facts.clone(), &plan, log);
     output.open();
-    let record = run::measure(&plan, &Scripts::default(), &mut output)?;
-    let document = Document::new(&facts, &plan, &record);
-    let printed = output.finish(&document, record.trace.dropped);
+    let interrupt = measure::interrupt()?;
+    let (run, _) = measure::run(&mut Site::default(), &plan, &interrupt, &mut output)?;
+    let document = Document::new(&facts, &plan, &run.record);
+    let printed = output.finish(&document, run.record.trace.dropped);
     // The result is written and doubts are told even if nothing could be printed.
-    console::say(facts::render(&document, "h2load").trim_end());
-    files::write(&document, &outputs).and(printed)?;
+    console::say(findings::render(&document, "h2load").trim_end());
+    written.end(&document).and(printed)?;
     // As with h2load, a run that was interrupted or met errors is a run. Only figures that
     // contradict each other are no result.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())

@@ -3,14 +3,14 @@
 
 use std::net::IpAddr;
 
-use candor_engine::Observer;
+use candor_engine::{Observer, collecting};
 use candor_plan::Plan;
-use candor_record::{Interval, IntervalSummary, RunRecord, Stretch, Traced};
+use candor_record::{Collector, Stretch, Traced};
 use candor_report::render::h2load::text;
 use candor_report::{Document, Facts};
 
 use super::log_file::LogFile;
-use crate::console;
+use crate::console::{self, Printer};
 use crate::exit::Failure;
 
 pub(super) struct Output<'a> {
@@ -20,63 +20,49 @@ pub(super) struct Output<'a> {
     has_connected: bool,
     /// Requests that are done, as far as progress was told.
     done: u64,
-    /// The first thing that went wrong while printing; later ones would be the same.
-    failure: Option<Failure>,
+    printer: Printer,
 }
 
 impl<'a> Output<'a> {
     pub(super) fn new(facts: Facts, plan: &'a Plan, log: Option<LogFile>) -> Self {
-        Output { facts, plan, log, has_connected: false, done: 0, failure: None }
+        Output { facts, plan, log, has_connected: false, done: 0, printer: Printer::default() }
     }
 
     /// The lines before anything has happened.
     pub(super) fn open(&mut self) {
-        let nothing = Interval::new(self.plan.recording.digits, self.plan.requests.list.len());
-        let document = self.document(Vec::new(), nothing);
-        self.print(&text::opening(&document));
+        let document = self.document(None);
+        self.printer.print(&text::opening(&document));
     }
 
     /// The run is over.
     pub(super) fn finish(mut self, document: &Document, dropped: u64) -> Result<(), Failure> {
         self.connected(document);
         self.progress(document, text::done(document));
-        self.print(&text::closing(document));
-        match text::summary(document) {
-            Ok(summary) => self.print(&summary),
-            Err(error) => self.fail(Failure::could_not_run(error)),
-        }
+        self.printer.print(&text::closing(document));
+        self.printer.print_made(text::summary(document));
         let logged = self.log.take().map_or(Ok(()), |log| log.finish(dropped));
-        self.failure.map_or(logged, Err)
+        self.printer.finish().and(logged)
     }
 
-    fn document(&self, summaries: Vec<IntervalSummary>, total: Interval) -> Document {
-        let asked = u64::from(self.plan.connections.count);
-        let record = RunRecord::of_part(summaries, total, u64::MAX, asked, Vec::new());
-        Document::new(&self.facts, self.plan, &record)
+    /// The document of one interval, or of nothing.
+    fn document(&self, stretch: Option<&Stretch<'_>>) -> Document {
+        let mut part = Collector::new(collecting(self.plan));
+        stretch.into_iter().for_each(|stretch| part.follow(stretch, u64::MAX));
+        Document::new(&self.facts, self.plan, &part.so_far())
     }
 
     /// What was spoken, once it is known.
     fn connected(&mut self, document: &Document) {
         if !self.has_connected {
             self.has_connected = true;
-            self.print(&text::connected(document));
+            self.printer.print(&text::connected(document));
         }
     }
 
     fn progress(&mut self, document: &Document, done: u64) {
         let text = text::progress(document, self.done, done);
         self.done = done;
-        self.print(&text);
-    }
-
-    fn print(&mut self, text: &str) {
-        if let Err(failure) = console::print(text) {
-            self.fail(failure);
-        }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
+        self.printer.print(&text);
     }
 }
 
@@ -92,7 +78,7 @@ impl Observer for Output<'_> {
     }
 
     fn stretch(&mut self, stretch: &Stretch<'_>) {
-        let document = self.document(vec![stretch.summary.clone()], stretch.interval.clone());
+        let document = self.document(Some(stretch));
         // Where TLS decides, it is known from the handshakes, which may be those of the warm-up.
         if text::knows_what_is_spoken(&document) {
             self.connected(&document);

@@ -30,12 +30,12 @@ pub(super) fn build(asked: &Asked, files: &dyn ReadFile) -> Result<(Plan, Output
     let uris = uris(asked, script.as_ref(), files)?;
     let files = WithSchedule { files, schedule: script.as_ref().map(|one| one.schedule(asked)) };
     let options = options(asked, &uris, script.as_ref())?;
-    let (mut plan, outputs) = options.build(&files).map_err(|error| match error {
+    let (plan, outputs) = options.build(&files).map_err(|error| match error {
         PlanError::Url { url, .. } => Refusal(format!("invalid URI: {url}")),
         other => Refusal::new(other),
     })?;
-    plan.recording.trace = asked.log_file.is_some().then_some(Trace::All);
-    Ok((plan, outputs))
+    let trace = asked.log_file.is_some().then_some(Trace::All);
+    Ok((plan.with(|parts| parts.recording.trace = trace).map_err(Refusal::new)?, outputs))
 }
 
 /// All URIs, in order: of the script, of the input file, or of the command line.
@@ -296,13 +296,14 @@ mod tests {
         assert_eq!(http("https://h/"), HttpVersion::Negotiated);
         assert_eq!(http("--npn-list=h2 https://h/"), HttpVersion::H2);
         assert_eq!(http("--h1 https://h/"), HttpVersion::H1);
-        let alpn = plan("--npn-list=http/1.1,h2 https://h/").target.tls.unwrap().alpn;
+        let alpn = plan("--npn-list=http/1.1,h2 https://h/").target.tls.clone().unwrap().alpn;
         assert_eq!(alpn, ["http/1.1", "h2"]);
     }
 
     #[test]
     fn streams_are_a_pipeline_over_http_1_and_windows_are_what_was_asked() {
-        let one = plan("-n20 -c2 -m8 -w10 -W16 -f 32K --header-table-size=0 http://h/").connections;
+        let one =
+            &plan("-n20 -c2 -m8 -w10 -W16 -f 32K --header-table-size=0 http://h/").connections;
         assert_eq!((one.streams, one.pipeline, one.windows.stream_bits), (8, 1, 10));
         assert_eq!((one.frames.max_bytes, one.frames.header_table_bytes), (32768, 0));
         assert_eq!(plan("--h1 -n20 -c2 -m8 http://h/").connections.pipeline, 8);
@@ -324,14 +325,14 @@ mod tests {
 
     #[test]
     fn the_rate_of_each_client_is_one_exact_rate_of_all() {
-        let Load::Open(load) = plan("--rps 3 -c 7 -n 70 http://h/").load else { panic!("open") };
+        let Load::Open(load) = &plan("--rps 3 -c 7 -n 70 http://h/").load else { panic!("open") };
         let rate = Rate::per_second(21);
         assert_eq!(load.segments, [Segment::Hold { rate, duration_ns: None }]);
     }
 
     #[test]
     fn connections_at_a_rate_have_their_share_of_the_requests() {
-        let one = plan("-r 2 --rate-period 500ms -c 8 -n 80 http://h/").connections;
+        let one = &plan("-r 2 --rate-period 500ms -c 8 -n 80 http://h/").connections;
         assert_eq!(one.connect_rate, Some(Rate { events: 2, per_ns: 500_000_000 }));
         assert_eq!((one.requests_per_connection, one.connect_during_run), (Some(10), true));
     }
@@ -340,11 +341,11 @@ mod tests {
     fn every_client_follows_the_script() {
         let plan = plan("--timing-script-file script -c 2");
         let Load::Open(load) = &plan.load else { panic!("open") };
-        let offsets_ns = [0, 0, 1_500_000, 1_500_000, 4_000_000, 4_000_000].into();
-        assert_eq!(load.segments, [Segment::Replay { offsets_ns }]);
+        let offsets_ns = [0, 0, 1_500_000, 1_500_000, 4_000_000, 4_000_000];
+        assert_eq!(load.segments, [Segment::replay(offsets_ns)]);
         // A path alone is of the first URI's server.
         assert_eq!(paths(&plan), ["/a", "/b", "/a"]);
-        assert_eq!(&plan.requests.sequence[..], [0, 0, 1, 1, 2, 2]);
+        assert_eq!(plan.requests.sequence.whole(), [0, 0, 1, 1, 2, 2]);
         let short = self::plan("--timing-script-file script -n 1 -c 1");
         assert_eq!(paths(&short), ["/a"]);
     }

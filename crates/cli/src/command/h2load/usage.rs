@@ -80,8 +80,8 @@ mod tests {
     use candor_testkit::h2load_form::transcript;
 
     use super::*;
-    use crate::command::getopt::Flag as _;
-    use crate::command::h2load::flags;
+    use crate::command::h2load::flags::FLAGS;
+    use crate::getopt::Flag;
 
     #[test]
     fn the_page_fits_a_terminal() {
@@ -97,7 +97,7 @@ mod tests {
             let name: String =
                 option.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
             if !name.is_empty() {
-                assert_eq!(flags::long(&name).map(|flag| flag.long()), Ok(name.as_str()));
+                assert_eq!(Flag::of_name(FLAGS, &name).map(|flag| flag.long), Ok(name.as_str()));
                 seen += 1;
             }
         }

@@ -8,8 +8,7 @@ use candor_report::read::{self, ReadError};
 use candor_report::render::{Depth, Style, json};
 use serde::Serialize;
 
-use super::cannot_read;
-use crate::arguments::Format;
+use super::{Format, cannot_read};
 use crate::exit::Failure;
 use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
 

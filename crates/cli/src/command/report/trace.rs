@@ -7,7 +7,7 @@ use std::path::Path;
 use candor_record::trace::format::{FRAME_HEAD_BYTES, Frame, FrameHead, MAGIC};
 use candor_report::render::trace::{Summary, csv_columns, csv_rows};
 
-use crate::arguments::Format;
+use super::Format;
 use crate::console;
 use crate::exit::Failure;
 

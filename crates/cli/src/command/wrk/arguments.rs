@@ -11,9 +11,9 @@ use candor_plan::{Rate, Secrets};
 use candor_report::render::wrk::text::Percentiles;
 
 use super::Name;
-use super::flags::{self, Flag, Id};
+use super::flags::{FLAGS, Id};
 use super::output::Form;
-use crate::command::getopt::{self, Taker};
+use crate::getopt::{self, Flag, Taker};
 
 /// wrk's defaults.
 const THREADS: u32 = 2;
@@ -193,21 +193,14 @@ impl Reader {
 }
 
 impl Taker for Reader {
-    type Flag = Flag;
+    type Id = Id;
     type Refusal = Refusal;
+    const FLAGS: &'static [Flag<Id>] = FLAGS;
 
-    fn short(&self, letter: char) -> Option<&'static Flag> {
-        flags::short(letter)
-    }
-
-    fn long(&self, typed: &str) -> Result<&'static Flag, String> {
-        flags::long(typed)
-    }
-
-    fn set(&mut self, flag: &Flag, shown: &str, value: Option<String>) -> Result<(), Refusal> {
+    fn set(&mut self, id: Id, shown: &str, value: Option<String>) -> Result<(), Refusal> {
         let text = value.unwrap_or_default();
         let text = text.trim();
-        match flag.id {
+        match id {
             Id::Connections => self.connections = self.count(shown, text)?,
             Id::Threads => self.threads = self.count(shown, text)?,
             Id::Duration => self.duration = Some(self.value(shown, text)?),

@@ -3,7 +3,7 @@
 //! A long name may be shortened to what is unique among wrk's options, or failing that among
 //! wrk2's, or the fork's: so each tool's own abbreviations keep their meaning.
 
-use crate::command::getopt;
+use crate::getopt::Flag;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
@@ -26,96 +26,36 @@ pub(super) enum Id {
     ShowSecrets,
 }
 
-/// Whose option it is: abbreviations are looked for in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tool {
-    Wrk,
-    Wrk2,
-    Fork,
-    /// Never abbreviated, so that it takes no abbreviation away.
-    Candor,
+/// Ranks of abbreviations.
+const WRK: u8 = 0;
+const WRK2: u8 = 1;
+const FORK: u8 = 2;
+
+const fn both(id: Id, short: char, long: &'static str, takes_value: bool, rank: u8) -> Flag<Id> {
+    Flag { id, short: Some(short), long, takes_value, rank: Some(rank) }
 }
 
-/// An option.
-pub(super) struct Flag {
-    pub(super) id: Id,
-    short: Option<char>,
-    long: &'static str,
-    takes_value: bool,
-    tool: Tool,
+const fn long(id: Id, long: &'static str, takes_value: bool, rank: Option<u8>) -> Flag<Id> {
+    Flag { id, short: None, long, takes_value, rank }
 }
 
-impl getopt::Flag for Flag {
-    fn long(&self) -> &'static str {
-        self.long
-    }
-
-    fn takes_value(&self) -> bool {
-        self.takes_value
-    }
-}
-
-const fn flag(id: Id, short: char, long: &'static str, takes_value: bool, tool: Tool) -> Flag {
-    Flag { id, short: Some(short), long, takes_value, tool }
-}
-
-const FLAGS: [Flag; 18] = [
-    flag(Id::Connections, 'c', "connections", true, Tool::Wrk),
-    flag(Id::Duration, 'd', "duration", true, Tool::Wrk),
-    flag(Id::Threads, 't', "threads", true, Tool::Wrk),
-    flag(Id::Script, 's', "script", true, Tool::Wrk),
-    flag(Id::Header, 'H', "header", true, Tool::Wrk),
-    flag(Id::Latency, 'L', "latency", false, Tool::Wrk),
-    flag(Id::Timeout, 'T', "timeout", true, Tool::Wrk),
-    flag(Id::Help, 'h', "help", false, Tool::Wrk),
-    flag(Id::Version, 'v', "version", false, Tool::Wrk),
-    flag(Id::Rate, 'R', "rate", true, Tool::Wrk2),
-    flag(Id::ULatency, 'U', "u_latency", false, Tool::Wrk2),
-    flag(Id::BatchLatency, 'B', "batch_latency", false, Tool::Wrk2),
-    flag(Id::ReportInterval, 'p', "report_interval", true, Tool::Fork),
-    flag(Id::Digits, 'D', "digits", true, Tool::Fork),
-    flag(Id::Encoded, 'e', "encoded", false, Tool::Fork),
-    Flag {
-        id: Id::Encoded,
-        short: None,
-        long: "json_encoding",
-        takes_value: false,
-        tool: Tool::Fork,
-    },
-    Flag { id: Id::Result, short: None, long: "result", takes_value: true, tool: Tool::Candor },
-    Flag {
-        id: Id::ShowSecrets,
-        short: None,
-        long: "show-secrets",
-        takes_value: false,
-        tool: Tool::Candor,
-    },
+pub(super) const FLAGS: &[Flag<Id>] = &[
+    both(Id::Connections, 'c', "connections", true, WRK),
+    both(Id::Duration, 'd', "duration", true, WRK),
+    both(Id::Threads, 't', "threads", true, WRK),
+    both(Id::Script, 's', "script", true, WRK),
+    both(Id::Header, 'H', "header", true, WRK),
+    both(Id::Latency, 'L', "latency", false, WRK),
+    both(Id::Timeout, 'T', "timeout", true, WRK),
+    both(Id::Help, 'h', "help", false, WRK),
+    both(Id::Version, 'v', "version", false, WRK),
+    both(Id::Rate, 'R', "rate", true, WRK2),
+    both(Id::ULatency, 'U', "u_latency", false, WRK2),
+    both(Id::BatchLatency, 'B', "batch_latency", false, WRK2),
+    both(Id::ReportInterval, 'p', "report_interval", true, FORK),
+    both(Id::Digits, 'D', "digits", true, FORK),
+    both(Id::Encoded, 'e', "encoded", false, FORK),
+    long(Id::Encoded, "json_encoding", false, Some(FORK)),
+    long(Id::Result, "result", true, None),
+    long(Id::ShowSecrets, "show-secrets", false, None),
 ];
-
-/// The option of this letter.
-pub(super) fn short(letter: char) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.short == Some(letter))
-}
-
-/// The option of this name, which may be shortened; or the C library's words for why there is
-/// none.
-pub(super) fn long(typed: &str) -> Result<&'static Flag, String> {
-    if let Some(exact) = FLAGS.iter().find(|flag| flag.long == typed) {
-        return Ok(exact);
-    }
-    for tool in [Tool::Wrk, Tool::Wrk2, Tool::Fork] {
-        let known = FLAGS.iter().filter(|flag| flag.tool <= tool);
-        let matches: Vec<&Flag> = known.filter(|flag| flag.long.starts_with(typed)).collect();
-        match matches[..] {
-            [] => {}
-            [only] => return Ok(only),
-            _ => {
-                let all: Vec<String> =
-                    matches.iter().map(|flag| format!("'--{}'", flag.long)).collect();
-                let all = all.join(" ");
-                return Err(format!("option '--{typed}' is ambiguous; possibilities: {all}"));
-            }
-        }
-    }
-    Err(format!("unrecognized option '--{typed}'"))
-}

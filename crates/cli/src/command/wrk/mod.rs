@@ -14,20 +14,20 @@ mod usage;
 use std::process::ExitCode;
 
 use candor_engine::EngineError;
-use candor_plan::redact::Kind;
+use candor_lab::{LabError, Site};
+use candor_plan::redact::{Kind, Typed};
 use candor_plan::{Endpoint, Plan};
 use candor_report::Document;
 
 use self::arguments::{Refusal, Request};
+use self::flags::{FLAGS, Id};
 use self::output::Output;
-use crate::command::facts;
-use crate::command::getopt::Flag as _;
-use crate::command::run::{self, NotMade};
-use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::files::{self, Disk};
-use crate::scripting::Scripting;
-use crate::typed::{self, Meaning};
+use crate::facts::facts;
+use crate::files::Disk;
+use crate::getopt::{self, Meaning};
+use crate::outputs::Outputs;
+use crate::{console, findings, measure};
 
 pub(crate) use usage::HELP;
 
@@ -68,16 +68,14 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
 }
 
 /// What the values of its options are.
-pub(crate) fn meaning(name: typed::Name<'_>) -> Option<Meaning> {
-    let flag = match name {
-        typed::Name::Short(letter) => flags::short(letter)?,
-        typed::Name::Long(name) => flags::long(name).ok()?,
-    };
-    let kind = if flag.id == flags::Id::Header { Kind::Header } else { Kind::Plain };
-    Some(Meaning { takes_next: flag.takes_value(), kind })
+pub(crate) fn meaning(name: getopt::Name<'_>) -> Option<Meaning> {
+    getopt::meaning(FLAGS, name, |id| match id {
+        Id::Header => Kind::Header,
+        _ => Kind::Plain,
+    })
 }
 
-pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode, Failure> {
     let parsed = arguments::parse(name, words);
     if parsed.version {
         console::print(&usage::version())?;
@@ -95,23 +93,21 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: &[String]) -> Result<Exit
         Ok(built) => built,
         Err(refusal) => return refuse(name, refusal),
     };
-    files::check_writable(&outputs)?;
-
-    let mut output = Output::new(asked.form(), run::facts(typed), &plan);
-    let (scripting, scripts) = Scripting::load(&plan)?;
-    let made = run::measure(&plan, &scripts, &mut output);
-    let failed = scripting.ended();
-    let record = match made {
-        Ok(record) => record,
-        Err(NotMade::Engine(error)) => return Ok(not_reached(&error, &plan)),
-        Err(interrupted) => return Err(interrupted.into()),
+    let facts = facts(typed);
+    let written = Outputs::open(&outputs, &plan, &facts)?;
+    let mut output = Output::new(asked.form(), facts, &plan);
+    let interrupt = measure::interrupt()?;
+    let run = match measure::run(&mut Site::default(), &plan, &interrupt, &mut output) {
+        Ok((run, _)) => run,
+        Err(LabError::Engine(error)) => return not_reached(error, &plan),
+        Err(why) => return Err(why.into()),
     };
-    let document = Document::new(output.facts(), &plan, &record);
+    let document = Document::new(output.facts(), &plan, &run.record);
     let printed = output.finish(&document);
     // The result is written and doubts are told even if nothing could be printed.
-    console::say(facts::render(&document, "wrk").trim_end());
-    let done = failed.and_then(|()| scripting.done(&plan, &record));
-    files::write(&document, &outputs).and(printed).and(done)?;
+    console::say(findings::render(&document, "wrk").trim_end());
+    let done = run.done(&plan).map(drop).map_err(Failure::from);
+    written.end(&document).and(printed).and(done)?;
     // As with wrk, a run that was interrupted or met errors is a run. Only figures that
     // contradict each other are no result.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
@@ -127,16 +123,16 @@ fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, Failure> {
 }
 
 /// A server that cannot be reached, in wrk's words; anything else in ours.
-fn not_reached(error: &EngineError, plan: &Plan) -> ExitCode {
+fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
     let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
-        return Failure::could_not_run(error).report();
+        return Err(Failure::could_not_run(error));
     };
     // wrk names the service: the port where one was typed, otherwise the scheme.
     let service = match plan.target.authority.ends_with(&format!(":{port}")) {
         true => port.to_string(),
         false => "http".to_owned(),
     };
-    match error {
+    match &error {
         EngineError::Resolve { reason, .. } => {
             let reason = reason.rsplit(": ").next().unwrap_or(reason);
             console::say(format_args!("unable to resolve {host}:{service} {reason}"));
@@ -146,10 +142,9 @@ fn not_reached(error: &EngineError, plan: &Plan) -> ExitCode {
             let reason = reason.split(" (os error").next().unwrap_or(reason);
             console::say(format_args!("unable to connect to {host}:{service} {reason}"));
         }
-        other if other.is_usage() => return Failure::usage(other).report(),
-        other => return Failure::could_not_run(other).report(),
+        _ => return Err(LabError::Engine(error).into()),
     }
-    Exit::CouldNotRun.into()
+    Ok(Exit::CouldNotRun.into())
 }
 
 #[cfg(test)]

@@ -3,15 +3,14 @@
 
 use std::net::IpAddr;
 
-use candor_engine::Observer;
+use candor_engine::{Observer, collecting};
 use candor_plan::Plan;
-use candor_record::{Interval, IntervalSummary, RunRecord, Stretch, WorkerFigures};
-use candor_report::document::plan::LoadKind;
+use candor_record::{Collector, Stretch};
 use candor_report::render::wrk::json;
 use candor_report::render::wrk::text::{self, Percentiles};
 use candor_report::{Document, Facts};
 
-use crate::console;
+use crate::console::{self, Printer};
 use crate::exit::Failure;
 
 /// How a run is to be printed.
@@ -33,16 +32,9 @@ pub(super) struct Output<'a> {
     plan: &'a Plan,
     has_begun: bool,
     has_calibrated: bool,
-    held: Option<Held>,
-    /// The first thing that went wrong while printing; later ones would be the same.
-    failure: Option<Failure>,
-}
-
-/// Intervals of the next periodic report: the last of the window waits for the drain.
-struct Held {
-    summaries: Vec<IntervalSummary>,
-    total: Interval,
-    workers: Vec<WorkerFigures>,
+    /// Of the next periodic report: the last of the window waits for the drain.
+    held: Option<Collector>,
+    printer: Printer,
 }
 
 impl<'a> Output<'a> {
@@ -54,7 +46,7 @@ impl<'a> Output<'a> {
             has_begun: false,
             has_calibrated: false,
             held: None,
-            failure: None,
+            printer: Printer::default(),
         }
     }
 
@@ -70,26 +62,30 @@ impl<'a> Output<'a> {
         } else if let Some(held) = self.held.take() {
             self.report_part(held);
         }
-        self.failure.map_or(Ok(()), Err)
+        self.printer.finish()
     }
 
     fn window_end_ns(&self) -> u64 {
         self.plan.stop.duration_ns.unwrap_or(u64::MAX)
     }
 
-    fn document(&self, part: Held) -> Document {
-        let asked = u64::from(self.plan.connections.count);
-        let end_ns = self.window_end_ns();
-        let record = RunRecord::of_part(part.summaries, part.total, end_ns, asked, part.workers);
-        Document::new(&self.facts, self.plan, &record)
+    /// Of `held` and the interval that follows.
+    fn and(&self, held: Option<Collector>, stretch: &Stretch<'_>) -> Collector {
+        let mut held = held.unwrap_or_else(|| Collector::new(collecting(self.plan)));
+        held.follow(stretch, self.window_end_ns());
+        held
     }
 
-    fn report_part(&mut self, part: Held) {
+    fn document(&self, part: Collector) -> Document {
+        Document::new(&self.facts, self.plan, &part.so_far())
+    }
+
+    fn report_part(&mut self, part: Collector) {
         let document = self.document(part);
         self.begin(&document, true);
         self.report(&document);
         if !self.form.encoded {
-            self.print(REPORT_END);
+            self.printer.print(REPORT_END);
         }
     }
 
@@ -100,34 +96,20 @@ impl<'a> Output<'a> {
         }
         if !self.has_begun {
             self.has_begun = true;
-            self.print(&text::opening(document));
+            self.printer.print(&text::opening(document));
         }
-        let is_calibrated = document.plan.load.kind == LoadKind::Open;
+        let is_calibrated = document.plan.load.is_open();
         if before_report && is_calibrated && !self.has_calibrated {
             self.has_calibrated = true;
-            self.print(&text::calibration(document));
+            self.printer.print(&text::calibration(document));
         }
     }
 
     fn report(&mut self, document: &Document) {
-        let report = match self.form.encoded {
+        self.printer.print_made(match self.form.encoded {
             true => json::report(document),
             false => text::report(document, self.form.percentiles),
-        };
-        match report {
-            Ok(report) => self.print(&report),
-            Err(error) => self.fail(Failure::could_not_run(error)),
-        }
-    }
-
-    fn print(&mut self, text: &str) {
-        if let Err(failure) = console::print(text) {
-            self.fail(failure);
-        }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
+        });
     }
 }
 
@@ -139,15 +121,13 @@ impl Observer for Output<'_> {
     fn stretch(&mut self, stretch: &Stretch<'_>) {
         let Some(length_ns) = self.form.periodic_ns else {
             if !self.has_begun {
-                let part = Held::of(stretch);
+                let part = self.and(None, stretch);
                 self.begin(&self.document(part), false);
             }
             return;
         };
-        let held = match self.held.take() {
-            Some(held) => held.and(stretch),
-            None => Held::of(stretch),
-        };
+        let held = self.held.take();
+        let held = self.and(held, stretch);
         let summary = stretch.summary;
         let is_whole = summary.end_ns - summary.start_ns >= length_ns;
         if is_whole && summary.end_ns < self.window_end_ns() {
@@ -155,22 +135,5 @@ impl Observer for Output<'_> {
         } else {
             self.held = Some(held);
         }
-    }
-}
-
-impl Held {
-    fn of(stretch: &Stretch<'_>) -> Self {
-        Held {
-            summaries: vec![stretch.summary.clone()],
-            total: stretch.interval.clone(),
-            workers: stretch.workers.to_vec(),
-        }
-    }
-
-    fn and(mut self, stretch: &Stretch<'_>) -> Self {
-        self.summaries.push(stretch.summary.clone());
-        self.total.merge_later(stretch.interval);
-        self.workers = stretch.workers.to_vec();
-        self
     }
 }

@@ -177,10 +177,11 @@ fn client(max: TlsVersion) -> Tls<h1::Session> {
         method: "GET".to_owned(),
         path: "/".to_owned(),
         headers: vec![],
-        body: Arc::new([]),
+        body: [].into(),
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
+        redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();
     let connector = Connector::new(&plan, || Ok(Vec::new())).unwrap();

@@ -1,5 +1,6 @@
 //! The page of a peak: the answer in sentences, latency against rate, and every load that was tried.
 
+use candor_plan::describe;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 
 use super::curve::{self, Point};
@@ -45,7 +46,7 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
     page.section("rates", "Latency against rate").chart(against_rate(peak));
     page.section("ceiling", "Closed loop").chart(ceiling(peak));
     page.section("steps", "Every load").table(table(peak));
-    let mut facts = vec![("Load", peak.plan.load.description.clone())];
+    let mut facts = vec![("Load", describe::load(&peak.plan))];
     facts.extend(peak.objectives.iter().map(|one| ("Objective", one.clone())));
     facts.push(("Limit", peak.limit.why.clone()));
     again(&mut page, facts, &peak.host, &peak.arguments);

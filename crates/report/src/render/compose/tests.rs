@@ -99,7 +99,7 @@ fn a_peak_in_all_forms() {
     forms("peak", |depth| super::peak(&peak, depth), &csv::peak(&peak));
     let json = json::any(&peak);
     assert_eq!(Peak::from_json(&json).unwrap(), peak);
-    assert!(Sweep::from_json(&json).unwrap_err().to_string().contains("candor.peak/1"));
+    assert!(Sweep::from_json(&json).unwrap_err().to_string().contains("candor.peak/2"));
     assert!(Peak::from_json("{}").is_err() && Peak::from_json("x").is_err());
 }
 
@@ -174,8 +174,10 @@ fn profiled_runs_are_told_in_every_form() {
 #[test]
 fn runs_that_checked_no_certificate_are_told_in_every_form() {
     let (mut peak, mut sweep, mut suite) = (sample_peak(), sample_sweep(), sample_suite(1));
-    let unverified =
-        || crate::experiment::figures::Figures::of(&testing::over_tls("anybody")).notes;
+    let unverified = || {
+        crate::experiment::figures::Figures::of(&testing::over_tls(candor_plan::Trust::Anybody))
+            .notes
+    };
     assert_eq!(unverified(), ["tls-unverified"]);
     peak.steps[0].trials[0].figures.notes = unverified();
     sweep.rows[0].trials[0].figures.notes = unverified();
@@ -188,7 +190,7 @@ fn runs_that_checked_no_certificate_are_told_in_every_form() {
     for text in texts.concat() {
         assert!(text.contains("certificates were not checked"), "{text}");
     }
-    let document = testing::over_tls("anybody");
+    let document = testing::over_tls(candor_plan::Trust::Anybody);
     for text in
         printed(|depth| super::run(&document, depth)).into_iter().chain([json::render(&document)])
     {

@@ -5,17 +5,18 @@ use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 use candor_plan::words::quoted;
+use candor_record::StatusCount;
 
 use super::time;
-use crate::document::counts::{HandshakeCount, LedgerCounts, StatusCount};
+use crate::document::counts::{HandshakeCount, LedgerCounts};
 use crate::document::kernel::{Kernel, TraceSummary};
 use crate::document::latency::Distribution;
-use crate::document::plan::LoadKind;
 use crate::document::{Document, EndReason, Host};
 use crate::expect::Judgement;
 use crate::render::page::{Block, NOTHING, Section};
 use crate::render::style::Tone;
 use crate::verdicts::Severity;
+use candor_plan::{Load, describe};
 
 /// The rows of a table of latencies.
 pub(super) const ROWS: [&str; 9] =
@@ -25,16 +26,16 @@ pub(super) const ROWS: [&str; 9] =
 pub(super) fn what(document: &Document) -> String {
     let plan = &document.plan;
     let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
-    match plan.requests.as_slice() {
-        [one] => format!("{} {}{note}", one.method, plan.url),
-        several => format!("{} requests to {}{note}", several.len(), plan.url),
+    match plan.requests.list.as_slice() {
+        [one] => format!("{} {}{note}", one.method, plan.target.url),
+        several => format!("{} requests to {}{note}", several.len(), plan.target.url),
     }
 }
 
 /// How it was requested: load, connections, threads, time.
 pub(super) fn how(document: &Document) -> Vec<String> {
     let connections = &document.plan.connections;
-    let mut parts = vec![document.plan.load.description.clone()];
+    let mut parts = vec![describe::load(&document.plan)];
     parts.push(match connections.max > connections.count {
         true => format!(
             "{} to {}",
@@ -75,13 +76,12 @@ pub(super) fn identity(document: &Document) -> String {
 /// Did it hold, in a word and in the sentence that matters most: asked, achieved, errors, how it ended.
 pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
     let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
-    let mut sentence =
-        match document.rate.asked_per_s.filter(|_| document.plan.load.kind == LoadKind::Open) {
-            Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
-            None => format!("Achieved {achieved}"),
-        };
+    let mut sentence = match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+        Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
+        None => format!("Achieved {achieved}"),
+    };
     let scheduled = document.ledger.scheduled;
-    if document.plan.load.kind == LoadKind::Open && scheduled > 0 {
+    if document.plan.load.is_open() && scheduled > 0 {
         let share = document.rate.answered_in_window as f64 / scheduled as f64;
         sentence += &format!(" ({} of what was due)", fmt_share(share));
     }
@@ -108,7 +108,7 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
         _ if document.ledger.ok == 0 => (Tone::Bad, "NO ANSWERS"),
         _ if !document.expectations.iter().all(Judgement::met) => (Tone::Bad, "NOT MET"),
         Some(Severity::Warning) => (Tone::Doubtful, "DOUBTFUL"),
-        _ if document.plan.load.kind == LoadKind::Closed => (Tone::Good, "OK"),
+        _ if !document.plan.load.is_open() => (Tone::Good, "OK"),
         Some(Severity::Note) | None => (Tone::Good, "HELD"),
     };
     (tone, word, sentence)
@@ -136,15 +136,15 @@ pub(super) fn warm_up(document: &Document) -> Option<String> {
 /// The distributions of the latency table with their names and what they measure.
 pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &Distribution)> {
     let latencies = &document.latencies;
-    match document.plan.load.kind {
-        LoadKind::Open => vec![
+    match document.plan.load {
+        Load::Open(_) => vec![
             ("response", "due→done", &latencies.response),
             ("service", "sent→done", &latencies.service),
             ("queue wait", "due→ready", &latencies.queue_wait),
             ("send lag", "ready→sent", &latencies.send_lag),
             ("first byte", "sent→first", &latencies.first_byte),
         ],
-        LoadKind::Closed => vec![
+        Load::Closed { .. } => vec![
             ("service", "sent→done", &latencies.service),
             ("send lag", "ready→sent", &latencies.send_lag),
             ("first byte", "sent→first", &latencies.first_byte),
@@ -281,13 +281,13 @@ pub(super) fn kernel_note(kernel: &Kernel) -> String {
 pub(super) fn trace(trace: &TraceSummary) -> String {
     let mut line = format!(
         "{} traced, {} not",
-        fmt_plural(trace.traced, "request"),
-        fmt_count(trace.not_traced)
+        fmt_plural(trace.counts.traced, "request"),
+        fmt_count(trace.counts.not_traced)
     );
-    if trace.dropped > 0 {
+    if trace.counts.dropped > 0 {
         line += &format!(
             "; {} of these dropped because the writer did not keep up",
-            fmt_count(trace.dropped)
+            fmt_count(trace.counts.dropped)
         );
     }
     line
@@ -366,8 +366,9 @@ pub(super) fn bytes(document: &Document) -> String {
 
 /// What the loader had in memory; `None` if that was not read.
 pub(super) fn memory(document: &Document) -> Option<String> {
-    let memory = document.memory.as_ref()?;
-    let (peak, each) = (fmt_bytes(memory.peak_bytes), fmt_bytes(memory.per_connection_bytes));
+    let memories = || document.machines.iter().filter_map(|machine| machine.memory);
+    let peak = fmt_bytes(memories().map(|one| one.peak_bytes).max()?);
+    let each = fmt_bytes(memories().map(|one| one.per_connection_bytes).max()?);
     Some(format!("loader {peak} at most, {each} for each connection"))
 }
 
@@ -409,7 +410,8 @@ pub(super) fn loader(document: &Document) -> Vec<String> {
         parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
     }
     parts.extend(sent_together(document));
-    if let Some(hiccups) = document.hiccups.as_ref().filter(|one| one.late.count > 0) {
+    let worst = document.hiccups().max_by_key(|one| one.longest_ns());
+    if let Some(hiccups) = worst.filter(|one| one.late.count > 0) {
         let late = &hiccups.late;
         let p99 = late
             .percentile_ns("p99")
@@ -442,7 +444,12 @@ fn sent_together(document: &Document) -> Option<String> {
     ))
 }
 
-/// The loader's machine, as far as it is known.
+/// The loader's machines, as far as they are known.
+pub(super) fn hosts(document: &Document) -> Vec<String> {
+    document.machines.iter().filter_map(|machine| host(&machine.host)).collect()
+}
+
+/// A machine of the loader, as far as it is known.
 pub(super) fn host(host: &Host) -> Option<String> {
     let cores = host.cores.map(|cores| format!("{cores} cores"));
     let governor = host.governor.as_ref().map(|governor| format!("governor {governor}"));

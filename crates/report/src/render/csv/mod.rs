@@ -10,9 +10,10 @@ pub use clients::{COLUMNS as CLIENTS_COLUMNS, csv as clients};
 pub use suite::{COLUMNS as SUITE_COLUMNS, csv as suite};
 pub use trials::{comparison, peak, sweep};
 
+use candor_record::{Brief, IntervalSummary};
+
 use super::visible;
 use crate::document::Document;
-use crate::document::intervals::{Brief, IntervalRow};
 
 const COLUMNS: &str = "index,in_window,start_ns,end_ns,sent,ok,errors,answered,shed,bytes_sent,bytes_received,\
     connections,backlog,in_flight,answered_per_s";
@@ -63,7 +64,7 @@ fn float(value: Option<f64>) -> String {
     value.map(|value| format!("{value:.4}")).unwrap_or_default()
 }
 
-fn row(interval: &IntervalRow) -> Vec<String> {
+fn row(interval: &IntervalSummary) -> Vec<String> {
     let mut row: Vec<String> = [
         interval.index,
         u64::from(interval.in_window),

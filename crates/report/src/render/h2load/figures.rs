@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::document::counts::count_of;
-use crate::document::plan::{LoadKind, SegmentSummary};
+use candor_plan::Segment;
 
 const NS_PER_S: f64 = 1e9;
 
@@ -19,8 +19,8 @@ pub(super) enum Mode {
 
 impl Mode {
     pub(super) fn of(document: &Document) -> Self {
-        let segments = &document.plan.load.segments;
-        let is_replay = |one: &SegmentSummary| matches!(one, SegmentSummary::Replay { .. });
+        let segments = document.plan.load.segments();
+        let is_replay = |one: &Segment| matches!(one, Segment::Replay { .. });
         match (&document.plan.stop.duration_ns, segments.iter().any(is_replay)) {
             (_, true) => Mode::Script,
             (Some(_), false) => Mode::Timed,
@@ -76,8 +76,8 @@ impl Requests {
 
 /// How many requests the run is to make; those that it made if only a duration ends it.
 pub(super) fn total(document: &Document) -> u64 {
-    let of_script = document.plan.load.segments.iter().find_map(|segment| match segment {
-        SegmentSummary::Replay { count, .. } => Some(*count),
+    let of_script = document.plan.load.segments().iter().find_map(|segment| match segment {
+        Segment::Replay { offsets_ns, .. } => Some(offsets_ns.count()),
         _ => None,
     });
     of_script.or(document.plan.stop.count).unwrap_or(document.ledger.scheduled)
@@ -157,10 +157,10 @@ impl Traffic {
 
 /// Whether connections come at a rate while the run goes on.
 pub(super) fn is_rate_mode(document: &Document) -> bool {
-    document.plan.connections.during_run
+    document.plan.connections.during_run()
 }
 
 /// Whether the load is open: then latency counts from the due time.
 pub(super) fn is_open(document: &Document) -> bool {
-    document.plan.load.kind == LoadKind::Open
+    document.plan.load.is_open()
 }

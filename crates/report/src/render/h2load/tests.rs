@@ -1,12 +1,13 @@
 //! Form against real outputs, figures against the document.
 
+use candor_plan::{Arrivals, HttpVersion, Load, OpenLoad, Rate, Segment};
 use candor_testkit::h2load_form::{form, transcript};
 
 use super::text;
 use crate::document::Document;
-use crate::document::counts::{HandshakeCount, StatusCount};
-use crate::document::plan::{HttpSummary, SegmentSummary};
+use crate::document::counts::HandshakeCount;
 use crate::testing;
+use candor_record::StatusCount;
 
 fn whole(document: &Document) -> String {
     text::opening(document)
@@ -19,7 +20,7 @@ fn whole(document: &Document) -> String {
 /// A run of a number of requests over HTTP/1.1, on one thread.
 fn counted() -> Document {
     let mut document = testing::healthy_closed();
-    document.plan.threads = Some(1);
+    document.plan.threads.count = Some(1);
     document.plan.stop.count = Some(document.ledger.scheduled);
     document.plan.stop.duration_ns = None;
     document
@@ -28,8 +29,8 @@ fn counted() -> Document {
 /// A run for a duration, over HTTP/2 in clear text.
 fn timed() -> Document {
     let mut document = testing::healthy_closed();
-    document.plan.threads = Some(1);
-    document.plan.http = HttpSummary::H2;
+    document.plan.threads.count = Some(1);
+    document.plan.target.http = HttpVersion::H2;
     document.bytes.headers = 1_000_000;
     document.bytes.headers_decoded = 3_000_000;
     document
@@ -76,7 +77,7 @@ fn the_figures_are_those_of_the_document() {
 #[test]
 fn every_request_that_is_done_is_in_one_word() {
     let mut document = testing::broken();
-    document.plan.threads = Some(2);
+    document.plan.threads.count = Some(2);
     document.statuses.push(StatusCount { status: 301, count: 3 });
     document.ledger.ok += 3;
     let requests = super::figures::Requests::of(&document);
@@ -103,17 +104,21 @@ fn progress_is_told_once_for_each_tenth() {
 #[test]
 fn threads_share_clients_and_requests_and_scripts_have_their_lines() {
     let mut document = counted();
-    document.plan.threads = Some(3);
+    document.plan.threads.count = Some(3);
     document.plan.stop.count = Some(100);
     let text = text::opening(&document);
     assert!(text.contains("spawning thread #0: 6 total client(s). 34 total requests\n"), "{text}");
     assert!(text.contains("spawning thread #2: 5 total client(s). 33 total requests\n"), "{text}");
-    document.plan.connections.during_run = true;
-    document.plan.connections.connect_rate_per_s = Some(3.0);
+    document.plan.connections.connect_during_run = true;
+    document.plan.connections.connect_rate = Some(Rate::per_second(3));
     let text = text::opening(&document);
     let rate = "Up to 1 client(s) will be created every 1s 34 total requests\n";
     assert!(text.contains(rate), "{text}");
-    document.plan.load.segments = vec![SegmentSummary::Replay { count: 60, duration_ns: 1 }];
+    document.plan.load = Load::Open(OpenLoad {
+        segments: vec![Segment::replay([0; 60])],
+        arrivals: Arrivals::Constant,
+        shed_after_ns: None,
+    });
     assert!(text::opening(&document).contains("20 total requests\n"));
 }
 

@@ -1,5 +1,6 @@
 //! The lines of h2load's output, in the order in which they are printed.
 
+use candor_plan::HttpVersion;
 use std::fmt::Write;
 
 use hdrhistogram::Histogram as Hdr;
@@ -8,7 +9,6 @@ use super::figures::{self, Mode, Pace, Requests, Traffic};
 use super::units;
 use crate::document::Document;
 use crate::document::latency::{DecodeError, Distribution};
-use crate::document::plan::HttpSummary;
 
 // Writing to a string cannot fail, here and below.
 
@@ -25,15 +25,15 @@ pub fn opening(document: &Document) -> String {
             let _ = writeln!(
                 text,
                 "Timing-based test with {}s of warm-up time and {}s of main duration for measurements.",
-                seconds(plan.warm_up_ns),
+                seconds(plan.recording.warm_up_ns),
                 seconds(plan.stop.duration_ns.unwrap_or(0)),
             );
             continue;
         }
-        if let Some(rate_per_s) =
-            plan.connections.connect_rate_per_s.filter(|_| figures::is_rate_mode(document))
+        if let Some(rate) =
+            plan.connections.connect_rate.filter(|_| figures::is_rate_mode(document))
         {
-            let per_thread = rate_per_s / threads as f64;
+            let per_thread = rate.per_s_f64() / threads as f64;
             let (each, period_s) = match per_thread {
                 rate if rate >= 1.0 => (rate, 1.0),
                 rate => (1.0, 1.0 / rate),
@@ -59,7 +59,7 @@ pub fn opening(document: &Document) -> String {
 
 /// Whether [`connected`] can be written of this document already.
 pub fn knows_what_is_spoken(document: &Document) -> bool {
-    document.plan.tls.is_none() || !document.connections.handshakes.is_empty()
+    document.plan.target.tls.is_none() || !document.connections.handshakes.is_empty()
 }
 
 /// What is spoken; and in a run for a duration that the measuring has begun.
@@ -81,8 +81,8 @@ pub fn connected(document: &Document) -> String {
             let _ = writeln!(text, "Application protocol: {spoken}");
         }
         None => {
-            let spoken = match document.plan.http {
-                HttpSummary::H1 => "http/1.1",
+            let spoken = match document.plan.target.http {
+                HttpVersion::H1 => "http/1.1",
                 _ => "h2c",
             };
             let _ = writeln!(text, "Application protocol: {spoken}");
@@ -226,7 +226,7 @@ fn within(hdr: &Hdr<u64>, mean_ns: f64, stdev_ns: f64) -> f64 {
 }
 
 fn threads(document: &Document) -> u64 {
-    let asked = document.plan.threads.map(u64::from);
+    let asked = document.plan.threads.count.map(u64::from);
     asked.unwrap_or(document.workers.len() as u64).max(1)
 }
 

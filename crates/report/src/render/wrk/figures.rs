@@ -6,7 +6,7 @@ use hdrhistogram::Histogram as Hdr;
 use crate::document::Document;
 use crate::document::counts::count_of;
 use crate::document::latency::{DecodeError, Distribution};
-use crate::document::plan::LoadKind;
+use candor_plan::Load;
 
 const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
@@ -78,9 +78,9 @@ impl Errors {
 /// The latency that the form means: from when a request was due in an open load, from when it
 /// was sent in a closed one.
 pub(super) fn latency(document: &Document) -> &Distribution {
-    match document.plan.load.kind {
-        LoadKind::Open => &document.latencies.response,
-        LoadKind::Closed => &document.latencies.service,
+    match document.plan.load {
+        Load::Open(_) => &document.latencies.response,
+        Load::Closed { .. } => &document.latencies.service,
     }
 }
 

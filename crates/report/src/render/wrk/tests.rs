@@ -5,9 +5,9 @@ use candor_testkit::wrk_form::{form, line, transcript};
 use super::text::{Percentiles, calibration, opening, report};
 use super::{json, units};
 use crate::document::Document;
-use crate::document::counts::StatusCount;
 use crate::render::v1;
 use crate::testing;
+use candor_record::StatusCount;
 
 fn whole(document: &Document, percentiles: Percentiles, calibrated: bool) -> String {
     let calibration = if calibrated { calibration(document) } else { String::new() };
@@ -91,7 +91,7 @@ fn the_figures_are_those_of_the_document() {
 #[test]
 fn the_url_stands_as_it_was_typed() {
     let mut document = testing::healthy_closed();
-    document.plan.url = "http://h:8080/".to_owned();
+    document.plan.target.url = "http://h:8080/".to_owned();
     for typed in ["http://h:8080", "http://h:8080/"] {
         document.arguments = vec!["wrk".to_owned(), "-t2".to_owned(), typed.to_owned()];
         assert!(opening(&document).contains(&format!(" test @ {typed}\n")), "{typed}");

@@ -8,7 +8,6 @@ use super::figures::{Errors, Spread, Traffic, in_microseconds, latency};
 use super::{spectrum, units};
 use crate::document::Document;
 use crate::document::latency::{DecodeError, Distribution};
-use crate::document::plan::LoadKind;
 
 /// Which distribution follows the thread stats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +56,7 @@ pub fn report(document: &Document, percentiles: Percentiles) -> Result<String, D
         format!("  Thread Stats{:>6}{:>11}{:>8}{:>12}\n", "Avg", "Stdev", "Max", "+/- Stdev");
     let latency = latency(document);
     let hdr = latency.decode()?;
-    let open = document.plan.load.kind == LoadKind::Open;
+    let open = document.plan.load.is_open();
     latency_row(&mut text, &Spread::of(latency, &hdr), open);
     rate_row(&mut text, document, open);
     match (open, percentiles) {
@@ -83,14 +82,14 @@ const UNCORRECTED: &str =
 
 /// The URL as it was typed: the plan's has a path also where none was.
 fn url(document: &Document) -> &str {
-    let url = document.plan.url.as_str();
+    let url = document.plan.target.url.as_str();
     let without_path = url.strip_suffix('/');
     let typed = document.arguments.iter().find(|one| Some(one.as_str()) == without_path);
     typed.map_or(url, String::as_str)
 }
 
 fn threads(document: &Document) -> u64 {
-    let asked = document.plan.threads.map(u64::from);
+    let asked = document.plan.threads.count.map(u64::from);
     asked.unwrap_or(document.workers.len() as u64)
 }
 

@@ -1,12 +1,12 @@
 //! The charts of a run.
 
+use candor_plan::Segment;
 use candor_plan::units::fmt_duration_ns;
+use candor_record::{Hiccup, IntervalSummary};
 
 use super::course::{Course, Slice};
 use crate::document::Document;
-use crate::document::intervals::IntervalRow;
 use crate::document::latency::{DecodeError, Distribution};
-use crate::document::plan::{LoadKind, SegmentSummary};
 use crate::document::target::ResourceSample;
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{Across, Chart, Dot, Mark, Series, from_zero, of_values};
@@ -27,7 +27,7 @@ const WITH_INTERVAL: [(&str, f64); 6] =
 /// Response and service time over the percentile, on the axis that spreads the tail.
 pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
     let latencies = &document.latencies;
-    let open = document.plan.load.kind == LoadKind::Open;
+    let open = document.plan.load.is_open();
     let mut series = vec![curve("service time", 1, &latencies.service)?];
     let mut main = &latencies.service;
     if open {
@@ -163,7 +163,7 @@ fn instead_of(wanted: &Series, other: Series) -> Series {
 }
 
 fn service(course: &Course<'_>, time: &Axis) -> Chart {
-    let line = |name, colour, figure: fn(&IntervalRow) -> Option<u64>| {
+    let line = |name, colour, figure: fn(&IntervalSummary) -> Option<u64>| {
         // A logarithmic axis has no zero.
         let highest = |slice: &Slice| slice.rows.highest(figure).filter(|&ns| ns > 0);
         Series::line(name, colour, course.points(|slice| highest(slice).map(|ns| ns as f64)))
@@ -203,14 +203,15 @@ fn rate(document: &Document, course: &Course<'_>) -> OverTime {
 /// and ramps.
 fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
     let mut begin_s = 0.0;
-    for segment in &document.plan.load.segments {
+    for segment in document.plan.load.segments() {
         let (length_ns, rate_per_s) = match *segment {
-            SegmentSummary::Hold { rate_per_s, duration_ns } => (duration_ns, rate_per_s),
-            SegmentSummary::Ramp { from_per_s, to_per_s, duration_ns } => {
+            Segment::Hold { rate, duration_ns } => (duration_ns, rate.per_s_f64()),
+            Segment::Ramp { from, to, duration_ns } => {
+                let (from_per_s, to_per_s) = (from.per_s_f64(), to.per_s_f64());
                 let share = (at_s - begin_s) * 1e9 / duration_ns as f64;
                 (Some(duration_ns), from_per_s + (to_per_s - from_per_s) * share)
             }
-            SegmentSummary::Burst { .. } | SegmentSummary::Replay { .. } => return None,
+            Segment::Burst { .. } | Segment::Replay { .. } => return None,
         };
         let end_s = length_ns.map_or(f64::INFINITY, |length_ns| begin_s + length_ns as f64 / 1e9);
         if at_s < end_s {
@@ -222,7 +223,7 @@ fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
 }
 
 fn failures(course: &Course<'_>) -> OverTime {
-    let line = |name, colour, count: fn(&IntervalRow) -> u64| {
+    let line = |name, colour, count: fn(&IntervalSummary) -> u64| {
         let points = course.points(|slice| slice.rows.per_s(count));
         let any = course.slices.iter().any(|slice| slice.rows.sum(count) > 0);
         any.then(|| Series::line(name, colour, points))
@@ -236,7 +237,7 @@ fn failures(course: &Course<'_>) -> OverTime {
 }
 
 fn connections(course: &Course<'_>) -> OverTime {
-    let level = |count: fn(&IntervalRow) -> u64| {
+    let level = |count: fn(&IntervalSummary) -> u64| {
         course.points(move |slice| Some(count(slice.rows.last()) as f64))
     };
     let about = "Connections that were established, and requests in flight on them, at the end of each \
@@ -302,10 +303,10 @@ fn resources(document: &Document) -> Vec<OverTime> {
 fn pauses(document: &Document) -> Vec<Mark> {
     const SHORTEST_NS: u64 = 20_000_000;
     const MOST: usize = 3;
-    let mut worst = document.hiccups.as_ref().map_or(Vec::new(), |seen| seen.worst.clone());
+    let mut worst: Vec<Hiccup> = document.hiccups().flat_map(|seen| seen.worst.clone()).collect();
     worst.retain(|one| one.late_ns >= SHORTEST_NS);
     worst.sort_by_key(|one| std::cmp::Reverse(one.late_ns));
-    let mark = |one: &crate::document::hiccups::Hiccup| Mark {
+    let mark = |one: &Hiccup| Mark {
         across: Across::Up,
         at: one.at_ns as f64 / 1e9,
         label: format!("our machine paused {}", fmt_duration_ns(one.late_ns)),

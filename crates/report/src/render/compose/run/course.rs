@@ -5,10 +5,10 @@
 //! histogram) the highest stands for all. Which it is, the page says.
 
 use candor_plan::units::fmt_plural;
+use candor_record::IntervalSummary;
 use hdrhistogram::Histogram as Hdr;
 
 use crate::document::Document;
-use crate::document::intervals::IntervalRow;
 use crate::document::latency::{self, DecodeError};
 
 /// Slices at most: one for every three pixels of a wide chart.
@@ -28,7 +28,7 @@ pub(super) struct Slice<'a> {
 }
 
 /// Intervals that follow one another; at least one.
-pub(super) struct Rows<'a>(Vec<&'a IntervalRow>);
+pub(super) struct Rows<'a>(Vec<&'a IntervalSummary>);
 
 /// The response times of a slice. Their histogram is not kept: it may have 27 MiB.
 #[derive(Debug, Clone, Copy)]
@@ -44,9 +44,9 @@ pub(super) struct Timed {
 impl<'a> Course<'a> {
     pub(super) fn of(document: &'a Document) -> Result<Self, DecodeError> {
         // The drain is shorter than an interval, and nothing is asked for in it.
-        let intervals: Vec<&IntervalRow> = document.window_intervals().collect();
+        let intervals: Vec<&IntervalSummary> = document.window_intervals().collect();
         let together = intervals.len().div_ceil(MOST).max(1);
-        let slices = Rows::chunks(&intervals, together).map(|rows| {
+        let slices = Rows::chunks(&intervals, together).map(|rows| -> Result<_, DecodeError> {
             let response = Timed::of(&rows.histogram()?);
             Ok(Slice { rows, response })
         });
@@ -78,18 +78,18 @@ impl<'a> Course<'a> {
 impl<'a> Rows<'a> {
     /// So many each; the last may have fewer.
     pub(super) fn chunks(
-        intervals: &[&'a IntervalRow],
+        intervals: &[&'a IntervalSummary],
         each: usize,
     ) -> impl Iterator<Item = Rows<'a>> {
         intervals.chunks(each).map(|rows| Rows(rows.to_vec()))
     }
 
-    pub(super) fn first(&self) -> &'a IntervalRow {
+    pub(super) fn first(&self) -> &'a IntervalSummary {
         self.0[0]
     }
 
     /// Levels (connections, backlog, in flight) are those at the end.
-    pub(super) fn last(&self) -> &'a IntervalRow {
+    pub(super) fn last(&self) -> &'a IntervalSummary {
         self.0[self.0.len() - 1]
     }
 
@@ -105,25 +105,25 @@ impl<'a> Rows<'a> {
         (self.start_s() + self.end_s()) / 2.0
     }
 
-    pub(super) fn sum(&self, count: fn(&IntervalRow) -> u64) -> u64 {
+    pub(super) fn sum(&self, count: fn(&IntervalSummary) -> u64) -> u64 {
         self.0.iter().fold(0, |sum, row| sum.saturating_add(count(row)))
     }
 
     /// So many a second.
-    pub(super) fn per_s(&self, count: fn(&IntervalRow) -> u64) -> Option<f64> {
+    pub(super) fn per_s(&self, count: fn(&IntervalSummary) -> u64) -> Option<f64> {
         let length_s = self.end_s() - self.start_s();
         (length_s > 0.0).then(|| self.sum(count) as f64 / length_s)
     }
 
-    pub(super) fn highest(&self, figure: fn(&IntervalRow) -> Option<u64>) -> Option<u64> {
+    pub(super) fn highest(&self, figure: fn(&IntervalSummary) -> Option<u64>) -> Option<u64> {
         self.0.iter().filter_map(|row| figure(row)).max()
     }
 
     /// The histogram of their response times, made anew.
     pub(super) fn histogram(&self) -> Result<Hdr<u64>, DecodeError> {
-        let mut sum = latency::decode(&self.0[0].response_hdr)?;
+        let mut sum = self.0[0].response_hdr.decode()?;
         for row in &self.0[1..] {
-            latency::add(&row.response_hdr, &mut sum)?;
+            row.response_hdr.add_to(&mut sum)?;
         }
         Ok(sum)
     }

@@ -3,10 +3,10 @@
 use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
+use candor_plan::{HttpVersion, Order, describe};
 
 use super::super::{or_nothing, trials, words};
 use crate::document::Document;
-use crate::document::plan::{HttpSummary, RequestOrder};
 use crate::document::target::{ResourceSample, Resources};
 use crate::render::page::{Block, Column, Section, Table};
 use crate::render::style::Tone;
@@ -80,8 +80,9 @@ fn most(target: &Resources) -> String {
 pub(super) fn loader(section: &mut Section, document: &Document) {
     section.facts(words::loader(document).into_iter().map(|part| ("Trust", part)));
     section.facts(document.trace.as_ref().map(|trace| ("Trace", words::trace(trace))));
-    let host = words::host(&document.host).unwrap_or_default();
-    section.fact("Host", Some(Tone::Faint), host);
+    for host in words::hosts(document) {
+        section.fact("Host", Some(Tone::Faint), host);
+    }
     let names =
         ["thread", "core", "CPU", "in the kernel", "waited for a core", "core taken away", "waits"];
     let mut table = Table::new(names.map(Column::figures));
@@ -110,26 +111,26 @@ pub(super) fn plan(section: &mut Section, document: &Document) {
 
 fn asked(section: &mut Section, document: &Document) {
     let plan = &document.plan;
-    let http = match plan.http {
-        HttpSummary::H1 => "HTTP/1.1",
-        HttpSummary::H2 => "HTTP/2",
-        HttpSummary::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
-        HttpSummary::Negotiated => "what the server chose by ALPN",
+    let http = match plan.target.http {
+        HttpVersion::H1 => "HTTP/1.1",
+        HttpVersion::H2 => "HTTP/2",
+        HttpVersion::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
+        HttpVersion::Negotiated => "what the server chose by ALPN",
     };
     section.facts([
-        ("URL", plan.url.clone()),
-        ("Endpoint", format!("{}, Host: {}", plan.endpoint, plan.authority)),
+        ("URL", plan.target.url.clone()),
+        ("Endpoint", format!("{}, Host: {}", plan.target.endpoint, plan.target.authority)),
         ("Spoken", http.to_owned()),
-        ("Load", plan.load.description.clone()),
+        ("Load", describe::load(plan)),
     ]);
-    section.facts(plan.tls.as_ref().map(|tls| {
-        let from = format!("{} to {}", tls.versions[0], tls.versions[1]);
+    section.facts(plan.target.tls.as_ref().map(|tls| {
+        let from = format!("{} to {}", tls.min, tls.max);
         ("TLS", format!("{from}, server name {}, trust {}", tls.server_name, tls.trust))
     }));
-    if plan.requests.len() > 1 {
-        let order = match plan.order {
-            RequestOrder::Rotation => "one after the other",
-            RequestOrder::Weighted => "at random by weight",
+    if plan.requests.list.len() > 1 {
+        let order = match plan.requests.order {
+            Order::Rotation => "one after the other",
+            Order::Weighted => "at random by weight",
         };
         section.fact("Order", None, order);
     }
@@ -137,21 +138,21 @@ fn asked(section: &mut Section, document: &Document) {
         ["request", "method", "path", "header fields", "body", "right"].map(Column::words).into();
     columns[4] = Column::figures("body");
     let mut table = Table::new(columns);
-    for one in plan.requests.iter().take(MOST) {
+    for one in plan.requests.list.iter().take(MOST) {
         let headers = one.headers.iter();
-        let headers: Vec<_> = headers.map(|one| format!("{}: {}", one.name, one.value)).collect();
-        let hash = one.body_hash.as_ref().map_or(String::new(), |hash| format!(" #{hash}"));
+        let headers: Vec<_> = headers.map(|(name, value)| format!("{name}: {value}")).collect();
+        let hash = one.body.hash().map_or(String::new(), |hash| format!(" #{hash}"));
         table.row([
             one.name.clone(),
             one.method.clone(),
             one.path.clone(),
             headers.join(" · "),
-            fmt_bytes(one.body_bytes) + &hash,
-            format!("{}; body {}", one.expect_status, one.expect_body),
+            fmt_bytes(one.body.count()) + &hash,
+            format!("{}; body {}", one.expect.status, one.expect.body),
         ]);
     }
     section.table(table);
-    if plan.requests.len() > MOST {
-        section.remark(format!("and {} more", fmt_count((plan.requests.len() - MOST) as u64)));
+    if plan.requests.list.len() > MOST {
+        section.remark(format!("and {} more", fmt_count((plan.requests.list.len() - MOST) as u64)));
     }
 }

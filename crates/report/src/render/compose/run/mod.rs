@@ -5,15 +5,15 @@ mod charts;
 mod course;
 mod loader;
 
+use candor_plan::HttpVersion;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural};
+use candor_record::IntervalSummary;
 
 use super::words::{self, ROWS};
 use super::{or_nothing, time};
 use crate::document::Document;
 use crate::document::counts::{ErrorCount, count_of};
-use crate::document::intervals::IntervalRow;
 use crate::document::latency::Distribution;
-use crate::document::plan::{HttpSummary, LoadKind};
 use crate::expect::Judgement;
 use crate::render::page::{
     Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
@@ -54,7 +54,7 @@ fn header(header: &mut Section, document: &Document) {
     header.remark(words::identity(document));
     let (tone, word, sentence) = words::verdict(document);
     header.standing(tone, word, sentence);
-    let open = document.plan.load.kind == LoadKind::Open;
+    let open = document.plan.load.is_open();
     let (name, timed) = match open {
         true => ("response time", &document.latencies.response),
         false => ("service time", &document.latencies.service),
@@ -93,7 +93,7 @@ fn findings(section: &mut Section, document: &Document) {
         let Judgement { sentence, .. } = one;
         section.fact("Expected", Some(tone), sentence);
     }
-    for Verdict { id, severity, sentence, evidence, remedy } in &document.verdicts {
+    for Verdict { id, severity, sentence, evidence, remedy, .. } in &document.verdicts {
         let (tone, word) = match severity {
             Severity::Invalid => (Tone::Bad, "INVALID"),
             Severity::Warning => (Tone::Doubtful, "warning"),
@@ -188,7 +188,7 @@ fn latency(section: &mut Section, document: &Document) {
             row.insert(2, interval);
         }
         section.table(table);
-        let closed = document.plan.load.kind == LoadKind::Closed;
+        let closed = !document.plan.load.is_open();
         let closed = closed.then(|| words::CLOSED.to_owned());
         let notes = [words::missing(&columns), words::clumps(first), closed];
         notes.into_iter().flatten().for_each(|note| section.remark(note));
@@ -248,16 +248,16 @@ fn course(section: &mut Section, document: &Document) {
 /// Requests per second in each interval. A long run has more intervals than a table has room for; then each
 /// row stands for several that follow one another. Nothing of a run that has one interval only.
 fn rates(document: &Document) -> Table {
-    let open = document.plan.load.kind == LoadKind::Open;
-    let streams = document.plan.http != HttpSummary::H1;
+    let open = document.plan.load.is_open();
+    let streams = document.plan.target.http != HttpVersion::H1;
     let mut columns: Vec<_> =
         ["from – to", "answered", "errors", "connections"].map(Column::figures).into();
     columns.push(Column::figures(if streams { "streams" } else { "in flight" }));
     columns.extend(open.then(|| Column::figures("backlog")));
     let mut table = Table::new(columns);
-    let shortest_ns = document.plan.interval_ns / SHORTEST_SHARE;
-    let is_whole = |one: &&IntervalRow| one.end_ns.saturating_sub(one.start_ns) >= shortest_ns;
-    let all: Vec<&IntervalRow> = document.window_intervals().filter(is_whole).collect();
+    let shortest_ns = document.plan.recording.interval_ns / SHORTEST_SHARE;
+    let is_whole = |one: &&IntervalSummary| one.end_ns.saturating_sub(one.start_ns) >= shortest_ns;
+    let all: Vec<&IntervalSummary> = document.window_intervals().filter(is_whole).collect();
     if all.len() < 2 {
         return table;
     }

@@ -2,6 +2,7 @@
 
 mod texts;
 
+use candor_record::Encoded;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
@@ -70,8 +71,8 @@ fn the_page_of_a_long_run_is_not_long() {
 #[test]
 fn a_damaged_histogram_is_told_and_the_rest_is_there() {
     let mut document = testing::healthy_open();
-    document.latencies.response.hdr = "AAAA".to_owned();
-    document.intervals[1].response_hdr = "?".to_owned();
+    document.latencies.response.hdr = Encoded(vec![0; 3]);
+    document.intervals[1].response_hdr = Encoded::default();
     let text = parsed(&page(&document, Depth::Full).html()).text.join("");
     assert!(text.contains("There are no curves: a histogram in the document is damaged"), "{text}");
     assert!(text.contains("There are no charts: a histogram in the document is damaged"), "{text}");

@@ -60,8 +60,8 @@ fn a_profiled_target() {
 #[test]
 fn no_line_is_too_wide_and_none_ends_in_blanks() {
     let mut long = testing::broken();
-    long.plan.url = format!("http://127.0.0.1/{}", "x".repeat(300));
-    long.plan.requests[0].path = "/a b".repeat(60);
+    long.plan.target.url = format!("http://127.0.0.1/{}", "x".repeat(300));
+    long.plan.requests.list[0].path = "/a b".repeat(60);
     long.errors[0].example = Some("word ".repeat(60) + &"y".repeat(200));
     long.requests[1].name = "n".repeat(120);
     for document in testing::every_document().into_iter().chain([long]) {
@@ -135,7 +135,7 @@ fn stamped(times: Option<KernelTimes>) -> Document {
     let mut record = run.record();
     record.kernel = times;
     record.trace = TraceCounts { traced: 70, not_traced: 6_930, dropped: 3 };
-    Document::new(&testing::facts(), &run.plan, &record)
+    Document::new(&testing::facts(), &run.checked(), &record)
 }
 
 #[test]

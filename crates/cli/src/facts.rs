@@ -1,0 +1,16 @@
+//! What is known of a run before it begins: what was typed, which machine this is, and when.
+
+use candor_lab::trial::unix_ms;
+use candor_plan::redact::Typed;
+use candor_report::Facts;
+
+/// Facts of a run, or of an experiment, that begins now.
+pub(crate) fn facts(typed: Typed) -> Facts {
+    Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        typed,
+        host: candor_engine::host(),
+        started_unix_ms: unix_ms(),
+        target_note: None,
+    }
+}

@@ -1,0 +1,169 @@
+//! Command lines as the C library's `getopt_long` reads them, for the tools whose place we take.
+//!
+//! Options may stand behind other words; short ones may be joined (`-t2 -Ld30s`); a long one may
+//! have its value behind `=`; `--` ends the options. What an option means is its tool's business.
+
+use candor_plan::redact::Kind;
+
+/// An option, and how it may be written.
+pub(crate) struct Flag<Id: 'static> {
+    /// Which it is.
+    pub(crate) id: Id,
+    /// Its letter.
+    pub(crate) short: Option<char>,
+    /// Its long name.
+    pub(crate) long: &'static str,
+    /// Whether a value follows.
+    pub(crate) takes_value: bool,
+    /// A long name may be shortened to what is unique among the options of the lowest rank, or failing that
+    /// among those and the next. `None`: never, so that it takes no abbreviation away.
+    pub(crate) rank: Option<u8>,
+}
+
+/// Ranks of options are below this.
+const RANKS: u8 = 3;
+
+impl<Id> Flag<Id> {
+    /// The one of this letter.
+    fn of_letter(flags: &'static [Self], letter: char) -> Option<&'static Self> {
+        flags.iter().find(|flag| flag.short == Some(letter))
+    }
+
+    /// The one of this name, which may be shortened; or the C library's words for why there is none.
+    pub(crate) fn of_name(flags: &'static [Self], typed: &str) -> Result<&'static Self, String> {
+        if let Some(exact) = flags.iter().find(|flag| flag.long == typed) {
+            return Ok(exact);
+        }
+        for most in 0..RANKS {
+            let known = flags.iter().filter(|flag| flag.rank.is_some_and(|rank| rank <= most));
+            let matches: Vec<&Self> = known.filter(|flag| flag.long.starts_with(typed)).collect();
+            match matches[..] {
+                [] => {}
+                [only] => return Ok(only),
+                _ => {
+                    let all: Vec<String> =
+                        matches.iter().map(|flag| format!("'--{}'", flag.long)).collect();
+                    let all = all.join(" ");
+                    return Err(format!("option '--{typed}' is ambiguous; possibilities: {all}"));
+                }
+            }
+        }
+        Err(format!("unrecognized option '--{typed}'"))
+    }
+}
+
+/// How an option is named.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Name<'a> {
+    /// `-c`.
+    Short(char),
+    /// `--connections`.
+    Long(&'a str),
+}
+
+/// What an option's value is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meaning {
+    /// It is the next word, if it does not stand in the option's own.
+    pub(crate) takes_next: bool,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// What the value of an option is, if there is one of this name; `kind` says so of each.
+pub(crate) fn meaning<Id: Copy>(
+    flags: &'static [Flag<Id>],
+    name: Name<'_>,
+    kind: impl Fn(Id) -> Kind,
+) -> Option<Meaning> {
+    let flag = match name {
+        Name::Short(letter) => Flag::of_letter(flags, letter)?,
+        Name::Long(name) => Flag::of_name(flags, name).ok()?,
+    };
+    Some(Meaning { takes_next: flag.takes_value, kind: kind(flag.id) })
+}
+
+/// Whoever takes what was read, in order.
+pub(crate) trait Taker {
+    /// Which option.
+    type Id: Copy + 'static;
+    /// Why it refuses.
+    type Refusal;
+    /// Its options.
+    const FLAGS: &'static [Flag<Self::Id>];
+
+    /// Takes an option; `shown` is how it was written.
+    fn set(
+        &mut self,
+        id: Self::Id,
+        shown: &str,
+        value: Option<String>,
+    ) -> Result<(), Self::Refusal>;
+
+    /// Takes a word that is no option.
+    fn place(&mut self, word: String);
+
+    /// A command line that cannot be read, in the C library's words.
+    fn wrong(&self, what: String) -> Self::Refusal;
+}
+
+/// Reads `words`.
+pub(crate) fn read<T: Taker>(taker: &mut T, words: &[String]) -> Result<(), T::Refusal> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            words.for_each(|word| taker.place(word.clone()));
+            return Ok(());
+        } else if let Some(long) = word.strip_prefix("--") {
+            let (typed, value) = match long.split_once('=') {
+                Some((typed, value)) => (typed, Some(value.to_owned())),
+                None => (long, None),
+            };
+            let flag = Flag::of_name(T::FLAGS, typed).map_err(|error| taker.wrong(error))?;
+            let name = flag.long;
+            let value = match (flag.takes_value, value) {
+                (true, None) => Some(words.next().cloned().ok_or_else(|| {
+                    taker.wrong(format!("option '--{name}' requires an argument"))
+                })?),
+                (false, Some(_)) => {
+                    let what = format!("option '--{name}' doesn't allow an argument");
+                    return Err(taker.wrong(what));
+                }
+                (_, value) => value,
+            };
+            taker.set(flag.id, &format!("--{name}"), value)?;
+        } else if let Some(cluster) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
+            read_cluster(taker, cluster, &mut words)?;
+        } else {
+            taker.place(word.clone());
+        }
+    }
+    Ok(())
+}
+
+/// `-Ld30s`: letters, of which the first that takes a value takes the rest, or the next word.
+fn read_cluster<'a, T: Taker>(
+    taker: &mut T,
+    cluster: &str,
+    words: &mut impl Iterator<Item = &'a String>,
+) -> Result<(), T::Refusal> {
+    for (at, letter) in cluster.char_indices() {
+        let Some(flag) = Flag::of_letter(T::FLAGS, letter) else {
+            return Err(taker.wrong(format!("invalid option -- '{letter}'")));
+        };
+        let shown = format!("-{letter}");
+        if !flag.takes_value {
+            taker.set(flag.id, &shown, None)?;
+            continue;
+        }
+        let rest = &cluster[at + letter.len_utf8()..];
+        let value = match rest {
+            "" => words.next().cloned(),
+            rest => Some(rest.to_owned()),
+        };
+        let value = value
+            .ok_or_else(|| taker.wrong(format!("option requires an argument -- '{letter}'")))?;
+        return taker.set(flag.id, &shown, Some(value));
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! What commands read: options of a run from flags, a plan's file and a URL; texts of plans and suites.
+//!
+//! What is typed goes before what a file says. Nothing is decided here of what a run is: that is plan's.
+
+use std::path::Path;
+
+use candor_plan::Secrets;
+use candor_plan::options::{Options, ReadFile, looks_like_plan};
+use candor_plan::values::Nanos;
+
+use crate::exit::Failure;
+use crate::files::Disk;
+
+/// Length of an experiment's run, if nothing is said.
+const DURATION: &str = "5s";
+/// Warm-up of an experiment's run, if nothing is said.
+const WARM_UP_NS: u64 = 1_000_000_000;
+
+/// The text of a file; `what` it is stands in errors.
+pub(crate) fn text(what: &str, path: &Path) -> Result<String, Failure> {
+    let name = path.display();
+    let bytes = Disk
+        .read(path)
+        .map_err(|error| Failure::usage(format!("cannot read the {what} {name}: {error}")))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("the {what} {name} is not UTF-8 text")))
+}
+
+/// What the plan in this file says.
+pub(crate) fn plan(file: &str) -> Result<Options, Failure> {
+    let text = text("plan", file.as_ref())?;
+    Options::from_toml(file, &text).map_err(Failure::usage)
+}
+
+/// Tells which of the two is a plan's file and which a URL, the one that stands in `options` and
+/// `second`; their order does not matter. The URL stands in `options` afterwards; the file is returned.
+pub(crate) fn take_plan_file(
+    options: &mut Options,
+    second: Option<String>,
+) -> Result<Option<String>, Failure> {
+    let given = options.url.take().into_iter().chain(second);
+    let (mut plans, mut urls): (Vec<_>, Vec<_>) = given.partition(|one| looks_like_plan(one));
+    match (plans.len(), urls.len()) {
+        (0 | 1, 0 | 1) => {
+            options.url = urls.pop();
+            Ok(plans.pop())
+        }
+        (0, _) => Err(Failure::usage(format!(
+            "two URLs are given, {} and {}; give one, or several requests in a plan",
+            Secrets::Hidden.url(&urls[0]),
+            Secrets::Hidden.url(&urls[1])
+        ))),
+        _ => Err(Failure::usage(format!(
+            "two plans are given, {} and {}; give one",
+            plans[0], plans[1]
+        ))),
+    }
+}
+
+/// Whether requests go to a place that the user named.
+pub(crate) fn is_elsewhere(options: &Options) -> bool {
+    options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some()
+}
+
+/// Gives runs of an experiment the usual length and warm-up, if nothing is said.
+pub(crate) fn set_usual_length(options: &mut Options) {
+    if options.duration.is_none() && options.requests.is_none() && options.load.is_none() {
+        options.duration = DURATION.parse().ok();
+    }
+    options.warm_up.get_or_insert(Nanos(WARM_UP_NS));
+}
+
+/// Refuses flags that are given and make no sense for this command: each with whether it is given, and
+/// why it makes none.
+pub(crate) fn refuse<const N: usize>(
+    command: &str,
+    flags: [(&str, bool, &str); N],
+) -> Result<(), Failure> {
+    match flags.into_iter().find(|(_, given, _)| *given) {
+        Some((flag, _, why)) => {
+            Err(Failure::usage(format!("candor {command} has no {flag}: {why}; leave it out")))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_and_a_url_in_any_order_and_one_of_each_at_most() {
+        let told = |first: Option<&str>, second: Option<&str>| {
+            let mut options = Options { url: first.map(str::to_owned), ..Options::default() };
+            let plan = take_plan_file(&mut options, second.map(str::to_owned)).ok()?;
+            Some([plan, options.url])
+        };
+        let (plan, url) = (Some("p.toml"), Some("http://h/x.toml"));
+        let owned = |one: Option<&str>| one.map(str::to_owned);
+        assert_eq!(told(None, None), Some([None, None]));
+        assert_eq!(told(plan, None), Some([owned(plan), None]));
+        assert_eq!(told(url, None), Some([None, owned(url)]));
+        assert_eq!(told(plan, url), Some([owned(plan), owned(url)]));
+        assert_eq!(told(url, plan), Some([owned(plan), owned(url)]));
+        assert_eq!(told(plan, plan), None);
+        assert_eq!(told(url, url), None);
+    }
+}

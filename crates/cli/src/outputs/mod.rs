@@ -1,0 +1,197 @@
+//! Outputs: what a run is written to while it goes on, and when it is over.
+//!
+//! Each is a value with the trait [`Output`], in a list; the kinds stand in one table, [`KINDS`]. What
+//! writes while the run goes on does so through a [`Sink`](sink::Sink), so that none of them can hold
+//! up the thread that collects, let alone a worker.
+
+mod live;
+mod sink;
+mod trace;
+mod whole;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use candor_engine::Observer;
+use candor_plan::{Out, Place, Plan};
+use candor_record::{RunRecord, Stretch, Traced};
+use candor_report::render::{Depth, Page, compose, csv, hgrm, hlog, json};
+use candor_report::{Document, Facts};
+
+pub(crate) use whole::{check_paths, write};
+
+use crate::console::{self, Progress};
+use crate::exit::Failure;
+
+/// Something that a run is written to.
+pub(crate) trait Output {
+    /// An interval is over.
+    fn stretch(&mut self, stretch: &Stretch<'_>) {
+        let _ = stretch;
+    }
+
+    /// Requests were traced.
+    fn traced(&mut self, requests: &[Traced]) {
+        let _ = requests;
+    }
+
+    /// The run is over: puts into its record what became of it here, before there is a document.
+    fn settle(&mut self, record: &mut RunRecord) {
+        let _ = record;
+    }
+
+    /// Writes what is left.
+    fn end(self: Box<Self>, document: &Document) -> Result<(), Failure>;
+
+    /// There was no run: nothing stays.
+    fn discard(self: Box<Self>) {}
+}
+
+/// What an output is made of.
+struct Making<'a> {
+    place: &'a Place,
+    plan: &'a Plan,
+    facts: &'a Facts,
+}
+
+/// One kind of output.
+struct Kind {
+    name: &'static str,
+    make: fn(&Making<'_>) -> Result<Box<dyn Output>, Failure>,
+}
+
+/// Every kind. Those that are written when the run is over are a rendering of its document.
+const KINDS: &[Kind] = &[
+    Kind { name: "json", make: |to| whole::make(to.place, |document| Ok(json::render(document))) },
+    Kind { name: "csv", make: |to| whole::make(to.place, |document| Ok(csv::run(document))) },
+    Kind { name: "html", make: |to| whole::make(to.place, |document| Ok(page(document).html())) },
+    Kind {
+        name: "markdown",
+        make: |to| whole::make(to.place, |document| Ok(page(document).markdown())),
+    },
+    Kind { name: "hgrm", make: |to| whole::make(to.place, hgrm::response) },
+    Kind { name: "hgrm-service", make: |to| whole::make(to.place, hgrm::service) },
+    Kind { name: "hlog", make: |to| whole::make(to.place, |document| Ok(hlog::render(document))) },
+    Kind { name: "ndjson", make: live::make },
+    Kind { name: Out::TRACE, make: trace::make },
+];
+
+fn page(document: &Document) -> Page {
+    compose::run(document, Depth::Full)
+}
+
+/// The outputs of a run, and the line that tells of it.
+pub(crate) struct Outputs {
+    progress: Progress,
+    list: Vec<Box<dyn Output>>,
+}
+
+impl Outputs {
+    /// None but the line.
+    pub(crate) fn none(quiet: bool) -> Self {
+        Outputs { progress: Progress::new(quiet), list: Vec::new() }
+    }
+
+    /// Those of a run of `plan`. Whatever cannot be written is refused before anything is sent.
+    pub(crate) fn open(
+        asked: &candor_plan::Outputs,
+        plan: &Plan,
+        facts: &Facts,
+    ) -> Result<Self, Failure> {
+        check(&asked.list, KINDS.iter().map(|kind| kind.name))?;
+        let mut outputs = Outputs::none(asked.quiet);
+        for out in &asked.list {
+            let kind = KINDS.iter().find(|kind| kind.name == out.kind).expect("it was checked");
+            match (kind.make)(&Making { place: &out.place, plan, facts }) {
+                Ok(output) => outputs.list.push(output),
+                Err(failure) => {
+                    outputs.discard();
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// The run is over, and this is its record.
+    pub(crate) fn settle(&mut self, record: &mut RunRecord) {
+        self.hide();
+        self.list.iter_mut().for_each(|one| one.settle(record));
+    }
+
+    /// Writes all of them, whatever becomes of one; the first failure is returned.
+    pub(crate) fn end(mut self, document: &Document) -> Result<(), Failure> {
+        let ended = std::mem::take(&mut self.list).into_iter();
+        let failed: Vec<_> = ended.filter_map(|one| one.end(document).err()).collect();
+        failed.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// There was no run.
+    pub(crate) fn discard(mut self) {
+        std::mem::take(&mut self.list).into_iter().for_each(Output::discard);
+    }
+
+    /// Takes the line away.
+    pub(crate) fn hide(&mut self) {
+        self.progress.clear();
+    }
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        self.hide();
+    }
+}
+
+impl Observer for Outputs {
+    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
+        console::public_target(host, addresses);
+    }
+
+    fn stretch(&mut self, stretch: &Stretch<'_>) {
+        self.progress.show(stretch.summary);
+        self.list.iter_mut().for_each(|one| one.stretch(stretch));
+    }
+
+    fn traced(&mut self, requests: &[Traced]) {
+        self.list.iter_mut().for_each(|one| one.traced(requests));
+    }
+}
+
+/// Refuses kinds that are none of `known`, and two outputs in one place.
+pub(crate) fn check<'a>(
+    list: &[Out],
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), Failure> {
+    for (at, out) in list.iter().enumerate() {
+        if !known.clone().any(|name| name == out.kind) {
+            let all: Vec<&str> = known.collect();
+            return Err(Failure::usage(format!(
+                "--out {}: there is no such output here; write one of {}",
+                out.kind,
+                all.join(", ")
+            )));
+        }
+        if let Some(other) = list[..at].iter().find(|other| other.place == out.place) {
+            let place = match &out.place {
+                Place::Stdout => "the standard output".to_owned(),
+                Place::File(path) => path.display().to_string(),
+            };
+            return Err(Failure::usage(format!(
+                "{} and {} would both be written to {place}; choose another place for one of them",
+                other.kind, out.kind
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The files among them.
+pub(crate) fn files(list: &[Out]) -> impl Iterator<Item = &PathBuf> {
+    list.iter().filter_map(|out| out.place.file())
+}
+
+/// Whether one of them goes to the standard output, so that a report does not.
+pub(crate) fn take_stdout(list: &[Out]) -> bool {
+    list.iter().any(|out| out.place == Place::Stdout)
+}

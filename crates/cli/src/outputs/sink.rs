@@ -1,0 +1,155 @@
+//! Where bytes go that are written while a run goes on: a thread of its own, behind a channel with
+//! bounds.
+//!
+//! A disk may be full, and who reads a pipe may have stopped. Then the channel is full after a while,
+//! and what is offered is dropped and counted. Whoever offers never waits.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// At the end, so long is waited for what is still to be written. A reader that takes nothing for
+/// longer has stopped.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// While it is full at the end, how often it is tried again.
+const AGAIN: Duration = Duration::from_millis(1);
+
+/// Some bytes, and how many items they are.
+type Piece = (Vec<u8>, u64);
+
+/// A way for bytes to a file, a pipe or a terminal.
+pub(super) struct Sink {
+    out: SyncSender<Piece>,
+    ended: Receiver<Option<io::Error>>,
+    /// Items that were written.
+    written: Arc<AtomicU64>,
+    /// Items that there was no room for.
+    dropped: u64,
+}
+
+/// What became of what a sink was offered.
+#[derive(Debug)]
+pub(super) struct Drained {
+    /// Items that were written.
+    pub(super) written: u64,
+    /// Why not all of what was taken was written.
+    pub(super) error: Option<io::Error>,
+}
+
+impl Sink {
+    /// To `to`, with room for so many pieces.
+    pub(super) fn new(mut to: impl Write + Send + 'static, pieces: usize) -> io::Result<Self> {
+        let (out, pending) = sync_channel::<Piece>(pieces);
+        let (end, ended) = sync_channel(1);
+        let written = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&written);
+        thread::Builder::new().name("output".to_owned()).spawn(move || {
+            let mut write = || -> io::Result<()> {
+                for (bytes, items) in &pending {
+                    to.write_all(&bytes)?;
+                    to.flush()?;
+                    counted.fetch_add(items, Ordering::Relaxed);
+                }
+                Ok(())
+            };
+            let _ = end.send(write().err());
+        })?;
+        Ok(Sink { out, ended, written, dropped: 0 })
+    }
+
+    /// Offers bytes that are so many items. If there is no room for them, they are dropped.
+    pub(super) fn offer(&mut self, bytes: Vec<u8>, items: u64) {
+        if self.out.try_send((bytes, items)).is_err() {
+            self.dropped += items;
+        }
+    }
+
+    /// Items that were dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Offers `last` bytes, for which it waits, but not for ever, and until everything is written.
+    pub(super) fn end(self, last: Vec<u8>) -> Drained {
+        let Sink { out, ended, written, .. } = self;
+        let until = Instant::now() + PATIENCE;
+        let mut piece = (last, 0);
+        while let Err(TrySendError::Full(again)) = out.try_send(piece) {
+            if Instant::now() >= until {
+                break;
+            }
+            piece = again;
+            thread::sleep(AGAIN);
+        }
+        drop(out);
+        let error = match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(error) => error,
+            Err(RecvTimeoutError::Timeout) => {
+                let why = format!("it took nothing for {} s", PATIENCE.as_secs());
+                Some(io::Error::other(why))
+            }
+            Err(RecvTimeoutError::Disconnected) => Some(io::Error::other("its thread failed")),
+        };
+        Drained { written: written.load(Ordering::Relaxed), error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// Writes nothing until it is let.
+    struct Gate(Receiver<()>);
+
+    impl Write for Gate {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn who_offers_does_not_wait_and_what_is_dropped_is_counted() {
+        let (open, gate) = channel();
+        let mut sink = Sink::new(Gate(gate), 4).unwrap();
+        (0..1000).for_each(|_| sink.offer(b"line\n".to_vec(), 3));
+        let dropped = sink.dropped();
+        // Four, and the one that the thread holds, if it was quick.
+        assert!((3 * 995..=3 * 996).contains(&dropped), "{dropped}");
+        (0..10).for_each(|_| open.send(()).unwrap());
+        let Drained { written, error } = sink.end(b"end\n".to_vec());
+        assert!(error.is_none() && written == 3000 - dropped, "{written} {error:?}");
+    }
+
+    #[test]
+    fn it_ends_whoever_reads() {
+        let (open, gate) = channel();
+        let mut sink = Sink::new(Gate(gate), 1).unwrap();
+        (0..5).for_each(|_| sink.offer(b"line\n".to_vec(), 1));
+        let begun = Instant::now();
+        let Drained { written, error } = sink.end(b"end\n".to_vec());
+        assert!(error.is_some() && written == 0);
+        assert!(begun.elapsed() < PATIENCE + Duration::from_secs(1));
+        drop(open);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_told_of() {
+        let (open, gate) = channel::<()>();
+        let mut sink = Sink::new(Gate(gate), 4).unwrap();
+        sink.offer(b"line\n".to_vec(), 1);
+        drop(open);
+        let Drained { written, error } = sink.end(Vec::new());
+        let gone = error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        assert!(gone && written == 0);
+    }
+}

@@ -1,0 +1,87 @@
+//! Outputs that are written when the run is over: a rendering of the document, into a file or to the
+//! standard output. Nothing is lost: what cannot be written where it should be is kept elsewhere.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use candor_files::{refuge, write_atomically};
+use candor_plan::Place;
+use candor_report::Document;
+use candor_report::document::latency::DecodeError;
+
+use super::Output;
+use crate::console;
+use crate::exit::Failure;
+
+type Render = fn(&Document) -> Result<String, DecodeError>;
+
+struct Whole {
+    place: Place,
+    render: Render,
+}
+
+/// One of these.
+pub(super) fn make(place: &Place, render: Render) -> Result<Box<dyn Output>, Failure> {
+    check_paths(place.file())?;
+    Ok(Box::new(Whole { place: place.clone(), render }))
+}
+
+impl Output for Whole {
+    fn end(self: Box<Self>, document: &Document) -> Result<(), Failure> {
+        let text = (self.render)(document)
+            .map_err(|error| Failure::could_not_run(format!("a histogram is damaged: {error}")))?;
+        write(&self.place, &text)
+    }
+}
+
+/// Writes a rendering to its place.
+pub(crate) fn write(place: &Place, text: &str) -> Result<(), Failure> {
+    match place {
+        Place::Stdout => console::print(text),
+        Place::File(path) => write_one(path, text.as_bytes()),
+    }
+}
+
+/// Refuses a file that cannot be written before a run is made for it.
+pub(crate) fn check_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    for path in paths {
+        let existed = fs::symlink_metadata(path).is_ok();
+        let attempt = if path.is_dir() {
+            Err(io::Error::other("it is a directory"))
+        } else {
+            candor_files::append(path).map(drop)
+        };
+        attempt.map_err(|error| cannot_write(path, &error))?;
+        if !existed {
+            // The file was made by the attempt alone. If it cannot be taken away again, the
+            // result will replace it.
+            let _ = fs::remove_file(path);
+        }
+    }
+    Ok(())
+}
+
+/// Why a run is not made.
+pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    let path = path.display();
+    Failure::usage(format!("cannot write {path}: {error}; nothing was run, choose another path"))
+}
+
+/// Writes a file. If it cannot be written, it is written to a new file in the temporary directory, and
+/// if not even there, to the standard output; and the failure says where it is.
+pub(crate) fn write_one(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let Err(error) = write_atomically(path, bytes) else { return Ok(()) };
+    if let Ok((mut file, place)) = refuge(path.file_name().unwrap_or_default()) {
+        if file.write_all(bytes).and_then(|()| file.sync_all()).is_ok() {
+            let place = place.display();
+            return Err(Failure::could_not_run(format!("{error}. It is kept in {place}")));
+        }
+        // Half of a result is of no use.
+        let _ = fs::remove_file(place);
+    }
+    Err(match console::print(&String::from_utf8_lossy(bytes)) {
+        Ok(()) => Failure::could_not_run(format!("{error}. It was printed instead")),
+        Err(_) => Failure::could_not_run(format!("{error}. It could not be printed either")),
+    })
+}

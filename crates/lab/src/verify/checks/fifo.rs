@@ -1,0 +1,90 @@
+//! Arrivals at first-come-first-served servers with a fixed service time, every response time by
+//! itself: Lindley's recursion over the schedule says what each has to be. There are no statistics
+//! in it.
+//!
+//! With one queue two connections will do: the server always has the next request before
+//! it is done with one, so the queue is the same as with any number of them, though a part of it is
+//! in the loader. With several queues side by side, which make a long experiment short, nobody may
+//! wait for a connection, since that would not be his own queue's doing.
+
+use std::num::NonZeroU32;
+
+use candor_stats::closed_form::FifoPath;
+
+use super::super::Settings;
+use super::super::evidence::{Evidence, Theory, mean};
+use super::super::experiment::Experiment;
+use super::super::line::{Line, Unit};
+use crate::error::LabError;
+
+/// The way there and back may take so much of a mean, as with a known delay.
+const WAY_NS: f64 = 200e3;
+/// ρ in per cent.
+const LOADS: [u64; 3] = [30, 50, 70];
+
+/// Even arrivals at ρ = 0.5: nobody waits.
+pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, LabError> {
+    let run_s = settings.length.pick("4", "1.5");
+    let experiment =
+        Experiment::new("--truth fifo --service-time 10ms", format!("-R 50 -c 8 -t 1 -d {run_s}s"));
+    Ok(judge(&experiment.make(|_| ())?, 10_000_000, "ρ = 0.5"))
+}
+
+/// Poisson arrivals.
+pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, LabError> {
+    let loads = settings.length.pick(&LOADS[..], &LOADS[1..2]);
+    let service_ns = settings.poisson_service_ns;
+    let queues = settings.poisson_queues;
+    let mut lines = Vec::new();
+    for rho in loads {
+        let end = match settings.poisson_requests {
+            Some(requests) => format!("-n {requests}"),
+            None => settings.length.pick("-d 8s", "-d 2.5s").to_owned(),
+        };
+        // As a count in a million times the service time, so that it is exact.
+        let per_ms = rho * u64::from(queues.get()) * 10_000_000_000 / service_ns;
+        let connections = connections(queues);
+        let load = format!("-R {per_ms}/1000s --arrivals poisson -c {connections} -t 1 {end}");
+        let server = format!("--truth fifo --service-time {service_ns}ns");
+        let experiment = Experiment::new(server, load).with_queues(queues);
+        let name = format!("ρ = 0.{}", rho / 10);
+        lines.extend(judge(&experiment.make(|_| ())?, service_ns, &name));
+    }
+    Ok(Line::join(lines))
+}
+
+/// With one queue a part of it has to be in the loader: a loader that forgets how long requests
+/// waited there is found out. At ρ = 0.7 a queue holds 1.5 requests in the mean, and more than 16
+/// once in 100,000 times.
+fn connections(queues: NonZeroU32) -> u32 {
+    match queues.get() {
+        1 => 2,
+        several => 16 * several,
+    }
+}
+
+pub(super) fn judge(evidence: &Evidence, service_ns: u64, name: &str) -> Vec<Line> {
+    let mut lines = evidence.books(Theory::Fifo { service_ns });
+    let value = mean(&evidence.expected_ns(departures(evidence, service_ns)));
+    let what = format!("response time mean, {name}");
+    let within = (value * 0.01).max(WAY_NS);
+    lines.push(Line::near(what, Unit::Ns, value, within, mean(&evidence.responses_ns())));
+    let single = evidence.single_requests(departures(evidence, service_ns));
+    lines.extend(single.into_iter().map(|line| line.of(name)));
+    if evidence.queues() > 1 {
+        let waited = evidence.sent().iter().filter(|one| one.ready_ns > one.due_ns).count();
+        let what = format!("requests that waited for a connection, {name}");
+        lines.push(Line::at_most(what, Unit::Count, 0.0, waited as f64));
+    }
+    lines
+}
+
+/// The departure of each request of the schedule, one after the other, each from its own queue.
+fn departures(evidence: &Evidence, service_ns: u64) -> impl FnMut(u64) -> u64 {
+    let mut paths = vec![FifoPath::new(service_ns); evidence.queues()];
+    let mut queues = evidence.requests();
+    move |arrival_ns| {
+        let queue = queues.next().unwrap_or(0);
+        paths[queue].departure_ns(arrival_ns)
+    }
+}

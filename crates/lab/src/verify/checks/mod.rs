@@ -1,0 +1,49 @@
+//! The checks, in the order in which they are made.
+//!
+//! A check is an experiment (flags of a server and of a load) and a judge, a pure function from
+//! what the experiment left to lines. The symbols are those of candor-stats' `closed_form`.
+
+mod closed;
+mod delays;
+mod fifo;
+mod overload;
+mod pause;
+mod shedding;
+mod stall;
+
+#[cfg(test)]
+mod tests;
+
+use super::Settings;
+use super::line::Line;
+use crate::error::LabError;
+
+/// One check of the battery.
+pub struct Check {
+    /// The name for `--only`.
+    pub id: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// Makes the experiment and judges it.
+    pub run: fn(&Settings) -> Result<Vec<Line>, LabError>,
+}
+
+/// All checks.
+pub const CHECKS: [Check; 8] = [
+    Check { id: "stall", title: "the server stands still once", run: stall::check },
+    Check { id: "overload", title: "twice what the server can do", run: overload::check },
+    Check { id: "delays", title: "a server with a known delay", run: delays::check },
+    Check { id: "constant", title: "even arrivals at a queue", run: fifo::check_constant },
+    Check {
+        id: "poisson",
+        title: "Poisson arrivals at a queue (Lindley)",
+        run: fifo::check_poisson,
+    },
+    Check {
+        id: "closed",
+        title: "a closed loop on a server with a known delay",
+        run: closed::check,
+    },
+    Check { id: "shedding", title: "five places and no queue (Erlang B)", run: shedding::check },
+    Check { id: "pause", title: "candor itself is stopped for a while", run: pause::check },
+];

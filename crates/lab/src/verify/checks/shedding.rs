@@ -1,0 +1,138 @@
+//! Poisson arrivals, c = 5 places, no queue: the share that finds none is Erlang's B. Once the
+//! places are the loader's connections and it sheds by itself; once they are the server's and it
+//! refuses.
+
+use std::collections::VecDeque;
+
+use candor_record::ErrorKind;
+use candor_record::trace::{Outcome, Traced};
+use candor_serve::truth::Fate;
+use candor_stats::closed_form::{LossPath, erlang_b};
+
+use super::super::Settings;
+use super::super::evidence::{Evidence, Machine, Theory, schedule};
+use super::super::experiment::Experiment;
+use super::super::line::{Line, Unit};
+use crate::error::LabError;
+
+const PLACES: usize = 5;
+pub(super) const SERVICE_NS: u64 = 12_500_000;
+const RATE_PER_S: u64 = 400;
+/// Schedules that are simulated to learn how far the share of one of them is from the mean.
+const SIMULATED: u64 = 200;
+
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
+    let run_s = settings.length.pick("5", "1");
+    let load = format!("-R {RATE_PER_S} --arrivals poisson -t 1 -d {run_s}s");
+    let shed = Experiment::new(
+        "--truth delay --service-time 12.5ms",
+        format!("{load} -c {PLACES} --shed-after 0"),
+    );
+    let mut lines = judge_shed(&shed.make(|_| ())?);
+    let refused = Experiment::new(
+        format!("--truth capped --places {PLACES} --service-time 12.5ms"),
+        format!("{load} -c 50"),
+    );
+    lines.extend(judge_refused(&refused.make(|_| ())?));
+    Ok(Line::join(lines))
+}
+
+pub(super) fn judge_shed(evidence: &Evidence) -> Vec<Line> {
+    let ledger = &evidence.record.total.ledger;
+    let mut lines = evidence.books(Theory::Delay { service_ns: SERVICE_NS });
+    let wrong = wrongly_decided(&evidence.traced);
+    let detail = "not sent with a free place, or sent without one".to_owned();
+    lines.push(Line::never("wrong decisions to shed", wrong, detail));
+    let share = ledger.shed as f64 / ledger.scheduled as f64;
+    lines.extend(shares(evidence, "share shed by the loader", share, lost_at_the_loader));
+    lines
+}
+
+pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
+    let ledger = &evidence.record.total.ledger;
+    let refused = evidence.log.entries.iter().filter(|entry| entry.fate == Fate::Refused);
+    let mut lines = evidence.books(Theory::Capped { service_ns: SERVICE_NS, places: PLACES });
+    let counted = ledger.error(ErrorKind::Status);
+    lines.push(Line::exactly("refusals in both books", refused.count() as u64, counted));
+    let share = counted as f64 / ledger.sent as f64;
+    lines.extend(shares(evidence, "share refused by the server", share, lost_at_the_server));
+    lines
+}
+
+/// Requests that were sent though every connection was taken when they were due, or not sent though
+/// one was free. A connection is taken from the due time of a request that leaves at once to the end
+/// of its answer.
+///
+/// A loader that is held up when the run ends had no time to drop what fell due meanwhile: that is
+/// left unsent. It can only be the end of the schedule; one that was passed over is wrong as well.
+fn wrongly_decided(traced: &[Traced]) -> u64 {
+    let mut all: Vec<&Traced> = traced.iter().collect();
+    all.sort_by_key(|one| (one.due_ns, !one.was_sent()));
+    let is_left = |one: &&Traced| one.outcome == Outcome::Unsent;
+    let decided = all.iter().rposition(|one| !is_left(one)).map_or(0, |last| last + 1);
+    let mut taken_until_ns: Vec<u64> = Vec::new();
+    let mut wrong = 0;
+    for (rank, one) in all.iter().enumerate() {
+        taken_until_ns.retain(|&done_ns| done_ns > one.due_ns);
+        let has_place = taken_until_ns.len() < PLACES;
+        if one.was_sent() {
+            taken_until_ns.push(one.done_ns);
+        }
+        let is_passed_over = is_left(one) && rank < decided;
+        wrong += u64::from(has_place != one.was_sent() || is_passed_over);
+    }
+    wrong
+}
+
+/// The share against theory, and against the sample path of this very schedule: how many requests
+/// with these due times `lost` says find no place.
+fn shares(
+    evidence: &Evidence,
+    what: &str,
+    share: f64,
+    lost: fn(&[u64], Machine<'_>) -> u64,
+) -> Vec<Line> {
+    let share_on = |due_ns: &[u64], machine| lost(due_ns, machine) as f64 / due_ns.len() as f64;
+    let offered = RATE_PER_S as f64 * SERVICE_NS as f64 / 1e9;
+    let theory = erlang_b(offered, PLACES as u32);
+    // How far one run of this length is from theory by chance: the spread of simulated ones.
+    let others = (1..=SIMULATED).map(|n| {
+        let due = schedule(&evidence.plan, evidence.plan.seed + n);
+        due.map(|due| due.due_ns).collect::<Vec<_>>()
+    });
+    let off = others.map(|due_ns| (share_on(&due_ns, Machine::default()) - theory).powi(2));
+    let chance = 4.0 * (off.sum::<f64>() / SIMULATED as f64).sqrt();
+    // What the machine did is in the path; it may be as far from theory beside chance.
+    let own = share_on(&evidence.schedule(), evidence.machine());
+    let undisturbed = share_on(&evidence.schedule(), Machine::default());
+    let within = chance + 0.01 + (own - undisturbed).abs();
+    vec![
+        Line::near(format!("{what}, Erlang B"), Unit::Share, theory, within, share),
+        Line::near(format!("{what}, its own path"), Unit::Share, own, 0.02, share),
+    ]
+}
+
+/// The places are the loader's: one is taken from the due time until the answer is read.
+fn lost_at_the_loader(due_ns: &[u64], machine: Machine<'_>) -> u64 {
+    let mut taken_until_ns = VecDeque::with_capacity(PLACES);
+    let mut lost = 0;
+    for &due_ns in due_ns {
+        while taken_until_ns.front().is_some_and(|&done_ns| done_ns <= due_ns) {
+            taken_until_ns.pop_front();
+        }
+        if taken_until_ns.len() < PLACES {
+            let departure_ns = machine.arrival_ns(due_ns) + SERVICE_NS;
+            taken_until_ns.push_back(machine.done_ns(departure_ns));
+        } else {
+            lost += 1;
+        }
+    }
+    lost
+}
+
+/// The places are the server's: one is taken from the arrival until the answer's time has come.
+fn lost_at_the_server(due_ns: &[u64], machine: Machine<'_>) -> u64 {
+    let mut path = LossPath::new(SERVICE_NS, PLACES);
+    let arrivals_ns = due_ns.iter().map(|&due_ns| machine.arrival_ns(due_ns));
+    arrivals_ns.filter(|&at_ns| path.departure_ns(at_ns).is_none()).count() as u64
+}

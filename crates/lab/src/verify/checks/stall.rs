@@ -1,0 +1,75 @@
+//! A first-come-first-served server stands still for S, once: an arrival t after it began waits
+//! `S − t(1−ρ)`. The loader has fewer connections than requests that wait, so most of them wait
+//! in the loader and are sent late: who counts from the sending does not see them.
+
+use std::thread;
+use std::time::Duration;
+
+use candor_stats::closed_form::{FifoPath, Stall};
+
+use super::super::evidence::{Evidence, Theory, mean, quantile};
+use super::super::experiment::Experiment;
+use super::super::line::{Line, Unit};
+use super::super::{Length, Settings};
+use crate::error::LabError;
+use crate::target::http;
+
+pub(super) const SERVICE_NS: u64 = 100_000;
+pub(super) const RATE_PER_S: u64 = 1000;
+
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
+    let (run_s, stall_ms) = lengths(settings.length);
+    let experiment = Experiment::new(
+        "--truth fifo --service-time 100us",
+        format!("-R {RATE_PER_S} -c 20 -t 1 -d {run_s}s"),
+    );
+    let evidence = experiment.make(|url| {
+        thread::sleep(Duration::from_secs_f64(run_s / 4.0));
+        // A stall that was not to be had shows in the log, which has none then.
+        let url = format!("{url}__stall?for={stall_ms}ms");
+        let _ = http::ask("POST", &url, Duration::from_secs(5));
+    })?;
+    Ok(judge(&evidence))
+}
+
+fn lengths(length: Length) -> (f64, u64) {
+    length.pick((6.0, 1500), (2.0, 500))
+}
+
+pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
+    let stalls = &evidence.log.stalls_ns;
+    let &(from_ns, to_ns) = stalls.first().unwrap_or(&(0, 0));
+    let stall = Stall {
+        rate_per_s: RATE_PER_S as f64,
+        service_s: SERVICE_NS as f64 / 1e9,
+        length_s: (to_ns - from_ns) as f64 / 1e9,
+        run_s: evidence.record.window_ns as f64 / 1e9,
+    };
+    let path = FifoPath::new(SERVICE_NS).with_stalls(stalls.iter().copied());
+    let departure_ns = || {
+        let mut path = path.clone();
+        move |arrival_ns| path.departure_ns(arrival_ns)
+    };
+    let responses = evidence.responses_ns();
+    // The formulas are those of a machine that lets both processes run. What another one did to
+    // this schedule is the difference of its two paths.
+    let expected = evidence.expected_ns(departure_ns());
+    let undisturbed = evidence.undisturbed_ns(departure_ns());
+    let machine = |of: &dyn Fn(&[f64]) -> f64| (of(&expected) - of(&undisturbed)).abs();
+    // The stall begins between two arrivals, so its quantiles are off by up to one gap; beyond
+    // that a millisecond, as for single requests.
+    let within = 1e9 / RATE_PER_S as f64 + 1e6;
+    let mut lines = evidence.books(Theory::Fifo { service_ns: SERVICE_NS });
+    lines.push(Line::exactly("stalls", 1, stalls.len() as u64));
+    for (name, q) in [("p90", 0.90), ("p99", 0.99), ("max", 1.0)] {
+        let value = stall.response_quantile(q) * 1e9;
+        let what = format!("response time {name}");
+        let of = |responses: &[f64]| quantile(responses, q);
+        lines.push(Line::near(what, Unit::Ns, value, within + machine(&of), of(&responses)));
+    }
+    let value = stall.response_mean() * 1e9;
+    let within = value * 0.01 + machine(&mean);
+    lines.push(Line::near("response time mean", Unit::Ns, value, within, mean(&responses)));
+    lines.extend(evidence.single_requests(departure_ns()));
+    lines
+}

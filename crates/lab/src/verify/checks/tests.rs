@@ -1,0 +1,207 @@
+//! The judges on simulated time, where there is no noise: every line of a true loader says yes, and
+//! those that matter say no of a loader that counts from the sending.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use candor_engine::{Control, Observer, drive_observed};
+use candor_plan::Plan;
+use candor_record::trace::{Outcome, Traced};
+use candor_serve::truth::{Entry, Fate, Record};
+use candor_stats::closed_form::{FifoPath, LossPath};
+use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
+
+use super::super::evidence::Evidence;
+use super::super::experiment::plan;
+use super::super::line::Line;
+use super::{closed, delays, fifo, overload, shedding, stall};
+
+const MS: u64 = 1_000_000;
+
+#[derive(Default)]
+struct Kept(Vec<Traced>);
+
+impl Observer for Kept {
+    fn traced(&mut self, requests: &[Traced]) {
+        self.0.extend_from_slice(requests);
+    }
+}
+
+/// A run on simulated time against a server that leaves a log as the truth server does; `None` is
+/// a refusal.
+fn simulated(
+    load: &str,
+    stalls_ns: &[(u64, u64)],
+    mut departure_ns: impl FnMut(u64) -> Option<u64>,
+) -> Evidence {
+    let plan: Plan = plan(load, "http://127.0.0.1:80/").unwrap();
+    let entries = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&entries);
+    let server = move |arrival_ns: u64, connection: u64, _: u64| {
+        let departure_ns = departure_ns(arrival_ns);
+        let at_ns = departure_ns.unwrap_or(arrival_ns);
+        log.borrow_mut().push(Entry {
+            arrival_ns,
+            computed_ns: at_ns,
+            departed_ns: at_ns,
+            connection: connection as u32,
+            queue: 0,
+            fate: if departure_ns.is_some() { Fate::Answered } else { Fate::Refused },
+        });
+        let refusal = || b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec();
+        let bytes = if departure_ns.is_some() { ok_bytes() } else { refusal() };
+        Reaction::Answer { at_ns, bytes }
+    };
+    let mut kept = Kept::default();
+    let reactor = SimReactor::new(server, Link::default());
+    let record = drive_observed(&plan, reactor, &Control::default(), &mut kept);
+    let entries = entries.borrow().clone();
+    let log = Record { entries, unlogged: 0, stalls_ns: stalls_ns.to_vec(), ..Record::default() };
+    Evidence::new(plan, record, kept.0, log)
+}
+
+fn fifo_run(load: &str, service_ns: u64, stalls_ns: &[(u64, u64)]) -> Evidence {
+    let mut path = FifoPath::new(service_ns).with_stalls(stalls_ns.iter().copied());
+    simulated(load, stalls_ns, move |arrival_ns| Some(path.departure_ns(arrival_ns)))
+}
+
+/// The same run, as a loader would tell it that takes the time of sending for the due time.
+fn counted_from_the_sending(mut evidence: Evidence) -> Evidence {
+    for one in &mut evidence.traced {
+        if one.was_sent() {
+            (one.due_ns, one.ready_ns) = (one.sent_ns, one.sent_ns);
+        }
+    }
+    evidence
+}
+
+fn assert_all_yes(lines: &[Line]) {
+    let wrong: Vec<&Line> = lines.iter().filter(|line| !line.ok).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(lines.len() > 3);
+}
+
+/// That lines which begin so say no, and that one of those does that holds on any machine.
+fn assert_no(lines: &[Line], beginnings: &[&str]) {
+    for beginning in beginnings {
+        let line = lines.iter().find(|line| line.what.starts_with(beginning)).unwrap();
+        assert!(!line.ok, "{line:?}");
+    }
+    assert!(lines.iter().any(|line| line.exact && !line.ok), "{lines:#?}");
+}
+
+#[test]
+fn a_stall_is_judged() {
+    let stalls = [(1_500 * MS, 2_500 * MS)];
+    let load = "-R 1000 -c 20 -t 1 -d 6s";
+    let evidence = fifo_run(load, stall::SERVICE_NS, &stalls);
+    assert_all_yes(&stall::judge(&evidence));
+    let wrong = stall::judge(&counted_from_the_sending(evidence.clone()));
+    assert_no(&wrong, &["response time p90", "response time mean", "response time off"]);
+    // A stall that never came, or that nobody wrote down, is found out too.
+    let mut none = evidence;
+    none.log.stalls_ns.clear();
+    assert_no(&stall::judge(&none), &["stalls", "response time p99"]);
+}
+
+#[test]
+fn an_overload_is_judged() {
+    let load = "-R 200 -c 8 -t 1 -d 5s --drain 1s";
+    let evidence = fifo_run(load, overload::SERVICE_NS, &[]);
+    assert_all_yes(&overload::judge(&evidence));
+    let wrong = overload::judge(&counted_from_the_sending(evidence));
+    assert_no(&wrong, &["response time of the last", "response time mean", "response time off"]);
+}
+
+#[test]
+fn poisson_arrivals_are_judged() {
+    for rate in [30, 50, 70] {
+        let load = format!("-R {rate} --arrivals poisson -c 2 -t 1 -d 60s");
+        let evidence = fifo_run(&load, 10 * MS, &[]);
+        assert_all_yes(&fifo::judge(&evidence, 10 * MS, "sim"));
+        let wrong = fifo::judge(&counted_from_the_sending(evidence), 10 * MS, "sim");
+        assert_no(&wrong, &["response time mean", "response time off"]);
+    }
+}
+
+#[test]
+fn a_delay_is_judged() {
+    let evidence = simulated("-R 200 -c 10 -t 1 -d 2s", &[], |at_ns| Some(at_ns + 10 * MS));
+    assert_all_yes(&delays::judge(&evidence, 10 * MS));
+    // A server that is a tenth faster than it says.
+    let faster = simulated("-R 200 -c 10 -t 1 -d 2s", &[], |at_ns| Some(at_ns + 9 * MS));
+    assert_no(&delays::judge(&faster, 10 * MS), &["p50", "contradictions"]);
+}
+
+#[test]
+fn a_closed_loop_is_judged() {
+    for think_ms in [0, 20] {
+        let load = format!("-c 20 -t 1 -d 2500ms --think-time {think_ms}ms");
+        let evidence = simulated(&load, &[], |at_ns| Some(at_ns + closed::SERVICE_NS));
+        assert_all_yes(&closed::judge(&evidence, think_ms * MS));
+    }
+}
+
+#[test]
+fn shedding_is_judged() {
+    let load = "-R 400 --arrivals poisson -t 1 -d 5s";
+    let delay = |at_ns| Some(at_ns + shedding::SERVICE_NS);
+    let evidence = simulated(&format!("{load} -c 5 --shed-after 0"), &[], delay);
+    assert_all_yes(&shedding::judge_shed(&evidence));
+    // Without shedding everything waits its turn: none is lost, and the share says so.
+    let kept = simulated(&format!("{load} -c 5"), &[], delay);
+    assert_no(&shedding::judge_shed(&kept), &["wrong decisions", "share shed by the loader"]);
+
+    // Held up at the end, the loader leaves what it had no time to drop; in the middle it may not.
+    let mut left = evidence;
+    let is_shed = |one: &&mut Traced| one.outcome == Outcome::Shed;
+    let last = left.traced.iter_mut().rfind(is_shed).unwrap();
+    last.outcome = Outcome::Unsent;
+    let end_ns = last.due_ns;
+    assert_no(&shedding::judge_shed(&left), &["wrong decisions"]);
+    left.traced.retain(|one| one.due_ns <= end_ns);
+    let lines = shedding::judge_shed(&left);
+    assert!(lines.iter().any(|line| line.what.starts_with("wrong decisions") && line.ok));
+
+    let mut path = LossPath::new(shedding::SERVICE_NS, 5);
+    let refused = simulated(&format!("{load} -c 50"), &[], |at_ns| path.departure_ns(at_ns));
+    assert_all_yes(&shedding::judge_refused(&refused));
+}
+
+#[test]
+fn what_is_missing_in_one_of_the_books_is_found() {
+    let evidence = fifo_run("-R 50 -c 2 -t 1 -d 5s", 10 * MS, &[]);
+    let judge = |evidence: &Evidence| fifo::judge(evidence, 10 * MS, "sim");
+    let mut lost = evidence.clone();
+    lost.traced.remove(7);
+    assert_no(&judge(&lost), &["requests in the loader's trace", "contradictions"]);
+    let mut lost = evidence.clone();
+    lost.log.entries.remove(7);
+    assert_no(&judge(&lost), &["requests in the server's log"]);
+    // Times that cannot be: an answer before its request.
+    let mut early = evidence;
+    early.traced[7].first_byte_ns -= 20 * MS;
+    assert_no(&judge(&early), &["contradictions"]);
+}
+
+#[test]
+fn what_the_machine_did_is_entered_into_the_path() {
+    let mut evidence = fifo_run("-R 50 -c 2 -t 1 -d 5s", 10 * MS, &[]);
+    let expected_ms = |evidence: &Evidence| -> Vec<f64> {
+        let mut path = FifoPath::new(10 * MS);
+        let expected = evidence.expected_ns(|at_ns| path.departure_ns(at_ns));
+        expected.iter().map(|ns| ns / MS as f64).collect()
+    };
+    let undisturbed = expected_ms(&evidence);
+    assert!(undisturbed.iter().all(|&ms| ms == 10.0));
+    // Three fall due while the loader is held up, the queue of which lasts until the sixth.
+    evidence.record.machines[0].held_up = vec![(995 * MS, 1_045 * MS)];
+    let expected = expected_ms(&evidence);
+    assert_eq!(expected[50..56], [55.0, 45.0, 35.0, 25.0, 15.0, 10.0]);
+    assert_eq!(expected[..50], undisturbed[..50]);
+    assert_eq!(expected[56..], undisturbed[56..]);
+    // An answer that leaves while the server is held up leaves afterwards.
+    evidence.record.machines[0].held_up.clear();
+    evidence.log.held_up_ns = vec![(1_005 * MS, 1_012 * MS)];
+    assert_eq!(expected_ms(&evidence)[49..52], [10.0, 12.0, 10.0]);
+}

@@ -1,0 +1,155 @@
+//! How an experiment of verify is made: a truth server in a process of its own, a load in this one.
+//!
+//! Both are described by the flags that a user would type, and parsed by the same code, so that
+//! what is verified is what runs, and can be repeated by hand.
+
+use std::io;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use candor_engine::{Control, Observer};
+use candor_files::{Private, private};
+use candor_plan::options::{Options, ReadFile};
+use candor_plan::{Order, Plan, Request, Requests, Trace};
+use candor_record::trace::Traced;
+use candor_serve::truth;
+use clap::Parser;
+
+use super::evidence::Evidence;
+use crate::error::LabError;
+use crate::target::{Running, TargetSpec};
+
+/// A truth server and a load, as flags: `candor serve …` and `candor run … URL`.
+#[derive(Debug, Clone)]
+pub(super) struct Experiment {
+    server: String,
+    load: String,
+    /// Queues of the server; requests come to each of them as often.
+    queues: NonZeroU32,
+}
+
+impl Experiment {
+    pub(super) fn new(server: impl Into<String>, load: impl Into<String>) -> Self {
+        Experiment { server: server.into(), load: load.into(), queues: NonZeroU32::MIN }
+    }
+
+    /// The same with so many queues side by side: the load is divided among them at random, so
+    /// that Poisson arrivals are Poisson arrivals at each of them.
+    pub(super) fn with_queues(mut self, queues: NonZeroU32) -> Self {
+        self.server = format!("{} --queues {queues}", self.server);
+        self.queues = queues;
+        self
+    }
+
+    /// Makes it. Where server and loader have a core each they spin: what is to be proved is not
+    /// how late a sleeping thread wakes on this machine. `meanwhile` runs beside the load, in a
+    /// thread of its own, with the server's URL.
+    pub(super) fn make(&self, meanwhile: impl FnOnce(&str) + Send) -> Result<Evidence, LabError> {
+        if candor_engine::usable_cores().len() == 1 {
+            return self.make_as_typed(meanwhile);
+        }
+        let server = format!("{} --spin", self.server);
+        let load = format!("{} --pacing spin", self.load);
+        Experiment { server, load, ..*self }.make_as_typed(meanwhile)
+    }
+
+    /// Makes it with these flags and no other.
+    pub(super) fn make_as_typed(
+        &self,
+        meanwhile: impl FnOnce(&str) + Send,
+    ) -> Result<Evidence, LabError> {
+        let server = Server::start(&self.server)?;
+        let url = server.url();
+        let plan = plan(&self.load, url)?;
+        let plan = plan.with(|parts| divide(&mut parts.requests, self.queues))?;
+        let mut traced = Traces::default();
+        let record = thread::scope(|scope| {
+            scope.spawn(|| meanwhile(url));
+            candor_engine::run(&plan, &Control::default(), &mut traced)
+        })?;
+        Ok(Evidence::new(plan, record, traced.0, server.end()?))
+    }
+}
+
+/// The plan of a load, every request traced.
+pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, LabError> {
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        options: Options,
+    }
+    let words = ["candor"].into_iter().chain(flags.split_whitespace()).chain([url]);
+    let typed = Typed::try_parse_from(words).map_err(failed)?;
+    let (plan, _) = typed.options.build(&NoFiles).map_err(failed)?;
+    Ok(plan.with(|parts| {
+        parts.recording.held_up = true;
+        parts.recording.trace = Some(Trace::All);
+    })?)
+}
+
+/// The requests of a plan that has one, divided among so many queues.
+fn divide(requests: &mut Requests, queues: NonZeroU32) {
+    if queues.get() > 1 {
+        let one = requests.list[0].clone();
+        let to = |queue| Request { path: format!("/{queue}"), ..one.clone() };
+        requests.list = (0..queues.get()).map(to).collect();
+        requests.order = Order::Weighted;
+    }
+}
+
+#[derive(Default)]
+struct Traces(Vec<Traced>);
+
+impl Observer for Traces {
+    fn traced(&mut self, requests: &[Traced]) {
+        self.0.extend_from_slice(requests);
+    }
+}
+
+/// Loads of experiments read no files.
+struct NoFiles;
+
+impl ReadFile for NoFiles {
+    fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A truth server in a process of its own.
+pub(super) struct Server {
+    running: Running,
+    log: PathBuf,
+    /// Where the log is.
+    _private: Arc<Private>,
+}
+
+impl Server {
+    pub(super) fn start(flags: &str) -> Result<Self, LabError> {
+        let private = private().map_err(LabError::no_temporary)?;
+        let log = private.name("csv");
+        let mut arguments: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+        arguments.extend(["--log".to_owned(), log.to_string_lossy().into_owned()]);
+        let running = Running::start(&TargetSpec::embedded(arguments)?)?;
+        Ok(Server { running, log, _private: private })
+    }
+
+    /// Ends with a slash.
+    pub(super) fn url(&self) -> &str {
+        self.running.url()
+    }
+
+    /// Ends it; says what it did.
+    pub(super) fn end(self) -> Result<truth::Record, LabError> {
+        self.running.stop()?;
+        let text = std::fs::read_to_string(&self.log)
+            .map_err(|error| failed(format!("the truth server left no log: {error}")))?;
+        truth::Record::from_csv(&text).map_err(failed)
+    }
+}
+
+/// Why an experiment could not be made.
+pub(super) fn failed(why: impl ToString) -> LabError {
+    LabError::Verify(why.to_string())
+}

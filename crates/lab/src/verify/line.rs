@@ -1,0 +1,195 @@
+//! Expected beside measured, and a plain yes or no.
+
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
+use serde::Serialize;
+
+/// What a number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Requests, or whatever is counted.
+    Count,
+    /// Per second.
+    PerS,
+    /// A share of one.
+    Share,
+}
+
+/// What is expected of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Expected {
+    /// This, and nothing else.
+    Exactly {
+        /// The number.
+        value: f64,
+    },
+    /// This, give or take.
+    Near {
+        /// The number.
+        value: f64,
+        /// How far off it may be.
+        within: f64,
+    },
+    /// No more than this.
+    AtMost {
+        /// The number.
+        value: f64,
+    },
+}
+
+/// One comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Line {
+    /// What is compared.
+    pub what: String,
+    /// Unit of the numbers.
+    pub unit: Unit,
+    /// What has to come out.
+    pub expected: Expected,
+    /// What came out.
+    pub measured: f64,
+    /// It has to hold on any machine, however busy: it depends on no timing.
+    pub exact: bool,
+    /// Whether it holds.
+    pub ok: bool,
+    /// What stands behind a no, if there is more to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl Line {
+    /// A count that has one right value, on any machine.
+    pub fn exactly(what: impl Into<String>, value: u64, measured: u64) -> Self {
+        let expected = Expected::Exactly { value: value as f64 };
+        Line::new(what, Unit::Count, expected, measured as f64, true)
+    }
+
+    /// Something that must not happen, on any machine; with what happened.
+    pub fn never(what: impl Into<String>, measured: u64, detail: String) -> Self {
+        let detail = (measured > 0).then_some(detail);
+        Line { detail, ..Line::exactly(what, 0, measured) }
+    }
+
+    /// A number that may be off by `within`, which depends on how busy the machine is.
+    pub fn near(
+        what: impl Into<String>,
+        unit: Unit,
+        value: f64,
+        within: f64,
+        measured: f64,
+    ) -> Self {
+        Line::new(what, unit, Expected::Near { value, within }, measured, false)
+    }
+
+    /// A number with a limit, which depends on how busy the machine is.
+    pub fn at_most(what: impl Into<String>, unit: Unit, value: f64, measured: f64) -> Self {
+        Line::new(what, unit, Expected::AtMost { value }, measured, false)
+    }
+
+    fn new(
+        what: impl Into<String>,
+        unit: Unit,
+        expected: Expected,
+        measured: f64,
+        exact: bool,
+    ) -> Self {
+        // A number that could not be measured is not as expected.
+        let ok = match expected {
+            Expected::Exactly { value } => measured == value,
+            Expected::Near { value, within } => (measured - value).abs() <= within,
+            Expected::AtMost { value } => measured <= value,
+        };
+        Line { what: what.into(), unit, expected, measured, exact, ok, detail: None }
+    }
+
+    /// The same about one of several runs.
+    pub fn of(mut self, run: &str) -> Self {
+        self.what = format!("{}, {run}", self.what);
+        self
+    }
+
+    /// Joins lines of several runs that say the same of each: counts add up, of limited numbers
+    /// the largest stands.
+    pub fn join(lines: Vec<Line>) -> Vec<Line> {
+        let mut joined: Vec<Line> = Vec::new();
+        for line in lines {
+            let same = |known: &&mut Line| known.what == line.what;
+            match joined.iter_mut().find(same) {
+                Some(known) => known.take_in(line),
+                None => joined.push(line),
+            }
+        }
+        // What holds on any machine comes first.
+        joined.sort_by_key(|line| !line.exact);
+        joined
+    }
+
+    fn take_in(&mut self, other: Line) {
+        match (&mut self.expected, other.expected) {
+            (Expected::Exactly { value }, Expected::Exactly { value: more }) => {
+                *value += more;
+                self.measured += other.measured;
+            }
+            _ => self.measured = self.measured.max(other.measured),
+        }
+        self.ok &= other.ok;
+        self.detail = match (self.detail.take(), other.detail) {
+            (Some(one), Some(other)) => Some(format!("{one}; {other}")),
+            (one, other) => one.or(other),
+        };
+    }
+
+    /// The expectation as text: `10 ms ± 200 µs`.
+    pub fn expected_text(&self) -> String {
+        match self.expected {
+            Expected::Exactly { value } => self.unit.text(value),
+            Expected::Near { value, within } => {
+                format!("{} ± {}", self.unit.text(value), self.unit.text(within))
+            }
+            Expected::AtMost { value } => format!("≤ {}", self.unit.text(value)),
+        }
+    }
+
+    /// What was measured, as text.
+    pub fn measured_text(&self) -> String {
+        self.unit.text(self.measured)
+    }
+}
+
+impl Unit {
+    fn text(self, value: f64) -> String {
+        if !value.is_finite() {
+            return "–".to_owned();
+        }
+        let sign = if value < 0.0 { "−" } else { "" };
+        let size = value.abs();
+        let text = match self {
+            Unit::Ns => fmt_duration_ns(size.round() as u64),
+            Unit::Count => fmt_count(size.round() as u64),
+            Unit::PerS => fmt_per_second(size),
+            Unit::Share => fmt_share(size),
+        };
+        format!("{sign}{text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_judged_and_written() {
+        let line = Line::near("p50", Unit::Ns, 10e6, 200e3, 10.15e6);
+        assert!(line.ok && !line.exact);
+        assert_eq!(line.expected_text(), "10 ms ± 200 µs");
+        assert_eq!(line.measured_text(), "10.2 ms");
+        assert!(!Line::near("p50", Unit::Ns, 10e6, 200e3, 10.3e6).ok);
+        assert!(!Line::at_most("p50", Unit::Ns, 10e6, f64::NAN).ok, "nothing is not little");
+        assert!(Line::exactly("requests", 1000, 1000).ok && Line::exactly("requests", 3, 3).exact);
+        assert_eq!(Line::never("lost", 2, "two".to_owned()).detail.as_deref(), Some("two"));
+        assert_eq!(Line::near("error", Unit::Ns, 0.0, 5e3, -2e3).measured_text(), "−2 µs");
+    }
+}

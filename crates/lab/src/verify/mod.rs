@@ -1,0 +1,97 @@
+//! The battery of `candor verify`: experiments whose results are known, and what was measured.
+//!
+//! Each check starts the truth server as a process of its own, runs a load against it with the
+//! engine that every run has, and holds the loader's trace of single requests against the
+//! schedule, against the server's log and against theory. The server is a process and not a
+//! thread because that is what a user measures: nothing but a socket and the machine's clock is
+//! shared, and a pause of the loader does not stop it.
+//!
+//! What a check finds are [`Line`]s: values, judged here and printed by cli. Nothing here prints.
+//!
+//! - `checks/`: one file for each check, and the table of them. An experiment and its judge are two
+//!   functions; judges are pure, so tests give them simulated runs, also falsified ones.
+//! - `experiment.rs`: how one is made; `evidence.rs`: what it leaves, and the comparisons.
+//! - `line.rs`: expected beside measured. `noise.rs`: what can be told apart on this machine.
+
+mod checks;
+mod evidence;
+mod experiment;
+mod line;
+mod noise;
+
+use std::num::NonZeroU32;
+
+use serde::Serialize;
+
+use crate::error::LabError;
+
+pub use checks::{CHECKS, Check};
+pub use line::Line;
+pub use noise::Floor;
+
+/// How many requests the checks have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// All of it, in under two minutes.
+    Full,
+    /// The same checks with fewer requests, in under twenty seconds.
+    Quick,
+}
+
+impl Length {
+    /// One of two values.
+    pub fn pick<T>(self, full: T, quick: T) -> T {
+        match self {
+            Length::Full => full,
+            Length::Quick => quick,
+        }
+    }
+}
+
+/// What to verify, and how.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How much time there is.
+    pub length: Length,
+    /// Ids of the checks to make; empty: all of them.
+    pub only: Vec<String>,
+    /// Requests of each Poisson run instead of as many as fit.
+    pub poisson_requests: Option<u64>,
+    /// Service time of the server that Poisson runs meet.
+    pub poisson_service_ns: u64,
+    /// Queues that they fill side by side.
+    pub poisson_queues: NonZeroU32,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// Which check.
+    pub id: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// Whether all of its lines say yes.
+    pub ok: bool,
+    /// What was expected and measured.
+    pub lines: Vec<Line>,
+}
+
+/// Makes the checks that `settings` want, one after the other; `done` is told of each.
+pub fn run(settings: &Settings, mut done: impl FnMut(&Finding)) -> Result<Vec<Finding>, LabError> {
+    let wanted =
+        |check: &&Check| settings.only.is_empty() || settings.only.iter().any(|id| id == check.id);
+    let mut findings = Vec::new();
+    for check in CHECKS.iter().filter(wanted) {
+        let lines = (check.run)(settings)?;
+        let ok = lines.iter().all(|line| line.ok);
+        let finding = Finding { id: check.id, title: check.title, ok, lines };
+        done(&finding);
+        findings.push(finding);
+    }
+    Ok(findings)
+}
+
+/// The machine's noise floor; see [`Floor`].
+pub fn noise_floor(length: Length) -> Result<Vec<Floor>, LabError> {
+    noise::measure(length)
+}

@@ -1,0 +1,119 @@
+//! Lists that a plan has whole, such as a body or due offsets, and a result only by what tells them
+//! apart.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::redact::{FNV_START, fnv, folded};
+
+/// A list, or what a result has in its place. A [`Plan`](crate::Plan) has it whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kept<T> {
+    /// All of it.
+    #[serde(with = "shared")]
+    #[serde(bound(serialize = "T: Serialize", deserialize = "T: Deserialize<'de>"))]
+    #[schemars(with = "Vec<T>")]
+    Whole(Arc<[T]>),
+    /// Left out.
+    LeftOut {
+        /// How many elements it had.
+        count: u64,
+        /// Tells lists apart: four hexadecimal digits, so that two of 65,536 look the same. Empty:
+        /// not known.
+        hash: String,
+    },
+}
+
+impl<T> Kept<T> {
+    /// How many elements it has, or had.
+    pub fn count(&self) -> u64 {
+        match self {
+            Kept::Whole(list) => list.len() as u64,
+            Kept::LeftOut { count, .. } => *count,
+        }
+    }
+
+    /// Whether it has, and had, none.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// All of it; nothing of what was left out, which no plan has.
+    pub fn whole(&self) -> &[T] {
+        match self {
+            Kept::Whole(list) => list,
+            Kept::LeftOut { .. } => &[],
+        }
+    }
+
+    /// The same, for who keeps it.
+    pub fn shared(&self) -> Arc<[T]> {
+        match self {
+            Kept::Whole(list) => Arc::clone(list),
+            Kept::LeftOut { .. } => Arc::new([]),
+        }
+    }
+
+    /// Whether it was left out.
+    pub fn is_left_out(&self) -> bool {
+        matches!(self, Kept::LeftOut { .. })
+    }
+
+    /// What tells it from others: nothing for a whole list.
+    pub fn hash(&self) -> Option<&str> {
+        match self {
+            Kept::LeftOut { hash, .. } if !hash.is_empty() => Some(hash),
+            _ => None,
+        }
+    }
+}
+
+impl<T: Copy + Into<u64>> Kept<T> {
+    /// What a result may have of it. An empty list hides nothing and stays.
+    pub(crate) fn redacted(&self) -> Self {
+        match self {
+            Kept::Whole(list) if !list.is_empty() => {
+                let bytes = |one: &T| (*one).into().to_le_bytes();
+                let width = size_of::<T>();
+                let hash = list.iter().fold(FNV_START, |hash, one| fnv(hash, &bytes(one)[..width]));
+                Kept::LeftOut { count: list.len() as u64, hash: folded(hash) }
+            }
+            _ => self.clone(),
+        }
+    }
+}
+
+impl<T, L: Into<Arc<[T]>>> From<L> for Kept<T> {
+    fn from(list: L) -> Self {
+        Kept::Whole(list.into())
+    }
+}
+
+impl<T> FromIterator<T> for Kept<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(list: I) -> Self {
+        Kept::Whole(list.into_iter().collect())
+    }
+}
+
+/// A shared list is written and read as a list.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        list: &Arc<[T]>,
+        output: S,
+    ) -> Result<S::Ok, S::Error> {
+        list.as_ref().serialize(output)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<Arc<[T]>, D::Error> {
+        Vec::deserialize(input).map(Into::into)
+    }
+}

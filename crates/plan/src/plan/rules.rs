@@ -1,0 +1,411 @@
+//! What the parts of a plan must be, alone and in company.
+//!
+//! A user can break some of these rules with options that are right one by one; such an error names
+//! the options. The others only bytes can break that no [`Options`](crate::Options) made, and the
+//! error names the part.
+
+use crate::build::conflict;
+use crate::delivery::Delivery;
+use crate::error::PlanError;
+use crate::model::{
+    Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Parts,
+    Rate, ReactorChoice, Request, Segment, Trace,
+};
+use crate::tls::{Pem, Tls, TlsVersion, Trust};
+use crate::units::{MAX_DURATION_NS, fmt_count, fmt_duration_ns};
+use crate::url::{parse_host_port, parse_path};
+use crate::values::{Header, Method, SmallCount};
+
+/// The shortest interval: finer ones cost memory and say nothing of so few requests.
+const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
+/// The most intervals of a run, of about 2 KiB each: three days and a half of seconds.
+const MOST_INTERVALS: u64 = 300_000;
+/// The longest time from one burst to the next, and that a rate is given by.
+const NEVER_NS: u64 = 1_000_000_000 * NS_PER_S;
+/// Of a server's fields: what it fills, each connection keeps.
+const LARGEST_TABLE: u32 = 1 << 20;
+/// Of ours: what every server allows.
+const LARGEST_OWN_TABLE: u32 = 4096;
+
+pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
+    whole(parts)?;
+    target(parts)?;
+    requests(parts)?;
+    connections(parts)?;
+    early_data(parts)?;
+    if let Load::Open(open) = &parts.load {
+        schedule(open)?;
+    }
+    if let Some(script) = &parts.script {
+        let limits = script.limits;
+        need(parts.requests.list.len() == 1, "script", "begins with one request")?;
+        need(is_time(limits.call_ns), "script.limits.call_ns", "is a time above zero")?;
+    }
+    times(parts)?;
+    recording(parts)
+}
+
+fn need(holds: bool, part: &'static str, rule: &'static str) -> Result<(), PlanError> {
+    if holds { Ok(()) } else { Err(PlanError::Part { part, rule }) }
+}
+
+fn value(option: &'static str, problem: impl Into<String>) -> PlanError {
+    PlanError::Value { option, problem: problem.into() }
+}
+
+/// A result has parts, too, but not all that is in them.
+fn whole(parts: &Parts) -> Result<(), PlanError> {
+    let request = |one: &Request| {
+        let body = matches!(&one.expect.body, BodyExpect::Exact(body) if body.is_left_out());
+        one.redacted.is_some() || one.body.is_left_out() || body
+    };
+    let replayed = |one: &Segment| matches!(one, Segment::Replay { offsets_ns, .. } if offsets_ns.is_left_out());
+    let load = matches!(&parts.load, Load::Open(open) if open.segments.iter().any(replayed));
+    let pem = |one: &Pem| one.text.is_left_out();
+    let tls = |tls: &Tls| {
+        matches!(&tls.trust, Trust::Only(one) if pem(one))
+            || tls.identity.as_ref().is_some_and(|own| pem(&own.certificates) || pem(&own.key))
+    };
+    let left_out = parts.requests.list.iter().any(request)
+        || parts.requests.sequence.is_left_out()
+        || load
+        || parts.target.tls.as_ref().is_some_and(tls)
+        || parts.script.as_ref().is_some_and(|script| script.source.is_left_out());
+    if left_out { Err(PlanError::LeftOut) } else { Ok(()) }
+}
+
+fn target(parts: &Parts) -> Result<(), PlanError> {
+    let target = &parts.target;
+    let has_text = |text: &str| !text.is_empty() && !text.contains(char::is_control);
+    need(has_text(&target.url), "target.url", "is a URL")?;
+    let authority = has_text(&target.authority) && parse_host_port(&target.authority).is_ok();
+    need(authority, "target.authority", "is a host, and perhaps a port")?;
+    if let Endpoint::Tcp { host, port } = &target.endpoint {
+        need(has_text(host) && *port > 0, "target.endpoint", "is a host and a port above zero")?;
+    }
+    let http = match target.http {
+        HttpVersion::Negotiated => target.tls.is_some(),
+        HttpVersion::Upgrade => target.tls.is_none(),
+        HttpVersion::H1 | HttpVersion::H2 => true,
+    };
+    need(http, "target.http", "goes with TLS or without")?;
+    match &target.tls {
+        Some(tls) if tls.min > tls.max => {
+            Err(conflict("--tls-min 1.3", "--tls-max 1.2", "no version is left; raise --tls-max"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What requests in the first flight need.
+fn early_data(parts: &Parts) -> Result<(), PlanError> {
+    /// What leaves in the first flight may be sent again by anybody (RFC 8446 8, RFC 8470 2.1), so
+    /// only requests that change nothing may (RFC 9110 9.2.1).
+    const SAFE: [&str; 4] = ["GET", "HEAD", "OPTIONS", "TRACE"];
+    const OPTION: &str = "--early-data";
+    let Some(tls) = parts.target.tls.as_ref().filter(|tls| tls.early_data) else { return Ok(()) };
+    if !tls.resumption {
+        let problem = "a ticket of an earlier connection allows it; add --tls-resumption on";
+        return Err(value(OPTION, problem));
+    }
+    if tls.max < TlsVersion::V13 {
+        let why = "TLS 1.2 has no early data; leave one of them out";
+        return Err(conflict(OPTION, "--tls-max 1.2", why));
+    }
+    if parts.target.http == HttpVersion::Negotiated {
+        let problem = "what is spoken must be known before the handshake; add --h1 or --h2";
+        return Err(value(OPTION, problem));
+    }
+    if parts.script.is_some() {
+        let why = "a script may make requests that must not be made twice; leave one of them out";
+        return Err(conflict(OPTION, "--script", why));
+    }
+    let is_unsafe = |one: &&Request| !SAFE.contains(&one.method.as_str());
+    match parts.requests.list.iter().find(is_unsafe) {
+        Some(request) => Err(value(
+            OPTION,
+            format!(
+                "a {} in the first flight may be made twice; leave it out, or send GET, HEAD or OPTIONS only",
+                request.method
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn requests(parts: &Parts) -> Result<(), PlanError> {
+    let requests = &parts.requests;
+    need(!requests.list.is_empty(), "requests.list", "has at least one request")?;
+    for one in &requests.list {
+        request(one)?;
+        delivery(parts, &one.delivery)?;
+    }
+    let named = requests.list.len();
+    if requests.sequence.whole().iter().any(|&one| one as usize >= named) {
+        let problem = "it names a request that there is not; name those that there are";
+        return Err(value("sequence", problem));
+    }
+    Ok(())
+}
+
+fn request(one: &Request) -> Result<(), PlanError> {
+    let wrong = |problem: String| Err(PlanError::Request { name: one.name.clone(), problem });
+    let method = &one.method;
+    match one.path.as_str() {
+        "*" if method == "OPTIONS" => {}
+        "*" => {
+            return wrong(format!("path * is for OPTIONS, not {method}; write a path from /"));
+        }
+        path => {
+            let is_path = parse_path(path).is_ok_and(|parsed| parsed == *path);
+            need(is_path, "a request's path", "begins with / and has no blanks")?;
+        }
+    }
+    need(method.parse::<Method>().is_ok(), "a request's method", "is a word")?;
+    let body_bytes = one.body.count();
+    for (name, text) in &one.headers {
+        need(Header::new(name, text).is_ok(), "a request's header", "is one line")?;
+        // A length that differs from the body's would desynchronise the connection (RFC 9112
+        // section 6.3): every response after the first would be counted for the wrong request.
+        if name.eq_ignore_ascii_case("content-length") && text.parse() != Ok(body_bytes) {
+            return wrong(format!(
+                "Content-Length {text:?} is not the length of the body, {body_bytes}; leave the header out"
+            ));
+        }
+        if name.eq_ignore_ascii_case("transfer-encoding") {
+            let problem = "bodies are sent with their length; leave Transfer-Encoding out, and write --chunked SIZE for chunks";
+            return wrong(problem.to_owned());
+        }
+    }
+    let ranges = &one.expect.status.ranges;
+    let is_range = |&(low, high): &(u16, u16)| 100 <= low && low <= high && high <= 999;
+    let are_ranges = !ranges.is_empty() && ranges.iter().all(is_range);
+    need(are_ranges, "a request's statuses", "are ranges from 100 to 999")?;
+    need(is_small(one.weight), "a request's weight", "is from 1 to 1,000,000")?;
+    own_delivery(&one.delivery, body_bytes)
+}
+
+/// What a request alone says against how it leaves.
+fn own_delivery(delivery: &Delivery, body_bytes: u64) -> Result<(), PlanError> {
+    let of_bodies = [
+        ("--chunked", delivery.chunk_bytes.is_some()),
+        ("--expect-continue", delivery.continue_ns.is_some()),
+        ("--break-off-after", delivery.break_off_after.is_some()),
+    ];
+    if let Some((option, _)) = of_bodies.into_iter().find(|(_, given)| *given && body_bytes == 0) {
+        return Err(value(option, "the request has no body; add --body or --body-file"));
+    }
+    if delivery.chunk_bytes == Some(0) {
+        return Err(value("--chunked", "a chunk has at least one byte; write such as 256 or 4KiB"));
+    }
+    if let Some(pieces) = delivery.pieces {
+        let fits = (2..=SmallCount::MAX).contains(&pieces.count) && is_time(pieces.gap_ns);
+        need(fits, "a request's pieces", "are two or more, with a gap")?;
+    }
+    if let Some(wait_ns) = delivery.continue_ns {
+        need(is_time(wait_ns), "a request's continue_ns", "is a time above zero")?;
+    }
+    if delivery.break_off_after.is_some_and(|bytes| bytes >= body_bytes) {
+        return Err(value(
+            "--break-off-after",
+            format!("the body has {body_bytes} bytes and would be sent whole; write less"),
+        ));
+    }
+    if delivery.pieces.is_some() && delivery.continue_ns.is_some() {
+        let why = "each says when the body leaves; leave one of them out";
+        return Err(conflict("--pieces", "--expect-continue", why));
+    }
+    Ok(())
+}
+
+/// What the run as a whole says against how a request leaves.
+fn delivery(parts: &Parts, delivery: &Delivery) -> Result<(), PlanError> {
+    // Those that stop go first.
+    let asked = [
+        ("--pieces", delivery.pieces.is_some()),
+        ("--expect-continue", delivery.continue_ns.is_some()),
+        ("--break-off-after", delivery.break_off_after.is_some()),
+        ("--chunked", delivery.chunk_bytes.is_some()),
+    ];
+    let Some((option, _)) = asked.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+    if parts.target.http != HttpVersion::H1 {
+        let why = "it is for HTTP/1.1, where a request is bytes on a connection; add --h1, or leave it out";
+        return Err(conflict(option, "HTTP/2", why));
+    }
+    if parts.script.is_some() {
+        let why = "the script says itself what is written; leave one of them out";
+        return Err(conflict(option, "--script", why));
+    }
+    if parts.target.tls.as_ref().is_some_and(|tls| tls.early_data) {
+        let why = "what may have to be sent again leaves in one go; leave one of them out";
+        return Err(conflict(option, "--early-data", why));
+    }
+    if delivery.stops() && parts.connections.pipeline > 1 {
+        let why = "what stops on its way would stop the requests behind it; leave one of them out";
+        return Err(conflict(option, "--pipeline", why));
+    }
+    Ok(())
+}
+
+fn schedule(open: &OpenLoad) -> Result<(), PlanError> {
+    let segments = &open.segments;
+    need(!segments.is_empty(), "load.segments", "has at least one segment")?;
+    for (index, one) in segments.iter().enumerate() {
+        segment(one)?;
+        let is_last = index + 1 == segments.len();
+        need(is_last || one.duration_ns().is_some(), "load.segments", "ends, but for the last")?;
+    }
+    let has_rate = |one: &Segment| matches!(one, Segment::Hold { .. } | Segment::Ramp { .. });
+    if open.arrivals == Arrivals::Poisson && !segments.iter().all(has_rate) {
+        return Err(conflict(
+            "--arrivals poisson",
+            "burst or replay",
+            "these say themselves when requests are due; leave --arrivals out",
+        ));
+    }
+    Ok(())
+}
+
+fn segment(segment: &Segment) -> Result<(), PlanError> {
+    let is_rate = |rate: &Rate| (1..=NEVER_NS).contains(&rate.per_ns) && rate.events <= rate.per_ns;
+    let has_time = segment.duration_ns().is_none_or(is_time);
+    need(has_time, "a segment's duration_ns", "is a time above zero")?;
+    match segment {
+        Segment::Hold { rate, .. } => {
+            need(is_rate(rate) && rate.events > 0, "a hold's rate", "is above zero, to 10⁹/s")
+        }
+        Segment::Ramp { from, to, .. } => {
+            let fits = is_rate(from) && is_rate(to) && from.events.max(to.events) > 0;
+            need(fits, "a ramp's rates", "are not both zero, to 10⁹/s")
+        }
+        Segment::Burst { size, every_ns, .. } => {
+            let fits = *size > 0 && (1..=NEVER_NS).contains(every_ns);
+            need(fits, "a burst", "has requests and a time between")
+        }
+        Segment::Replay { offsets_ns, duration_ns } => {
+            let offsets_ns = offsets_ns.whole();
+            let ends =
+                offsets_ns.last().is_some_and(|last| last.checked_add(1) == Some(*duration_ns));
+            need(offsets_ns.is_sorted() && ends, "a replay's offsets_ns", "rise to its end")
+        }
+    }
+}
+
+fn connections(parts: &Parts) -> Result<(), PlanError> {
+    let Connections { count, max, pipeline, streams, .. } = parts.connections;
+    let all = [count, max, pipeline, streams].into_iter().all(is_small);
+    need(all, "connections", "are counts from 1 to 1,000,000")?;
+    if max < count {
+        return Err(value(
+            "--max-connections",
+            format!(
+                "{max} is below the {count} connections that are open from the beginning; raise it, or lower --connections"
+            ),
+        ));
+    }
+    // As in wrk, a thread without a connection is refused.
+    if let Some(threads) = parts.threads.count {
+        need(threads > 0, "threads.count", "is above zero")?;
+        if threads > count {
+            return Err(value(
+                "--threads",
+                format!(
+                    "{threads} threads cannot share {count} connections; raise --connections, or lower --threads"
+                ),
+            ));
+        }
+    }
+    let windows = parts.connections.windows;
+    let frames = parts.connections.frames;
+    let bits = [windows.stream_bits, windows.connection_bits];
+    need(bits.iter().all(|bits| (1..=30).contains(bits)), "windows", "have 1 to 30 bits")?;
+    if !(1 << 14..1 << 24).contains(&frames.max_bytes) {
+        let problem = "a frame has 16384 to 16777215 bytes; write such as 64KiB";
+        return Err(value("--max-frame-size", problem));
+    }
+    for (option, bytes, most) in [
+        ("--header-table-size", frames.header_table_bytes, LARGEST_TABLE),
+        ("--encoder-header-table-size", frames.encoder_table_bytes, LARGEST_OWN_TABLE),
+    ] {
+        if bytes > most {
+            return Err(value(option, format!("too large; write at most {most} bytes")));
+        }
+    }
+    let used = parts.connections.requests_per_connection != Some(0);
+    need(used, "requests_per_connection", "is above zero")?;
+    let is_rate = |rate: Rate| rate.events > 0 && rate.events <= rate.per_ns;
+    need(parts.connections.connect_rate.is_none_or(is_rate), "connect_rate", "is above zero")
+}
+
+fn times(parts: &Parts) -> Result<(), PlanError> {
+    let timeouts = parts.timeouts;
+    let stop = parts.stop;
+    for (part, ns) in [
+        ("timeouts.connect_ns", Some(timeouts.connect_ns)),
+        ("timeouts.request_ns", Some(timeouts.request_ns)),
+        ("timeouts.idle_ns", timeouts.idle_ns),
+        ("connections.lifetime_ns", parts.connections.lifetime_ns),
+        ("stop.give_up_ns", Some(stop.give_up_ns)),
+        ("stop.duration_ns", stop.duration_ns),
+    ] {
+        need(ns.is_none_or(is_time), part, "is a time above zero, to 366 days")?;
+    }
+    let ends = stop.count.or(stop.duration_ns).is_some() && stop.count != Some(0);
+    need(ends, "stop", "has a duration, or a count above zero")?;
+    let or_zero = [stop.drain_ns, parts.recording.warm_up_ns];
+    need(or_zero.iter().all(|ns| *ns <= MAX_DURATION_NS), "times", "are at most 366 days")
+}
+
+fn recording(parts: &Parts) -> Result<(), PlanError> {
+    let recording = parts.recording;
+    need((1..=5).contains(&recording.digits), "recording.digits", "is from 1 to 5")?;
+    let trace = match recording.trace {
+        None | Some(Trace::All) => true,
+        Some(Trace::OneIn(n)) => n > 0,
+        Some(Trace::Count(n)) => (1..=Trace::MOST).contains(&n),
+    };
+    need(trace, "recording.trace", "is a share, or a count to 10,000,000")?;
+    if let Some(stamps) = recording.kernel_timestamps {
+        need(stamps.one_in > 0, "recording.kernel_timestamps", "is a share")?;
+        if parts.threads.reactor == ReactorChoice::Uring {
+            let why = "the stamps are read with epoll; leave one of them out";
+            return Err(conflict("--kernel-timestamps", "--reactor uring", why));
+        }
+    }
+    intervals(parts)
+}
+
+/// Each interval takes memory until the run ends, so there is a shortest one and a most of them.
+fn intervals(parts: &Parts) -> Result<(), PlanError> {
+    let interval_ns = parts.recording.interval_ns;
+    let shown = fmt_duration_ns(interval_ns);
+    let wrong = |problem| Err(value("--interval", problem));
+    if interval_ns < SHORTEST_INTERVAL_NS {
+        let shortest = fmt_duration_ns(SHORTEST_INTERVAL_NS);
+        return wrong(format!(
+            "{shown} is too short: each interval takes memory until the run ends; write at least {shortest}"
+        ));
+    }
+    let Some(window_ns) = parts.stop.duration_ns else { return Ok(()) };
+    let run_ns =
+        window_ns.saturating_add(parts.recording.warm_up_ns).saturating_add(parts.stop.drain_ns);
+    let count = run_ns.div_ceil(interval_ns);
+    if count <= MOST_INTERVALS {
+        return Ok(());
+    }
+    let least = fmt_duration_ns(run_ns.div_ceil(MOST_INTERVALS).next_multiple_of(NS_PER_S));
+    wrong(format!(
+        "{shown} makes {} intervals of a run of {}, and at most {} are kept; write at least {least}",
+        fmt_count(count),
+        fmt_duration_ns(run_ns),
+        fmt_count(MOST_INTERVALS)
+    ))
+}
+
+fn is_time(ns: u64) -> bool {
+    (1..=MAX_DURATION_NS + 1).contains(&ns)
+}
+
+fn is_small(count: u32) -> bool {
+    (1..=SmallCount::MAX).contains(&count)
+}

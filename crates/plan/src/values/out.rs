@@ -1,0 +1,75 @@
+//! Outputs: of what kind, and where they go. Which kinds there are is not known here.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::{ValueError, refuse};
+
+/// One output of a run or an experiment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Out {
+    /// Its kind, such as `json`.
+    pub kind: String,
+    /// Where it goes.
+    pub place: Place,
+}
+
+/// Where an output goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The standard output, written `-`.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Out {
+    /// The kind of a trace: a plan with such an output says which requests are traced.
+    pub const TRACE: &str = "trace";
+
+    /// Of this kind, to a path that may be `-`.
+    pub fn new(kind: &str, path: PathBuf) -> Self {
+        let place = if path.as_os_str() == "-" { Place::Stdout } else { Place::File(path) };
+        Out { kind: kind.to_owned(), place }
+    }
+}
+
+impl Place {
+    /// The file, if it is one.
+    pub fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Place::Stdout => None,
+            Place::File(path) => Some(path),
+        }
+    }
+}
+
+impl FromStr for Out {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (kind, path) = text.split_once(':').unwrap_or((text, "-"));
+        if kind.is_empty() || path.is_empty() {
+            return refuse(format!(
+                "`{text}` is not an output; write KIND or KIND:FILE, such as ndjson or json:run.json"
+            ));
+        }
+        Ok(Out::new(kind, path.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_and_a_place() {
+        let out = |text: &str| text.parse::<Out>().map(|out| (out.kind, out.place)).ok();
+        let file = |path: &str| Place::File(path.into());
+        assert_eq!(out("json:run.json"), Some(("json".to_owned(), file("run.json"))));
+        assert_eq!(out("json:a:b"), Some(("json".to_owned(), file("a:b"))));
+        assert_eq!(out("ndjson:-"), Some(("ndjson".to_owned(), Place::Stdout)));
+        assert_eq!(out("ndjson"), Some(("ndjson".to_owned(), Place::Stdout)));
+        assert_eq!((out(""), out(":x"), out("json:")), (None, None, None));
+    }
+}

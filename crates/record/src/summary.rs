@@ -1,0 +1,127 @@
+//! What is kept of a finished interval: one row of the course of a run.
+//!
+//! It is made by the collector, seen by whoever watches the run, and stands in documents as it is.
+
+use candor_stats::order;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::{Encoded, Histogram};
+use crate::interval::Interval;
+
+/// One interval over all workers, as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalSummary {
+    /// Index from the beginning of the measured window.
+    pub index: u64,
+    /// Whether it belongs to the measured window; otherwise to the drain. While the run goes on the
+    /// end of the window is not known, and it is true.
+    pub in_window: bool,
+    /// Beginning, from the beginning of the run.
+    pub start_ns: u64,
+    /// End, from the beginning of the run.
+    pub end_ns: u64,
+    /// Measured requests sent.
+    pub sent: u64,
+    /// Answered as expected.
+    pub ok: u64,
+    /// Failed.
+    pub errors: u64,
+    /// Complete answers, expected or not.
+    pub answered: u64,
+    /// Shed.
+    pub shed: u64,
+    /// Bytes written.
+    pub bytes_sent: u64,
+    /// Bytes read.
+    pub bytes_received: u64,
+    /// Connections established at its end.
+    pub connections: u64,
+    /// Requests due and not sent at its end.
+    pub backlog: u64,
+    /// Requests in flight at its end: over HTTP/2, open streams.
+    #[serde(default)]
+    pub in_flight: u64,
+    /// Complete answers by its length; null where it has none.
+    #[serde(default)]
+    pub answered_per_s: Option<f64>,
+    /// Response times.
+    pub response: Brief,
+    /// Service times.
+    pub service: Brief,
+    /// Send lags.
+    pub send_lag: Brief,
+    /// The response-time histogram: HdrHistogram V2, compressed, base64.
+    pub response_hdr: Encoded,
+}
+
+impl IntervalSummary {
+    pub(crate) fn of(interval: &Interval, index: u64) -> Self {
+        let ledger = &interval.ledger;
+        let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
+        let answered = interval.answered();
+        IntervalSummary {
+            index,
+            in_window: true,
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            sent: ledger.sent,
+            ok: ledger.ok,
+            errors: ledger.errors.total(),
+            answered,
+            shed: ledger.shed,
+            bytes_sent: interval.bytes.sent,
+            bytes_received: interval.bytes.received,
+            connections: interval.connections.established,
+            backlog: interval.backlog,
+            in_flight: interval.in_flight,
+            answered_per_s: (length_ns > 0).then(|| answered as f64 * 1e9 / length_ns as f64),
+            response: Brief::of(&interval.latencies.response),
+            service: Brief::of(&interval.latencies.service),
+            send_lag: Brief::of(&interval.latencies.send_lag),
+            response_hdr: Encoded::of(&interval.latencies.response),
+        }
+    }
+}
+
+/// A few numbers of a distribution. Null without samples, or with too few for the percentile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Brief {
+    /// Samples.
+    pub count: u64,
+    /// Smallest.
+    pub min_ns: Option<u64>,
+    /// Mean.
+    pub mean_ns: Option<f64>,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 90 % are below.
+    pub p90_ns: Option<u64>,
+    /// 99 % are below.
+    pub p99_ns: Option<u64>,
+    /// 99.9 % are below.
+    pub p999_ns: Option<u64>,
+    /// Largest.
+    pub max_ns: Option<u64>,
+}
+
+impl Brief {
+    /// Of a histogram.
+    pub fn of(histogram: &Histogram) -> Self {
+        let count = histogram.count();
+        let at = |q| {
+            let enough = order::is_bounded(count, q, order::CONFIDENCE);
+            histogram.quantile_ns(q).filter(|_| enough)
+        };
+        Brief {
+            count,
+            min_ns: histogram.min_ns(),
+            mean_ns: histogram.mean_ns(),
+            p50_ns: at(0.5),
+            p90_ns: at(0.9),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: histogram.max_ns(),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Documents of the first major version: their plans had another form, and results knew one machine.
+//!
+//! Here is that form read, and nowhere else: [`Upgraded`] is a deserialiser that hands a document's
+//! plan and machine on in the present form, and the present format. What the old form did not say has
+//! its default.
+
+use candor_plan::units::fmt_rate;
+use candor_plan::url::parse_host_port;
+use candor_plan::{Endpoint, NS_PER_S, Rate, StatusSet};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Map, Value, json};
+
+/// The field that had another form.
+const PLAN: &str = "plan";
+/// Fields of results that are those of a machine now.
+const MACHINE: [&str; 3] = ["host", "hiccups", "memory"];
+
+const MACHINES: &str = "machines";
+
+/// The fields of which a tree is made on the way.
+pub(crate) const TREES: [&str; 4] = [PLAN, MACHINE[0], MACHINE[1], MACHINE[2]];
+
+/// A document of the first version, read as one of the present format, which is the other.
+pub(crate) struct Upgraded<T>(pub(crate) T, pub(crate) &'static str);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Upgraded<D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(Upgraded(visitor, self.1))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
+        ignored_any
+    }
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Upgraded<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.expecting(formatter)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
+        let machine = self.1.starts_with("candor.result/").then(Map::new);
+        self.0.visit_map(Fields { fields, format: self.1, name: String::new(), machine })
+    }
+}
+
+/// The fields of a document.
+struct Fields<A> {
+    fields: A,
+    /// The present format.
+    format: &'static str,
+    /// Whose value is next.
+    name: String,
+    /// What is known of a result's machine, until that is handed on.
+    machine: Option<Map<String, Value>>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        let name = loop {
+            match (self.fields.next_key::<String>()?, &mut self.machine) {
+                (Some(name), Some(machine)) if MACHINE.contains(&name.as_str()) => {
+                    machine.insert(name, self.fields.next_value()?);
+                }
+                (Some(name), _) => break name,
+                (None, Some(_)) => break MACHINES.to_owned(),
+                (None, None) => return Ok(None),
+            }
+        };
+        self.name.clone_from(&name);
+        seed.deserialize(Value::String(name)).map(Some).map_err(A::Error::custom)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        let new = match self.name.as_str() {
+            PLAN => plan(&self.fields.next_value()?),
+            MACHINES => self.machine.take().map(|mut machine| {
+                // All workers were its own.
+                machine.extend([
+                    ("first_worker".to_owned(), 0.into()),
+                    ("workers".to_owned(), u32::MAX.into()),
+                ]);
+                json!([machine])
+            }),
+            "format" => self.fields.next_value::<IgnoredAny>().map(|_| Some(self.format.into()))?,
+            _ => return self.fields.next_value_seed(seed),
+        };
+        let new =
+            new.ok_or_else(|| A::Error::custom(format!("its {} cannot be read", self.name)))?;
+        seed.deserialize(new).map_err(A::Error::custom)
+    }
+}
+
+/// The present form of a plan. `None`: a text in it does not say what it should.
+fn plan(old: &Value) -> Option<Value> {
+    let connections = &old["connections"];
+    let once = connections["once"] == true;
+    let connect_rate = &connections["connect_rate_per_s"];
+    let requests: Option<Vec<Value>> = old["requests"].as_array()?.iter().map(request).collect();
+    Some(json!({
+        "target": {
+            "url": old["url"],
+            "authority": old["authority"],
+            "endpoint": endpoint(old["endpoint"].as_str()?)?,
+            "resolved": old["resolved"],
+            "allow": null,
+            "tls": tls(&old["tls"]),
+            "http": or(&old["http"], "http/1.1"),
+        },
+        "requests": { "list": requests?, "order": old["order"], "sequence": { "whole": [] } },
+        "load": load(&old["load"])?,
+        "stop": old["stop"],
+        "connections": {
+            "count": connections["count"],
+            "max": connections["max"],
+            "pipeline": connections["pipeline"],
+            "streams": or(&connections["streams"], 1),
+            "windows": { "stream_bits": 30, "connection_bits": 30 },
+            "frames": candor_plan::Frames::default(),
+            "requests_per_connection": connections["requests_per_connection"],
+            "lifetime_ns": connections["lifetime_ns"],
+            "connect_rate": connect_rate.as_f64().map(|per_s| rate(per_s, "")),
+            "connect_during_run": connections["during_run"] == true && !once,
+            "once": once,
+            "nodelay": connections["nodelay"],
+            "sources": connections["sources"],
+        },
+        "timeouts": old["timeouts"],
+        "recording": {
+            "digits": old["digits"],
+            "interval_ns": old["interval_ns"],
+            "warm_up_ns": old["warm_up_ns"],
+            "trace": null,
+            "kernel_timestamps": null,
+            "held_up": false,
+        },
+        "threads": {
+            "count": old["threads"],
+            "pin": old["pin"],
+            "pacing": old["pacing"].as_str().filter(|text| !text.is_empty()).unwrap_or("auto"),
+            "reactor": "auto",
+        },
+        "seed": old["seed"],
+        "script": null,
+        "secrets": "hidden",
+    }))
+}
+
+fn or(value: &Value, default: impl Into<Value>) -> Value {
+    if value.is_null() { default.into() } else { value.clone() }
+}
+
+fn left_out(count: &Value, hash: &Value) -> Value {
+    json!({ "left-out": { "count": count, "hash": or(hash, "") } })
+}
+
+fn endpoint(text: &str) -> Option<Endpoint> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Some(Endpoint::Unix { path: path.into() });
+    }
+    let (host, port) = parse_host_port(text).ok()?;
+    Some(Endpoint::Tcp { host, port: port? })
+}
+
+fn tls(old: &Value) -> Value {
+    let pem = |file: &Value| json!({ "file": file, "text": left_out(&0.into(), &Value::Null) });
+    let own = || json!({ "certificates": pem(&"".into()), "key": pem(&"".into()) });
+    match old {
+        Value::Null => Value::Null,
+        old => json!({
+            "trust": match old["trust"].as_str() {
+                Some("system" | "anybody") => old["trust"].clone(),
+                _ => json!({ "only": pem(&old["trust"]) }),
+            },
+            "server_name": old["server_name"],
+            "identity": (old["own_certificate"] == true).then(own),
+            "alpn": old["alpn"],
+            "min": old["versions"][0],
+            "max": old["versions"][1],
+            "ciphers": old["ciphers"],
+            "groups": old["groups"],
+            "resumption": old["resumption"],
+            "early_data": old["early_data"] == true,
+        }),
+    }
+}
+
+fn request(old: &Value) -> Option<Value> {
+    let header = |one: &Value| json!([one["name"], one["value"]]);
+    let headers: Vec<Value> = old["headers"].as_array()?.iter().map(header).collect();
+    let delivery = &old["delivery"];
+    let pieces = json!({ "count": delivery["pieces"], "gap_ns": delivery["piece_gap_ns"] });
+    let expected = old["expect_body"].as_str()?;
+    let bytes = || expected.split(' ').find_map(|word| word.parse::<u64>().ok());
+    Some(json!({
+        "name": old["name"],
+        "method": old["method"],
+        "path": old["path"],
+        "headers": headers,
+        "body": match old["body_bytes"].as_u64()? {
+            0 => json!({ "whole": [] }),
+            _ => left_out(&old["body_bytes"], &old["body_hash"]),
+        },
+        "delivery": {
+            "chunk_bytes": delivery["chunk_bytes"],
+            "pieces": if delivery["pieces"].is_null() { Value::Null } else { pieces },
+            "continue_ns": delivery["continue_timeout_ns"],
+            "break_off_after": delivery["break_off_after_bytes"],
+        },
+        "expect": {
+            "status": old["expect_status"].as_str()?.parse::<StatusSet>().ok()?,
+            "body": match expected {
+                "any" => json!("any"),
+                text if text.starts_with("exactly") => {
+                    json!({ "exact": left_out(&bytes()?.into(), &Value::Null) })
+                }
+                _ => json!({ "length": bytes()? }),
+            },
+        },
+        "weight": old["weight"],
+        "redacted": { "query_hash": old["query_hash"] },
+    }))
+}
+
+fn load(old: &Value) -> Option<Value> {
+    if old["kind"] == "closed" {
+        return Some(json!({ "closed": { "think_time_ns": old["think_time_ns"] } }));
+    }
+    let description = old["description"].as_str()?;
+    let segment = |one: &Value| {
+        let rate = |name: &str| one[name].as_f64().map(|per_s| rate(per_s, description));
+        let duration_ns = &one["duration_ns"];
+        Some(match one["kind"].as_str()? {
+            "hold" => json!({ "hold": {
+                "rate": rate("rate_per_s")?, "duration_ns": duration_ns,
+            } }),
+            "ramp" => json!({ "ramp": {
+                "from": rate("from_per_s")?, "to": rate("to_per_s")?, "duration_ns": duration_ns,
+            } }),
+            "burst" => json!({ "burst": {
+                "size": one["size"], "every_ns": one["every_ns"], "duration_ns": duration_ns,
+            } }),
+            _ => json!({ "replay": {
+                "offsets_ns": left_out(&one["count"], &Value::Null), "duration_ns": duration_ns,
+            } }),
+        })
+    };
+    let segments: Option<Vec<Value>> = old["segments"].as_array()?.iter().map(segment).collect();
+    Some(json!({ "open": {
+        "segments": segments?,
+        "arrivals": old["arrivals"],
+        "shed_after_ns": old["shed_after_ns"],
+    } }))
+}
+
+/// A rate was a number per second. Its unit is one in which the description writes it, if there is one.
+fn rate(per_s: f64, description: &str) -> Rate {
+    const UNITS_S: [u64; 4] = [1, 60, 3600, 86_400];
+    let of = |per_ns: u64| {
+        let events = per_s * per_ns as f64 / 1e9;
+        let is_whole = (events - events.round()).abs() <= events * 1e-12;
+        is_whole.then_some(Rate { events: events.round() as u64, per_ns })
+    };
+    let decimals = (0..6).map(|decimals| 10u64.pow(decimals));
+    let exact =
+        decimals.flat_map(|tens| UNITS_S.map(|unit_s| unit_s * tens * NS_PER_S)).filter_map(of);
+    let exact: Vec<Rate> = exact.collect();
+    let typed = exact.iter().find(|rate| description.contains(&fmt_rate(**rate)));
+    let nearly =
+        || Rate { events: (per_s * 1e9).round() as u64, per_ns: 1_000_000_000_000_000_000 };
+    typed.or(exact.first()).copied().unwrap_or_else(nearly)
+}
