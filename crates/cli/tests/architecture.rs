@@ -32,8 +32,11 @@ fn named(text: &str) -> Vec<String> {
     let mut spans = Vec::new();
     for (nth, piece) in text.split("```").enumerate() {
         match nth % 2 {
-            1 => spans.extend(piece.split_whitespace().filter(|word| word.ends_with(".rs")).map(str::to_owned)),
-            _ => spans.extend(piece.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " "))),
+            1 => spans.extend(
+                piece.split_whitespace().filter(|word| word.ends_with(".rs")).map(str::to_owned),
+            ),
+            _ => spans
+                .extend(piece.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " "))),
         }
     }
     spans
@@ -49,7 +52,9 @@ fn is_path(span: &str) -> bool {
 /// A name of the code: of a type, a function, a constant, with or without what it is of.
 fn is_name(span: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
-    let has_shape = span.contains("::") || span.contains('_') || span.starts_with(|c: char| c.is_ascii_uppercase());
+    let has_shape = span.contains("::")
+        || span.contains('_')
+        || span.starts_with(|c: char| c.is_ascii_uppercase());
     span.chars().all(plain) && has_shape && span.len() > 1
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use candor_record::{MergeError, Workers};
 use candor_report::document::part::PartError;
-use candor_report::render::{csv, hgrm, hlog, html, json, text};
+use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
 use candor_report::{Document, read};
 use clap::Args;
 
@@ -41,7 +41,7 @@ enum Format {
     Csv,
     /// A page for a browser
     Html,
-    /// The report of an experiment, as Markdown
+    /// The report, as Markdown
     Markdown,
     /// Response-time percentiles, as HdrHistogram's plotter takes them
     Hgrm,
@@ -149,15 +149,14 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 
 fn of_run(document: &Document, format: Format, path: &Path) -> Result<String, Failure> {
     let histogram = match format {
-        Format::Text => return Ok(text::render(document, console::stdout_style())),
-        Format::Json => return Ok(json::render(document)),
-        Format::Csv => return Ok(csv::render(document)),
-        Format::Html => return Ok(html::run(document)),
-        Format::Hlog => return Ok(hlog::render(document)),
-        Format::Markdown => {
-            let why = "this is a single run, which has no Markdown; take text";
-            return Err(Failure::usage(format!("{}: {why}", path.display())));
+        Format::Text => {
+            return Ok(compose::run(document, Depth::Brief).text(console::stdout_style()));
         }
+        Format::Json => return Ok(json::render(document)),
+        Format::Csv => return Ok(csv::run(document)),
+        Format::Html => return Ok(compose::run(document, Depth::Full).html()),
+        Format::Hlog => return Ok(hlog::render(document)),
+        Format::Markdown => return Ok(compose::run(document, Depth::Full).markdown()),
         Format::Hgrm => hgrm::response(document),
         Format::HgrmService => hgrm::service(document),
     };

@@ -7,7 +7,7 @@ use candor_plan::Outputs;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_report::document::EndReason;
-use candor_report::render::text;
+use candor_report::render::{Depth, compose};
 use candor_report::{Document, Expectation, Severity};
 use clap::Args;
 
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     let printed = match outputs.quiet {
         true => Ok(()),
         false => console::report(outputs::take_stdout(&outputs.list), |style| {
-            text::render(&document, style)
+            compose::run(&document, Depth::Brief).text(style)
         }),
     };
     let done = run.done(&plan).map(drop).map_err(Failure::from);
