@@ -127,8 +127,7 @@ impl Series {
         points: impl IntoIterator<Item = Dot>,
     ) -> Self {
         let dots: Vec<Dot> = points.into_iter().collect();
-        let list =
-            |pick: fn(&Dot) -> Option<f64>| dots.iter().map(|dot| pick(dot)).collect::<Vec<_>>();
+        let list = |pick: fn(&Dot) -> Option<f64>| dots.iter().map(pick).collect::<Vec<_>>();
         Series {
             form: Form::Dots,
             low: list(|dot| dot.low),
