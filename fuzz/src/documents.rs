@@ -1,7 +1,7 @@
 //! Saved results: whatever is read can be rendered, in every form, and reads the same when saved again.
 
 use candor_report::experiment::{clients, comparison, peak, suite, sweep};
-use candor_report::render::{Style, csv, experiment as plain, hgrm, hlog, html, json, text};
+use candor_report::render::{Depth, Page, Style, compose, csv, hgrm, hlog, json};
 use candor_report::{Document, render};
 use serde_json::Value;
 
@@ -16,9 +16,8 @@ pub(crate) fn result(bytes: &[u8]) {
     let read = Document::from_json(&again).expect("what was written reads");
     let value = |text: &str| serde_json::from_str::<Value>(text).expect("what was written is JSON");
     assert!(is_alike(&value(&json::render(&read)), &value(&again)), "read back it is another");
-    text::render(&document, Style::default());
-    csv::render(&document);
-    html::run(&document);
+    printed(|depth| compose::run(&document, depth));
+    csv::run(&document);
     hlog::render(&document);
     let _ = (hgrm::response(&document), hgrm::service(&document));
 }
@@ -49,33 +48,31 @@ fn is_alike(one: &Value, other: &Value) -> bool {
 pub(crate) fn experiment(bytes: &[u8]) {
     let Ok(saved) = std::str::from_utf8(bytes) else { return };
     if let Ok(document) = peak::Peak::from_json(saved) {
-        plain::peak::text(&document);
-        plain::peak::markdown(&document);
-        plain::peak::csv(&document);
-        html::peak(&document);
+        printed(|depth| compose::peak(&document, depth));
+        csv::peak(&document);
     }
     if let Ok(document) = sweep::Sweep::from_json(saved) {
-        plain::sweep::text(&document);
-        plain::sweep::markdown(&document);
-        plain::sweep::csv(&document);
-        html::sweep(&document);
+        printed(|depth| compose::sweep(&document, depth));
+        csv::sweep(&document);
     }
     if let Ok(document) = comparison::Comparison::from_json(saved) {
-        plain::comparison::text(&document);
-        plain::comparison::markdown(&document);
-        plain::comparison::csv(&document);
-        html::comparison(&document);
+        printed(|depth| compose::comparison(&document, depth));
+        csv::comparison(&document);
     }
     if let Ok(document) = suite::Suite::from_json(saved) {
-        plain::suite::text(&document);
-        plain::suite::markdown(&document);
-        plain::suite::csv(&document);
-        html::suite(&document);
+        printed(|depth| compose::suite(&document, depth));
+        csv::suite(&document);
     }
     if let Ok(document) = clients::Clients::from_json(saved) {
-        plain::clients::text(&document);
-        plain::clients::markdown(&document);
-        plain::clients::csv(&document);
-        html::clients(&document);
+        printed(|depth| compose::clients(&document, depth));
+        csv::clients(&document);
     }
+}
+
+/// By every printer.
+fn printed(page: impl Fn(Depth) -> Page) {
+    page(Depth::Brief).text(Style::default());
+    let full = page(Depth::Full);
+    full.markdown();
+    full.html();
 }

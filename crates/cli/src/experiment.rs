@@ -41,10 +41,10 @@ impl Ready {
     ) -> Result<Ready, Failure> {
         check(command, &options)?;
         with_plan_file(&mut options)?;
-        let connections = options.connections.map(|count| count.get());
+        let connections = options.load.connections.map(|count| count.get());
         // An open load, so that what belongs to one (--arrivals, --shed-after) is understood; the
         // experiment puts its own rates in.
-        options.rate = Some(Rate::per_second(1000));
+        options.load.rate = Some(Rate::per_second(1000));
         input::set_usual_length(&mut options);
         let site = target.site(&mut options, true)?;
         let (plan, outputs) = options.build(&Disk).map_err(Failure::usage)?;
@@ -95,15 +95,23 @@ pub(crate) fn make_directory(keep: Option<&Path>) -> Result<(), Failure> {
 /// What an experiment decides itself, and what only single runs have.
 fn check(command: &str, options: &Options) -> Result<(), Failure> {
     let refused = [
-        ("--rate", options.rate.is_some(), "it chooses the rates itself"),
-        ("--load", options.load.is_some(), "it chooses the load itself"),
-        ("--requests", options.requests.is_some(), "its runs have a length: --duration"),
-        ("--once", options.once, "a burst has no rate to choose"),
-        ("--think-time", options.think_time.is_some(), "it looks for the highest rate"),
-        ("--expect", !options.expect.is_empty(), "objectives are given with --objective"),
-        ("--hgrm", options.hgrm.is_some(), "that is of a single run: --keep DIR has them all"),
-        ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
-        ("--trace", options.trace.is_some(), "that is of a single run"),
+        ("--rate", options.load.rate.is_some(), "it chooses the rates itself"),
+        ("--load", options.load.load.is_some(), "it chooses the load itself"),
+        ("--requests", options.load.requests.is_some(), "its runs have a length: --duration"),
+        ("--once", options.load.once, "a burst has no rate to choose"),
+        ("--think-time", options.load.think_time.is_some(), "it looks for the highest rate"),
+        ("--expect", !options.output.expect.is_empty(), "objectives are given with --objective"),
+        (
+            "--hgrm",
+            options.output.hgrm.is_some(),
+            "that is of a single run: --keep DIR has them all",
+        ),
+        (
+            "--hlog",
+            options.output.hlog.is_some(),
+            "that is of a single run: --keep DIR has them all",
+        ),
+        ("--trace", options.output.trace.is_some(), "that is of a single run"),
     ];
     input::refuse(command, refused)
 }
@@ -112,8 +120,9 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
 fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
     let Some(file) = input::take_plan_file(options, None)? else { return Ok(()) };
     let mut plan = input::plan(&file)?;
-    (plan.rate, plan.load, plan.requests, plan.think_time) = (None, None, None, None);
-    plan.expect.clear();
+    (plan.load.rate, plan.load.load, plan.load.requests, plan.load.think_time) =
+        (None, None, None, None);
+    plan.output.expect.clear();
     *options = std::mem::take(options).or(plan);
     check("with a plan", options)
 }

@@ -7,7 +7,7 @@ use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
-use candor_report::render::{experiment as plain, html, json};
+use candor_report::render::{Depth, Page, Style, compose, csv, json};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -16,51 +16,24 @@ use crate::{console, outputs};
 /// How one kind of document is read and rendered.
 pub(crate) struct Forms<T> {
     pub(crate) read: fn(&str) -> Result<T, ReadError>,
-    pub(crate) text: fn(&T) -> String,
-    pub(crate) markdown: fn(&T) -> String,
+    pub(crate) page: fn(&T, Depth) -> Page,
     pub(crate) csv: fn(&T) -> String,
-    pub(crate) html: fn(&T) -> String,
 }
 
-pub(crate) const PEAK: Forms<Peak> = Forms {
-    read: Peak::from_json,
-    text: plain::peak::text,
-    markdown: plain::peak::markdown,
-    csv: plain::peak::csv,
-    html: html::peak,
-};
+pub(crate) const PEAK: Forms<Peak> =
+    Forms { read: Peak::from_json, page: compose::peak, csv: csv::peak };
 
-pub(crate) const SWEEP: Forms<Sweep> = Forms {
-    read: Sweep::from_json,
-    text: plain::sweep::text,
-    markdown: plain::sweep::markdown,
-    csv: plain::sweep::csv,
-    html: html::sweep,
-};
+pub(crate) const SWEEP: Forms<Sweep> =
+    Forms { read: Sweep::from_json, page: compose::sweep, csv: csv::sweep };
 
-pub(crate) const COMPARISON: Forms<Comparison> = Forms {
-    read: Comparison::from_json,
-    text: plain::comparison::text,
-    markdown: plain::comparison::markdown,
-    csv: plain::comparison::csv,
-    html: html::comparison,
-};
+pub(crate) const COMPARISON: Forms<Comparison> =
+    Forms { read: Comparison::from_json, page: compose::comparison, csv: csv::comparison };
 
-pub(crate) const SUITE: Forms<Suite> = Forms {
-    read: Suite::from_json,
-    text: plain::suite::text,
-    markdown: plain::suite::markdown,
-    csv: plain::suite::csv,
-    html: html::suite,
-};
+pub(crate) const SUITE: Forms<Suite> =
+    Forms { read: Suite::from_json, page: compose::suite, csv: csv::suite };
 
-pub(crate) const CLIENTS: Forms<Clients> = Forms {
-    read: Clients::from_json,
-    text: plain::clients::text,
-    markdown: plain::clients::markdown,
-    csv: plain::clients::csv,
-    html: html::clients,
-};
+pub(crate) const CLIENTS: Forms<Clients> =
+    Forms { read: Clients::from_json, page: compose::clients, csv: csv::clients };
 
 /// Refuses outputs that no experiment has, and files that cannot be written.
 pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
@@ -74,13 +47,15 @@ impl<T: Serialize> Forms<T> {
     pub(crate) fn give_out(&self, document: &T, to: &Outputs) -> Result<(), Failure> {
         let printed = match to.quiet {
             true => Ok(()),
-            false => console::report(outputs::take_stdout(&to.list), |_| (self.text)(document)),
+            false => console::report(outputs::take_stdout(&to.list), |_| {
+                (self.page)(document, Depth::Brief).text(Style::Plain)
+            }),
         };
         let write = |out: &Out| {
             let text = match out.kind.as_str() {
                 "csv" => (self.csv)(document),
-                "html" => (self.html)(document),
-                "markdown" => (self.markdown)(document),
+                "html" => (self.page)(document, Depth::Full).html(),
+                "markdown" => (self.page)(document, Depth::Full).markdown(),
                 _ => json::any(document),
             };
             outputs::write(&out.place, &text)

@@ -59,15 +59,20 @@ pub(crate) fn take_plan_file(
 
 /// Whether requests go to a place that the user named.
 pub(crate) fn is_elsewhere(options: &Options) -> bool {
-    options.url.is_some() || options.unix_socket.is_some() || options.connect_to.is_some()
+    options.url.is_some()
+        || options.connecting.unix_socket.is_some()
+        || options.connecting.connect_to.is_some()
 }
 
 /// Gives runs of an experiment the usual length and warm-up, if nothing is said.
 pub(crate) fn set_usual_length(options: &mut Options) {
-    if options.duration.is_none() && options.requests.is_none() && options.load.is_none() {
-        options.duration = DURATION.parse().ok();
+    if options.load.duration.is_none()
+        && options.load.requests.is_none()
+        && options.load.load.is_none()
+    {
+        options.load.duration = DURATION.parse().ok();
     }
-    options.warm_up.get_or_insert(Nanos(WARM_UP_NS));
+    options.load.warm_up.get_or_insert(Nanos(WARM_UP_NS));
 }
 
 /// Refuses flags that are given and make no sense for this command: each with whether it is given, and

@@ -18,6 +18,7 @@ mod input;
 mod matrix;
 mod measure;
 mod outputs;
+mod part;
 mod profiling;
 mod scripting;
 mod signals;

@@ -14,6 +14,7 @@ use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
+use candor_report::render::{Depth, Style};
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
@@ -79,10 +80,11 @@ impl Flags {
     ) -> Result<ExitCode, Failure> {
         let document = &outcome.document;
         directory.write("results.csv", &(forms.csv)(document))?;
-        directory.write("README.md", &(forms.markdown)(document))?;
-        directory.write("index.html", &(forms.html)(document))?;
+        let page = (forms.page)(document, Depth::Full);
+        directory.write("README.md", &page.markdown())?;
+        directory.write("index.html", &page.html())?;
         if !self.quiet {
-            console::print(&(forms.text)(document))?;
+            console::print(&(forms.page)(document, Depth::Brief).text(Style::Plain))?;
             console::note(&format!("candor: the results are in {}", directory.path().display()));
         }
         let Some(why) = &outcome.stopped else { return Ok(exit(document).into()) };

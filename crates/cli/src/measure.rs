@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use candor_engine::Observer;
+use candor_engine::{Observer, Part};
 use candor_lab::site::Beside;
 use candor_lab::{EngineRunner, Interrupt, LabError, Site};
 use candor_plan::{Plan, ReactorChoice};
@@ -30,6 +30,17 @@ pub(crate) fn run(
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<(Scripted, Beside), LabError> {
+    run_part(site, plan, None, interrupt, observer)
+}
+
+/// The same for a part of it, if there is one.
+pub(crate) fn run_part(
+    site: &mut Site,
+    plan: &Plan,
+    part: Option<Part>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<(Scripted, Beside), LabError> {
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
@@ -37,7 +48,9 @@ pub(crate) fn run(
             "candor: io_uring cannot be used here ({why}); epoll is used instead"
         ));
     }
-    site.run(plan, interrupt, |own, control| scripting::run(own, control, observer))
+    site.run(plan, interrupt, |own, control| {
+        scripting::run(own, part.unwrap_or_else(|| Part::whole(own)), control, observer)
+    })
 }
 
 /// Ends a managed target.

@@ -4,7 +4,7 @@
 //! says so instead.
 
 use candor_engine::script::Scripts;
-use candor_engine::{Control, Observer};
+use candor_engine::{Control, Observer, Part};
 use candor_lab::LabError;
 use candor_plan::Plan;
 use candor_record::RunRecord;
@@ -16,7 +16,7 @@ pub(crate) fn make(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, LabError> {
-    run(plan, control, observer)?.done(plan)
+    run(plan, Part::whole(plan), control, observer)?.done(plan)
 }
 
 /// A run that was made, whatever became of its script.
@@ -26,14 +26,15 @@ pub(crate) struct Scripted {
     ended: Result<(), LabError>,
 }
 
-/// Makes a run of `plan` with its script, if it has one. What the script prints goes out.
+/// Makes `part` of a run of `plan` with its script, if it has one. What the script prints goes out.
 pub(crate) fn run(
     plan: &Plan,
+    part: Part,
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<Scripted, LabError> {
     let (script, scripts) = Script::load(plan)?;
-    let record = candor_engine::run_scripted(plan, &scripts, control, observer);
+    let record = candor_engine::run_part(plan, part, &scripts, control, observer);
     let ended = script.ended();
     Ok(Scripted { record: record?, script, ended })
 }

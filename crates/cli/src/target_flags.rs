@@ -139,7 +139,7 @@ impl TargetFlags {
 
 /// The embedded target that speaks what `options` ask for.
 pub(crate) fn embedded(options: &Options) -> Result<TargetSpec, LabError> {
-    TargetSpec::embedded(options.tls.then(|| "--tls".to_owned()))
+    TargetSpec::embedded(options.tls.tls.then(|| "--tls".to_owned()))
 }
 
 /// Points `options` at a target, where the user says nothing else.
@@ -148,8 +148,8 @@ pub(crate) fn point(options: &mut Options, running: &Running) {
     if options.url.is_none() {
         options.url = Some(announced.url.clone());
     }
-    if !options.insecure && options.cacert.is_none() {
-        options.cacert.clone_from(&announced.certificate);
+    if !options.tls.insecure && options.tls.cacert.is_none() {
+        options.tls.cacert.clone_from(&announced.certificate);
     }
 }
 
@@ -157,15 +157,18 @@ pub(crate) fn point(options: &mut Options, running: &Running) {
 fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
     point(options, running);
     let announced = running.announced();
-    let makes_own_requests = !options.request.is_empty() || options.script.is_some();
-    if let (None, Some(method), false) = (&options.method, &announced.method, makes_own_requests) {
+    let makes_own_requests =
+        !options.requests.request.is_empty() || options.script.script.is_some();
+    if let (None, Some(method), false) =
+        (&options.requests.method, &announced.method, makes_own_requests)
+    {
         let method = method.parse().map_err(|error| {
             Failure::could_not_run(format!("the target's port file says METHOD={method}: {error}"))
         })?;
-        options.method = Some(method);
+        options.requests.method = Some(method);
     }
-    if announced.protocol.as_deref() == Some("h2c") && !options.h1 && !options.h2 {
-        options.h2c = true;
+    if announced.protocol.as_deref() == Some("h2c") && !options.http2.h1 && !options.http2.h2 {
+        options.http2.h2c = true;
     }
     Ok(())
 }

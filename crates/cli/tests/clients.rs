@@ -336,7 +336,7 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
     assert_eq!(outcome.code(), 130, "{}{}", outcome.stdout, outcome.stderr);
     let made = trials();
     assert!((2..12).contains(&made), "{made}");
-    assert!(read(directory.path(), "README.md").contains("**Not complete.**"));
+    assert!(read(directory.path(), "README.md").contains("**NOT COMPLETE**"));
     assert_eq!(processes_of(directory.path()), [""; 0]);
 
     let outcome = ran(directory.path(), &suite, &arguments);

@@ -76,12 +76,12 @@ fn a_suite_becomes_a_directory_that_says_everything() {
     let readme = read("README.md");
     for part in [
         "# Benchmark results: tiny",
-        "## HTTP/1.1",
+        "### HTTP/1.1",
         "| `hello` | 2 | ",
-        "### `json`, HTTP/1.1",
+        "### json, h1, tail",
         "| embedded | 50 % | ",
         "## Resources",
-        "`elsewhere`: the program /no/such/server is not installed here",
+        "- Left out: elsewhere: the program /no/such/server is not installed here",
         "candor bench tiny.toml",
     ] {
         assert!(readme.contains(part), "{part} is not in\n{readme}");
@@ -142,7 +142,7 @@ fn an_interrupted_suite_goes_on_where_it_stopped() {
     let made = trials(directory.path());
     assert!((2..6).contains(&made.len()), "{made:?}");
     let readme = directory.path().join("tiny-results/README.md");
-    assert!(fs::read_to_string(&readme).unwrap().contains("**Not complete.**"));
+    assert!(fs::read_to_string(&readme).unwrap().contains("**NOT COMPLETE**"));
     let stamp = |name: &str| {
         let path = directory.path().join("tiny-results/trials").join(name);
         fs::metadata(path).unwrap().modified().unwrap()
@@ -153,7 +153,7 @@ fn an_interrupted_suite_goes_on_where_it_stopped() {
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     assert_eq!(trials(directory.path()).len(), 6);
     assert_eq!(stamps, made.iter().map(|name| stamp(name)).collect::<Vec<_>>());
-    assert!(!fs::read_to_string(&readme).unwrap().contains("Not complete"));
+    assert!(!fs::read_to_string(&readme).unwrap().contains("NOT COMPLETE"));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_server_that_dies_is_a_failure_and_the_suite_goes_on() {
     let outcome = ran(directory.path(), &suite, &arguments);
     assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
     assert!(
-        outcome.stdout.contains("failed: hello h1 elsewhere closed round 1"),
+        outcome.stdout.contains("Failed       hello h1 elsewhere closed round 1"),
         "{}",
         outcome.stdout
     );

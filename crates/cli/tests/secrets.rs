@@ -113,7 +113,7 @@ fn reports(outcome: &Outcome, file: &str, forms: &[&str]) -> String {
 fn a_run_gives_no_secret_away() {
     let outcome = run(&[]);
     assert_hidden(&outcome, &["server.sh"]);
-    let forms = ["text", "json", "csv", "html", "hgrm", "hgrm-service", "hlog"];
+    let forms = ["text", "json", "csv", "html", "markdown", "hgrm", "hgrm-service", "hlog"];
     let again = reports(&outcome, "run.json", &forms) + &reports(&outcome, "run.trace", &["csv"]);
     assert!(!again.contains(SECRET), "{again}");
     // What is left is of use: names, the command's options, and that something is missing.

@@ -20,6 +20,11 @@ pub(crate) struct Snapshot {
     waited_ns: Option<u64>,
 }
 
+/// The system's monotonic clock, which times everything in a run.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(ClockId::Monotonic)
+}
+
 /// Time on a clock.
 pub(crate) fn clock_ns(clock: ClockId) -> u64 {
     let t = clock_gettime(clock);

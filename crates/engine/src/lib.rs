@@ -39,6 +39,7 @@ pub use child::end_with_this_thread;
 pub use control::{Control, Course};
 pub use drive::{drive, drive_observed, drive_part, drive_scripted};
 pub use error::EngineError;
+pub use health::monotonic_ns;
 pub use machine::{host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};

@@ -14,7 +14,7 @@ use candor_lab::{LabError, Outcome};
 use candor_record::Histogram;
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::clients::Clients;
-use candor_report::render::experiment::clients as render;
+use candor_report::render::{Depth, Style, compose, csv};
 
 const SMALL: &str = r#"
 name = "small"
@@ -295,10 +295,14 @@ fn counts_that_do_not_agree_are_marked_and_made_again() {
     assert_eq!(wrong.disagreement.as_deref(), Some("the driver counts 2,110, the server 2,111"));
     assert_ne!(cell.speaker().unwrap().round, wrong.round);
     assert_eq!((trials(".wrong.json"), trials(".json")), (1, 18));
-    let csv = render::csv(&clients);
-    let columns = render::COLUMNS.len();
-    assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
-    assert!(render::markdown(&clients).contains("the driver counts 2,110, the server 2,111"));
+    let rows = csv::clients(&clients);
+    let columns = csv::CLIENTS_COLUMNS.split(',').count();
+    assert!(rows.lines().all(|line| line.split(',').count() == columns), "{rows}");
+    assert!(
+        compose::clients(&clients, Depth::Full)
+            .markdown()
+            .contains("the driver counts 2,110, the server 2,111")
+    );
 
     let (again, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert_eq!(made, ["other.p5.c4"]);
@@ -322,9 +326,11 @@ fn errors_are_told_by_kind() {
     let speaker = cell.speaker().unwrap();
     assert_eq!((speaker.failed(), speaker.failed_share), (100, Some(0.1)));
     assert!(
-        render::text(&clients).contains("5.00 % body, 5.00 % timeout"),
+        compose::clients(&clients, Depth::Brief)
+            .text(Style::Plain)
+            .contains("5.00 % body, 5.00 % timeout"),
         "{}",
-        render::text(&clients)
+        compose::clients(&clients, Depth::Brief).text(Style::Plain)
     );
 }
 

@@ -15,7 +15,7 @@ use candor_lab::{LabError, Outcome};
 use candor_plan::options::{Options, ReadFile};
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::suite::Suite as SuiteDocument;
-use candor_report::render::experiment::suite as render;
+use candor_report::render::{Depth, compose, csv};
 use candor_report::{Document, Facts};
 use candor_testkit::sim::{Fifo, Link, SimReactor};
 use common::MS;
@@ -52,8 +52,8 @@ impl Bench for Simulated {
         if self.interrupt_at == Some(self.made.len() + 1) {
             return Err(LabError::Interrupted);
         }
-        self.made.push(format!("{} {:?}", cell.key(), options.seed));
-        self.rates.push(options.rate.map(|rate| rate.per_s_f64()));
+        self.made.push(format!("{} {:?}", cell.key(), options.load.seed));
+        self.rates.push(options.load.rate.map(|rate| rate.per_s_f64()));
         let service_ns = match cell.server.name.as_str() {
             "fast" => MS,
             "slow" => 2 * MS,
@@ -66,7 +66,7 @@ impl Bench for Simulated {
             }
         };
         options.url = Some("http://127.0.0.1/".to_owned());
-        options.no_pin = true;
+        options.connecting.no_pin = true;
         let (plan, _) = options.build(&Contents { files: &NoFiles }).expect("a plan");
         let plan = plan.with(|parts| {
             parts.threads.count = Some(1);
@@ -164,7 +164,7 @@ fn every_built_in_scenario_is_there_and_builds_what_it_can() {
     let unsupported: Vec<_> = matrix.notes.iter().map(|note| note.what.as_str()).collect();
     assert_eq!(unsupported, ["websocket_msg_throughput"]);
     let routes = matrix.cells.iter().find(|cell| cell.scenario.name == "varied_paths_router");
-    assert_eq!(routes.unwrap().run.request.len(), 100);
+    assert_eq!(routes.unwrap().run.requests.request.len(), 100);
     // TLS is in the matrix only for the scenario that has nothing else.
     let tls: Vec<_> = matrix.cells.iter().filter(|cell| cell.protocol.is_tls()).collect();
     let handshakes = |cell: &&&CellPlan| cell.scenario.name == "tls_handshake_throughput";
@@ -316,7 +316,11 @@ fn a_load_may_have_rounds_of_its_own() {
     // Three cells at their peaks, thrice; six below them, once.
     assert_eq!((suite.progress(), bench.made.len()), ((15, 15), 15));
     assert!(suite.cells.iter().all(|cell| cell.trials.len() == cell.of_peak.map_or(3, |_| 1)));
-    assert!(render::markdown(&suite).contains("after 0 ns of warm-up, 1 run a cell"));
+    assert!(
+        compose::suite(&suite, Depth::Full)
+            .markdown()
+            .contains("after 0 ns of warm-up, 1 run a cell")
+    );
     // What is typed is for all.
     let selection = Selection { rounds: Some(2), ..Selection::default() };
     let typed = matrix(&self::suite(&text), &selection).unwrap();
@@ -355,23 +359,23 @@ fn a_suite_is_measured_below_each_cells_own_peak() {
     assert!(keys.iter().any(|round| *round != keys[0]), "{keys:?}");
     assert!(bench.made[0].ends_with("Some(1)") && bench.made[8].ends_with("Some(3)"));
 
-    let readme = render::markdown(&suite);
+    let readme = compose::suite(&suite, Depth::Full).markdown();
     for part in [
         "# Benchmark results: small",
         "| scenario | in flight | fast req/s | slow req/s | fast p50 / p99 | slow p50 / p99 |",
         "| `json` | 4 | ",
-        "### `hello`, HTTP/1.1",
+        "### hello, h1, open",
         "| server | of peak | target | achieved | p50 | p75 | p90 | p99 | p99.9 | p99.99 | max |",
         "| slow | 90 % | ",
-        "- `slow`: does not do json",
+        "- Left out: slow: does not do json",
     ] {
         assert!(readme.contains(part), "{part} is not in\n{readme}");
     }
-    let csv = render::csv(&suite);
-    assert_eq!(csv.lines().count(), 28);
-    let columns = render::COLUMNS.len();
-    assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
-    let speak = csv.lines().filter(|line| line.split(',').nth(7) == Some("1")).count();
+    let rows = csv::suite(&suite);
+    assert_eq!(rows.lines().count(), 28);
+    let columns = csv::SUITE_COLUMNS.split(',').count();
+    assert!(rows.lines().all(|line| line.split(',').count() == columns), "{rows}");
+    let speak = rows.lines().filter(|line| line.split(',').nth(7) == Some("1")).count();
     assert_eq!(speak, 9, "one row speaks for each cell");
 }
 
@@ -383,7 +387,11 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
     assert!(matches!(outcome.stopped, Some(LabError::Interrupted)));
     assert!(!outcome.document.complete);
     assert_eq!(outcome.document.progress(), (13, 27));
-    assert!(render::markdown(&outcome.document).contains("**Not complete.** 13 of 27 trials"));
+    assert!(
+        compose::suite(&outcome.document, Depth::Full)
+            .markdown()
+            .contains("**NOT COMPLETE** 13 of 27 trials")
+    );
 
     // One of the trials is damaged meanwhile: it is made again, the others are not.
     let damaged = directory.path().join(Directory::trial("hello.h1.fast.closed", 2, ""));
@@ -401,10 +409,10 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
     let again = measured(SMALL, directory.path(), &mut third).unwrap().document;
     assert!(third.made.is_empty());
     // Text keeps floats to the last bit but one.
-    assert_eq!(render::csv(&again), render::csv(&outcome.document));
+    assert_eq!(csv::suite(&again), csv::suite(&outcome.document));
     let saved = std::fs::read_to_string(directory.path().join("suite.json")).unwrap();
     let saved: candor_report::experiment::suite::Suite = serde_json::from_str(&saved).unwrap();
-    assert_eq!(render::csv(&saved), render::csv(&again));
+    assert_eq!(csv::suite(&saved), csv::suite(&again));
 }
 
 #[test]
@@ -468,7 +476,7 @@ fn a_scenario_is_requests_or_a_script_which_is_found_from_the_suite() {
                 [[scenario]]\nname = 'mine'\n[scenario.run]\nscript = 'load.lua'\n";
     let suite = file::parse("suites/s.toml", text).unwrap();
     let mine = suite.scenarios.iter().find(|one| one.name == "mine").unwrap();
-    assert_eq!(mine.run.script.as_deref(), Some(Path::new("suites/load.lua")));
+    assert_eq!(mine.run.script.script.as_deref(), Some(Path::new("suites/load.lua")));
 }
 
 #[test]
@@ -567,7 +575,7 @@ fn a_server_that_fails_is_given_up_and_the_others_go_on() {
             .iter()
             .any(|one| one.why.contains("its peak is not known") || one.why.contains("given up"))
     );
-    assert!(render::markdown(&suite).contains("## Trials that could not be made"));
+    assert!(compose::suite(&suite, Depth::Full).markdown().contains("- Failed: "));
 }
 
 /// Every suite of the repository is right, and so is the example of the guide.

@@ -65,30 +65,31 @@ impl Options {
             stop: self.stop(load.shape_ns),
             load: load.load,
             threads: Threads {
-                count: self.threads.map(SmallCount::get),
-                pin: !self.no_pin,
-                pacing: self.pacing.unwrap_or_default(),
-                reactor: self.reactor.unwrap_or_default(),
+                count: self.load.threads.map(SmallCount::get),
+                pin: !self.connecting.no_pin,
+                pacing: self.load.pacing.unwrap_or_default(),
+                reactor: self.connecting.reactor.unwrap_or_default(),
             },
             connections: self.connections()?,
             timeouts: Timeouts {
                 connect_ns: self
+                    .timeouts
                     .connect_timeout
                     .map_or(DEFAULT_CONNECT_TIMEOUT_NS, |one| one.get()),
-                request_ns: self.timeout.map_or(DEFAULT_TIMEOUT_NS, |one| one.get()),
-                idle_ns: self.idle_timeout.map(|one| one.get()),
+                request_ns: self.timeouts.timeout.map_or(DEFAULT_TIMEOUT_NS, |one| one.get()),
+                idle_ns: self.timeouts.idle_timeout.map(|one| one.get()),
             },
             recording: Recording {
-                digits: self.digits.map_or(DEFAULT_DIGITS, |one| one.get()),
-                interval_ns: self.interval.map_or(DEFAULT_INTERVAL_NS, |one| one.get()),
+                digits: self.recording.digits.map_or(DEFAULT_DIGITS, |one| one.get()),
+                interval_ns: self.recording.interval.map_or(DEFAULT_INTERVAL_NS, |one| one.get()),
                 warm_up_ns: self.warm_up_ns(),
                 trace: self.trace()?,
-                kernel_timestamps: self.kernel_timestamps,
+                kernel_timestamps: self.recording.kernel_timestamps,
                 held_up: false,
             },
-            seed: self.seed.unwrap_or(DEFAULT_SEED),
+            seed: self.load.seed.unwrap_or(DEFAULT_SEED),
             script,
-            secrets: Secrets::shown_if(self.show_secrets),
+            secrets: Secrets::shown_if(self.output.show_secrets),
         };
         Ok((parts.try_into()?, self.outputs()))
     }
@@ -96,8 +97,8 @@ impl Options {
     /// The duration is the shorter one of what was asked and what the shape has; without any
     /// end, the default.
     fn stop(&self, shape_ns: Option<u64>) -> Stop {
-        let asked_ns = self.duration.map(|one| one.get());
-        let count = self.requests.map(|one| one.get()).or(once::count(self));
+        let asked_ns = self.load.duration.map(|one| one.get());
+        let count = self.load.requests.map(|one| one.get()).or(once::count(self));
         let duration_ns = asked_ns.into_iter().chain(shape_ns).min();
         Stop {
             duration_ns: match (duration_ns, count) {
@@ -105,25 +106,25 @@ impl Options {
                 (duration_ns, _) => duration_ns,
             },
             count,
-            drain_ns: self.drain.map_or(DEFAULT_DRAIN_NS, |Nanos(ns)| ns),
-            give_up_ns: self.give_up.map_or(DEFAULT_GIVE_UP_NS, |one| one.get()),
+            drain_ns: self.load.drain.map_or(DEFAULT_DRAIN_NS, |Nanos(ns)| ns),
+            give_up_ns: self.load.give_up.map_or(DEFAULT_GIVE_UP_NS, |one| one.get()),
         }
     }
 
     fn connections(&self) -> Result<Connections, PlanError> {
-        let count = self.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get);
-        let max = self.max_connections.map_or(count, SmallCount::get);
-        let pipeline = self.pipeline.map_or(1, SmallCount::get);
-        let mut per_connection = self.requests_per_connection.map(|one| one.get());
-        if self.once {
+        let count = self.load.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get);
+        let max = self.load.max_connections.map_or(count, SmallCount::get);
+        let pipeline = self.requests.pipeline.map_or(1, SmallCount::get);
+        let mut per_connection = self.requests.requests_per_connection.map(|one| one.get());
+        if self.load.once {
             per_connection = Some(1);
         }
-        if self.no_keepalive {
+        if self.requests.no_keepalive {
             let why = "a connection then carries one request; leave one of them out";
             if per_connection.is_some_and(|count| count > 1) {
                 return Err(conflict("--requests-per-connection", "--no-keepalive", why));
             }
-            if self.streams.is_some_and(|streams| streams.get() > 1) {
+            if self.http2.streams.is_some_and(|streams| streams.get() > 1) {
                 return Err(conflict("--streams", "--no-keepalive", why));
             }
             if pipeline > 1 {
@@ -139,18 +140,23 @@ impl Options {
             windows: tls::windows(self),
             frames: tls::frames(self),
             requests_per_connection: per_connection,
-            lifetime_ns: self.connection_lifetime.map(|one| one.get()),
-            connect_rate: self.connect_rate,
-            connect_during_run: self.connect_during_run,
-            once: self.once,
-            nodelay: !self.no_nodelay,
-            sources: self.source.clone().map_or(Vec::new(), |sources| sources.into_vec()),
+            lifetime_ns: self.requests.connection_lifetime.map(|one| one.get()),
+            connect_rate: self.load.connect_rate,
+            connect_during_run: self.load.connect_during_run,
+            once: self.load.once,
+            nodelay: !self.connecting.no_nodelay,
+            sources: self
+                .connecting
+                .source
+                .clone()
+                .map_or(Vec::new(), |sources| sources.into_vec()),
         })
     }
 
     fn trace(&self) -> Result<Option<Trace>, PlanError> {
-        let is_traced = self.trace.is_some() || self.out.iter().any(|out| out.kind == Out::TRACE);
-        match (is_traced, self.trace_sample) {
+        let is_traced =
+            self.output.trace.is_some() || self.output.out.iter().any(|out| out.kind == Out::TRACE);
+        match (is_traced, self.recording.trace_sample) {
             (false, Some(_)) => Err(PlanError::Value {
                 option: "--trace-sample",
                 problem: "there is no trace to take a sample for; name its file with --trace"
@@ -162,26 +168,26 @@ impl Options {
     }
 
     fn warm_up_ns(&self) -> u64 {
-        self.warm_up.map_or(0, |Nanos(ns)| ns)
+        self.load.warm_up.map_or(0, |Nanos(ns)| ns)
     }
 
     /// What is to be written and printed.
     pub fn outputs(&self) -> Outputs {
         let short = [
-            ("json", &self.json),
-            ("csv", &self.csv),
-            ("html", &self.html),
-            ("hgrm", &self.hgrm),
-            ("hlog", &self.hlog),
-            (Out::TRACE, &self.trace),
+            ("json", &self.output.json),
+            ("csv", &self.output.csv),
+            ("html", &self.output.html),
+            ("hgrm", &self.output.hgrm),
+            ("hlog", &self.output.hlog),
+            (Out::TRACE, &self.output.trace),
         ];
         let short =
             short.into_iter().filter_map(|(kind, path)| Some(Out::new(kind, path.clone()?)));
         Outputs {
-            list: short.chain(self.out.iter().cloned()).collect(),
-            quiet: self.quiet,
-            expect: self.expect.clone(),
-            strict: self.strict,
+            list: short.chain(self.output.out.iter().cloned()).collect(),
+            quiet: self.output.quiet,
+            expect: self.output.expect.clone(),
+            strict: self.output.strict,
         }
     }
 }

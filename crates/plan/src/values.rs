@@ -11,7 +11,7 @@ mod sampling;
 mod tls;
 
 pub use address::{HostPort, Resolve, Sources};
-pub(crate) use from_toml::{checked_url, headers, one_or_many, one_or_many_typed, typed};
+pub(crate) use from_toml::{headers, one_or_many, one_or_many_typed, typed};
 pub use out::{Out, Place};
 pub use tls::{Names, OnOff, WindowBits};
 

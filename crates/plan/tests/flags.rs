@@ -114,11 +114,11 @@ fn the_definition_is_sound_and_keeps_the_commands_description() {
 fn flags_mean_what_they_mean_in_wrk() {
     let options =
         flags(&["-c", "1k", "-t2", "-d", "30", "-R2k", "--timeout", "2", "http://h/"]).unwrap();
-    assert_eq!(options.connections.unwrap().get(), 1_000);
-    assert_eq!(options.threads.unwrap().get(), 2);
-    assert_eq!(options.duration.unwrap().get(), 30_000_000_000);
-    assert_eq!(options.rate.unwrap().events, 2_000);
-    assert_eq!(options.timeout.unwrap().get(), 2_000_000_000);
+    assert_eq!(options.load.connections.unwrap().get(), 1_000);
+    assert_eq!(options.load.threads.unwrap().get(), 2);
+    assert_eq!(options.load.duration.unwrap().get(), 30_000_000_000);
+    assert_eq!(options.load.rate.unwrap().events, 2_000);
+    assert_eq!(options.timeouts.timeout.unwrap().get(), 2_000_000_000);
 }
 
 #[test]

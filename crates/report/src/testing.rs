@@ -1,6 +1,7 @@
 //! Runs for tests: made with record's own recorder and collector, so that documents in tests have
 //! what documents of real runs have.
 
+pub(crate) mod clients;
 pub(crate) mod experiments;
 
 use std::path::Path;

@@ -13,7 +13,7 @@ use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::experiment::clients::Clients;
-use candor_report::render::experiment::clients as render;
+use candor_report::render::compose;
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
@@ -131,7 +131,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
         allow: AllowList::of_option(&flags.allow),
         up: None,
     };
-    let told = &mut flags.lines(render::in_words);
+    let told = &mut flags.lines(compose::in_words);
     let outcome = run::run(&suite, &cells, &selection, about, &directory, &mut bench, told);
     let stopped = bench.take_down();
     let outcome = outcome?;

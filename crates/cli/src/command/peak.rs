@@ -69,7 +69,7 @@ pub(crate) struct PeakArguments {
 pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, Failure> {
     arguments.profile.check("peak")?;
     let PeakArguments { objective, precision, keep, markdown, target, mut options, .. } = arguments;
-    options.out.extend(markdown.map(|path| Out::new("markdown", path)));
+    options.output.out.extend(markdown.map(|path| Out::new("markdown", path)));
     let objectives = objectives(objective, &mut options)?;
     let ready = Ready::new("peak", options, &target, typed)?;
     let settings = Settings {

@@ -6,7 +6,9 @@ mod trace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use candor_report::render::{csv, hgrm, hlog, html, json, text};
+use candor_record::{MergeError, Workers};
+use candor_report::document::part::PartError;
+use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
 use candor_report::{Document, read};
 use clap::Args;
 
@@ -21,6 +23,11 @@ pub(crate) struct ReportArguments {
     /// How to render them on the standard output
     #[arg(long, visible_alias = "to", value_name = "FORM", default_value = "text")]
     format: Format,
+    /// Make one result of results that are parts of one run (run --part)
+    ///
+    /// Exact: as if one process had made the run.
+    #[arg(long)]
+    merge: bool,
 }
 
 /// The renderings of a result.
@@ -34,7 +41,7 @@ enum Format {
     Csv,
     /// A page for a browser
     Html,
-    /// The report of an experiment, as Markdown
+    /// The report, as Markdown
     Markdown,
     /// Response-time percentiles, as HdrHistogram's plotter takes them
     Hgrm,
@@ -45,6 +52,10 @@ enum Format {
 }
 
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
+    if arguments.merge {
+        console::print(&merged(&arguments.files, arguments.format)?)?;
+        return Ok(Exit::Fine.into());
+    }
     if arguments.format == Format::Html && arguments.files.len() > 1 {
         return Err(Failure::usage("a page is of one result; give one FILE with --format html"));
     }
@@ -73,21 +84,79 @@ fn rendered(path: &Path, format: Format) -> Result<String, Failure> {
     of_run(&document, format, path)
 }
 
+/// The parts of a run as one result.
+fn merged(paths: &[PathBuf], format: Format) -> Result<String, Failure> {
+    let read = |path: &PathBuf| {
+        let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
+        Document::from_json(&text).map_err(|error| cannot_read(path, &error))
+    };
+    let parts: Vec<Document> = paths.iter().map(read).collect::<Result<_, _>>()?;
+    let whole = Document::merge(&parts).map_err(|why| cannot_merge(paths, &why))?;
+    of_run(&whole, format, Path::new("the merged result"))
+}
+
+/// Why these are no parts of one run.
+fn cannot_merge(paths: &[PathBuf], why: &PartError) -> Failure {
+    let file =
+        |at: &usize| paths.get(*at).map_or_else(String::new, |path| path.display().to_string());
+    Failure::could_not_run(match why {
+        PartError::Whole(at) | PartError::Records(MergeError::Whole(at)) => format!(
+            "{} is the result of a whole run and has nothing to be merged with; give results of run --part",
+            file(at)
+        ),
+        PartError::Record(at, why) => format!("the record in {} cannot be read: {why}", file(at)),
+        PartError::Seed(one, other) => format!(
+            "{} and {} are of runs with different seeds; give parts of one run",
+            file(one),
+            file(other)
+        ),
+        PartError::Plan(one, other, what) => format!(
+            "{} and {} are of different plans: they differ in {what}; give parts of one run",
+            file(one),
+            file(other)
+        ),
+        PartError::Records(MergeError::Nothing) => "there is nothing to merge".to_owned(),
+        PartError::Records(MergeError::Damaged(at, why)) => {
+            format!("the record in {} is damaged: {why}", file(at))
+        }
+        PartError::Records(MergeError::Overlap(one, other))
+            if one == other || file(one) == file(other) =>
+        {
+            format!("{} is given twice; give each part once", file(one))
+        }
+        PartError::Records(MergeError::Overlap(one, other)) => {
+            format!("{} and {} have threads in common; give each part once", file(one), file(other))
+        }
+        PartError::Records(MergeError::OtherSize(one, other)) => format!(
+            "{} and {} are parts of runs with different numbers of threads",
+            file(one),
+            file(other)
+        ),
+        PartError::Records(MergeError::Shape(one, other)) => {
+            format!("the records in {} and {} do not fit together", file(one), file(other))
+        }
+        PartError::Records(MergeError::Missing(Workers { first, count, of })) => format!(
+            "a part is missing: threads {} to {} of {of} are in none of the files",
+            first + 1,
+            first + count
+        ),
+    })
+}
+
 fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::could_not_run(format!("cannot read {}: {error}", path.display()))
 }
 
 fn of_run(document: &Document, format: Format, path: &Path) -> Result<String, Failure> {
     let histogram = match format {
-        Format::Text => return Ok(text::render(document, console::stdout_style())),
-        Format::Json => return Ok(json::render(document)),
-        Format::Csv => return Ok(csv::render(document)),
-        Format::Html => return Ok(html::run(document)),
-        Format::Hlog => return Ok(hlog::render(document)),
-        Format::Markdown => {
-            let why = "this is a single run, which has no Markdown; take text";
-            return Err(Failure::usage(format!("{}: {why}", path.display())));
+        Format::Text => {
+            return Ok(compose::run(document, Depth::Brief).text(console::stdout_style()));
         }
+        Format::Json => return Ok(json::render(document)),
+        Format::Csv => return Ok(csv::run(document)),
+        Format::Html => return Ok(compose::run(document, Depth::Full).html()),
+        Format::Hlog => return Ok(hlog::render(document)),
+        Format::Markdown => return Ok(compose::run(document, Depth::Full).markdown()),
         Format::Hgrm => hgrm::response(document),
         Format::HgrmService => hgrm::service(document),
     };

@@ -7,7 +7,7 @@ use candor_plan::Outputs;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_report::document::EndReason;
-use candor_report::render::text;
+use candor_report::render::{Depth, compose};
 use candor_report::{Document, Expectation, Severity};
 use clap::Args;
 
@@ -15,6 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::facts::facts;
 use crate::files::Disk;
 use crate::measure::{self, Watched};
+use crate::part::PartFlags;
 use crate::profiling::ProfileFlags;
 use crate::target_flags::{self, TargetFlags};
 use crate::{console, input, outputs};
@@ -27,18 +28,20 @@ pub(crate) struct RunArguments {
     target: TargetFlags,
     #[command(flatten)]
     profile: ProfileFlags,
+    #[command(flatten)]
+    part: PartFlags,
     /// After a plan: where to send requests instead of to the plan's URL
     #[arg(value_name = "URL")]
     instead: Option<String>,
 }
 
 pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Failure> {
-    let RunArguments { mut options, target, profile, instead } = arguments;
+    let RunArguments { mut options, target, profile, part, instead } = arguments;
     let plan_file = input::take_plan_file(&mut options, instead)?;
     if let Some(file) = &plan_file {
         options = options.or(input::plan(file)?);
     }
-    let profile = profile.spec(options.json.as_deref())?;
+    let profile = profile.spec(options.output.json.as_deref())?;
     // Whoever wants a profile of the embedded target has it managed.
     let mut site = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
@@ -59,13 +62,14 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
         Some(file) => Failure::usage(format!("with {file}: {error}")),
         None => Failure::usage(error),
     })?;
+    let part = part.of(&plan)?;
     let expectations = expectations(&outputs)?;
 
     let mut facts = facts(typed);
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
     let mut watched = Watched::new(outputs::Outputs::open(&outputs, &plan, &facts)?)?;
     let interrupt = watched.interrupt.clone();
-    let made = measure::run(&mut site, &plan, &interrupt, &mut watched.outputs);
+    let made = measure::run_part(&mut site, &plan, part, &interrupt, &mut watched.outputs);
     let mut written = watched.outputs;
     let (mut run, beside) = match made {
         Ok(made) => made,
@@ -82,7 +86,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     let printed = match outputs.quiet {
         true => Ok(()),
         false => console::report(outputs::take_stdout(&outputs.list), |style| {
-            text::render(&document, style)
+            compose::run(&document, Depth::Brief).text(style)
         }),
     };
     let done = run.done(&plan).map(drop).map_err(Failure::from);

@@ -85,7 +85,7 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode,
     let SweepArguments {
         rates, mut fractions, rounds, keep, markdown, target, mut options, ..
     } = arguments;
-    options.out.extend(markdown.map(|path| Out::new("markdown", path)));
+    options.output.out.extend(markdown.map(|path| Out::new("markdown", path)));
     if fractions.is_empty() {
         fractions = FRACTIONS.split(',').filter_map(|share| parse_share(share).ok()).collect();
     }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use candor_engine::Observer;
 use candor_plan::{Out, Place, Plan};
 use candor_record::{RunRecord, Stretch, Traced};
-use candor_report::render::{csv, hgrm, hlog, html, json};
+use candor_report::render::{Depth, Page, compose, csv, hgrm, hlog, json};
 use candor_report::{Document, Facts};
 
 pub(crate) use whole::{check_paths, write};
@@ -63,14 +63,22 @@ struct Kind {
 /// Every kind. Those that are written when the run is over are a rendering of its document.
 const KINDS: &[Kind] = &[
     Kind { name: "json", make: |to| whole::make(to.place, |document| Ok(json::render(document))) },
-    Kind { name: "csv", make: |to| whole::make(to.place, |document| Ok(csv::render(document))) },
-    Kind { name: "html", make: |to| whole::make(to.place, |document| Ok(html::run(document))) },
+    Kind { name: "csv", make: |to| whole::make(to.place, |document| Ok(csv::run(document))) },
+    Kind { name: "html", make: |to| whole::make(to.place, |document| Ok(page(document).html())) },
+    Kind {
+        name: "markdown",
+        make: |to| whole::make(to.place, |document| Ok(page(document).markdown())),
+    },
     Kind { name: "hgrm", make: |to| whole::make(to.place, hgrm::response) },
     Kind { name: "hgrm-service", make: |to| whole::make(to.place, hgrm::service) },
     Kind { name: "hlog", make: |to| whole::make(to.place, |document| Ok(hlog::render(document))) },
     Kind { name: "ndjson", make: live::make },
     Kind { name: Out::TRACE, make: trace::make },
 ];
+
+fn page(document: &Document) -> Page {
+    compose::run(document, Depth::Full)
+}
 
 /// The outputs of a run, and the line that tells of it.
 pub(crate) struct Outputs {

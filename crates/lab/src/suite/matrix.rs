@@ -43,8 +43,12 @@ pub struct Selection {
 impl Selection {
     /// Options of every run, before all others.
     fn run(&self) -> Options {
-        let Selection { duration, warm_up, connections, allow, show_secrets, .. } = self.clone();
-        Options { duration, warm_up, connections, allow, show_secrets, ..Options::default() }
+        let mut run = Options::default();
+        (run.load.duration, run.load.warm_up) = (self.duration, self.warm_up);
+        run.load.connections = self.connections;
+        run.connecting.allow.clone_from(&self.allow);
+        run.output.show_secrets = self.show_secrets;
+        run
     }
 
     /// What profiles the servers of `suite`, if anything does.
@@ -146,7 +150,7 @@ pub fn expand(
                     notes.cannot(asked, server, protocol.name())?;
                 } else {
                     for &load in &loads {
-                        if scenario.run.once && load.is_open() {
+                        if scenario.run.load.once && load.is_open() {
                             notes.burst(scenario, load);
                             continue;
                         }
@@ -178,14 +182,14 @@ fn add(
     let mut run = selection.run().or(scenario.run.clone());
     // What was typed hides headers of the same name, and leaves the scenario's requests alone.
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
-    (run.h1, run.h2, run.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
-    if protocol.is_tls() && run.cacert.is_none() {
+    (run.http2.h1, run.http2.h2, run.http2.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
+    if protocol.is_tls() && run.tls.cacert.is_none() {
         // Servers of suites have certificates of their own making.
-        run.insecure = true;
+        run.tls.insecure = true;
     }
-    if run.once {
+    if run.load.once {
         // One burst, which nothing goes before.
-        run.warm_up = None;
+        run.load.warm_up = None;
     }
     let shares: Vec<Option<f64>> = match load.of_peak.as_slice() {
         [] => vec![None],
@@ -226,7 +230,7 @@ pub fn check_plans(matrix: &Matrix, files: &dyn ReadFile) -> Result<(), LabError
         let scheme = if cell.protocol.is_tls() { "https" } else { "http" };
         run.url = Some(format!("{scheme}://127.0.0.1:9/"));
         if cell.of_peak.is_some() {
-            run.rate = Some(candor_plan::Rate::per_second(1));
+            run.load.rate = Some(candor_plan::Rate::per_second(1));
         }
         run.build(files).map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))?;
     }

@@ -161,7 +161,7 @@ pub struct Scenario {
 impl Load {
     /// Whether it asks for a rate.
     pub(crate) fn is_open(&self) -> bool {
-        !self.of_peak.is_empty() || self.run.rate.is_some() || self.run.load.is_some()
+        !self.of_peak.is_empty() || self.run.load.rate.is_some() || self.run.load.load.is_some()
     }
 }
 

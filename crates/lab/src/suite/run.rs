@@ -102,8 +102,8 @@ impl Trials for Servers<'_> {
     fn needs(&mut self, cell: usize, round: u64) -> Result<candor_plan::Options, String> {
         let plan = &self.matrix.cells[cell];
         let mut options = plan.run.clone();
-        if options.seed.is_none() {
-            options.seed = Some(order::seed_of_round(self.seed, round));
+        if options.load.seed.is_none() {
+            options.load.seed = Some(order::seed_of_round(self.seed, round));
         }
         let Some(share) = plan.of_peak else { return Ok(options) };
         let key = plan.peak_key().unwrap_or_default();
@@ -114,7 +114,7 @@ impl Trials for Servers<'_> {
             .filter(|rate| *rate > 0.0)
             .ok_or_else(|| format!("its peak is not known: {key} has no usable trial"))?;
         self.document.cells[cell].peak_per_s = Some(peak_per_s);
-        options.rate = Some(rate(peak_per_s * share));
+        options.load.rate = Some(rate(peak_per_s * share));
         Ok(options)
     }
 
@@ -190,8 +190,8 @@ fn why_partial(document: &Document) -> String {
 /// The length of a trial by its options.
 fn planned(cell: &CellPlan) -> Duration {
     let run = &cell.run;
-    let warm_up_ns = run.warm_up.map_or(0, |Nanos(ns)| ns);
-    let duration_ns = match (run.duration, run.requests) {
+    let warm_up_ns = run.load.warm_up.map_or(0, |Nanos(ns)| ns);
+    let duration_ns = match (run.load.duration, run.load.requests) {
         (Some(duration), _) => duration.get(),
         (None, Some(_)) => 0,
         (None, None) => build::DEFAULT_DURATION_NS,
@@ -308,8 +308,8 @@ fn about_load(load: &model::Load, matrix: &Matrix) -> String {
         return String::new();
     };
     let run = &cell.run;
-    let connections = run.connections.map_or(build::DEFAULT_CONNECTIONS, |one| one.get());
-    let kind = match (load.of_peak.as_slice(), run.rate, &run.load) {
+    let connections = run.load.connections.map_or(build::DEFAULT_CONNECTIONS, |one| one.get());
+    let kind = match (load.of_peak.as_slice(), run.load.rate, &run.load.load) {
         ([], None, None) => "closed loop".to_owned(),
         ([], Some(rate), _) => format!("open load, {}", candor_plan::units::fmt_rate(rate)),
         ([], None, Some(_)) => "open load, a shape".to_owned(),
@@ -318,9 +318,9 @@ fn about_load(load: &model::Load, matrix: &Matrix) -> String {
             format!("open load at {} of the cell's peak", shares.join(", "))
         }
     };
-    let warm_up_ns = run.warm_up.map_or(0, |Nanos(ns)| ns);
+    let warm_up_ns = run.load.warm_up.map_or(0, |Nanos(ns)| ns);
     let time = candor_plan::units::fmt_duration_ns;
-    let duration_ns = run.duration.map_or(build::DEFAULT_DURATION_NS, |one| one.get());
+    let duration_ns = run.load.duration.map_or(build::DEFAULT_DURATION_NS, |one| one.get());
     let rounds = match cell.rounds {
         rounds if rounds == matrix.rounds => String::new(),
         rounds => format!(", {} a cell", fmt_plural(rounds, "run")),

@@ -20,14 +20,15 @@ pub(super) fn delivery(
     body_bytes: usize,
 ) -> Result<Delivery, PlanError> {
     // Alone, a request must be able to do what is asked; among others, only by its own table.
-    let is_only = options.request.is_empty();
+    let is_only = options.requests.request.is_empty();
     let applies = |own: bool| own || is_only || body_bytes > 0;
-    let chunk = table.chunked.or(options.chunked).filter(|_| applies(table.chunked.is_some()));
-    let waits = table.expect_continue.unwrap_or(options.expect_continue)
+    let chunk =
+        table.chunked.or(options.requests.chunked).filter(|_| applies(table.chunked.is_some()));
+    let waits = table.expect_continue.unwrap_or(options.requests.expect_continue)
         && applies(table.expect_continue.is_some());
     let break_off = table
         .break_off_after
-        .or(options.break_off_after)
+        .or(options.requests.break_off_after)
         .filter(|_| applies(table.break_off_after.is_some()));
     Ok(Delivery {
         chunk_bytes: chunk.map(|size| chunk_bytes(size, headers)).transpose()?,
@@ -50,13 +51,13 @@ fn continue_ns(options: &Options, headers: &[Header]) -> Result<u64, PlanError> 
         let why = "it sends the header itself; leave the header out";
         return Err(conflict("--expect-continue", "an Expect header", why));
     }
-    Ok(options.continue_timeout.map_or(DEFAULT_CONTINUE_NS, PositiveNanos::get))
+    Ok(options.timeouts.continue_timeout.map_or(DEFAULT_CONTINUE_NS, PositiveNanos::get))
 }
 
 fn pieces(options: &Options, table: &RequestOptions) -> Result<Option<Pieces>, PlanError> {
-    let count = table.pieces.or(options.pieces).map(SmallCount::get);
-    let gap = table.piece_gap.or(options.piece_gap);
-    let is_asked_here = table.piece_gap.is_some() || options.request.is_empty();
+    let count = table.pieces.or(options.requests.pieces).map(SmallCount::get);
+    let gap = table.piece_gap.or(options.requests.piece_gap);
+    let is_asked_here = table.piece_gap.is_some() || options.requests.request.is_empty();
     if count.is_none() && gap.is_some() && is_asked_here {
         return Err(PlanError::Value {
             option: "--piece-gap",
@@ -69,7 +70,7 @@ fn pieces(options: &Options, table: &RequestOptions) -> Result<Option<Pieces>, P
 
 /// What nothing waits for has no time to wait.
 pub(super) fn check(options: &Options, requests: &[Request]) -> Result<(), PlanError> {
-    if options.continue_timeout.is_some()
+    if options.timeouts.continue_timeout.is_some()
         && requests.iter().all(|one| one.delivery.continue_ns.is_none())
     {
         return Err(PlanError::Value {

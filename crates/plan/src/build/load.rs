@@ -17,7 +17,7 @@ pub(super) fn load(options: &Options, files: &mut Files<'_>) -> Result<Built, Pl
     if let Some(count) = once::count(options) {
         return Ok(Built { load: once::load(count), shape_ns: None });
     }
-    let mut segments = match (options.rate, &options.load) {
+    let mut segments = match (options.load.rate, &options.load.load) {
         (None, None) => return closed(options),
         (Some(_), Some(_)) => {
             return Err(conflict("--rate", "--load", "both set the rate; leave one of them out"));
@@ -29,22 +29,22 @@ pub(super) fn load(options: &Options, files: &mut Files<'_>) -> Result<Built, Pl
             Ok::<_, PlanError>(Segment::replay(offsets_ns))
         })?,
     };
-    if options.think_time.is_some() {
+    if options.load.think_time.is_some() {
         return Err(conflict(
             "--think-time",
             "--rate or --load",
             "in an open load the schedule decides when requests leave; leave one of them out",
         ));
     }
-    let arrivals = options.arrivals.unwrap_or(Arrivals::Constant);
+    let arrivals = options.load.arrivals.unwrap_or(Arrivals::Constant);
     let shape_ns =
         OpenLoad { segments: segments.clone(), arrivals, shed_after_ns: None }.duration_ns();
     if options.warm_up_ns() > 0 {
         let first = warm_up(&segments, options.warm_up_ns())?;
         segments.insert(0, first);
     }
-    let shed_after_ns = options.shed_after.map(|Nanos(ns)| ns);
-    if shed_after_ns == Some(0) && options.max_connections.is_some() {
+    let shed_after_ns = options.load.shed_after.map(|Nanos(ns)| ns);
+    if shed_after_ns == Some(0) && options.load.max_connections.is_some() {
         return Err(conflict(
             "--max-connections",
             "--shed-after 0",
@@ -56,9 +56,9 @@ pub(super) fn load(options: &Options, files: &mut Files<'_>) -> Result<Built, Pl
 
 fn closed(options: &Options) -> Result<Built, PlanError> {
     let open_only = [
-        ("--shed-after", options.shed_after.is_some()),
-        ("--max-connections", options.max_connections.is_some()),
-        ("--arrivals", options.arrivals.is_some()),
+        ("--shed-after", options.load.shed_after.is_some()),
+        ("--max-connections", options.load.max_connections.is_some()),
+        ("--arrivals", options.load.arrivals.is_some()),
     ];
     if let Some((option, _)) = open_only.into_iter().find(|(_, given)| *given) {
         return Err(conflict(
@@ -67,7 +67,7 @@ fn closed(options: &Options) -> Result<Built, PlanError> {
             "nothing is due there; add --rate or --load, or leave it out",
         ));
     }
-    let think_time_ns = options.think_time.map_or(0, |Nanos(ns)| ns);
+    let think_time_ns = options.load.think_time.map_or(0, |Nanos(ns)| ns);
     Ok(Built { load: Load::Closed { think_time_ns }, shape_ns: None })
 }
 

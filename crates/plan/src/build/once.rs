@@ -15,8 +15,9 @@ const NEVER_NS: u64 = 1_000_000_000 * NS_PER_S;
 /// How many requests there are, if it is such a run.
 pub(super) fn count(options: &Options) -> Option<u64> {
     options
+        .load
         .once
-        .then(|| u64::from(options.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get)))
+        .then(|| u64::from(options.load.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get)))
 }
 
 pub(super) fn load(count: u64) -> Load {
@@ -29,26 +30,26 @@ pub(super) fn load(count: u64) -> Load {
 
 /// What says something else about when connections are made and requests leave.
 pub(super) fn check(options: &Options) -> Result<(), PlanError> {
-    if !options.once {
+    if !options.load.once {
         return Ok(());
     }
     let above_one = |count: Option<SmallCount>| count.is_some_and(|count| count.get() > 1);
     let other = [
-        ("--requests", options.requests.is_some()),
-        ("--rate", options.rate.is_some()),
-        ("--load", options.load.is_some()),
-        ("--arrivals", options.arrivals.is_some()),
-        ("--think-time", options.think_time.is_some()),
-        ("--shed-after", options.shed_after.is_some()),
-        ("--max-connections", options.max_connections.is_some()),
-        ("--connect-rate", options.connect_rate.is_some()),
-        ("--connect-during-run", options.connect_during_run),
+        ("--requests", options.load.requests.is_some()),
+        ("--rate", options.load.rate.is_some()),
+        ("--load", options.load.load.is_some()),
+        ("--arrivals", options.load.arrivals.is_some()),
+        ("--think-time", options.load.think_time.is_some()),
+        ("--shed-after", options.load.shed_after.is_some()),
+        ("--max-connections", options.load.max_connections.is_some()),
+        ("--connect-rate", options.load.connect_rate.is_some()),
+        ("--connect-during-run", options.load.connect_during_run),
         ("--warm-up", options.warm_up_ns() > 0),
-        ("--pipeline", above_one(options.pipeline)),
-        ("--streams", above_one(options.streams)),
+        ("--pipeline", above_one(options.requests.pipeline)),
+        ("--streams", above_one(options.http2.streams)),
         (
             "--requests-per-connection",
-            options.requests_per_connection.is_some_and(|count| count.get() > 1),
+            options.requests.requests_per_connection.is_some_and(|count| count.get() > 1),
         ),
     ];
     match other.into_iter().find(|(_, given)| *given) {

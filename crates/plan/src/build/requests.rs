@@ -18,15 +18,20 @@ pub(super) fn requests(
 ) -> Result<Requests, PlanError> {
     let order = order(options)?;
     let only = [RequestOptions::default()];
-    let tables = if options.request.is_empty() { &only[..] } else { &options.request[..] };
+    let tables =
+        if options.requests.request.is_empty() { &only[..] } else { &options.requests.request[..] };
     let list: Result<Vec<Request>, PlanError> =
         tables.iter().map(|table| request(options, table, url, files)).collect();
-    Ok(Requests { list: list?, order, sequence: options.sequence.iter().copied().collect() })
+    Ok(Requests {
+        list: list?,
+        order,
+        sequence: options.requests.sequence.iter().copied().collect(),
+    })
 }
 
 fn order(options: &Options) -> Result<Order, PlanError> {
-    let weights = options.request.iter().any(|one| one.weight.is_some());
-    match options.order {
+    let weights = options.requests.request.iter().any(|one| one.weight.is_some());
+    match options.requests.order {
         Some(Order::Rotation) if weights => Err(conflict(
             "weight",
             "--order rotation",
@@ -44,18 +49,18 @@ fn request(
     url: &HttpUrl,
     files: &mut Files<'_>,
 ) -> Result<Request, PlanError> {
-    let method = table.method.clone().or_else(|| options.method.clone());
+    let method = table.method.clone().or_else(|| options.requests.method.clone());
     let method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
     let path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
     // Without a name of its own it has what may be shown: names stand in every result.
-    let shown = Secrets::shown_if(options.show_secrets).path(&path);
+    let shown = Secrets::shown_if(options.output.show_secrets).path(&path);
     let name = table.name.clone().unwrap_or_else(|| format!("{method} {shown}"));
     let body = match (&table.body, &table.body_file) {
-        (None, None) => body(&options.body, &options.body_file, files)?,
+        (None, None) => body(&options.requests.body, &options.requests.body_file, files)?,
         (text, file) => body(text, file, files)?,
     };
-    let headers = headers_over(options.header.clone(), table.header.clone());
-    let closes = options.no_keepalive || options.once;
+    let headers = headers_over(options.requests.header.clone(), table.header.clone());
+    let closes = options.requests.no_keepalive || options.load.once;
     Ok(Request {
         delivery: delivery::delivery(options, table, &headers, body.len())?,
         headers: with_implied(headers, closes, url.authorization.as_deref()),
@@ -63,12 +68,14 @@ fn request(
             status: table
                 .expect_status
                 .clone()
-                .or_else(|| options.expect_status.clone())
+                .or_else(|| options.expected.expect_status.clone())
                 .unwrap_or_else(StatusSet::below_400),
             body: match (table.expect_body_bytes, &table.expect_body) {
-                (None, None) => {
-                    expected_body(options.expect_body_bytes, &options.expect_body, files)?
-                }
+                (None, None) => expected_body(
+                    options.expected.expect_body_bytes,
+                    &options.expected.expect_body,
+                    files,
+                )?,
                 (bytes, file) => expected_body(bytes, file, files)?,
             },
         },

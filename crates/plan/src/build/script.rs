@@ -18,12 +18,12 @@ pub(super) fn script(
     options: &Options,
     files: &mut Files<'_>,
 ) -> Result<Option<Script>, PlanError> {
-    let Some(file) = &options.script else {
+    let Some(file) = &options.script.script else {
         let of_scripts = [
-            ("--script-arg", !options.script_arg.is_empty()),
-            ("--script-timeout", options.script_timeout.is_some()),
-            ("--script-body-limit", options.script_body_limit.is_some()),
-            ("--sandbox", options.sandbox),
+            ("--script-arg", !options.script.script_arg.is_empty()),
+            ("--script-timeout", options.script.script_timeout.is_some()),
+            ("--script-body-limit", options.script.script_body_limit.is_some()),
+            ("--sandbox", options.script.sandbox),
         ];
         return match of_scripts.into_iter().find(|(_, given)| *given) {
             None => Ok(None),
@@ -34,7 +34,7 @@ pub(super) fn script(
             )),
         };
     };
-    if !options.request.is_empty() {
+    if !options.requests.request.is_empty() {
         return Err(conflict(
             "--script",
             "[[request]]",
@@ -44,11 +44,11 @@ pub(super) fn script(
     Ok(Some(Script {
         path: file.display().to_string(),
         source: files.read("--script", file)?.into(),
-        arguments: options.script_arg.clone(),
-        sandbox: options.sandbox,
+        arguments: options.script.script_arg.clone(),
+        sandbox: options.script.sandbox,
         limits: ScriptLimits {
-            call_ns: options.script_timeout.map_or(DEFAULT_CALL_NS, |one| one.get()),
-            body_bytes: options.script_body_limit.map_or(BODY_BYTES, |one| one.0),
+            call_ns: options.script.script_timeout.map_or(DEFAULT_CALL_NS, |one| one.get()),
+            body_bytes: options.script.script_body_limit.map_or(BODY_BYTES, |one| one.0),
             memory_bytes: MEMORY_BYTES,
             instructions: INSTRUCTIONS,
         },

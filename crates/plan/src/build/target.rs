@@ -26,7 +26,7 @@ pub(super) fn target(
         authority: url.authority.clone(),
         endpoint,
         resolved,
-        allow: AllowList::of_option(&options.allow),
+        allow: AllowList::of_option(&options.connecting.allow),
         tls: tls::tls(options, &url, http, files)?,
         http,
     };
@@ -49,18 +49,18 @@ fn unusable(text: &str, error: UrlError) -> PlanError {
 }
 
 fn endpoint(options: &Options, url: &HttpUrl) -> Result<Endpoint, PlanError> {
-    let Some(path) = &options.unix_socket else {
-        let (host, port) = match &options.connect_to {
+    let Some(path) = &options.connecting.unix_socket else {
+        let (host, port) = match &options.connecting.connect_to {
             Some(other) => (other.host.clone(), other.port),
             None => (url.host.clone(), url.port),
         };
         return Ok(Endpoint::Tcp { host, port });
     };
     let tcp_only = [
-        ("--connect-to", options.connect_to.is_some()),
-        ("--resolve", !options.resolve.is_empty()),
-        ("--source", options.source.is_some()),
-        ("--no-nodelay", options.no_nodelay),
+        ("--connect-to", options.connecting.connect_to.is_some()),
+        ("--resolve", !options.connecting.resolve.is_empty()),
+        ("--source", options.connecting.source.is_some()),
+        ("--no-nodelay", options.connecting.no_nodelay),
     ];
     match tcp_only.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => {
@@ -74,7 +74,7 @@ fn endpoint(options: &Options, url: &HttpUrl) -> Result<Endpoint, PlanError> {
 fn resolved(options: &Options, endpoint: &Endpoint) -> Result<Vec<IpAddr>, PlanError> {
     let Endpoint::Tcp { host, port } = endpoint else { return Ok(Vec::new()) };
     let mut addresses = Vec::new();
-    for one in &options.resolve {
+    for one in &options.connecting.resolve {
         if one.from.port != *port || !one.from.host.eq_ignore_ascii_case(host) {
             return Err(PlanError::Value {
                 option: "--resolve",
@@ -96,7 +96,7 @@ fn check_sources(
     endpoint: &Endpoint,
     resolved: &[IpAddr],
 ) -> Result<(), PlanError> {
-    let (Some(sources), Endpoint::Tcp { host, .. }) = (&options.source, endpoint) else {
+    let (Some(sources), Endpoint::Tcp { host, .. }) = (&options.connecting.source, endpoint) else {
         return Ok(());
     };
     let sources = sources.clone().into_vec();

@@ -14,33 +14,33 @@ const DEFAULT_WINDOW_BITS: u8 = 30;
 /// Which HTTP is spoken.
 pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, PlanError> {
     let asked = [
-        ("--h1", options.h1),
-        ("--h2", options.h2),
-        ("--h2c", options.h2c),
-        ("--h2c-upgrade", options.h2c_upgrade),
+        ("--h1", options.http2.h1),
+        ("--h2", options.http2.h2),
+        ("--h2c", options.http2.h2c),
+        ("--h2c-upgrade", options.http2.h2c_upgrade),
     ];
     let mut asked = asked.into_iter().filter(|(_, given)| *given).map(|(option, _)| option);
     if let (Some(one), Some(other)) = (asked.next(), asked.next()) {
         return Err(conflict(one, other, "each names what is spoken; leave one of them out"));
     }
-    if options.h2c && url.is_https {
+    if options.http2.h2c && url.is_https {
         return Err(conflict("--h2c", "https", "h2c is HTTP/2 in clear text; write --h2"));
     }
-    if options.h2c_upgrade && url.is_https {
+    if options.http2.h2c_upgrade && url.is_https {
         let why = "over TLS there is no upgrade, ALPN decides; write --h2";
         return Err(conflict("--h2c-upgrade", "https", why));
     }
     let h2_only = [
-        ("--max-frame-size", options.max_frame_size.is_some()),
-        ("--header-table-size", options.header_table_size.is_some()),
-        ("--encoder-header-table-size", options.encoder_header_table_size.is_some()),
-        ("--streams", options.streams.is_some()),
-        ("--window-bits", options.window_bits.is_some()),
-        ("--connection-window-bits", options.connection_window_bits.is_some()),
+        ("--max-frame-size", options.http2.max_frame_size.is_some()),
+        ("--header-table-size", options.http2.header_table_size.is_some()),
+        ("--encoder-header-table-size", options.http2.encoder_header_table_size.is_some()),
+        ("--streams", options.http2.streams.is_some()),
+        ("--window-bits", options.http2.window_bits.is_some()),
+        ("--connection-window-bits", options.http2.connection_window_bits.is_some()),
     ];
-    let is_h2 = options.h2 || options.h2c || options.h2c_upgrade;
+    let is_h2 = options.http2.h2 || options.http2.h2c || options.http2.h2c_upgrade;
     // A script's text is HTTP/1.1, so that is what is spoken unless something else was asked for.
-    let is_h1 = options.h1 || !is_h2 && (!url.is_https || options.script.is_some());
+    let is_h1 = options.http2.h1 || !is_h2 && (!url.is_https || options.script.script.is_some());
     if let Some((option, _)) = h2_only.into_iter().find(|(_, given)| *given && is_h1) {
         return Err(conflict(
             option,
@@ -48,7 +48,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
             "it is for HTTP/2; add --h2, or use --pipeline for several requests at a time",
         ));
     }
-    if options.pipeline.is_some() && (is_h2 || options.streams.is_some()) {
+    if options.requests.pipeline.is_some() && (is_h2 || options.http2.streams.is_some()) {
         return Err(conflict(
             "--pipeline",
             "HTTP/2",
@@ -56,7 +56,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         ));
     }
     Ok(match (is_h2, is_h1) {
-        (true, _) if options.h2c_upgrade => HttpVersion::Upgrade,
+        (true, _) if options.http2.h2c_upgrade => HttpVersion::Upgrade,
         (true, _) => HttpVersion::H2,
         (false, true) => HttpVersion::H1,
         (false, false) => HttpVersion::Negotiated,
@@ -67,8 +67,8 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
 pub(super) fn windows(options: &Options) -> Windows {
     let bits = |asked: Option<WindowBits>| asked.map_or(DEFAULT_WINDOW_BITS, WindowBits::get);
     Windows {
-        stream_bits: bits(options.window_bits),
-        connection_bits: bits(options.connection_window_bits),
+        stream_bits: bits(options.http2.window_bits),
+        connection_bits: bits(options.http2.connection_window_bits),
     }
 }
 
@@ -80,15 +80,18 @@ pub(super) fn frames(options: &Options) -> Frames {
         asked.map_or(default, |Size(bytes)| u32::try_from(bytes).unwrap_or(u32::MAX))
     };
     Frames {
-        max_bytes: bytes(options.max_frame_size, default.max_bytes),
-        header_table_bytes: bytes(options.header_table_size, default.header_table_bytes),
-        encoder_table_bytes: bytes(options.encoder_header_table_size, default.encoder_table_bytes),
+        max_bytes: bytes(options.http2.max_frame_size, default.max_bytes),
+        header_table_bytes: bytes(options.http2.header_table_size, default.header_table_bytes),
+        encoder_table_bytes: bytes(
+            options.http2.encoder_header_table_size,
+            default.encoder_table_bytes,
+        ),
     }
 }
 
 /// Streams of one connection.
 pub(super) fn streams(options: &Options) -> u32 {
-    options.streams.map_or(1, SmallCount::get)
+    options.http2.streams.map_or(1, SmallCount::get)
 }
 
 /// How connections are encrypted; `None` for http.
@@ -100,19 +103,19 @@ pub(super) fn tls(
 ) -> Result<Option<Tls>, PlanError> {
     if !url.is_https {
         let tls_only = [
-            ("--tls", options.tls),
-            ("--insecure", options.insecure),
-            ("--cacert", options.cacert.is_some()),
-            ("--cert", options.cert.is_some()),
-            ("--key", options.key.is_some()),
-            ("--sni", options.sni.is_some()),
-            ("--alpn", options.alpn.is_some()),
-            ("--tls-min", options.tls_min.is_some()),
-            ("--tls-max", options.tls_max.is_some()),
-            ("--tls-ciphers", options.tls_ciphers.is_some()),
-            ("--tls-groups", options.tls_groups.is_some()),
-            ("--tls-resumption", options.tls_resumption.is_some()),
-            ("--early-data", options.early_data),
+            ("--tls", options.tls.tls),
+            ("--insecure", options.tls.insecure),
+            ("--cacert", options.tls.cacert.is_some()),
+            ("--cert", options.tls.cert.is_some()),
+            ("--key", options.tls.key.is_some()),
+            ("--sni", options.tls.sni.is_some()),
+            ("--alpn", options.tls.alpn.is_some()),
+            ("--tls-min", options.tls.tls_min.is_some()),
+            ("--tls-max", options.tls.tls_max.is_some()),
+            ("--tls-ciphers", options.tls.tls_ciphers.is_some()),
+            ("--tls-groups", options.tls.tls_groups.is_some()),
+            ("--tls-resumption", options.tls.tls_resumption.is_some()),
+            ("--early-data", options.tls.early_data),
         ];
         return match tls_only.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => {
@@ -121,19 +124,21 @@ pub(super) fn tls(
             None => Ok(None),
         };
     }
-    let (min, max) =
-        (options.tls_min.unwrap_or(TlsVersion::V12), options.tls_max.unwrap_or(TlsVersion::V13));
+    let (min, max) = (
+        options.tls.tls_min.unwrap_or(TlsVersion::V12),
+        options.tls.tls_max.unwrap_or(TlsVersion::V13),
+    );
     Ok(Some(Tls {
         trust: trust(options, files)?,
-        server_name: options.sni.clone().unwrap_or_else(|| url.host.clone()),
+        server_name: options.tls.sni.clone().unwrap_or_else(|| url.host.clone()),
         identity: identity(options, files)?,
         alpn: alpn(options, http)?,
         min,
         max,
-        ciphers: names(&options.tls_ciphers),
-        groups: names(&options.tls_groups),
-        resumption: options.tls_resumption.is_some_and(OnOff::is_on),
-        early_data: options.early_data,
+        ciphers: names(&options.tls.tls_ciphers),
+        groups: names(&options.tls.tls_groups),
+        resumption: options.tls.tls_resumption.is_some_and(OnOff::is_on),
+        early_data: options.tls.early_data,
     }))
 }
 
@@ -142,7 +147,7 @@ fn names(list: &Option<Names>) -> Vec<String> {
 }
 
 fn trust(options: &Options, files: &mut Files<'_>) -> Result<Trust, PlanError> {
-    match (&options.cacert, options.insecure) {
+    match (&options.tls.cacert, options.tls.insecure) {
         (Some(_), true) => Err(conflict(
             "--cacert",
             "--insecure",
@@ -155,7 +160,7 @@ fn trust(options: &Options, files: &mut Files<'_>) -> Result<Trust, PlanError> {
 }
 
 fn identity(options: &Options, files: &mut Files<'_>) -> Result<Option<Identity>, PlanError> {
-    match (&options.cert, &options.key) {
+    match (&options.tls.cert, &options.tls.key) {
         (None, None) => Ok(None),
         (None, Some(_)) => Err(PlanError::Value {
             option: "--key",
@@ -179,7 +184,7 @@ fn pem(
 /// What is offered goes with what is spoken: a server that chooses something else would be
 /// spoken to in the wrong protocol.
 fn alpn(options: &Options, http: HttpVersion) -> Result<Vec<String>, PlanError> {
-    let Some(asked) = &options.alpn else {
+    let Some(asked) = &options.tls.alpn else {
         let names: &[&str] = match http {
             HttpVersion::H1 => &["http/1.1"],
             HttpVersion::H2 | HttpVersion::Upgrade => &["h2"],

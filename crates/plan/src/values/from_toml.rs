@@ -19,7 +19,6 @@ use crate::model::{
     Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
 };
 use crate::tls::TlsVersion;
-use crate::url;
 
 /// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
 ///
@@ -229,13 +228,4 @@ pub(crate) fn headers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Header>
     }
 
     input.deserialize_any(Headers)
-}
-
-/// A URL, checked here so that a bad one is refused with file and line.
-pub(crate) fn checked_url<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
-    let text = String::deserialize(input)?;
-    match url::HttpUrl::parse(&text) {
-        Ok(_) => Ok(Some(text)),
-        Err(error) => Err(D::Error::custom(error)),
-    }
 }

@@ -36,7 +36,10 @@ pub(crate) fn flags(arguments: &[&str]) -> std::result::Result<Options, clap::Er
 }
 
 pub(crate) fn try_build(arguments: &[&str]) -> std::result::Result<(Plan, Outputs), PlanError> {
-    let options = flags(arguments).unwrap_or_else(|error| panic!("{error}"));
+    build(flags(arguments).unwrap_or_else(|error| panic!("{error}")))
+}
+
+pub(crate) fn build(options: Options) -> std::result::Result<(Plan, Outputs), PlanError> {
     options.build(&Memory::with(&[
         ("due.txt", "0\n0.5\n1.5\n"),
         ("body", "from a file"),

@@ -1,6 +1,6 @@
 //! What was counted: ledger, statuses, errors, connections, bytes, requests.
 
-use candor_plan::Plan;
+use candor_plan::Parts;
 use candor_record::{
     ConnectErrorKind, DeviationKind, ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind,
     RunRecord, StatusCount, Tally,
@@ -309,7 +309,7 @@ pub struct RequestRow {
 }
 
 impl RequestRow {
-    pub(super) fn all(plan: &Plan, total: &Interval) -> Vec<Self> {
+    pub(super) fn all(plan: &Parts, total: &Interval) -> Vec<Self> {
         if plan.requests.list.len() < 2 {
             return Vec::new();
         }

@@ -1,6 +1,6 @@
 //! Service time by the kernel's own time stamps, and what a trace has.
 
-use candor_plan::Plan;
+use candor_plan::Parts;
 use candor_record::{RunRecord, TraceCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub(super) fn of(plan: &Plan, record: &RunRecord) -> Option<Self> {
+    pub(super) fn of(plan: &Parts, record: &RunRecord) -> Option<Self> {
         let one_in = plan.recording.kernel_timestamps?.one_in;
         let times = match &record.kernel {
             Some(times) => times.clone(),
@@ -79,7 +79,7 @@ pub struct TraceSummary {
 }
 
 impl TraceSummary {
-    pub(super) fn of(plan: &Plan, record: &RunRecord) -> Option<Self> {
+    pub(super) fn of(plan: &Parts, record: &RunRecord) -> Option<Self> {
         let rule = plan.recording.trace?.to_string();
         Some(TraceSummary { rule, counts: record.trace })
     }

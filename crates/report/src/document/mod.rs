@@ -340,19 +340,41 @@ impl ConnectionRate {
     }
 }
 
+/// What stands in a document that is not of its record.
+struct Identity {
+    tool: Tool,
+    arguments: Vec<String>,
+    started_unix_ms: u64,
+    target_note: Option<String>,
+    plan: Parts,
+}
+
 impl Document {
     /// The document of a finished run, with its verdicts.
     pub fn new(facts: &Facts, plan: &Plan, record: &RunRecord) -> Self {
-        let total = &record.total;
-        let mut document = Document {
-            format: FORMAT.to_owned(),
+        let identity = Identity {
             tool: Tool { name: "candor".to_owned(), version: facts.version.clone() },
             arguments: facts.typed.shown(plan.secrets),
-            started_at: time::rfc3339(facts.started_unix_ms),
             started_unix_ms: facts.started_unix_ms,
-            machines: MachineRow::all(record),
             target_note: facts.target_note.clone(),
             plan: plan.redacted(),
+        };
+        Document::of(identity, plan, record)
+    }
+
+    /// The document of what `plan` came to.
+    fn of(identity: Identity, plan: &Parts, record: &RunRecord) -> Self {
+        let total = &record.total;
+        let Identity { tool, arguments, started_unix_ms, target_note, plan: shown } = identity;
+        let mut document = Document {
+            format: FORMAT.to_owned(),
+            tool,
+            arguments,
+            started_at: time::rfc3339(started_unix_ms),
+            started_unix_ms,
+            machines: MachineRow::all(record),
+            target_note,
+            plan: shown,
             end: Ending::new(record.end),
             time: Lengths {
                 warm_up_ns: record.warm_up_ns,
@@ -460,7 +482,7 @@ impl MachineRow {
 }
 
 impl Rates {
-    fn of(plan: &Plan, record: &RunRecord) -> Self {
+    fn of(plan: &Parts, record: &RunRecord) -> Self {
         let per_s =
             |count: f64| (record.window_ns > 0).then(|| count * 1e9 / record.window_ns as f64);
         let from_ns = record.warm_up_ns;

@@ -281,3 +281,82 @@ fn rate(per_s: f64, description: &str) -> Rate {
         || Rate { events: (per_s * 1e9).round() as u64, per_ns: 1_000_000_000_000_000_000 };
     typed.or(exact.first()).copied().unwrap_or_else(nearly)
 }
+
+#[cfg(test)]
+mod tests {
+    use candor_plan::{Load, Parts, Plan, PlanError, Trust, describe};
+
+    use crate::document::{Document, FORMAT};
+    use crate::experiment::{peak::Peak, sweep::Sweep};
+    use crate::render::json;
+
+    const OPEN: &str = include_str!("../../older/open.json");
+    const CLOSED: &str = include_str!("../../older/closed.json");
+
+    #[test]
+    fn an_open_load_over_tls() {
+        let document = Document::from_json(OPEN).unwrap();
+        let plan = &document.plan;
+        assert_eq!(
+            describe::load(plan),
+            "open load, 30/m to 100/s over 300 ms then 90/m for 200 ms then bursts of 3 every \
+             100 ms for 200 ms then replay of 3 requests"
+        );
+        assert_eq!(plan.target.endpoint.to_string(), "127.0.0.1:45593");
+        let tls = plan.target.tls.as_ref().unwrap();
+        assert_eq!((&tls.trust, tls.min.to_string().as_str()), (&Trust::Anybody, "1.2"));
+        let request = &plan.requests.list[0];
+        assert_eq!(request.headers[1], ("Accept".to_owned(), "text/html".to_owned()));
+        assert_eq!((request.body.count(), request.body.hash()), (9, Some("bf48")));
+        let expect = (request.expect.status.to_string(), request.expect.body.to_string());
+        assert_eq!(expect, ("200-299,304".to_owned(), "6 bytes".to_owned()));
+        assert_eq!((plan.connections.streams, plan.threads.count), (3, Some(2)));
+        assert_eq!(plan.load.segments()[3].duration_ns(), Some(150_000_001));
+    }
+
+    #[test]
+    fn a_closed_load_in_pieces() {
+        let Parts { load, requests, recording, .. } = Document::from_json(CLOSED).unwrap().plan;
+        assert_eq!(load, Load::Closed { think_time_ns: 5_000_000 });
+        let delivery = requests.list[0].delivery;
+        assert_eq!(delivery.chunk_bytes, Some(3));
+        assert_eq!(
+            delivery.pieces.map(|pieces| (pieces.count, pieces.gap_ns)),
+            Some((3, 1_000_000))
+        );
+        assert_eq!(recording.warm_up_ns, 100_000_000);
+    }
+
+    #[test]
+    fn experiments_have_plans_too() {
+        let peak = Peak::from_json(include_str!("../../older/peak.json")).unwrap();
+        let sweep = Sweep::from_json(include_str!("../../older/sweep.json")).unwrap();
+        assert_eq!((peak.plan.recording.digits, sweep.plan.recording.digits), (3, 3));
+    }
+
+    #[test]
+    fn it_becomes_a_document_of_the_present_and_no_plan_to_run() {
+        for text in [OPEN, CLOSED] {
+            let document = Document::from_json(text).unwrap();
+            assert_eq!(document.format, FORMAT);
+            assert_eq!(Document::from_json(&json::render(&document)).unwrap(), document);
+            assert!(matches!(Plan::try_from(document.plan), Err(PlanError::LeftOut)));
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        for (whole, damaged) in [
+            ("\"endpoint\":\"127.0.0.1:45593\"", "\"endpoint\":\"nowhere\""),
+            ("\"expect_status\":\"200-299,304\"", "\"expect_status\":\"ok\""),
+            ("\"order\":\"rotation\"", "\"order\":7"),
+            ("\"rate_per_s\":1.5", "\"rate_per_s\":\"many\""),
+        ] {
+            assert!(OPEN.contains(whole), "{whole}");
+            assert!(Document::from_json(&OPEN.replacen(whole, damaged, 1)).is_err(), "{damaged}");
+        }
+        // No number makes a rate that cannot be shown.
+        let far = OPEN.replacen("\"rate_per_s\":1.5", "\"rate_per_s\":-1e300", 1);
+        assert!(Document::from_json(&far).is_ok());
+    }
+}

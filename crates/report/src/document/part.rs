@@ -1,11 +1,17 @@
 //! A result that is a part of a run, and how parts come to a whole.
 //!
 //! A part carries its record whole, as bytes, because what a document says of a run does not add up:
-//! percentiles of parts are no percentiles of the whole.
+//! percentiles of parts are no percentiles of the whole. The document of the whole is made of the
+//! merged record as any other.
 
-use candor_record::{Encoded, RunRecord, Workers, wire};
+use candor_plan::{Load, Parts, Segment};
+use candor_record::wire::WireError;
+use candor_record::{Encoded, MergeError, RunRecord, Workers, merge, wire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::{Document, Identity};
+use crate::expect::Expectation;
 
 /// Which part of a run a result is of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,10 +22,91 @@ pub struct Part {
     pub record: Encoded,
 }
 
+/// Why results are no parts of one run. They are told apart by their place among those given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartError {
+    /// This one is of a whole run.
+    Whole(usize),
+    /// This one has a record that cannot be read.
+    Record(usize, WireError),
+    /// These two are of runs with other seeds.
+    Seed(usize, usize),
+    /// These two are of other plans: the first thing that differs.
+    Plan(usize, usize, &'static str),
+    /// Their records cannot be added.
+    Records(MergeError),
+}
+
 impl Part {
     /// `None`: the record is of a whole run.
     pub(super) fn of(record: &RunRecord) -> Option<Self> {
         (!record.of.is_all())
             .then(|| Part { workers: record.of, record: Encoded(wire::to_bytes(record)) })
     }
+}
+
+impl Document {
+    /// The result of the run that these are parts of: exact, as if one process had made it. What only
+    /// one of them says (its command line, its target) is as in the first.
+    pub fn merge(parts: &[Document]) -> Result<Document, PartError> {
+        let Some(first) = parts.first() else {
+            return Err(PartError::Records(MergeError::Nothing));
+        };
+        for (at, other) in parts.iter().enumerate().skip(1) {
+            if other.plan.seed != first.plan.seed {
+                return Err(PartError::Seed(0, at));
+            }
+            if let Some(what) = difference(&first.plan, &other.plan) {
+                return Err(PartError::Plan(0, at, what));
+            }
+        }
+        let record = |(at, one): (usize, &Document)| {
+            let part = one.part.as_ref().ok_or(PartError::Whole(at))?;
+            wire::from_bytes(&part.record.0).map_err(|why| PartError::Record(at, why))
+        };
+        let records: Result<Vec<RunRecord>, _> = parts.iter().enumerate().map(record).collect();
+        let plan = &first.plan;
+        let merged = merge(records?, plan.recording.digits, plan.requests.list.len());
+        let merged = merged.map_err(PartError::Records)?;
+        let identity = Identity {
+            tool: first.tool.clone(),
+            arguments: first.arguments.clone(),
+            started_unix_ms: parts.iter().map(|one| one.started_unix_ms).min().unwrap_or(0),
+            target_note: first.target_note.clone(),
+            plan: plan.clone(),
+        };
+        let mut whole = Document::of(identity, plan, &merged);
+        if has_left_out_offsets(&plan.load) {
+            // What was asked is not in the plan any more, but in each part.
+            whole.rate.asked_per_s = parts.iter().map(|one| one.rate.asked_per_s).sum();
+        }
+        whole.target = parts.iter().find_map(|one| one.target.clone());
+        whole.profile = parts.iter().find_map(|one| one.profile.clone());
+        whole.verdicts = crate::verdicts::judge(&whole);
+        let expected = first.expectations.iter();
+        let expected: Vec<Expectation> =
+            expected.filter_map(|one| Expectation::parse(&one.expression).ok()).collect();
+        whole.judge_expectations(&expected);
+        Ok(whole)
+    }
+}
+
+/// The first thing that two plans have not in common.
+fn difference(one: &Parts, other: &Parts) -> Option<&'static str> {
+    let differs = [
+        ("the target", one.target != other.target),
+        ("the requests", one.requests != other.requests),
+        ("the load", one.load != other.load),
+        ("when the run ends", one.stop != other.stop),
+        ("the connections", one.connections != other.connections),
+        ("the number of threads", one.threads.count != other.threads.count),
+        ("an option", one != other),
+    ];
+    differs.into_iter().find(|(_, differs)| *differs).map(|(what, _)| what)
+}
+
+fn has_left_out_offsets(load: &Load) -> bool {
+    let Load::Open(open) = load else { return false };
+    let left_out = |one: &Segment| matches!(one, Segment::Replay { offsets_ns, .. } if offsets_ns.is_left_out());
+    open.segments.iter().any(left_out)
 }

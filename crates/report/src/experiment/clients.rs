@@ -275,7 +275,7 @@ impl Clients {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::experiment::clients::tests::{sample, trial};
+    use crate::testing::clients::{sample, trial};
 
     #[test]
     fn a_trial_whose_counts_disagree_never_speaks() {

@@ -158,6 +158,18 @@ pub enum Phase {
     Curve,
 }
 
+impl Phase {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Phase::Ceiling => "ceiling",
+            Phase::Confirm => "confirm",
+            Phase::Search => "search",
+            Phase::Curve => "curve",
+        }
+    }
+}
+
 /// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

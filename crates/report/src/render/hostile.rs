@@ -9,9 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::visible::is_hidden;
-use super::{
-    Style, csv, experiment as plain, hgrm, hlog, html, json as as_json, text, visible_styled,
-};
+use super::{Depth, Page, Style, compose, csv, hgrm, hlog, json as as_json, visible_styled};
 use crate::experiment::clients::Clients;
 use crate::experiment::comparison::Comparison;
 use crate::experiment::figures::Figures;
@@ -41,7 +39,7 @@ fn kinds() -> Vec<Kind> {
     run.intervals.truncate(3);
     run.connections.losses = run.errors.clone();
     run.plan.target.tls = testing::over_tls(Trust::Anybody).plan.target.tls;
-    let clients = plain::clients::tests::sample();
+    let clients = testing::clients::sample();
     vec![
         Kind { name: "run", document: value(&run), forms: of_run },
         Kind { name: "peak", document: value(&sample::sample_peak()), forms: of_peak },
@@ -60,39 +58,45 @@ fn of_run(json: &str) -> Result<Forms, ReadError> {
     let document = Document::from_json(json)?;
     let damaged = |error: crate::document::latency::DecodeError| error.to_string();
     let _ = Figures::of(&document);
-    Ok(vec![
-        ("text", text::render(&document, Style::Plain)),
-        ("colour", text::render(&document, Style::Colour)),
-        ("csv", csv::render(&document)),
-        ("html", html::run(&document)),
+    let mut forms = of_page(|depth| compose::run(&document, depth));
+    forms.extend([
+        ("csv", csv::run(&document)),
         ("hlog", hlog::render(&document)),
         ("json", as_json::render(&document)),
         ("hgrm", hgrm::response(&document).unwrap_or_else(damaged)),
         ("hgrm-service", hgrm::service(&document).unwrap_or_else(damaged)),
-    ])
+    ]);
+    Ok(forms)
+}
+
+fn of_page(page: impl Fn(Depth) -> Page) -> Forms {
+    let (brief, full) = (page(Depth::Brief), page(Depth::Full));
+    vec![
+        ("text", brief.text(Style::Plain)),
+        ("full text", full.text(Style::Plain)),
+        ("colour", brief.text(Style::Colour)),
+        ("markdown", full.markdown()),
+        ("html", full.html()),
+    ]
 }
 
 /// The forms of an experiment.
 macro_rules! forms {
-    ($name:ident, $type:ty, $module:ident, $page:path) => {
+    ($name:ident, $type:ty, $kind:ident) => {
         fn $name(json: &str) -> Result<Forms, ReadError> {
             let document = <$type>::from_json(json)?;
-            Ok(vec![
-                ("text", plain::$module::text(&document)),
-                ("markdown", plain::$module::markdown(&document)),
-                ("csv", plain::$module::csv(&document)),
-                ("html", $page(&document)),
-                ("json", as_json::any(&document)),
-            ])
+            let mut forms = of_page(|depth| compose::$kind(&document, depth));
+            forms.extend([("csv", csv::$kind(&document)), ("json", as_json::any(&document))]);
+            Ok(forms)
         }
     };
 }
 
-forms!(of_peak, Peak, peak, html::peak);
-forms!(of_sweep, Sweep, sweep, html::sweep);
-forms!(of_comparison, Comparison, comparison, html::comparison);
-forms!(of_suite, Suite, suite, html::suite);
-forms!(of_clients, Clients, clients, html::clients);
+forms!(of_peak, Peak, peak);
+forms!(of_sweep, Sweep, sweep);
+forms!(of_comparison, Comparison, comparison);
+forms!(of_suite, Suite, suite);
+forms!(of_clients, Clients, clients);
 
 /// Every value without values in it, as JSON pointers.
 fn leaves(value: &Value, here: String, found: &mut Vec<String>) {

@@ -1,25 +1,27 @@
-//! Renderings of a document. Each is a function of the document alone and writes nothing
-//! anywhere: what comes out is a string, and whoever calls puts it where it belongs.
+//! Renderings of a document. Each is a function of the document alone and writes nothing anywhere: what
+//! comes out is a string, and whoever calls puts it where it belongs.
+//!
+//! What people read is a [`Page`]: composed once for each kind of document ([`compose`]), printed as text,
+//! Markdown or HTML. What programs read has a module for each form.
 
+pub mod compose;
 pub mod csv;
-pub mod experiment;
 pub mod h2load;
 pub mod hgrm;
 pub mod hlog;
 #[cfg(test)]
 mod hostile;
-pub mod html;
 pub mod json;
-mod lines;
+mod page;
+mod print;
 pub mod progress;
 mod style;
-pub mod text;
 pub mod trace;
 pub mod v1;
 mod visible;
-mod words;
 pub mod wrk;
 
+pub use page::{Depth, Page};
 pub use style::Style;
 /// Texts from outside.
 pub use visible::{visible, visible_lines, visible_styled};

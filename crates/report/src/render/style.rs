@@ -13,7 +13,7 @@ pub enum Style {
 /// What a piece of text means; its colour follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    Heading,
+    Strong,
     Good,
     Doubtful,
     Bad,
@@ -21,7 +21,7 @@ pub(super) enum Tone {
 }
 
 /// Begins and ends of colours, as a terminal takes them.
-const HEADING: &str = "\u{1b}[1m";
+const STRONG: &str = "\u{1b}[1m";
 const GOOD: &str = "\u{1b}[1;32m";
 const DOUBTFUL: &str = "\u{1b}[1;33m";
 const BAD: &str = "\u{1b}[1;31m";
@@ -33,7 +33,7 @@ impl Style {
     pub(super) fn paint(self, tone: Tone, text: &str) -> String {
         let code = match (self, tone) {
             (Style::Plain, _) => return text.to_owned(),
-            (Style::Colour, Tone::Heading) => HEADING,
+            (Style::Colour, Tone::Strong) => STRONG,
             (Style::Colour, Tone::Good) => GOOD,
             (Style::Colour, Tone::Doubtful) => DOUBTFUL,
             (Style::Colour, Tone::Bad) => BAD,
@@ -44,6 +44,6 @@ impl Style {
 
     /// All escape sequences that there are in a rendering.
     pub(super) fn codes() -> impl Iterator<Item = &'static str> {
-        [HEADING, GOOD, DOUBTFUL, BAD, FAINT, END].into_iter()
+        [STRONG, GOOD, DOUBTFUL, BAD, FAINT, END].into_iter()
     }
 }

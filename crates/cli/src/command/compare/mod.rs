@@ -91,7 +91,7 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
     let whats = what::all(&words, arguments.secrets())?;
     check_options(&arguments.options)?;
     let markdown = arguments.markdown.take().map(|path| Out::new("markdown", path));
-    arguments.options.out.extend(markdown);
+    arguments.options.output.out.extend(markdown);
     let outputs = arguments.options.outputs();
     forms::check(&outputs)?;
     let facts = facts(typed);
@@ -117,17 +117,25 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
 /// What belongs to single runs.
 fn check_options(options: &Options) -> Result<(), Failure> {
     let refused = [
-        ("--expect", !options.expect.is_empty(), "a comparison has --fail-if-slower"),
-        ("--hgrm", options.hgrm.is_some(), "that is of a single run: --keep DIR has them all"),
-        ("--hlog", options.hlog.is_some(), "that is of a single run: --keep DIR has them all"),
-        ("--trace", options.trace.is_some(), "that is of a single run"),
+        ("--expect", !options.output.expect.is_empty(), "a comparison has --fail-if-slower"),
+        (
+            "--hgrm",
+            options.output.hgrm.is_some(),
+            "that is of a single run: --keep DIR has them all",
+        ),
+        (
+            "--hlog",
+            options.output.hlog.is_some(),
+            "that is of a single run: --keep DIR has them all",
+        ),
+        ("--trace", options.output.trace.is_some(), "that is of a single run"),
     ];
     input::refuse("compare", refused)
 }
 
 impl CompareArguments {
     fn secrets(&self) -> Secrets {
-        Secrets::shown_if(self.options.show_secrets)
+        Secrets::shown_if(self.options.output.show_secrets)
     }
 
     fn settings(&self, is_open: bool) -> Settings {
@@ -135,7 +143,7 @@ impl CompareArguments {
         Settings {
             rounds: self.rounds.map_or(DEFAULT_ROUNDS, |count| count.get().into()),
             confidence: self.confidence.unwrap_or(DEFAULT_CONFIDENCE),
-            seed: self.options.seed.unwrap_or(1),
+            seed: self.options.load.seed.unwrap_or(1),
             primary: self.primary.unwrap_or(usual),
             slower_limit: self.fail_if_slower,
         }

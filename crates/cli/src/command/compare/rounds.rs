@@ -51,7 +51,7 @@ pub(super) fn measure(
     let load = load_of(&plans);
     make_directory(arguments.keep.as_deref())?;
     let settings = arguments.settings(is_open);
-    let quiet = arguments.options.quiet;
+    let quiet = arguments.options.output.quiet;
     let mut watched = Watched::new(Outputs::none(quiet))?;
     let mut runner = watched.runner(facts.clone());
     let rounds = settings.rounds;
@@ -95,7 +95,7 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
             None
         }
         Kind::Plan(_) => {
-            let elsewhere = options.url.is_some() || options.unix_socket.is_some();
+            let elsewhere = options.url.is_some() || options.connecting.unix_socket.is_some();
             if elsewhere { None } else { serve(Vec::new(), &options)? }
         }
         Kind::Embedded(arguments) => serve(arguments, &options)?,
@@ -112,7 +112,7 @@ impl Variant {
     fn checked(&self) -> Result<Plan, Failure> {
         let mut options = self.options.clone();
         if options.url.is_none() {
-            let scheme = if options.tls { "https" } else { "http" };
+            let scheme = if options.tls.tls { "https" } else { "http" };
             options.url = Some(format!("{scheme}://127.0.0.1:9/"));
         }
         let built = options.build(&Disk);
@@ -128,7 +128,7 @@ impl Variant {
         slot: Slot,
     ) -> Result<Document, LabError> {
         let mut options = self.options.clone();
-        options.seed = Some(slot.seed);
+        options.load.seed = Some(slot.seed);
         let site = match &self.target {
             None => Site::default(),
             Some((spec, note)) => {

@@ -83,32 +83,31 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
     let first_path = paths.first().cloned().ok_or_else(no_uri)?.into_string();
     let scheme = if origin.is_https { "https" } else { "http" };
     let is_get = asked.data.is_none();
-    let mut options = Options {
-        url: Some(format!("{scheme}://{}{first_path}", origin.authority)),
-        connections: Some(asked.clients),
-        threads: Some(asked.threads),
-        header: asked.headers.clone(),
-        method: method(asked, is_get)?,
-        body_file: asked.data.clone(),
-        // As in h2load an answer of any status has a time; its line counts them apart.
-        expect_status: Some(StatusSet { ranges: vec![(100, 999)] }),
-        unix_socket,
-        connect_to: asked.connect_to.as_ref().map(|to| connect_to(to, origin.port)).transpose()?,
-        connection_lifetime: asked.active_timeout,
-        idle_timeout: asked.inactivity_timeout,
-        timeout: PositiveNanos::new(patience_ns(asked)),
-        drain: Some(Nanos(LONGEST_DRAIN_NS)),
-        json: asked.result.clone(),
-        show_secrets: asked.show_secrets,
-        ..Options::default()
-    };
-    if !options.header.iter().any(|one| one.name().eq_ignore_ascii_case("user-agent")) {
+    let url = Some(format!("{scheme}://{}{first_path}", origin.authority));
+    let mut options = Options { url, ..Options::default() };
+    options.load.connections = Some(asked.clients);
+    options.load.threads = Some(asked.threads);
+    options.load.drain = Some(Nanos(LONGEST_DRAIN_NS));
+    options.requests.header.clone_from(&asked.headers);
+    options.requests.method = method(asked, is_get)?;
+    options.requests.body_file.clone_from(&asked.data);
+    options.requests.connection_lifetime = asked.active_timeout;
+    // As in h2load an answer of any status has a time; its line counts them apart.
+    options.expected.expect_status = Some(StatusSet { ranges: vec![(100, 999)] });
+    options.connecting.unix_socket = unix_socket;
+    let other = asked.connect_to.as_ref().map(|to| connect_to(to, origin.port));
+    options.connecting.connect_to = other.transpose()?;
+    options.timeouts.idle_timeout = asked.inactivity_timeout;
+    options.timeouts.timeout = PositiveNanos::new(patience_ns(asked));
+    options.output.json.clone_from(&asked.result);
+    options.output.show_secrets = asked.show_secrets;
+    if !options.requests.header.iter().any(|one| one.name().eq_ignore_ascii_case("user-agent")) {
         let agent = format!("User-Agent: h2load candor/{}", env!("CARGO_PKG_VERSION"));
-        options.header.push(agent.parse().map_err(Refusal::new)?);
+        options.requests.header.push(agent.parse().map_err(Refusal::new)?);
     }
     if paths.len() > 1 {
         let table = |path| RequestOptions { path: Some(path), ..RequestOptions::default() };
-        options.request = paths.into_iter().map(table).collect();
+        options.requests.request = paths.into_iter().map(table).collect();
     }
     let options = spoken(options, asked, origin.is_https)?;
     let options = timed(options, asked, script)?;
@@ -144,33 +143,33 @@ fn spoken(mut options: Options, asked: &Asked, is_https: bool) -> Result<Options
         (true, ["http/1.1"]) => true,
         (true, _) => false,
     };
-    options.h1 = is_h1;
-    options.h2c = !is_h1 && !is_https;
-    options.h2 = is_https && offered == ["h2"];
+    options.http2.h1 = is_h1;
+    options.http2.h2c = !is_h1 && !is_https;
+    options.http2.h2 = is_https && offered == ["h2"];
     if is_https {
         if offered.len() > 1 {
-            options.alpn = Some(names(&asked.spoken.alpn)?);
+            options.tls.alpn = Some(names(&asked.spoken.alpn)?);
         }
         // h2load believes anybody.
-        options.insecure = true;
+        options.tls.insecure = true;
         if !asked.ciphers.names.is_empty() {
-            options.tls_ciphers = Some(names(&asked.ciphers.names)?);
+            options.tls.tls_ciphers = Some(names(&asked.ciphers.names)?);
         }
         if !asked.groups.names.is_empty() {
-            options.tls_groups = Some(names(&asked.groups.names)?);
+            options.tls.tls_groups = Some(names(&asked.groups.names)?);
         }
     }
     if is_h1 {
         // As in h2load, bodies are not pipelined.
-        options.pipeline = if asked.data.is_some() { None } else { Some(asked.streams) };
+        options.requests.pipeline = if asked.data.is_some() { None } else { Some(asked.streams) };
         return Ok(options);
     }
-    options.streams = Some(asked.streams);
-    options.window_bits = asked.window_bits;
-    options.connection_window_bits = asked.connection_window_bits;
-    options.max_frame_size = asked.frame_size;
-    options.header_table_size = asked.table_size;
-    options.encoder_header_table_size = asked.encoder_table_size;
+    options.http2.streams = Some(asked.streams);
+    options.http2.window_bits = asked.window_bits;
+    options.http2.connection_window_bits = asked.connection_window_bits;
+    options.http2.max_frame_size = asked.frame_size;
+    options.http2.header_table_size = asked.table_size;
+    options.http2.encoder_header_table_size = asked.encoder_table_size;
     Ok(options)
 }
 
@@ -181,21 +180,22 @@ fn names(list: &[String]) -> Result<Names, Refusal> {
 /// How requests are timed, and when the run ends.
 fn timed(mut options: Options, asked: &Asked, script: Option<&Script>) -> Result<Options, Refusal> {
     match &asked.timing {
-        Timing::Requests(count) => options.requests = Some(*count),
+        Timing::Requests(count) => options.load.requests = Some(*count),
         Timing::Duration { main, warm_up } => {
-            options.duration = Some(*main);
-            options.warm_up = Some(*warm_up);
+            options.load.duration = Some(*main);
+            options.load.warm_up = Some(*warm_up);
         }
         Timing::Script { .. } => {
-            options.load = Some(Shape { parts: vec![Part::Replay(SCHEDULE.into())] });
-            options.sequence = script.map_or(Vec::new(), |script| script.sequence(asked));
+            options.load.load = Some(Shape { parts: vec![Part::Replay(SCHEDULE.into())] });
+            options.requests.sequence = script.map_or(Vec::new(), |script| script.sequence(asked));
         }
     }
     if let Some(Rate { events, per_ns }) = asked.rps {
         // Of each client; all of them share one schedule, which is kept exactly.
         let events = events.checked_mul(u64::from(asked.clients.get()));
         let rate = events.map(|events| Rate { events, per_ns });
-        options.rate = Some(rate.ok_or_else(|| Refusal::new("--rps: Invalid value: too large"))?);
+        options.load.rate =
+            Some(rate.ok_or_else(|| Refusal::new("--rps: Invalid value: too large"))?);
     }
     Ok(options)
 }
@@ -203,11 +203,11 @@ fn timed(mut options: Options, asked: &Asked, script: Option<&Script>) -> Result
 /// New connections at a rate: each has its share of the requests, and is over then.
 fn connecting(mut options: Options, asked: &Asked) -> Options {
     if asked.connect_rate.is_some() {
-        options.connect_rate = asked.connect_rate;
-        options.connect_during_run = true;
+        options.load.connect_rate = asked.connect_rate;
+        options.load.connect_during_run = true;
         if let Timing::Requests(count) = asked.timing {
             let share = count.get().div_ceil(u64::from(SmallCount::get(asked.clients)));
-            options.requests_per_connection = candor_plan::values::Count::new(share);
+            options.requests.requests_per_connection = candor_plan::values::Count::new(share);
         }
     }
     options

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use candor_report::experiment::{clients, comparison, peak, suite, sweep};
 use candor_report::read::{self, ReadError};
-use candor_report::render::json;
+use candor_report::render::{Depth, Style, json};
 use serde::Serialize;
 
 use super::{Format, cannot_read};
@@ -35,10 +35,10 @@ fn rendered<T: Serialize>(
 ) -> Result<Option<String>, ReadError> {
     let document = (forms.read)(text)?;
     Ok(match format {
-        Format::Text => Some((forms.text)(&document)),
-        Format::Markdown => Some((forms.markdown)(&document)),
+        Format::Text => Some((forms.page)(&document, Depth::Brief).text(Style::Plain)),
+        Format::Markdown => Some((forms.page)(&document, Depth::Full).markdown()),
         Format::Csv => Some((forms.csv)(&document)),
-        Format::Html => Some((forms.html)(&document)),
+        Format::Html => Some((forms.page)(&document, Depth::Full).html()),
         Format::Json => Some(json::any(&document)),
         Format::Hgrm | Format::HgrmService | Format::Hlog => None,
     })

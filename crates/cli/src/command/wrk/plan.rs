@@ -12,27 +12,29 @@ const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 
 /// The options of the run.
 pub(super) fn options(asked: &Asked) -> Options {
-    let options = Options {
-        url: Some(asked.url.clone()),
-        // wrk speaks nothing else.
-        h1: true,
-        threads: Some(asked.threads),
-        connections: Some(asked.connections),
-        duration: Some(asked.duration),
-        rate: asked.rate,
-        header: asked.headers.clone(),
-        timeout: Some(asked.timeout),
-        drain: Some(Nanos(asked.timeout.get().min(LONGEST_DRAIN_NS))),
-        digits: asked.digits,
-        interval: asked.report_interval,
-        // As in wrk an answer of any status has a latency; those of 400 and above are counted
-        // on a line of their own.
-        expect_status: Some(StatusSet { ranges: vec![(100, 999)] }),
-        json: asked.result.clone(),
-        show_secrets: asked.show_secrets,
-        ..Options::default()
-    };
-    with_script(options, asked)
+    let mut options = Options { url: Some(asked.url.clone()), ..Options::default() };
+    // wrk speaks nothing else.
+    options.http2.h1 = true;
+    options.load.threads = Some(asked.threads);
+    options.load.connections = Some(asked.connections);
+    options.load.duration = Some(asked.duration);
+    options.load.rate = asked.rate;
+    options.load.drain = Some(Nanos(asked.timeout.get().min(LONGEST_DRAIN_NS)));
+    options.requests.header.clone_from(&asked.headers);
+    options.timeouts.timeout = Some(asked.timeout);
+    options.recording.digits = asked.digits;
+    options.recording.interval = asked.report_interval;
+    // As in wrk an answer of any status has a latency; those of 400 and above are counted
+    // on a line of their own.
+    options.expected.expect_status = Some(StatusSet { ranges: vec![(100, 999)] });
+    options.output.json.clone_from(&asked.result);
+    options.output.show_secrets = asked.show_secrets;
+    // What stands behind the URL is the script's.
+    options.script.script.clone_from(&asked.script);
+    if asked.script.is_some() {
+        options.script.script_arg.clone_from(&asked.script_arguments);
+    }
+    options
 }
 
 /// The plan of the options, or wrk's refusal.
@@ -41,16 +43,4 @@ pub(super) fn build(options: Options, files: &dyn ReadFile) -> Result<(Plan, Out
         PlanError::Url { url, error } => Refusal::new(format!("invalid URL: {url} ({error})")),
         other => Refusal::new(other),
     })
-}
-
-/// The script of `-s`, with what stands behind the URL as its arguments.
-fn with_script(options: Options, asked: &Asked) -> Options {
-    match &asked.script {
-        None => options,
-        Some(file) => Options {
-            script: Some(file.clone()),
-            script_arg: asked.script_arguments.clone(),
-            ..options
-        },
-    }
 }

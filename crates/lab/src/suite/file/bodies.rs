@@ -46,9 +46,9 @@ impl Reader<'_> {
         whose: &str,
     ) -> Result<(), LabError> {
         let of_bodies = [
-            ("chunked", run.chunked.is_some()),
-            ("expect-continue", run.expect_continue),
-            ("break-off-after", run.break_off_after.is_some()),
+            ("chunked", run.requests.chunked.is_some()),
+            ("expect-continue", run.requests.expect_continue),
+            ("break-off-after", run.requests.break_off_after.is_some()),
         ];
         let Some((key, _)) = of_bodies.into_iter().find(|(_, given)| *given) else {
             return Ok(());
@@ -93,9 +93,10 @@ fn sends_a_body(scenario: &Scenario, is_inherited: bool) -> bool {
         (text, file) => file.is_some() || text.as_ref().is_some_and(|text| !text.is_empty()),
     };
     // What a script sends, it says itself, and options about bodies are refused beside it.
-    run.script.is_some() || run.request.iter().any(of_request)
+    run.script.script.is_some() || run.requests.request.iter().any(of_request)
 }
 
 fn has_body(run: &Options) -> bool {
-    run.body_file.is_some() || run.body.as_ref().is_some_and(|text| !text.is_empty())
+    run.requests.body_file.is_some()
+        || run.requests.body.as_ref().is_some_and(|text| !text.is_empty())
 }

@@ -62,7 +62,7 @@ impl Reader<'_> {
                     }
                 },
             };
-            if !of_peak.is_empty() && (one.run.rate.is_some() || one.run.load.is_some()) {
+            if !of_peak.is_empty() && (one.run.load.rate.is_some() || one.run.load.load.is_some()) {
                 return Err(self.wrong(
                     &one.name,
                     "of-peak is the rate of this load; leave `rate` and `load` out",

@@ -64,7 +64,7 @@ impl Reader<'_> {
                 .collect(),
             names => self.protocols(names)?,
         };
-        let is_open = table.run.rate.is_some() || table.run.load.is_some();
+        let is_open = table.run.load.rate.is_some() || table.run.load.load.is_some();
         let loads = self.loads(table.load, is_open)?;
         if let Some(command) = &table.profile_command
             && let Err(problem) = words::split(command.get_ref())
@@ -109,15 +109,15 @@ impl Reader<'_> {
 
     fn scenario(&self, table: ScenarioTable) -> Result<Scenario, LabError> {
         let mut run = table.run;
-        run.request = match &table.each {
+        run.requests.request = match &table.each {
             None => table.request,
             Some(range) => each::repeat(range.get_ref(), &table.request).map_err(|problem| {
                 self.wrong(range, format!("each = \"{}\": {problem}", range.get_ref()))
             })?,
         };
         let run = self.found(run);
-        let makes_own = run.script.is_some();
-        if run.request.is_empty() && table.unsupported.is_none() && !makes_own {
+        let makes_own = run.script.script.is_some();
+        if run.requests.request.is_empty() && table.unsupported.is_none() && !makes_own {
             let message = "a scenario needs at least one [[scenario.request]] table, or a script";
             return Err(self.wrong(&table.name, message));
         }

@@ -1,0 +1,56 @@
+//! Where connections go, and how this machine makes them.
+
+use std::path::PathBuf;
+
+use super::group::group;
+use crate::allow::Allowed;
+use crate::model::ReactorChoice;
+use crate::values::{HostPort, Resolve, Sources, one_or_many, one_or_many_typed, typed};
+
+group! {
+    "Where",
+    /// Where connections go, and how this machine makes them.
+    pub struct ConnectingOptions {
+        /// Connect to this host and port instead of the URL's
+        #[arg(long, value_name = "HOST:PORT")]
+        pub connect_to: Option<HostPort>,
+
+        /// Use these addresses for a host and port instead of asking the resolver
+        #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub resolve: Vec<Resolve>,
+
+        /// Connect to a unix socket
+        #[arg(long, value_name = "PATH")]
+        pub unix_socket: Option<PathBuf>,
+
+        /// Connect to this host or network only; may be repeated
+        ///
+        /// A name, *.NAME, an address, a network such as 10.0.0.0/8, or unix:PATH. Lists in CANDOR_ALLOW
+        /// and in candor/config.toml hold besides.
+        #[arg(long, value_name = "HOST|CIDR")]
+        #[serde(deserialize_with = "one_or_many_typed")]
+        pub allow: Vec<Allowed>,
+
+        /// Leave Nagle's algorithm on, to study it
+        #[arg(long)]
+        pub no_nodelay: bool,
+
+        /// Local addresses to connect from, in turn
+        ///
+        /// Single addresses, ranges and networks, joined by commas, such as
+        /// 127.0.0.2-127.0.0.9,10.0.0.0/24. One address has about 28,000 ports for one target.
+        #[arg(long, value_name = "ADDR[,ADDR-ADDR]")]
+        pub source: Option<Sources>,
+
+        /// How to ask the kernel for what happened: epoll or io_uring [default: auto]
+        #[arg(long, value_name = "WAY")]
+        #[serde(deserialize_with = "typed")]
+        pub reactor: Option<ReactorChoice>,
+
+        /// Do not pin threads to cores
+        #[arg(long)]
+        pub no_pin: bool,
+    }
+    one_of { connect_to, unix_socket }
+}

@@ -1,0 +1,27 @@
+//! What counts as a right response.
+
+use std::path::PathBuf;
+
+use super::group::group;
+use crate::model::StatusSet;
+use crate::values::{Size, typed};
+
+group! {
+    "Expected answers",
+    /// What counts as a right response.
+    pub struct ExpectedOptions {
+        /// Statuses that are right, such as 200, 2xx or 200-299,304 [default: below 400]
+        #[arg(long, value_name = "STATUS")]
+        #[serde(deserialize_with = "typed")]
+        pub expect_status: Option<StatusSet>,
+
+        /// Length that every body must have
+        #[arg(long, value_name = "SIZE")]
+        pub expect_body_bytes: Option<Size>,
+
+        /// File that every body must equal
+        #[arg(long, value_name = "FILE")]
+        pub expect_body: Option<PathBuf>,
+    }
+    one_of { expect_body, expect_body_bytes }
+}

@@ -1,0 +1,124 @@
+//! How requests are timed: closed or open, how many, for how long.
+
+use super::group::group;
+use crate::load::Shape;
+use crate::model::{Arrivals, Pacing, Rate};
+use crate::values::{Count, Nanos, PositiveNanos, SmallCount, typed};
+
+group! {
+    "Load",
+    /// How requests are timed: closed or open, how many, for how long.
+    pub struct LoadOptions {
+        /// Connections that are open from the beginning [default: 10]
+        #[arg(short, long, value_name = "N")]
+        pub connections: Option<SmallCount>,
+
+        /// Threads that send [default: half of the cores]
+        ///
+        /// Each has its share of the connections and of the schedule.
+        #[arg(short, long, value_name = "N")]
+        pub threads: Option<SmallCount>,
+
+        /// How long to measure [default: 10s, or as long as the load]
+        ///
+        /// Not counting the warm-up and the drain. With --requests or a --load that ends, whatever
+        /// comes first ends the run.
+        #[arg(short, long, value_name = "TIME", allow_negative_numbers = true)]
+        pub duration: Option<PositiveNanos>,
+
+        /// How many requests to measure
+        #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
+        pub requests: Option<Count>,
+
+        /// Open load: requests that are due per time, such as 20k, 30/m or 0.01/s
+        ///
+        /// Latency counts from when a request was due, so a stall of the server shows in full.
+        /// Without --rate and --load the loop is closed: a connection sends its next request when
+        /// the last one is answered.
+        #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true)]
+        #[serde(deserialize_with = "typed")]
+        pub rate: Option<Rate>,
+
+        /// Open load: how due times are drawn from the rate [default: constant]
+        #[arg(long, value_name = "PROCESS")]
+        #[serde(deserialize_with = "typed")]
+        pub arrivals: Option<Arrivals>,
+
+        /// Open load: a shape, such as 'ramp 1k..20k over 30s; hold 20k for 1m'
+        ///
+        /// Parts are joined by `;`, and only the last may have no end:
+        ///   hold 20k [for 1m]
+        ///   ramp 1k..20k over 30s
+        ///   step 1k..10k by 1k every 5s
+        ///   burst 500 every 1s [for 30s]
+        ///   replay FILE      (one due offset a line, in seconds or with a unit)
+        #[arg(long, value_name = "SHAPE", verbatim_doc_comment)]
+        pub load: Option<Shape>,
+
+        /// Seed of everything random [default: 1]
+        ///
+        /// The same plan and seed give the same schedule, for any number of threads.
+        #[arg(long, value_name = "N")]
+        pub seed: Option<u64>,
+
+        /// Closed loop: pause between an answer and the next request [default: 0]
+        #[arg(long, value_name = "TIME")]
+        pub think_time: Option<Nanos>,
+
+        /// Open load: drop requests that are due for longer than this, and count them
+        ///
+        /// 0 means no queue: a request that finds no free connection when it is due is dropped.
+        #[arg(long, value_name = "TIME")]
+        pub shed_after: Option<Nanos>,
+
+        /// Open load: open up to so many connections while requests wait [default: --connections]
+        #[arg(long, value_name = "N")]
+        pub max_connections: Option<SmallCount>,
+
+        /// Attempts to connect per time, such as 500/s [default: as fast as the server accepts]
+        ///
+        /// Spreads the storm with which a run of many connections begins, and with which they all
+        /// come back when a server has closed them.
+        #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+        #[serde(deserialize_with = "typed")]
+        pub connect_rate: Option<Rate>,
+
+        /// Begin with one connection a thread; the others come while the run goes on
+        ///
+        /// At --connect-rate, or as fast as the server accepts.
+        #[arg(long)]
+        pub connect_during_run: bool,
+
+        /// All connections at once, one request on each, and that is the run
+        ///
+        /// Connecting belongs to what is measured: response times count from the beginning, when all
+        /// of them start to connect. No connection is made before, none is used again or replaced.
+        #[arg(long)]
+        pub once: bool,
+
+        /// Send for so long before measuring; counted apart [default: 0]
+        ///
+        /// In an open load, at the rate with which the load begins.
+        #[arg(long, value_name = "TIME")]
+        pub warm_up: Option<Nanos>,
+
+        /// How a thread waits until a request is due, or answered [default: auto]
+        ///
+        /// Sleeping threads wake some microseconds late, which shows as send lag. `auto` sleeps up to
+        /// a margin that it learns, and spins for the rest, with up to a quarter of a core. `spin`
+        /// never sleeps, in a closed loop neither.
+        #[arg(long, value_name = "WAY")]
+        #[serde(deserialize_with = "typed")]
+        pub pacing: Option<Pacing>,
+
+        /// How long to wait, after the end, for requests in flight [default: 5s]
+        #[arg(long, value_name = "TIME")]
+        pub drain: Option<Nanos>,
+
+        /// With --requests and no duration: give up when no request could be sent for this long
+        /// [default: 10s]
+        #[arg(long, value_name = "TIME")]
+        pub give_up: Option<PositiveNanos>,
+    }
+    one_of { rate, load }
+}

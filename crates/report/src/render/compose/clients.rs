@@ -1,0 +1,339 @@
+//! The page of a matrix of client libraries: its tables, and clients beside each other over the number of
+//! callers.
+//!
+//! Of each cell one run is shown as a whole row. A cell without a run whose counts agree with the server's
+//! has no figures in a table, only what is wrong with it.
+
+use std::collections::BTreeSet;
+
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_share};
+
+use super::suite::{short_rate, spread};
+use super::{again, made_by, matrix, or_nothing, time};
+use crate::experiment::clients::{Cell, Clients, Trial};
+use crate::render::page::axis::{Axis, Unit};
+use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
+use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
+use crate::render::style::Tone;
+
+/// Charts of a kind at most; what is beyond is in the tables.
+const MOST_CHARTS: usize = 12;
+/// Kinds of errors that a row has at most.
+const MOST_KINDS: usize = 3;
+
+/// What stands beside figures of the tables.
+const MARKS: &str = "Of each cell one run is shown, the one with the median rate, of those whose counts \
+     agree with the server's. ± is how far the rates of the others lie from it at most. Errors are shares \
+     of the requests that ended in the window, by kind. CPU is the whole driver's, user and kernel, over \
+     the whole cell by all of its requests; overhead is what the null client of the same driver costs with \
+     as many callers.";
+
+/// How to read the numbers.
+const READING: [&str; 5] = [
+    "Rates are of right answers that ended in the window; an error is never a success.",
+    "A latency counts from before the library was called until it returned, so waiting for a connection of \
+     the pool is in it.",
+    "These are closed loops: while a library is slow it is asked less. Latencies are those under the load \
+     that it took.",
+    "A percentile that so many requests do not bound is not printed.",
+    "Units and columns of results.csv are in candor's docs/clients.md.",
+];
+
+/// The page of a matrix of client libraries.
+pub fn page(clients: &Clients, depth: Depth) -> Page {
+    let heading = &clients.heading;
+    let mut page =
+        matrix(depth, "HTTP client libraries", heading, clients.complete, clients.progress());
+    let wrong = clients.wrong();
+    if wrong > 0 {
+        let wrong = fmt_plural(wrong, "trial");
+        let sentence =
+            format!("In {wrong} the driver and the server do not count the same requests.");
+        page.header.standing(Tone::Bad, "NOT TO BE TRUSTED", sentence);
+    }
+    page.section("rates", "Rate by concurrency").full(|section| {
+        let y: fn(&[Series]) -> Axis = |series| from_zero("a second", Unit::Rate, series);
+        let rate = |trial: &Trial| Some(trial.rate_per_s);
+        charts(section, clients, "r", "Right answers a second", y, rate);
+        rates(section, clients);
+    });
+    charts(
+        page.section("latency", "Latency by concurrency"),
+        clients,
+        "l",
+        "p99 of the latency",
+        of_values,
+        |trial| trial.latency.p99_ns.map(|ns| ns as f64),
+    );
+    charts(
+        page.section("cpu", "CPU by concurrency"),
+        clients,
+        "c",
+        "CPU µs a request",
+        |series| from_zero("µs a request", Unit::Count, series),
+        |trial| trial.cpu_us_per_request,
+    );
+    let section = page.section("cells", "Every cell");
+    section.table(cells(clients));
+    section.full(|section| section.remark(if clients.cells.is_empty() { "" } else { MARKS }));
+    let section = page.section("doubts", "Overhead, doubts, what was left out");
+    overheads(section, clients);
+    for cell in &clients.cells {
+        for trial in cell.wrong() {
+            let why = trial.disagreement.as_deref().unwrap_or_default();
+            let what = format!("{} round {}: {why}", cell.name(), trial.round);
+            section.fact("COUNTS DO NOT AGREE", Some(Tone::Bad), what);
+        }
+    }
+    section.facts(
+        clients.failures.iter().map(|one| ("Failed", format!("{}: {}", one.trial, one.why))),
+    );
+    section
+        .facts(clients.notes.iter().map(|one| ("Left out", format!("{}: {}", one.what, one.why))));
+    page.section("reading", "Reading the numbers")
+        .full(|section| READING.into_iter().for_each(|remark| section.text(remark)));
+    let mut facts = vec![
+        ("Suite", heading.file.clone()),
+        (
+            "Rounds",
+            format!(
+                "{} a cell, in rounds, the order within a round drawn at random (seed {}); a fresh driver for \
+             each run, one at a time, against one server",
+                fmt_plural(heading.rounds, "run"),
+                heading.seed
+            ),
+        ),
+        ("Cores", heading.cores.clone()),
+        ("Asked", asked(clients)),
+        ("Server", clients.server.clone()),
+    ];
+    facts.extend(clients.clients.iter().map(|one| {
+        let about = if one.about.is_empty() { String::new() } else { format!(" ({})", one.about) };
+        let what = format!("{} {}, {}{about}", one.library, one.version, one.runtime);
+        ("Client", format!("{}: {what}: {}", one.name, one.command.join(" ")))
+    }));
+    again(&mut page, facts, &heading.host, &heading.arguments);
+    made_by(&mut page, &heading.tool, &clients.format);
+    page
+}
+
+/// What every cell was asked for.
+fn asked(clients: &Clients) -> String {
+    let asked = &clients.asked;
+    let path = asked.path.as_deref().map_or(String::new(), |path| format!("GET {path}, "));
+    let body = asked
+        .expect_body_bytes
+        .map_or(String::new(), |bytes| format!(" with {}", fmt_plural(bytes, "byte")));
+    format!(
+        "Each run: {path}warm-up {}, window {}, time-out {}; right is status {}{body}; pools: {}",
+        fmt_duration_ns(asked.warm_up_ns),
+        fmt_duration_ns(asked.duration_ns),
+        fmt_duration_ns(asked.timeout_ns),
+        asked.expect_status,
+        clients.pools
+    )
+}
+
+/// Names of the clients that send something.
+fn names(clients: &Clients) -> Vec<&str> {
+    let sending = clients.clients.iter().filter(|one| !one.is_null);
+    sending.map(|one| one.name.as_str()).collect()
+}
+
+/// Their cells, of one pool if there is one.
+fn sending(clients: &Clients, pool: Option<u64>) -> Vec<&Cell> {
+    let is_null = |cell: &Cell| clients.client(&cell.client).is_some_and(|one| one.is_null);
+    let cells = clients.cells.iter().filter(|cell| !is_null(cell));
+    cells.filter(|cell| pool.is_none_or(|pool| cell.pool == pool)).collect()
+}
+
+/// Pools that cells have in common; `None` where each concurrency has its own.
+fn pools(clients: &Clients) -> Vec<Option<u64>> {
+    match clients.pools.starts_with(|c: char| c.is_ascii_digit()) {
+        true => {
+            let pools: BTreeSet<u64> =
+                sending(clients, None).iter().map(|cell| cell.pool).collect();
+            pools.into_iter().map(Some).collect()
+        }
+        false => vec![None],
+    }
+}
+
+/// A chart over the number of callers for each pool, with as many clients as there are colours; the others
+/// in charts of their own.
+fn charts(
+    section: &mut Section,
+    clients: &Clients,
+    anchor: &str,
+    what: &str,
+    y: fn(&[Series]) -> Axis,
+    pick: fn(&Trial) -> Option<f64>,
+) {
+    let (names, pools) = (names(clients), pools(clients));
+    let groups = pools.iter().flat_map(|pool| names.chunks(COLOURS).map(move |few| (*pool, few)));
+    let mut groups = groups.zip(1..);
+    for ((pool, few), n) in groups.by_ref().take(MOST_CHARTS) {
+        let cells = sending(clients, pool);
+        let series: Vec<Series> = few
+            .iter()
+            .enumerate()
+            .map(|(colour, name)| {
+                let own = cells.iter().filter(|cell| cell.client == *name);
+                let mut points: Vec<(f64, Option<f64>)> = own
+                    .map(|cell| (cell.concurrency as f64, cell.speaker().and_then(pick)))
+                    .collect();
+                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                Series::line(*name, colour, points)
+            })
+            .collect();
+        let pool = pool.map_or(clients.pools.clone(), |pool| format!("of {}", fmt_count(pool)));
+        let callers = cells.iter().map(|cell| cell.concurrency as f64);
+        let x = Axis::around("callers", Unit::Count, callers);
+        let chart =
+            Chart::new(format!("{anchor}{n}"), format!("{what}, pool {pool}"), x, y(&series))
+                .about("Of each client and concurrency the run that its row in the table is of.");
+        section.chart(chart.all(series));
+    }
+    let left = groups.count();
+    if left > 0 {
+        let left = fmt_plural(left as u64, "more chart");
+        section.full(|section| section.remark(format!("What {left} would show is in the tables.")));
+    }
+}
+
+/// Rates at a glance: clients by concurrency, a table for each pool if pools are a list of sizes.
+fn rates(section: &mut Section, clients: &Clients) {
+    for pool in pools(clients) {
+        let cells = sending(clients, pool);
+        let concurrencies: BTreeSet<u64> = cells.iter().map(|cell| cell.concurrency).collect();
+        let columns =
+            concurrencies.iter().map(|c| Column::figures(format!("c = {}", fmt_count(*c))));
+        let columns = std::iter::once(Column::new("client", Kind::Code)).chain(columns);
+        let mut table = Table::new(columns);
+        for client in names(clients) {
+            let rates = concurrencies.iter().map(|concurrency| {
+                let cell = cells
+                    .iter()
+                    .find(|cell| cell.client == client && cell.concurrency == *concurrency);
+                or_nothing(cell.and_then(|cell| cell.speaker()), |one| short_rate(one.rate_per_s))
+            });
+            table.row(std::iter::once(client.to_owned()).chain(rates));
+        }
+        let of = match pool {
+            None => format!("= {}", clients.pools),
+            Some(pool) => format!("of {}", fmt_count(pool)),
+        };
+        section.headed(format!("Requests a second, pool {of}"), table);
+    }
+}
+
+/// Every cell, one row each.
+fn cells(clients: &Clients) -> Table {
+    let names = [
+        "pool",
+        "concurrency",
+        "requests/s",
+        "errors",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "CPU µs/request",
+        "overhead",
+        "counts agree",
+    ];
+    let columns = std::iter::once(Column::new("client", Kind::Code));
+    let mut table = Table::new(columns.chain(names.map(Column::figures)));
+    for cell in &clients.cells {
+        let mut row =
+            vec![cell.client.clone(), cell.pool.to_string(), cell.concurrency.to_string()];
+        match cell.speaker() {
+            Some(trial) => {
+                let latency = &trial.latency;
+                row.extend([rate_with_spread(cell, trial), errors(trial)]);
+                row.extend(
+                    [latency.p50_ns, latency.p99_ns, latency.p999_ns, latency.max_ns].map(time),
+                );
+                row.extend([trial.cpu_us_per_request, clients.overhead_us(cell)].map(us));
+            }
+            None => row.extend([NOTHING; 8].map(str::to_owned)),
+        }
+        row.push(match (cell.wrong().count(), cell.trials.len()) {
+            (_, 0) => "not measured".to_owned(),
+            (0, _) => "yes".to_owned(),
+            (wrong, all) if wrong == all => "NO".to_owned(),
+            (wrong, all) => format!("NO in {wrong} of {all}"),
+        });
+        table.row(row);
+    }
+    table
+}
+
+fn rate_with_spread(cell: &Cell, trial: &Trial) -> String {
+    let comparable = cell.trials.iter().filter(|one| one.agrees()).count();
+    let rate = trial.rate_per_s;
+    let ends = cell.spread.map(|one| (one.rate_low_per_s, one.rate_high_per_s));
+    let far = spread(rate, ends.filter(|_| comparable > 1));
+    let far = far.map_or(String::new(), |far| format!(" ±{:.0} %", far * 100.0));
+    fmt_count(rate.round() as u64) + &far
+}
+
+/// Shares of errors by kind, the most frequent first.
+fn errors(trial: &Trial) -> String {
+    let all = trial.ok + trial.failed();
+    if trial.errors.is_empty() || all == 0 {
+        return fmt_share(0.0);
+    }
+    let kinds = trial.errors.iter().take(MOST_KINDS);
+    let mut kinds: Vec<String> = kinds
+        .map(|one| format!("{} {}", fmt_share(one.count as f64 / all as f64), one.kind))
+        .collect();
+    kinds.extend((trial.errors.len() > MOST_KINDS).then(|| "…".to_owned()));
+    kinds.join(", ")
+}
+
+/// What each null client costs, for the clients that name it.
+fn overheads(section: &mut Section, clients: &Clients) {
+    for null in clients.clients.iter().filter(|one| one.is_null) {
+        let own = clients.cells.iter().filter(|cell| cell.client == null.name);
+        let costs = own.filter_map(|cell| {
+            let cost = us(Some(cell.speaker()?.cpu_us_per_request?));
+            Some(format!("{cost} µs per request at c={}", cell.concurrency))
+        });
+        let costs: Vec<String> = costs.collect();
+        let partners =
+            clients.clients.iter().filter(|one| one.null_client.as_ref() == Some(&null.name));
+        let partners: Vec<&str> = partners.map(|one| one.name.as_str()).collect();
+        let of = match partners.is_empty() {
+            true => String::new(),
+            false => format!("the driver's share in {}: ", partners.join(", ")),
+        };
+        if !costs.is_empty() {
+            section.fact("Overhead", None, format!("{}: {of}{}", null.name, costs.join(", ")));
+        }
+    }
+}
+
+/// What happened, in a line: for progress.
+pub fn in_words(trial: &Trial) -> String {
+    let rate = format!("{}/s", fmt_count(trial.rate_per_s.round() as u64));
+    let p99 = time(trial.latency.p99_ns);
+    let failed = match trial.failed() {
+        0 => String::new(),
+        failed => format!(", {} ({})", fmt_plural(failed, "error"), errors(trial)),
+    };
+    let wrong = match &trial.disagreement {
+        None => String::new(),
+        Some(why) => format!("; COUNTS DO NOT AGREE: {why}"),
+    };
+    format!("{rate}, p99 {p99}, CPU {} µs/request{failed}{wrong}", us(trial.cpu_us_per_request))
+}
+
+/// Three digits that matter.
+fn us(us: Option<f64>) -> String {
+    or_nothing(us, |us| match us {
+        us if us >= 99.95 => format!("{us:.0}"),
+        us if us >= 9.995 => format!("{us:.1}"),
+        us => format!("{us:.2}"),
+    })
+}

@@ -1,0 +1,101 @@
+//! What there is to say of a document: a page, composed once for each kind of document, whatever form it is
+//! printed in.
+//!
+//! ```text
+//!  run/            the page of a run: charts.rs over course.rs (its intervals, as many as can be seen), loader.rs
+//!  peak.rs, sweep.rs, comparison.rs, suite.rs, clients.rs
+//!    curve.rs      latency against rate, of peaks and sweeps
+//!    trials.rs     what pages of several runs have in common
+//!  words.rs        what is said of a run, in sentences
+//! ```
+
+mod clients;
+mod comparison;
+mod curve;
+mod peak;
+mod run;
+mod suite;
+mod sweep;
+mod trials;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use clients::{in_words, page as clients};
+pub use comparison::{page as comparison, sentence};
+pub use peak::page as peak;
+pub use run::page as run;
+pub use suite::page as suite;
+pub use sweep::page as sweep;
+
+use candor_plan::units::{fmt_duration_ns, fmt_plural};
+
+use super::page::{Depth, NOTHING, Page};
+use super::style::Tone;
+use crate::document::{Host, Tool};
+use crate::experiment::matrix::Heading;
+
+/// A time, or a dash.
+fn time(ns: Option<u64>) -> String {
+    or_nothing(ns, fmt_duration_ns)
+}
+
+/// A figure as it is written, or a dash.
+fn or_nothing<T>(figure: Option<T>, written: impl FnOnce(T) -> String) -> String {
+    figure.map_or_else(|| NOTHING.to_owned(), written)
+}
+
+/// Numbers of cores.
+fn cores(cores: &[u64]) -> String {
+    cores.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What made a page, and of what.
+fn made_by(page: &mut Page, tool: &Tool, format: &str) {
+    page.footer = format!("Made by {} {} from a {format} document.", tool.name, tool.version);
+}
+
+/// How an experiment was done: what is to be known of it, the loader's machine, and the command.
+fn again(
+    page: &mut Page,
+    facts: impl IntoIterator<Item = (&'static str, String)>,
+    host: &Host,
+    arguments: &[String],
+) {
+    (page.again.anchor, page.again.heading) = ("again", "How it was done");
+    page.again.full(|section| {
+        section.facts(facts);
+        section.facts(words::host(host).map(|host| ("Machine", host)));
+    });
+    words::again(&mut page.again, arguments);
+}
+
+/// The page of a matrix: what its suite is about, when it was measured, and how much of it is there.
+fn matrix(
+    depth: Depth,
+    title: &str,
+    heading: &Heading,
+    complete: bool,
+    (made, all): (u64, u64),
+) -> Page {
+    let mut page = Page::new(depth, format!("{title}: {}", heading.name));
+    let Heading { tool, started_at, seed, rounds, .. } = heading;
+    page.header.text(&heading.about);
+    page.header.remark(format!(
+        "{} {} · {started_at} · {} in random order · seed {seed}",
+        tool.name,
+        tool.version,
+        fmt_plural(*rounds, "round")
+    ));
+    let there = format!("{made} of {all} trials are there.");
+    match complete {
+        true => page.header.text(there),
+        false => page.header.standing(
+            Tone::Doubtful,
+            "NOT COMPLETE",
+            format!("{there} The command below goes on where it was interrupted."),
+        ),
+    }
+    page
+}

@@ -1,0 +1,161 @@
+//! The page of a peak: the answer in sentences, latency against rate, and every load that was tried.
+
+use candor_plan::describe;
+use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
+
+use super::curve::{self, Point};
+use super::{again, made_by, trials};
+use crate::experiment::peak::{Confidence, Peak, Step, Who};
+use crate::render::page::axis::{Axis, Unit};
+use crate::render::page::chart::{Across, Chart, Mark, Series, from_zero};
+use crate::render::page::{Block, Column, Depth, Figure, NOTHING, Page, Table};
+use crate::render::style::Tone;
+
+/// The page of a peak.
+pub fn page(peak: &Peak, depth: Depth) -> Page {
+    let sought = match peak.objectives.as_slice() {
+        [] => "the highest throughput".to_owned(),
+        objectives => format!("the highest rate with {}", objectives.join(" and ")),
+    };
+    let mut page =
+        Page::new(depth, format!("Peak of {}: {sought}", trials::subject(&peak.subject)));
+    let header = &mut page.header;
+    header.remark(format!("{} {} · {}", peak.tool.name, peak.tool.version, peak.started_at));
+    let cores = trials::who_had(&peak.subject.cores, &peak.subject.loader_cores);
+    header.remark(cores.unwrap_or_default());
+    let (tone, word) = match (&peak.answer, &peak.partial) {
+        (_, Some(_)) => (Tone::Doubtful, "NOT DONE"),
+        (None, None) => (Tone::Bad, "NO ANSWER"),
+        (Some(answer), None) => match answer.confidence {
+            Confidence::Good => (Tone::Good, "SURE"),
+            Confidence::Fair => (Tone::Doubtful, "FAIR"),
+            Confidence::Poor => (Tone::Doubtful, "POOR"),
+        },
+    };
+    let mut sentences = peak.sentences.iter();
+    header.standing(tone, word, sentences.next().map_or("", String::as_str));
+    sentences.for_each(|sentence| header.text(sentence));
+    header.text(peak.answer.map_or("", |answer| match answer.confidence {
+        Confidence::Good => "How sure: good.",
+        Confidence::Fair => "How sure: fair; both ends are known, and further than 5 % apart.",
+        Confidence::Poor => "How sure: poor; an end is not known.",
+    }));
+    let runs = peak.steps.iter().flat_map(|step| &step.trials).map(|trial| &trial.figures);
+    trials::remarks(runs).for_each(|remark| header.text(remark));
+    header.blocks.push(Block::Figures(figures(peak)));
+    page.section("rates", "Latency against rate").chart(against_rate(peak));
+    page.section("ceiling", "Closed loop").chart(ceiling(peak));
+    page.section("steps", "Every load").table(table(peak));
+    let mut facts = vec![("Load", describe::load(&peak.plan))];
+    facts.extend(peak.objectives.iter().map(|one| ("Objective", one.clone())));
+    facts.push(("Limit", peak.limit.why.clone()));
+    again(&mut page, facts, &peak.host, &peak.arguments);
+    made_by(&mut page, &peak.tool, &peak.format);
+    page
+}
+
+fn figures(peak: &Peak) -> Vec<Figure> {
+    let nothing = || (NOTHING.to_owned(), "not found".to_owned());
+    let end = |per_s: Option<f64>| per_s.map_or("not known".to_owned(), fmt_per_second);
+    let (rate, sure) = peak.answer.map_or_else(nothing, |answer| {
+        let ends = format!("between {} and {}", end(answer.low_per_s), end(answer.high_per_s));
+        (fmt_per_second(answer.rate_per_s), ends)
+    });
+    let (ceiling, connections) = peak.ceiling.map_or_else(nothing, |ceiling| {
+        let with = fmt_plural(ceiling.connections.into(), "connection");
+        (fmt_per_second(ceiling.rate_per_s), format!("closed loop, {with}"))
+    });
+    let (knee, twice) = peak.knee.as_ref().map_or_else(nothing, |knee| {
+        let rest = fmt_duration_ns(knee.at_rest_ns);
+        let twice = format!("there {} is twice its {rest} at rest", knee.percentile);
+        (fmt_per_second(knee.rate_per_s), twice)
+    });
+    let who = match peak.limit.who {
+        Who::Loader => "loader",
+        Who::TargetCpu => "target's CPU",
+        Who::Target => "target",
+        Who::Unknown => "unknown",
+    };
+    vec![
+        Figure("Peak", rate, sure),
+        Figure("Ceiling", ceiling, connections),
+        Figure("Knee", knee, twice),
+        Figure("Limit", who.to_owned(), "what kept it from more".to_owned()),
+    ]
+}
+
+/// In text the percentile that the knee is of, or what few samples leave of it.
+fn against_rate(peak: &Peak) -> Chart {
+    let points: Vec<Point<'_>> = peak
+        .curve()
+        .into_iter()
+        .filter_map(|step| {
+            let (rate_per_s, shown) = (step.rate_per_s?, &step.representative()?.figures);
+            Some(Point { rate_per_s, shown, all: &step.trials })
+        })
+        .collect();
+    let mark = |at: f64, label: &str| Mark { across: Across::Up, at, label: label.to_owned() };
+    let mut marks = Vec::new();
+    marks.extend(peak.knee.as_ref().map(|knee| mark(knee.rate_per_s, "knee")));
+    marks.extend(peak.answer.map(|answer| mark(answer.rate_per_s, "peak")));
+    let plotted: &[_] = match peak.knee.as_ref().map(|knee| knee.percentile.as_str()) {
+        Some("p50") => &["p50"],
+        Some("p90") => &["p90", "p50"],
+        Some("p99.9") => &["p99.9", "p99", "p90", "p50"],
+        _ => &["p99", "p90", "p50"],
+    };
+    curve::against_rate(&points, marks, plotted)
+}
+
+/// What more connections brought.
+fn ceiling(peak: &Peak) -> Chart {
+    let closed = peak.steps.iter().filter(|step| step.rate_per_s.is_none());
+    let mut runs: Vec<(f64, Option<f64>)> = closed
+        .flat_map(|step| {
+            step.trials.iter().map(|run| (step.connections.into(), run.figures.rate_per_s))
+        })
+        .collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let most = runs.iter().map(|(at, _)| *at).fold(1.0, f64::max);
+    let series = [Series::scatter("runs", 0, runs)];
+    let x = Axis::log("connections", Unit::Count, 1.0, most);
+    let y = from_zero("a second", Unit::Rate, &series);
+    Chart::new("connections", "Throughput by connections", x, y)
+        .about("Right answers a second of every run of the closed loop.")
+        .all(series)
+}
+
+/// Closed loops, then open loads from the lowest rate.
+fn table(peak: &Peak) -> Table {
+    let mut runs = peak.steps.iter().flat_map(|step| &step.trials);
+    let has_target = runs.any(|trial| trial.figures.target_cpu_share.is_some());
+    let columns = ["load", "conns", "runs"].map(Column::figures).into_iter();
+    let columns = std::iter::once(Column::words("")).chain(columns);
+    let columns = columns.chain(trials::columns(has_target));
+    let mut table = Table::new(columns.chain([Column::words("")]));
+    let closed = peak.steps.iter().filter(|step| step.rate_per_s.is_none());
+    for step in closed.chain(peak.curve()) {
+        let Some(trial) = step.representative() else { continue };
+        let cells = [
+            step.phase.word().to_owned(),
+            step.rate_per_s.map_or("closed".to_owned(), fmt_per_second),
+            step.connections.to_string(),
+            step.trials.len().to_string(),
+        ];
+        let cells = cells.into_iter().chain(trials::cells(trial, has_target));
+        table.row(cells.chain([judged(step)]));
+    }
+    table
+}
+
+/// The outcome in a word, and how certain it is for whoever asks why.
+fn judged(step: &Step) -> String {
+    let mut words = vec![step.outcome.word().to_owned()];
+    words.extend(trials::loader_findings(step.trials.iter()).into_iter().map(str::to_owned));
+    match step.trials.iter().filter(|trial| trial.disturbed).count() {
+        0 => {}
+        disturbed => words.push(format!("{disturbed} disturbed")),
+    }
+    words.retain(|word| !word.is_empty());
+    words.join(", ")
+}

@@ -1,0 +1,323 @@
+//! The page of a run: did it hold, where every request went, latency, its course, who took part, how to do
+//! it again.
+
+mod charts;
+mod course;
+mod loader;
+
+use candor_plan::HttpVersion;
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural};
+use candor_record::IntervalSummary;
+
+use super::words::{self, ROWS};
+use super::{or_nothing, time};
+use crate::document::Document;
+use crate::document::counts::{ErrorCount, count_of};
+use crate::document::latency::Distribution;
+use crate::expect::Judgement;
+use crate::render::page::{
+    Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
+};
+use crate::render::shorten;
+use crate::render::style::Tone;
+use crate::verdicts::{Severity, Verdict};
+use course::{Course, Rows};
+
+/// Characters of a request's name in a table; the plan has it whole.
+const NAME: usize = 24;
+/// Rows of the course of a run at most, and shares of an interval's length that are too short for a rate.
+const COURSE: usize = 12;
+const SHORTEST_SHARE: u64 = 10;
+/// Intervals that are shown in figures at most.
+const MOST_INTERVALS: usize = 120;
+
+/// The page of a run.
+pub fn page(document: &Document, depth: Depth) -> Page {
+    let mut page = Page::new(depth, words::what(document));
+    header(&mut page.header, document);
+    findings(&mut page.findings, document);
+    ledger(page.section("ledger", "Ledger"), document);
+    latency(page.section("latency", "Latency"), document);
+    requests(page.section("requests", "Requests"), document);
+    course(page.section("course", "Over time"), document);
+    connections(page.section("connections", "Connections"), document);
+    loader::target(page.section("target", "Target"), document);
+    loader::loader(page.section("loader", "Loader"), document);
+    loader::plan(&mut page.again, document);
+    page.footer =
+        format!("Made by {} from a {} document.", words::identity(document), document.format);
+    page
+}
+
+fn header(header: &mut Section, document: &Document) {
+    header.text(words::how(document).join(" · "));
+    header.remark(words::identity(document));
+    let (tone, word, sentence) = words::verdict(document);
+    header.standing(tone, word, sentence);
+    let open = document.plan.load.is_open();
+    let (name, timed) = match open {
+        true => ("response time", &document.latencies.response),
+        false => ("service time", &document.latencies.service),
+    };
+    let about = |row: &str| match words::interval(timed, row) {
+        interval if interval.is_empty() => format!("{name} at {row}"),
+        interval => format!("{name}, 95 %: {interval}"),
+    };
+    let asked = match document.rate.asked_per_s.filter(|_| open) {
+        Some(asked) => format!("of {} asked", fmt_per_second(asked)),
+        None => "as fast as it went".to_owned(),
+    };
+    let ledger = &document.ledger;
+    let errors = match ledger.sent {
+        0 => "nothing was sent".to_owned(),
+        sent => format!("{} of what was sent", share_of(ledger.errors, sent)),
+    };
+    header.blocks.push(Block::Figures(vec![
+        Figure("Rate", or_nothing(document.rate.achieved_per_s, fmt_per_second), asked),
+        Figure("Median", words::cell(timed, "p50"), about("p50")),
+        Figure("p99", words::cell(timed, "p99"), about("p99")),
+        Figure(
+            "Longest",
+            words::cell(timed, "max"),
+            format!("{name} of {}", fmt_count(timed.count)),
+        ),
+        Figure("Errors", fmt_count(ledger.errors), errors),
+    ]));
+}
+
+/// What was expected of the numbers, and what is to be known before they are trusted.
+fn findings(section: &mut Section, document: &Document) {
+    (section.anchor, section.heading) = ("findings", "Findings");
+    for one in &document.expectations {
+        let tone = if one.met() { Tone::Good } else { Tone::Bad };
+        let Judgement { sentence, .. } = one;
+        section.fact("Expected", Some(tone), sentence);
+    }
+    for Verdict { id, severity, sentence, evidence, remedy, .. } in &document.verdicts {
+        let (tone, word) = match severity {
+            Severity::Invalid => (Tone::Bad, "INVALID"),
+            Severity::Warning => (Tone::Doubtful, "warning"),
+            Severity::Note => (Tone::Strong, "note"),
+        };
+        section.blocks.push(Block::Finding(Finding {
+            tone,
+            word,
+            id: id.clone(),
+            sentence: sentence.clone(),
+            remedy: remedy.clone(),
+            evidence: evidence.iter().map(|(name, one)| (name.clone(), one.to_string())).collect(),
+        }));
+    }
+    if document.verdicts.is_empty() {
+        section.full(|section| section.text("Nothing was found against the numbers."));
+    }
+}
+
+/// Where every request went.
+fn ledger(section: &mut Section, document: &Document) {
+    let ledger = &document.ledger;
+    let mut parts = vec![Term("ok", ledger.ok, "answered as expected")];
+    if ledger.broken_off > 0 {
+        parts.push(Term("broken off", ledger.broken_off, "by us, as the plan says"));
+    }
+    parts.push(Term("errors", ledger.errors, "failed after being sent"));
+    parts.push(Term("unfinished", ledger.unfinished, "not answered when the drain ended"));
+    let due = "due, and still waiting when the run ended";
+    section.blocks.push(Block::Sums(vec![
+        Sum {
+            total: Term("scheduled", ledger.scheduled, "what the load asked for"),
+            parts: vec![
+                Term("sent", ledger.sent, "their first byte was handed to the kernel"),
+                Term("shed", ledger.shed, "dropped unsent: too old"),
+                Term("unsent", ledger.unsent, due),
+            ],
+        },
+        Sum { total: Term("sent", ledger.sent, ""), parts },
+    ]));
+    section.remark(words::warm_up(document).unwrap_or_default());
+    section.full(|section| {
+        section.remark(match ledger.balances() {
+            true => "Both equations hold: every request that was due ended in exactly one place.",
+            false => "≠ The equations do not hold. That is a fault of the loader.",
+        });
+    });
+    errors(section, "Errors", &document.errors, ledger.sent);
+    if count_of(&document.errors, "status") > 0 || document.statuses.len() > 1 {
+        section.fact("Statuses", None, words::statuses(&document.statuses));
+    }
+    if !document.broken_off_statuses.is_empty() {
+        let heard = words::statuses(&document.broken_off_statuses);
+        section.fact("Broken off", None, format!("answered after the break: {heard}"));
+    }
+}
+
+/// What went wrong, by kind, each with an example.
+fn errors(section: &mut Section, heading: &str, errors: &[ErrorCount], of: u64) {
+    let mut columns = vec![Column::words("kind"), Column::figures("count")];
+    columns.extend((of > 0).then(|| Column::figures("share")));
+    columns.extend(["meaning", "the first one"].map(|name| Column::new(name, Kind::Sentences)));
+    let mut table = Table::new(columns);
+    for one in errors {
+        let mut row = vec![one.kind.clone(), fmt_count(one.count)];
+        row.extend((of > 0).then(|| share_of(one.count, of)));
+        let example = one.example.as_ref().map(|example| format!("e.g. {example}"));
+        row.extend([one.sentence.clone(), example.unwrap_or_default()]);
+        table.row(row);
+    }
+    section.headed(heading, table);
+}
+
+/// Percentiles of what was timed, and their curves. Open load: response and service time side by side, then
+/// what lies between them. Closed load: response time is service time and our own lag, so it has no column
+/// of its own.
+fn latency(section: &mut Section, document: &Document) {
+    if document.latencies.response.count == 0 {
+        section.text(words::UNTIMED);
+    } else {
+        section.full(|section| match charts::percentiles(document) {
+            Ok(chart) => section.chart(chart),
+            Err(error) => section.text(format!("There are no curves: {error}.")),
+        });
+        let columns = words::columns(document);
+        let first = columns[0].2;
+        let mut table = percentiles(&columns, &ROWS);
+        let interval = Column::figures("95 % interval").about(&format!("of {}", columns[0].0));
+        table.columns.insert(2, interval);
+        for row in &mut table.rows {
+            let interval = words::interval(first, &row[0]);
+            row.insert(2, interval);
+        }
+        section.table(table);
+        let closed = !document.plan.load.is_open();
+        let closed = closed.then(|| words::CLOSED.to_owned());
+        let notes = [words::missing(&columns), words::clumps(first), closed];
+        notes.into_iter().flatten().for_each(|note| section.remark(note));
+    }
+    let never = words::never_answered(document);
+    section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
+    if let Some(kernel) = &document.kernel {
+        section.heading("Kernel");
+        if kernel.service.count > 0 {
+            let rows = ["min", "p50", "p99", "max", "mean"];
+            section.table(percentiles(&words::kernel_columns(kernel), &rows));
+        }
+        section.remark(words::kernel_note(kernel));
+    }
+}
+
+/// Distributions side by side.
+fn percentiles(columns: &[(&str, &str, &Distribution)], rows: &[&str]) -> Table {
+    let names = columns.iter().map(|(name, about, _)| Column::figures(*name).about(about));
+    let mut table = Table::new(std::iter::once(Column::words("")).chain(names));
+    for row in rows {
+        let cells = columns.iter().map(|column| words::cell(column.2, row));
+        table.row(std::iter::once((*row).to_owned()).chain(cells));
+    }
+    table
+}
+
+/// Each request of a plan that has several.
+fn requests(section: &mut Section, document: &Document) {
+    let figures = ["sent", "ok", "errors", "p50", "p99", "max"].map(Column::figures);
+    let mut table = Table::new(std::iter::once(Column::words("name")).chain(figures));
+    for one in &document.requests {
+        let figure = |row| or_nothing(one.response.as_ref(), |timed| words::cell(timed, row));
+        let counts = [one.sent, one.ok, one.errors].map(fmt_count);
+        let name = shorten(&one.name, NAME - 1);
+        let figures = counts.into_iter().chain(["p50", "p99", "max"].map(figure));
+        table.row(std::iter::once(name).chain(figures));
+    }
+    section.table(table);
+}
+
+/// The intervals, in figures and in pictures.
+fn course(section: &mut Section, document: &Document) {
+    section.table(rates(document));
+    section.full(|section| match Course::of(document) {
+        Ok(course) => {
+            section.remark(course.note().unwrap_or_default());
+            charts::over_time(document, &course).into_iter().for_each(|one| section.chart(one));
+        }
+        Err(error) => section.text(format!("There are no charts: {error}.")),
+    });
+    if (1..=MOST_INTERVALS).contains(&document.intervals.len()) {
+        section.details("Every interval in figures", |section| section.table(every(document)));
+    }
+}
+
+/// Requests per second in each interval. A long run has more intervals than a table has room for; then each
+/// row stands for several that follow one another. Nothing of a run that has one interval only.
+fn rates(document: &Document) -> Table {
+    let open = document.plan.load.is_open();
+    let streams = document.plan.target.http != HttpVersion::H1;
+    let mut columns: Vec<_> =
+        ["from – to", "answered", "errors", "connections"].map(Column::figures).into();
+    columns.push(Column::figures(if streams { "streams" } else { "in flight" }));
+    columns.extend(open.then(|| Column::figures("backlog")));
+    let mut table = Table::new(columns);
+    let shortest_ns = document.plan.recording.interval_ns / SHORTEST_SHARE;
+    let is_whole = |one: &&IntervalSummary| one.end_ns.saturating_sub(one.start_ns) >= shortest_ns;
+    let all: Vec<&IntervalSummary> = document.window_intervals().filter(is_whole).collect();
+    if all.len() < 2 {
+        return table;
+    }
+    for rows in Rows::chunks(&all, all.len().div_ceil(COURSE)) {
+        // Sums, and the state at the end of the last.
+        let last = rows.last();
+        let (from, to) = (fmt_duration_ns(rows.first().start_ns), fmt_duration_ns(last.end_ns));
+        let mut row = vec![
+            format!("{from} – {to:<8}"),
+            or_nothing(rows.per_s(|one| one.answered), fmt_per_second),
+            fmt_count(rows.sum(|one| one.errors)),
+            fmt_count(last.connections),
+            fmt_count(last.in_flight),
+        ];
+        row.extend(open.then(|| fmt_count(last.backlog)));
+        table.row(row);
+    }
+    table
+}
+
+fn every(document: &Document) -> Table {
+    let names = ["from", "to", "answered", "rate", "errors", "shed", "connections", "backlog"];
+    let names = names.into_iter().chain(["p50", "p99", "max"]);
+    let mut table = Table::new(names.map(Column::figures));
+    for row in &document.intervals {
+        table.row([
+            fmt_duration_ns(row.start_ns),
+            fmt_duration_ns(row.end_ns),
+            fmt_count(row.answered),
+            or_nothing(row.answered_per_s, fmt_per_second),
+            fmt_count(row.errors),
+            fmt_count(row.shed),
+            fmt_count(row.connections),
+            fmt_count(row.backlog),
+            time(row.response.p50_ns),
+            time(row.response.p99_ns),
+            time(row.response.max_ns),
+        ]);
+    }
+    table
+}
+
+/// Connections, handshakes, bytes.
+fn connections(section: &mut Section, document: &Document) {
+    let connections = &document.connections;
+    let mut facts = vec![("Connections", words::connections(document))];
+    facts.extend(connections.goaways.iter().map(|one| {
+        let what = fmt_plural(one.count, "GOAWAY");
+        let (name, code, last) = (&one.name, one.code, fmt_count(one.last_stream.into()));
+        ("Connections", format!("{what} {name} ({code:#x}), the first with last stream {last}"))
+    }));
+    facts.extend(words::connect(document).map(|text| ("Connect", text)));
+    facts.extend(connections.handshakes.iter().map(|one| ("TLS", words::handshakes(one))));
+    facts.extend(words::handshake_time(document).map(|text| ("TLS", text)));
+    facts.push(("Bytes", words::bytes(document)));
+    facts.extend(words::memory(document).map(|text| ("Memory", text)));
+    section.facts(facts);
+    errors(section, "No connect", &document.connect_errors, 0);
+    errors(section, "Lost", &connections.losses, 0);
+}
+
+#[cfg(test)]
+mod tests;

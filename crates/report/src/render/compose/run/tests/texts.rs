@@ -1,0 +1,211 @@
+//! Reports of runs as a person reads them top to bottom in ten seconds, against files.
+
+use candor_plan::{KernelTimestamps, Trace};
+use candor_record::TraceCounts;
+use candor_record::kernel::{KernelSample, KernelTimes};
+
+use crate::document::{Document, SentTogether};
+use crate::expect::Expectation;
+use crate::render::print::text::WIDTH;
+use crate::render::{Depth, Style, compose};
+use crate::testing;
+
+fn render(document: &Document, style: Style) -> String {
+    compose::run(document, Depth::Brief).text(style)
+}
+
+fn expected(mut document: Document, expressions: &[&str]) -> Document {
+    let expectations: Vec<_> =
+        expressions.iter().map(|one| Expectation::parse(one).unwrap()).collect();
+    document.judge_expectations(&expectations);
+    document
+}
+
+#[test]
+fn the_pages() {
+    for (name, document) in [
+        ("open", expected(testing::healthy_open(), &["p99 < 5ms", "rate >= 99%"])),
+        ("closed", testing::healthy_closed()),
+        ("broken", expected(testing::broken(), &["p99 < 5ms", "error-rate < 0.1%"])),
+        ("empty", testing::empty_run().document()),
+    ] {
+        testing::golden(&format!("golden/{name}.txt"), &render(&document, Style::Plain));
+    }
+}
+
+#[test]
+fn a_managed_target() {
+    let mut document = testing::healthy_open();
+    document.set_target(testing::watched(), false);
+    testing::golden("golden/target.txt", &render(&document, Style::Plain));
+}
+
+#[test]
+fn a_profiled_target() {
+    let mut document = testing::healthy_open();
+    document.set_target(testing::watched(), false);
+    document.set_profile(testing::profile(None));
+    let text = render(&document, Style::Plain);
+    for part in [
+        "DOUBTFUL",
+        "\nProfile      perf record -g -p 4711 -o result.profile\n",
+        "from 0.00 s to 3.00 s of the 3.00 s measured",
+        "result.profile, 123 kB; what it printed is in result.profile.log",
+        "profiled: The target was profiled while it was measured (perf): figures are not",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn no_line_is_too_wide_and_none_ends_in_blanks() {
+    let mut long = testing::broken();
+    long.plan.target.url = format!("http://127.0.0.1/{}", "x".repeat(300));
+    long.plan.requests.list[0].path = "/a b".repeat(60);
+    long.errors[0].example = Some("word ".repeat(60) + &"y".repeat(200));
+    long.requests[1].name = "n".repeat(120);
+    for document in testing::every_document().into_iter().chain([long]) {
+        for line in render(&document, Style::Plain).lines() {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+            assert_eq!(line, line.trim_end());
+        }
+    }
+}
+
+#[test]
+fn colours_change_nothing_but_colours() {
+    for document in testing::every_document() {
+        let mut coloured = render(&document, Style::Colour);
+        assert!(coloured.contains("\u{1b}["));
+        for code in ["1", "1;32", "1;33", "1;31", "2", "0"] {
+            coloured = coloured.replace(&format!("\u{1b}[{code}m"), "");
+        }
+        assert_eq!(coloured, render(&document, Style::Plain));
+    }
+}
+
+/// Without its backslashes and indents the command is as it was typed.
+#[test]
+fn the_command_can_be_copied() {
+    let mut document = testing::healthy_open();
+    let typed = ["-c", "10", "--expect", "p99 < 5ms", "-H", "A: it's", "http://h/?a=1&b=2"];
+    document.arguments = vec!["/usr/bin/candor".to_owned()];
+    document.arguments.extend(std::iter::repeat_n(typed, 5).flatten().map(str::to_owned));
+    let text = render(&document, Style::Plain);
+    let (_, command) = text.split_once("\nAgain        ").unwrap();
+    assert!(command.lines().count() > 2);
+    let joined = command.replace(" \\\n               ", " ");
+    let once = r"-c 10 --expect 'p99 < 5ms' -H 'A: it'\''s' 'http://h/?a=1&b=2'";
+    assert_eq!(joined.trim_end(), format!("candor {}", [once; 5].join(" ")));
+
+    document.arguments.clear();
+    assert!(!render(&document, Style::Plain).contains("Again"));
+}
+
+/// 300 calls of 8 µs and 100 of 4 µs are 400 of 7 µs.
+#[test]
+fn what_was_sent_together_is_said() {
+    let mut document = testing::healthy_closed();
+    assert!(!render(&document, Style::Plain).contains("sent together"));
+    let of = |calls, took_mean_ns, took_max_ns| {
+        Some(SentTogether { calls, sends: 4 * calls, took_mean_ns, took_max_ns })
+    };
+    document.workers[0].sent_together = of(300, 8000.0, 20_000);
+    document.workers[1].sent_together = of(100, 4000.0, 52_000);
+    let text = render(&document, Style::Plain);
+    let line = "\n             1,600 requests sent together in 400 calls, which took 7 µs on average, at most 52 µs\n";
+    assert!(text.contains(line), "{text}");
+}
+
+/// What a server sent may stand in an example; it must not reach the terminal as it is.
+#[test]
+fn control_characters_are_shown_and_not_obeyed() {
+    let mut document = testing::broken();
+    document.errors[0].example = Some("bad\u{1b}[2J\u{7}\nline".to_owned());
+    let text = render(&document, Style::Plain);
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'));
+    assert!(text.contains("bad\\u{1b}[2J\\u{7}\\nline"), "{text}");
+}
+
+/// A document with stamps of 2,000 requests: 2 µs, then 90 to 110 µs, then 5 µs.
+fn stamped(times: Option<KernelTimes>) -> Document {
+    let mut run = testing::healthy_open_run();
+    run.plan.recording.kernel_timestamps = Some(KernelTimestamps { one_in: 10 });
+    run.plan.recording.trace = Some(Trace::OneIn(100));
+    let mut record = run.record();
+    record.kernel = times;
+    record.trace = TraceCounts { traced: 70, not_traced: 6_930, dropped: 3 };
+    Document::new(&testing::facts(), &run.checked(), &record)
+}
+
+#[test]
+fn the_parts_stand_side_by_side() {
+    let mut times = KernelTimes::new(3);
+    for n in 0..2_000 {
+        let (sent_ns, left_ns) = (n * 1_000_000, n * 1_000_000 + 2_000);
+        let arrived_ns = left_ns + 90_000 + n % 21 * 1_000;
+        let done_ns = arrived_ns + 5_000;
+        times.add(KernelSample { sent_ns, left_ns, arrived_ns, done_ns });
+    }
+    times.add(KernelSample { sent_ns: 5, left_ns: 4, arrived_ns: 6, done_ns: 7 });
+    (times.connections, times.conversion_error_ns) = (2, 35);
+    let page = render(&stamped(Some(times)), Style::Plain);
+    let from = page.find("Kernel  ").unwrap();
+    let section = &page[from..page.find("Over time  ").unwrap()];
+    testing::golden("golden/kernel.txt", section);
+    assert!(page.contains("70 requests traced, 6,930 not; 3 of these dropped"), "{page}");
+}
+
+#[test]
+fn what_cannot_be_had_is_said() {
+    let page = render(&stamped(None), Style::Plain);
+    assert!(page.contains("No time stamps: only TCP connections on Linux have them."), "{page}");
+    let refused = KernelTimes {
+        refused: 4,
+        refusal: Some("Operation not permitted".to_owned()),
+        ..KernelTimes::new(3)
+    };
+    let page = render(&stamped(Some(refused)), Style::Plain);
+    assert!(page.contains("No time stamps: Operation not permitted."), "{page}");
+}
+
+fn table(document: &Document) -> Vec<String> {
+    let text = render(document, Style::Plain);
+    let lines = text.lines().skip_while(|line| !line.starts_with("Over time"));
+    lines.skip(1).take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_interval_has_its_requests_per_second() {
+    let document = testing::healthy_open();
+    let lines = table(&document);
+    assert_eq!(lines.len(), document.window_intervals().count());
+    for (line, one) in lines.iter().zip(document.window_intervals()) {
+        let rate = candor_plan::units::fmt_per_second(one.answered_per_s.unwrap());
+        assert!(line.contains(&rate), "{rate} is not in {line}");
+    }
+}
+
+#[test]
+fn many_intervals_share_rows_and_none_is_lost() {
+    let mut document = testing::healthy_closed();
+    let one = document.window_intervals().next().unwrap().clone();
+    document.intervals = (0..601u64)
+        .map(|index| {
+            let mut row = one.clone();
+            (row.index, row.errors, row.in_window) = (index, 1, true);
+            (row.start_ns, row.end_ns) = (index * 1_000_000_000, (index + 1) * 1_000_000_000);
+            row
+        })
+        .collect();
+    let lines = table(&document);
+    assert_eq!(lines.len(), 12);
+    let errors = lines.iter().map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // from, unit, dash, to, unit, rate, errors
+        let at = fields.iter().position(|field| field.ends_with("/s")).unwrap() + 1;
+        fields[at].parse::<u64>().unwrap()
+    });
+    assert_eq!(errors.sum::<u64>(), 601);
+    assert!(lines[0].trim_start().starts_with("0 ns") && lines[11].contains("601 s"), "{lines:#?}");
+}

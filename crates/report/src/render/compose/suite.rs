@@ -1,0 +1,404 @@
+//! The page of a suite: its tables, and servers beside each other in charts.
+//!
+//! It has the form of the tables that servers publish: throughput by scenario and server, latency at shares
+//! of each server's own peak, resources. Of each cell one run is shown as a whole row, the one with the
+//! median rate, with the spread over runs beside it.
+
+use candor_plan::units::{fmt_bytes, fmt_plural, fmt_share};
+
+use super::{again, made_by, matrix, or_nothing, time, trials};
+use crate::experiment::figures::{Figures, Percentiles};
+use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite};
+use crate::render::page::axis::{Axis, Unit};
+use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
+use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
+use crate::render::style::Tone;
+
+/// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
+const MOST_CHARTS: usize = 12;
+
+/// What stands beside figures of the tables.
+const MARKS: &str = "Each figure is of one run: of a cell's runs the one with the median rate, as a whole \
+     row. ± is how far the rates of the others lie from it at most, † marks a run with warnings (below), ✗ \
+     the share of requests that failed. Units and columns of results.csv are in candor's docs/suites.md.";
+
+/// What resources are.
+const RESOURCES: &str = "Of all processes of a server, sampled every 100 ms in the measured window only: \
+     the largest resident memory, the largest memory that the runtime says to hold, the mean CPU time by \
+     wall time (100 % is one core), how busy its schedulers say that they were (they may wait busily, which \
+     costs CPU time), and answers by CPU second, which is what to compare servers by that are not equally \
+     busy.";
+
+/// How to read the numbers.
+const READING: [&str; 4] = [
+    "Rates are of right answers: a wrong status or body is a failure and never a success.",
+    "Each request is timed by itself, also in pipelined and multiplexed scenarios.",
+    "Rates of a closed load are the servers' peaks; their latencies are those of a server that is as busy \
+     as it can be. Latency is to be read below the peak.",
+    "A difference that is not well above the spread is noise; candor compare says how sure it is of one.",
+];
+
+/// Protocols in the order of tables, with their headings.
+const PROTOCOLS: [(&str, &str); 4] = [
+    ("h1", "HTTP/1.1"),
+    ("h2", "HTTP/2"),
+    ("h1-tls", "HTTP/1.1 over TLS"),
+    ("h2-tls", "HTTP/2 over TLS"),
+];
+
+/// The page of a suite.
+pub fn page(suite: &Suite, depth: Depth) -> Page {
+    let heading = &suite.heading;
+    let mut page = matrix(depth, "Benchmark results", heading, suite.complete, suite.progress());
+    let all = suite.cells.iter().flat_map(|cell| &cell.trials).map(|trial| &trial.figures);
+    trials::remarks(all)
+        .for_each(|remark| page.header.standing(Tone::Doubtful, "DOUBTFUL", remark));
+    let section = page.section("throughput", "Throughput");
+    throughput(section, suite);
+    section.full(|section| {
+        section.remark(if suite.cells.is_empty() { "" } else { MARKS });
+        seconds(section, suite);
+    });
+    page.section("below", "Latency below the peak").full(|section| below(section, suite));
+    page.section("kinds", "Requests by kind").full(|section| section.table(kinds(suite)));
+    page.section("resources", "Resources").full(|section| resources(section, suite));
+    let section = page.section("doubts", "Warnings, failures, what was left out");
+    section.full(|section| {
+        for cell in &suite.cells {
+            let warnings = cell.speaker().map_or(&[][..], |trial| &trial.figures.warnings);
+            if !warnings.is_empty() {
+                section.fact("Warning", None, format!("{}: {}", cell.name(), warnings.join(", ")));
+            }
+        }
+    });
+    section
+        .facts(suite.failures.iter().map(|one| ("Failed", format!("{}: {}", one.trial, one.why))));
+    section.facts(suite.notes.iter().map(|one| ("Left out", format!("{}: {}", one.what, one.why))));
+    page.section("reading", "Reading the numbers")
+        .full(|section| READING.into_iter().for_each(|remark| section.text(remark)));
+    let mut facts = vec![
+        ("Suite", heading.file.clone()),
+        (
+            "Rounds",
+            format!(
+                "{} a cell, in rounds, the order within a round drawn at random (seed {}); one server at a \
+             time, in a fresh process for each run",
+                fmt_plural(heading.rounds, "run"),
+                heading.seed
+            ),
+        ),
+        ("Cores", heading.cores.clone()),
+    ];
+    facts.extend(suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about))));
+    facts.extend(suite.servers.iter().map(|one| {
+        let about = if one.about.is_empty() { String::new() } else { format!(" ({})", one.about) };
+        ("Server", format!("{}: {}{about}", one.name, one.source))
+    }));
+    again(&mut page, facts, &heading.host, &heading.arguments);
+    made_by(&mut page, &heading.tool, &suite.format);
+    page
+}
+
+/// A table for each protocol and load.
+fn throughput(section: &mut Section, suite: &Suite) {
+    let loads: Vec<_> = suite.loads.iter().filter(|load| load.of_peak.is_empty()).collect();
+    for (protocol, heading) in PROTOCOLS {
+        for load in &loads {
+            let heading = match loads.len() {
+                1 => heading.to_owned(),
+                _ => format!("{heading}, load {}", load.name),
+            };
+            section.headed(heading, throughput_of(suite, protocol, &load.name));
+        }
+    }
+}
+
+/// Rates and latencies by scenario and server.
+fn throughput_of(suite: &Suite, protocol: &str, load: &str) -> Table {
+    let is_there =
+        |name: &&str| suite.cells.iter().any(|one| one.server == *name && one.protocol == protocol);
+    let servers = suite.servers.iter().map(|one| one.name.as_str());
+    let servers: Vec<&str> = servers.filter(is_there).collect();
+    let mut columns = vec![Column::new("scenario", Kind::Code), Column::figures("in flight")];
+    columns.extend(servers.iter().map(|name| Column::figures(format!("{name} req/s"))));
+    columns.extend(servers.iter().map(|name| Column::figures(format!("{name} p50 / p99"))));
+    let mut table = Table::new(columns);
+    for scenario in &suite.scenarios {
+        let cell_of = |server: &&str| {
+            suite.cells.iter().find(|cell| {
+                (cell.server == *server && cell.scenario == scenario.name)
+                    && (cell.protocol == protocol && cell.load == load)
+                    && cell.of_peak.is_none()
+            })
+        };
+        let cells: Vec<Option<&Cell>> = servers.iter().map(cell_of).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let speakers = || cells.iter().map(|cell| cell.and_then(Cell::speaker));
+        let in_flight = speakers().flatten().map(|trial| trial.figures.in_flight_most).max();
+        let mut row = vec![scenario.name.clone(), or_nothing(in_flight, |most| most.to_string())];
+        row.extend(cells.iter().map(|cell| or_nothing(*cell, rate_with_spread)));
+        row.extend(speakers().map(|trial| {
+            or_nothing(trial, |trial| {
+                let response = &trial.figures.response;
+                format!("{} / {}", time(response.p50_ns), time(response.p99_ns))
+            })
+        }));
+        table.row(row);
+    }
+    table
+}
+
+/// `307 k ±3 % †`.
+fn rate_with_spread(cell: &Cell) -> String {
+    let Some(trial) = cell.speaker() else { return NOTHING.to_owned() };
+    let Some(rate) = trial.figures.rate_per_s else { return NOTHING.to_owned() };
+    let ends = cell.spread.map(|one| (one.rate_low_per_s, one.rate_high_per_s));
+    let far = spread(rate, ends.filter(|_| cell.trials.len() > 1));
+    let far = far.map_or(String::new(), |far| format!(" ±{}", percent(far)));
+    short_rate(rate) + &far + &marks(&trial.figures)
+}
+
+/// How far the lowest and the highest rate lie from this one at most, as a share of it.
+pub(super) fn spread(rate: f64, ends: Option<(f64, f64)>) -> Option<f64> {
+    let (low, high) = ends.filter(|_| rate > 0.0)?;
+    Some((high - rate).max(rate - low) / rate)
+}
+
+fn marks(figures: &Figures) -> String {
+    let failed = figures.failed_share.filter(|share| *share > 0.0);
+    let failed = failed.map_or(String::new(), |share| format!(" ✗{}", fmt_share(share)));
+    failed + if figures.warnings.is_empty() { "" } else { " †" }
+}
+
+/// Requests by kind, for scenarios that have several.
+fn kinds(suite: &Suite) -> Table {
+    let figures = ["answered", "p50", "p99"].map(Column::figures).into_iter();
+    let mut table =
+        Table::new(["scenario", "server", "request"].map(Column::words).into_iter().chain(figures));
+    for cell in suite.cells.iter().filter(|cell| cell.of_peak.is_none()) {
+        for kind in cell.speaker().map(|trial| trial.kinds.as_slice()).unwrap_or_default() {
+            table.row([
+                format!("{} {}", cell.scenario, cell.protocol),
+                cell.server.clone(),
+                kind.name.clone(),
+                kind.ok.to_string(),
+                time(kind.p50_ns),
+                time(kind.p99_ns),
+            ]);
+        }
+    }
+    table
+}
+
+/// What servers used while they were measured at their peak, a table for each protocol.
+fn resources(section: &mut Section, suite: &Suite) {
+    let names = ["req/s", "rss", "runtime", "cpu%", "schedulers", "req per CPU-s"];
+    let mut is_told = false;
+    for (protocol, heading) in PROTOCOLS {
+        let columns = [Column::new("scenario", Kind::Code), Column::words("server")].into_iter();
+        let mut table = Table::new(columns.chain(names.map(Column::figures)));
+        for scenario in &suite.scenarios {
+            let cells = suite.cells.iter().filter(|cell| {
+                (cell.scenario == scenario.name && cell.protocol == protocol)
+                    && cell.of_peak.is_none()
+            });
+            for (cell, trial) in cells.filter_map(|cell| Some((cell, cell.speaker()?))) {
+                let figures = &trial.figures;
+                if figures.target_cpu_share.is_none() && figures.rss_peak_bytes.is_none() {
+                    continue;
+                }
+                table.row([
+                    cell.scenario.clone(),
+                    cell.server.clone(),
+                    or_nothing(figures.rate_per_s, short_rate),
+                    or_nothing(figures.rss_peak_bytes, fmt_bytes),
+                    or_nothing(figures.runtime_memory_peak_bytes, fmt_bytes),
+                    or_nothing(figures.target_cpu_share, percent),
+                    or_nothing(figures.scheduler_utilization, percent),
+                    or_nothing(figures.requests_per_cpu_s, short_rate),
+                ]);
+            }
+        }
+        if !table.rows.is_empty() && !std::mem::replace(&mut is_told, true) {
+            section.remark(RESOURCES);
+        }
+        section.headed(heading, table);
+    }
+}
+
+/// Groups of cells that differ in their server (and in the share of the peak), in order.
+fn groups(suite: &Suite, wanted: impl Fn(&Cell) -> bool) -> Vec<(String, Vec<&Cell>)> {
+    let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
+    for cell in suite.cells.iter().filter(|cell| wanted(cell) && cell.speaker().is_some()) {
+        let name = format!("{}, {}, {}", cell.scenario, cell.protocol, cell.load);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((name, vec![cell])),
+        }
+    }
+    groups
+}
+
+/// Answers in every second of the run that is shown, all servers in one chart, and how busy the schedulers
+/// of their runtimes were meanwhile.
+fn seconds(section: &mut Section, suite: &Suite) {
+    let groups = groups(suite, |cell| cell.of_peak.is_none());
+    for ((name, cells), n) in groups.iter().zip(1..).take(MOST_CHARTS) {
+        let series = cells.iter().take(COLOURS).enumerate().filter_map(|(colour, cell)| {
+            let rates = cell.speaker()?.per_second.iter().enumerate();
+            let points = rates.map(|(n, rate)| (n as f64 + 0.5, Some(*rate)));
+            Some(Series::line(cell.server.clone(), colour, points))
+        });
+        let series: Vec<Series> = series.collect();
+        let length = series.iter().map(|one| one.at.len()).max().unwrap_or(0);
+        let x = Axis::span("interval of the run", Unit::Count, 0.0, length as f64);
+        let y = from_zero("a second", Unit::Rate, &series);
+        let chart = Chart::new(format!("s{n}"), format!("Answers a second: {name}"), x, y)
+            .about("Of each server the run that its row in the table is of.");
+        section.chart(chart.all(series));
+        let looks = cells.iter().take(COLOURS).enumerate().filter_map(|(colour, cell)| {
+            let looks = cell.speaker()?.utilization.iter();
+            let points = looks.map(|look| (look.at_s, Some(look.share)));
+            Some(Series::line(cell.server.clone(), colour, points))
+        });
+        let series: Vec<Series> = looks.collect();
+        let length_s = series.iter().filter_map(|one| one.at.last()).copied().fold(0.0, f64::max);
+        let x = Axis::span("seconds of the run", Unit::Count, 0.0, length_s);
+        let y = Axis::linear("busy", Unit::Share, 1.0);
+        let chart = Chart::new(format!("u{n}"), format!("Schedulers at work: {name}"), x, y)
+            .about("The mean over the schedulers of each server's runtime, by its own account.");
+        section.chart(chart.all(series));
+    }
+    if groups.len() > MOST_CHARTS {
+        let left = fmt_plural((groups.len() - MOST_CHARTS) as u64, "more combination");
+        section.remark(format!("{left} are in the tables and in the documents of the trials."));
+    }
+}
+
+/// Both latencies at shares of each server's own peak.
+fn below(section: &mut Section, suite: &Suite) {
+    let groups = groups(suite, |cell| cell.of_peak.is_some());
+    if !groups.is_empty() {
+        section.remark(
+            "Open load: requests leave by a schedule, whatever the server does, at shares of what the \
+             same server reached in the same scenario above. Rows that achieved less than 99 % of the \
+             target rate are marked (saturated).",
+        );
+    }
+    for ((name, cells), n) in groups.iter().zip(1..) {
+        section.heading(name);
+        if n <= MOST_CHARTS {
+            section.chart(shares(&format!("b{n}"), name, cells));
+        }
+        section.text(
+            "Response time, from when a request was due: what a user would have felt (wrk2's \
+             \"corrected\", \"Recorded Latency\").",
+        );
+        section.table(latencies(cells, |figures| &figures.response));
+        section.text(
+            "Service time, from when a request was sent: what a closed loop would have reported \
+             (\"uncorrected\"). Far below the response time means that requests had to wait.",
+        );
+        section.table(latencies(cells, |figures| &figures.service));
+    }
+}
+
+/// Percentiles of these cells.
+fn latencies(cells: &[&Cell], of: fn(&Figures) -> &Percentiles) -> Table {
+    let columns = ["of peak", "target", "achieved"].map(Column::figures).into_iter();
+    let columns = std::iter::once(Column::words("server")).chain(columns);
+    let mut table = Table::new(columns.chain(trials::percentiles()));
+    for (cell, trial) in cells.iter().filter_map(|cell| Some((cell, cell.speaker()?))) {
+        let figures = &trial.figures;
+        let saturated = figures.achieved_share.is_some_and(|share| share < SATURATED_BELOW);
+        let achieved = figures.asked_per_s.zip(figures.achieved_share);
+        let achieved = or_nothing(achieved, |(asked, share)| short_rate(asked * share));
+        let saturated = if saturated { " (saturated)" } else { "" };
+        let row = [
+            cell.server.clone(),
+            or_nothing(cell.of_peak, percent),
+            or_nothing(figures.asked_per_s, short_rate),
+            format!("{achieved}{saturated}{}", marks(figures)),
+        ];
+        table.row(row.into_iter().chain(of(figures).named().map(|(_, ns)| time(ns))));
+    }
+    table
+}
+
+fn shares(id: &str, name: &str, cells: &[&Cell]) -> Chart {
+    let mut servers: Vec<&str> = Vec::new();
+    for cell in cells {
+        if !servers.contains(&cell.server.as_str()) {
+            servers.push(&cell.server);
+        }
+    }
+    let line = |(colour, server): (usize, &&str)| {
+        let own = cells.iter().filter(|cell| cell.server == *server);
+        let point = |cell: &&Cell| {
+            let p99_ns = cell.speaker()?.figures.response.p99_ns;
+            Some((cell.of_peak?, p99_ns.map(|ns| ns as f64)))
+        };
+        let mut points: Vec<(f64, Option<f64>)> = own.filter_map(point).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Series::line(*server, colour, points)
+    };
+    let series: Vec<Series> = servers.iter().take(COLOURS).enumerate().map(line).collect();
+    let highest = cells.iter().filter_map(|cell| cell.of_peak).fold(0.0, f64::max);
+    let x = Axis::linear("share of the server's own peak", Unit::Share, highest);
+    let title = format!("p99 below the peak: {name}");
+    Chart::new(id, title, x, of_values(&series))
+        .about(
+            "The 99th percentile of response time, at shares of what each server reached itself.",
+        )
+        .all(series)
+}
+
+/// Three digits that matter: `307 k`, `20.4 k`, `6.91 k`, `980`, `24.7`.
+pub(super) fn short_rate(per_s: f64) -> String {
+    let digits = |value: f64| match value {
+        value if value >= 99.95 => format!("{value:.0}"),
+        value if value >= 9.995 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    };
+    match per_s {
+        per_s if !per_s.is_finite() => NOTHING.to_owned(),
+        per_s if per_s >= 999_500.0 => digits(per_s / 1e6) + " M",
+        per_s if per_s >= 999.5 => digits(per_s / 1e3) + " k",
+        per_s => digits(per_s),
+    }
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent.abs() {
+        size if size < 9.95 && percent.fract().abs() > 1e-9 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_three_digits() {
+        let cases = [
+            (307_123.0, "307 k"),
+            (20_444.0, "20.4 k"),
+            (6_912.0, "6.91 k"),
+            (980.4, "980"),
+            (24.7, "24.7"),
+            (1_234_567.0, "1.23 M"),
+            (999.7, "1.00 k"),
+        ];
+        for (per_s, text) in cases {
+            assert_eq!(short_rate(per_s), text);
+        }
+        assert_eq!(
+            (percent(0.031), percent(0.9), percent(1.5)),
+            ("3.1 %".into(), "90 %".into(), "150 %".into())
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! The page of a sweep: latency against rate, and both latencies of each rate.
+
+use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
+
+use super::curve::{self, Point};
+use super::{again, made_by, or_nothing, time, trials};
+use crate::experiment::figures::{Figures, Percentiles};
+use crate::experiment::sweep::{Row, Sweep};
+use crate::render::page::{Column, Depth, Page, Table};
+use crate::render::style::Tone;
+
+/// The page of a sweep.
+pub fn page(sweep: &Sweep, depth: Depth) -> Page {
+    let mut page = Page::new(depth, format!("Sweep of {}", trials::subject(&sweep.subject)));
+    let peak = match (sweep.peak_per_s, &sweep.peak_from) {
+        (Some(peak), Some(from)) => format!(" · peak {} ({from})", fmt_per_second(peak)),
+        (Some(peak), None) => format!(" · peak {}", fmt_per_second(peak)),
+        _ => String::new(),
+    };
+    page.header.remark(format!(
+        "{} {} · {} · {} in random order, {}{peak}",
+        sweep.tool.name,
+        sweep.tool.version,
+        sweep.started_at,
+        fmt_plural(sweep.rounds.into(), "round"),
+        fmt_plural(sweep.plan.connections.count.into(), "connection")
+    ));
+    let cores = trials::who_had(&sweep.subject.cores, &sweep.subject.loader_cores);
+    page.header.remark(cores.unwrap_or_default());
+    if let Some(why) = &sweep.partial {
+        page.header.standing(Tone::Doubtful, "NOT DONE", format!("The sweep is not done: {why}."));
+    }
+    let points: Vec<Point<'_>> = sweep
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let (shown, all) = (&row.shown()?.figures, &row.trials);
+            Some(Point { rate_per_s: row.rate_per_s, shown, all })
+        })
+        .collect();
+    let latency = page.section("latency", "Latency");
+    latency.chart(curve::against_rate(&points, Vec::new(), &["p99"]));
+    for (id, title, pick) in [
+        ("response", "Response time by percentile", RESPONSE),
+        ("service", "Service time by percentile", SERVICE),
+    ] {
+        latency.chart(curve::by_percentile(id, title, &points, pick));
+    }
+    let rates = page.section("rates", "Each rate");
+    rates.headed("Response time (due → done)", table(sweep, RESPONSE));
+    rates.headed("Service time (sent → done)", table(sweep, SERVICE));
+    notes(sweep).into_iter().for_each(|note| rates.remark(note));
+    again(&mut page, [("Seed", sweep.seed.to_string())], &sweep.host, &sweep.arguments);
+    made_by(&mut page, &sweep.tool, &sweep.format);
+    page
+}
+
+const RESPONSE: fn(&Figures) -> &Percentiles = |figures| &figures.response;
+const SERVICE: fn(&Figures) -> &Percentiles = |figures| &figures.service;
+
+fn table(sweep: &Sweep, pick: fn(&Figures) -> &Percentiles) -> Table {
+    let mut shown = sweep.rows.iter().filter_map(Row::shown);
+    let has_target = shown.any(|trial| trial.figures.target_cpu_share.is_some());
+    let mut columns: Vec<_> = ["rate", "of peak", "achieved"].map(Column::figures).into();
+    columns.extend(trials::percentiles());
+    columns.extend(["p99 of all runs", "failed"].map(Column::figures));
+    columns.extend(has_target.then(|| Column::figures("target CPU")));
+    columns.push(Column::words(""));
+    let mut table = Table::new(columns);
+    for row in &sweep.rows {
+        let Some(trial) = row.shown() else { continue };
+        let figures = &trial.figures;
+        let all = row.trials.iter().filter_map(|trial| pick(&trial.figures).p99_ns);
+        let ends = all.clone().min().zip(all.max());
+        let mut cells = vec![
+            fmt_per_second(row.rate_per_s),
+            or_nothing(row.fraction, fmt_share),
+            or_nothing(figures.rate_per_s, fmt_per_second),
+        ];
+        cells.extend(pick(figures).named().map(|(_, ns)| time(ns)));
+        cells.push(or_nothing(ends, |(low, high)| {
+            format!("{}–{}", fmt_duration_ns(low), fmt_duration_ns(high))
+        }));
+        cells.push(or_nothing(figures.failed_share, fmt_share));
+        cells.extend(has_target.then(|| or_nothing(figures.target_cpu_share, fmt_share)));
+        cells.push(if row.saturated { "(saturated)".to_owned() } else { String::new() });
+        table.row(cells);
+    }
+    table
+}
+
+fn notes(sweep: &Sweep) -> Vec<String> {
+    let mut notes = vec![
+        "Each row is one run, the middle one of its rate by p99; all runs are in the document and \
+         in the CSV."
+            .to_owned(),
+    ];
+    if sweep.rows.iter().any(|row| row.saturated) {
+        notes.push(
+            "(saturated): less than 99 % of the rate was achieved, so response times grow with \
+             the length of the run."
+                .to_owned(),
+        );
+    }
+    let runs = || sweep.rows.iter().flat_map(|row| &row.trials);
+    notes.extend(trials::remarks(runs().map(|trial| &trial.figures)).map(str::to_owned));
+    let findings = trials::loader_findings(runs());
+    if !findings.is_empty() {
+        notes.push(format!(
+            "The loader may have made some of these numbers ({}): see the CSV and the runs.",
+            findings.join(", ")
+        ));
+    }
+    notes
+}

@@ -1,0 +1,477 @@
+//! What is said of a run: sentences and figures of a document, without any form.
+
+use candor_plan::redact::is_shortened;
+use candor_plan::units::{
+    fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
+};
+use candor_plan::words::quoted;
+use candor_record::StatusCount;
+
+use super::time;
+use crate::document::counts::{HandshakeCount, LedgerCounts};
+use crate::document::kernel::{Kernel, TraceSummary};
+use crate::document::latency::Distribution;
+use crate::document::{Document, EndReason, Host};
+use crate::expect::Judgement;
+use crate::render::page::{Block, NOTHING, Section};
+use crate::render::style::Tone;
+use crate::verdicts::Severity;
+use candor_plan::{Load, describe};
+
+/// The rows of a table of latencies.
+pub(super) const ROWS: [&str; 9] =
+    ["min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
+
+/// What was requested of what.
+pub(super) fn what(document: &Document) -> String {
+    let plan = &document.plan;
+    let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
+    match plan.requests.list.as_slice() {
+        [one] => format!("{} {}{note}", one.method, plan.target.url),
+        several => format!("{} requests to {}{note}", several.len(), plan.target.url),
+    }
+}
+
+/// How it was requested: load, connections, threads, time.
+pub(super) fn how(document: &Document) -> Vec<String> {
+    let connections = &document.plan.connections;
+    let mut parts = vec![describe::load(&document.plan)];
+    parts.push(match connections.max > connections.count {
+        true => format!(
+            "{} to {}",
+            fmt_count(connections.count.into()),
+            fmt_plural(connections.max.into(), "connection")
+        ),
+        false => fmt_plural(connections.count.into(), "connection"),
+    });
+    if connections.pipeline > 1 {
+        parts.push(format!("{} in a pipeline", connections.pipeline));
+    }
+    if connections.streams > 1 {
+        parts.push(format!("{} streams each", connections.streams));
+    }
+    parts.push(fmt_plural(document.workers.len() as u64, "thread"));
+    let mut window = fmt_duration_ns(document.time.window_ns);
+    if document.time.warm_up_ns > 0 {
+        window += &format!(" after {} of warm-up", fmt_duration_ns(document.time.warm_up_ns));
+    }
+    parts.push(window);
+    parts
+}
+
+/// Answers by status.
+pub(super) fn statuses(all: &[StatusCount]) -> String {
+    let all = all.iter().map(|one| format!("{} × {}", one.status, fmt_count(one.count)));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// What made the run, when, and from which seed.
+pub(super) fn identity(document: &Document) -> String {
+    format!(
+        "{} {} · {} · seed {}",
+        document.tool.name, document.tool.version, document.started_at, document.plan.seed
+    )
+}
+
+/// Did it hold, in a word and in the sentence that matters most: asked, achieved, errors, how it ended.
+pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
+    let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
+    let mut sentence = match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+        Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
+        None => format!("Achieved {achieved}"),
+    };
+    let scheduled = document.ledger.scheduled;
+    if document.plan.load.is_open() && scheduled > 0 {
+        let share = document.rate.answered_in_window as f64 / scheduled as f64;
+        sentence += &format!(" ({} of what was due)", fmt_share(share));
+    }
+    sentence += &match document.ledger.errors {
+        0 if document.ledger.sent == 0 => ", nothing was sent".to_owned(),
+        0 => ", no errors".to_owned(),
+        errors => format!(", {}", fmt_plural(errors, "error")),
+    };
+    match document.end.reason {
+        EndReason::Interrupted => sentence += ", interrupted",
+        EndReason::GaveUp => sentence += ", given up",
+        EndReason::Stopped => sentence += ", stopped by its script",
+        EndReason::ScriptFailed => sentence += ", until its script failed",
+        EndReason::TargetEnded => sentence += ", until the target ended",
+        EndReason::Duration | EndReason::Count => {}
+    }
+    sentence.push('.');
+    if !document.verdicts.is_empty() {
+        sentence += &format!(" {} below.", fmt_plural(document.verdicts.len() as u64, "finding"));
+    }
+    let worst = document.verdicts.iter().map(|verdict| verdict.severity).max();
+    let (tone, word) = match worst {
+        Some(Severity::Invalid) => (Tone::Bad, "INVALID"),
+        _ if document.ledger.ok == 0 => (Tone::Bad, "NO ANSWERS"),
+        _ if !document.expectations.iter().all(Judgement::met) => (Tone::Bad, "NOT MET"),
+        Some(Severity::Warning) => (Tone::Doubtful, "DOUBTFUL"),
+        _ if !document.plan.load.is_open() => (Tone::Good, "OK"),
+        Some(Severity::Note) | None => (Tone::Good, "HELD"),
+    };
+    (tone, word, sentence)
+}
+
+/// The warm-up, which is counted apart; `None` if there was none.
+pub(super) fn warm_up(document: &Document) -> Option<String> {
+    let LedgerCounts { scheduled, ok, errors, .. } = document.warm_up;
+    let kinds: Vec<_> = document
+        .warm_up_errors
+        .iter()
+        .map(|one| format!("{} {}", one.kind, fmt_count(one.count)))
+        .collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    (scheduled > 0).then(|| {
+        format!(
+            "warm-up apart: {} scheduled, {} ok, {}{kinds}",
+            fmt_count(scheduled),
+            fmt_count(ok),
+            fmt_plural(errors, "error")
+        )
+    })
+}
+
+/// The distributions of the latency table with their names and what they measure.
+pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &Distribution)> {
+    let latencies = &document.latencies;
+    match document.plan.load {
+        Load::Open(_) => vec![
+            ("response", "due→done", &latencies.response),
+            ("service", "sent→done", &latencies.service),
+            ("queue wait", "due→ready", &latencies.queue_wait),
+            ("send lag", "ready→sent", &latencies.send_lag),
+            ("first byte", "sent→first", &latencies.first_byte),
+        ],
+        Load::Closed { .. } => vec![
+            ("service", "sent→done", &latencies.service),
+            ("send lag", "ready→sent", &latencies.send_lag),
+            ("first byte", "sent→first", &latencies.first_byte),
+        ],
+    }
+}
+
+/// The figure of a distribution in this row.
+pub(super) fn cell(distribution: &Distribution, row: &str) -> String {
+    let value_ns = match row {
+        "min" => distribution.min_ns,
+        "max" => distribution.max_ns,
+        "mean" => distribution.mean_ns.map(|ns| ns.round() as u64),
+        percentile => distribution.percentile_ns(percentile),
+    };
+    time(value_ns)
+}
+
+/// The interval of a percentile; empty where there is none.
+pub(super) fn interval(distribution: &Distribution, row: &str) -> String {
+    let Some(interval) = distribution.interval_ns(row) else { return String::new() };
+    match (interval.low_ns, interval.high_ns) {
+        (Some(low_ns), Some(high_ns)) => {
+            format!("{}–{}", fmt_duration_ns(low_ns), fmt_duration_ns(high_ns))
+        }
+        (Some(low_ns), None) => format!("≥ {}", fmt_duration_ns(low_ns)),
+        (None, Some(high_ns)) => format!("≤ {}", fmt_duration_ns(high_ns)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Why figures are missing; `None` if none are.
+pub(super) fn missing(columns: &[(&str, &str, &Distribution)]) -> Option<String> {
+    let first = columns.first()?.2;
+    ROWS.iter().any(|row| columns.iter().any(|column| cell(column.2, row) == NOTHING)).then(|| {
+        format!(
+            "{NOTHING} {} samples are too few to tell it, or lie too far apart.",
+            fmt_count(first.count)
+        )
+    })
+}
+
+/// Says so where samples are worth much less than their number.
+pub(super) fn clumps(distribution: &Distribution) -> Option<String> {
+    let row = ROWS.iter().find(|row| {
+        distribution.percentile_ns(row).is_some()
+            && distribution.interval_ns(row).is_some_and(|one| one.high_ns.is_none())
+    })?;
+    let interval = distribution.interval_ns(row)?;
+    Some(format!(
+        "≥ slow requests came in clumps: at {row}, {} samples are worth {}, so this run does not \
+         bound it for others.",
+        fmt_count(distribution.count),
+        fmt_count(interval.effective_samples)
+    ))
+}
+
+/// What a table of a closed load cannot show.
+pub(super) const CLOSED: &str = "Closed load: response = service + our send lag. While the server stalls nothing is sent, so a \
+     stall shows in few samples; use --rate to see it as users do.";
+
+/// Nothing was timed.
+pub(super) const UNTIMED: &str = "Nothing was answered as expected, so nothing was timed.";
+
+/// Who is in no distribution; `None` if everybody is.
+pub(super) fn never_answered(document: &Document) -> Option<String> {
+    let censored = &document.latencies.censored;
+    censored.max_ns.map(|max_ns| {
+        format!(
+            "Not in the table: {} never answered, up to {} after they were due.",
+            fmt_count(censored.count),
+            fmt_duration_ns(max_ns)
+        )
+    })
+}
+
+/// Time to connect; `None` if nothing was connected.
+pub(super) fn connect(document: &Document) -> Option<String> {
+    let connect = &document.latencies.connect;
+    let figures: Vec<_> = ["min", "p50", "p99", "max"]
+        .into_iter()
+        .map(|row| (row, cell(connect, row)))
+        .filter(|(_, cell)| cell != NOTHING)
+        .map(|(row, cell)| format!("{row} {cell}"))
+        .collect();
+    (connect.count > 0).then(|| format!("{}, of {}", figures.join(", "), fmt_count(connect.count)))
+}
+
+/// The parts of service time with their names and what they measure.
+pub(super) fn kernel_columns(kernel: &Kernel) -> [(&'static str, &'static str, &Distribution); 4] {
+    [
+        ("service", "sent→done", &kernel.service),
+        ("send delay", "sent→device", &kernel.send_delay),
+        ("outside", "device→back", &kernel.outside),
+        ("read delay", "back→done", &kernel.receive_delay),
+    ]
+}
+
+/// Of what the parts are, and what is not in them.
+pub(super) fn kernel_note(kernel: &Kernel) -> String {
+    if kernel.service.count == 0 {
+        let reason = kernel.reason.as_deref().unwrap_or("no request has both of its stamps");
+        return format!("No time stamps: {reason}.");
+    }
+    let mut note = format!(
+        "Kernel time stamps of {} on {}, within {}.",
+        fmt_plural(kernel.service.count, "request"),
+        fmt_plural(kernel.connections, "connection"),
+        fmt_duration_ns(kernel.conversion_error_ns)
+    );
+    let left_out: Vec<_> = [
+        (kernel.without_send_stamp, "without a send stamp"),
+        (kernel.without_receive_stamp, "without a receive stamp"),
+        (kernel.out_of_order, "out of order"),
+    ]
+    .iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{} {what}", fmt_count(*count)))
+    .collect();
+    if !left_out.is_empty() {
+        note += &format!(" Left out: {}.", left_out.join(", "));
+    }
+    if kernel.clock_steps > 0 {
+        note += &format!(" The clock was set {}.", fmt_plural(kernel.clock_steps, "time"));
+    }
+    if kernel.refused > 0 {
+        let reason = kernel.reason.as_deref().unwrap_or("no reason given");
+        note += &format!(" {} refused: {reason}.", fmt_plural(kernel.refused, "connection"));
+    }
+    note
+}
+
+/// What the trace has.
+pub(super) fn trace(trace: &TraceSummary) -> String {
+    let mut line = format!(
+        "{} traced, {} not",
+        fmt_plural(trace.counts.traced, "request"),
+        fmt_count(trace.counts.not_traced)
+    );
+    if trace.counts.dropped > 0 {
+        line += &format!(
+            "; {} of these dropped because the writer did not keep up",
+            fmt_count(trace.counts.dropped)
+        );
+    }
+    line
+}
+
+/// How many connections there were.
+pub(super) fn connections(document: &Document) -> String {
+    let connections = &document.connections;
+    let mut parts = vec![
+        format!("{} asked", fmt_count(connections.asked)),
+        format!("at least {} at a time", fmt_count(connections.least)),
+        format!("{} opened", fmt_count(connections.opened)),
+    ];
+    for (number, what) in [
+        (connections.closed_by_server, "closed by the server"),
+        (connections.retired, "retired"),
+        (connections.lost, "lost"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {what}", fmt_count(number)));
+        }
+    }
+    parts.join(", ")
+}
+
+/// What handshakes came to.
+pub(super) fn handshakes(one: &HandshakeCount) -> String {
+    let mut parts = vec![one.version.clone(), one.cipher.clone()];
+    parts.extend(one.group.clone());
+    parts.push(one.alpn.clone().unwrap_or_else(|| "no ALPN".to_owned()));
+    let parts = parts.join(", ");
+    let resumed = match one.resumed {
+        0 => String::new(),
+        some => format!(", {} resumed", fmt_count(some)),
+    };
+    let early = match (one.early_data_accepted, one.early_data_rejected) {
+        (0, 0) => String::new(),
+        (taken, 0) => format!(", {} with 0-RTT", fmt_count(taken)),
+        (taken, not) => {
+            format!(", {} with 0-RTT, {} with it refused", fmt_count(taken), fmt_count(not))
+        }
+    };
+    let count = fmt_plural(one.full, "full handshake");
+    format!("{parts}: {count}{resumed}{early}")
+}
+
+/// How long handshakes took; `None` without TLS.
+pub(super) fn handshake_time(document: &Document) -> Option<String> {
+    let handshake = document.latencies.handshake.as_ref()?;
+    let mut figures: Vec<String> = ["p50", "p99"]
+        .iter()
+        .filter_map(|name| {
+            let ns = handshake.percentile_ns(name)?;
+            Some(format!("{name} {}", fmt_duration_ns(ns)))
+        })
+        .collect();
+    figures.extend(handshake.mean_ns.map(|ns| format!("mean {}", fmt_duration_ns(ns as u64))));
+    figures.extend(handshake.max_ns.map(|ns| format!("max {}", fmt_duration_ns(ns))));
+    Some(format!("handshake {}", figures.join(", ")))
+}
+
+/// How many bytes there were.
+pub(super) fn bytes(document: &Document) -> String {
+    let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
+    let one = |name: &str, number: u64| {
+        let per_s = if elapsed_s > 0.0 {
+            format!(" ({}/s)", fmt_bytes((number as f64 / elapsed_s) as u64))
+        } else {
+            String::new()
+        };
+        format!("{name} {}{per_s}", fmt_bytes(number))
+    };
+    let all = &document.bytes;
+    [one("sent", all.sent), one("received", all.received), one("bodies", all.bodies)].join(", ")
+}
+
+/// What the loader had in memory; `None` if that was not read.
+pub(super) fn memory(document: &Document) -> Option<String> {
+    let memories = || document.machines.iter().filter_map(|machine| machine.memory);
+    let peak = fmt_bytes(memories().map(|one| one.peak_bytes).max()?);
+    let each = fmt_bytes(memories().map(|one| one.per_connection_bytes).max()?);
+    Some(format!("loader {peak} at most, {each} for each connection"))
+}
+
+/// What became of a profiler, a part each: the command, when, the files, what went wrong.
+pub(super) fn profile(document: &Document) -> Vec<String> {
+    let Some(profile) = &document.profile else { return Vec::new() };
+    let mut parts = vec![profile.command.join(" ")];
+    if let (Some(from_s), Some(to_s)) = (profile.from_s, profile.to_s) {
+        let window_s = document.time.window_ns as f64 / 1e9;
+        parts.push(format!("from {from_s:.2} s to {to_s:.2} s of the {window_s:.2} s measured"));
+    }
+    if let (Some(file), Some(bytes)) = (&profile.file, profile.file_bytes) {
+        let printed = profile.log.as_ref().map(|log| format!("; what it printed is in {log}"));
+        parts.push(format!("{file}, {}{}", fmt_bytes(bytes), printed.unwrap_or_default()));
+    } else if let Some(log) = &profile.log {
+        parts.push(format!("what it printed is in {log}"));
+    }
+    parts.extend(profile.problem.clone());
+    parts
+}
+
+/// How the loader fared, a sentence each.
+pub(super) fn loader(document: &Document) -> Vec<String> {
+    let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);
+    let mut parts = Vec::new();
+    if document.verdicts.is_empty() {
+        parts.push("nothing found against the numbers".to_owned());
+    }
+    if let Some(busiest) = shares.max_by(f64::total_cmp) {
+        let switches: u64 = document.workers.iter().map(|worker| worker.involuntary_switches).sum();
+        parts.push(format!(
+            "loader CPU {} of a core (busiest of {}), core taken away {}",
+            fmt_share(busiest),
+            document.workers.len(),
+            fmt_plural(switches, "time")
+        ));
+    }
+    if let Some(lag_ns) = document.latencies.send_lag.percentile_ns("p99") {
+        parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
+    }
+    parts.extend(sent_together(document));
+    let worst = document.hiccups().max_by_key(|one| one.longest_ns());
+    if let Some(hiccups) = worst.filter(|one| one.late.count > 0) {
+        let late = &hiccups.late;
+        let p99 = late
+            .percentile_ns("p99")
+            .map_or(String::new(), |p99_ns| format!("p99 {}, ", fmt_duration_ns(p99_ns)));
+        let longest = fmt_duration_ns(hiccups.longest_ns());
+        let at = hiccups.worst.first().map_or(String::new(), |worst| {
+            let from_ns = worst.at_ns.saturating_sub(worst.late_ns);
+            format!(" ({} into the run)", fmt_duration_ns(from_ns))
+        });
+        parts.push(format!("a sleeping thread woke late by {p99}at most {longest}{at}"));
+    }
+    parts
+}
+
+/// Requests of several connections that left in one call, and how long such calls took: by that much
+/// the last of them left later than its time stamp says. `None` if all left by themselves.
+fn sent_together(document: &Document) -> Option<String> {
+    let of_workers = || document.workers.iter().filter_map(|worker| worker.sent_together);
+    let calls: u64 = of_workers().map(|one| one.calls).sum();
+    let sends: u64 = of_workers().map(|one| one.sends).sum();
+    let took_ns: f64 = of_workers().map(|one| one.took_mean_ns * one.calls as f64).sum();
+    let longest_ns = of_workers().map(|one| one.took_max_ns).max()?;
+    let mean_ns = took_ns / calls.max(1) as f64;
+    Some(format!(
+        "{} sent together in {}, which took {} on average, at most {}",
+        fmt_plural(sends, "request"),
+        fmt_plural(calls, "call"),
+        fmt_duration_ns(mean_ns.round() as u64),
+        fmt_duration_ns(longest_ns)
+    ))
+}
+
+/// The loader's machines, as far as they are known.
+pub(super) fn hosts(document: &Document) -> Vec<String> {
+    document.machines.iter().filter_map(|machine| host(&machine.host)).collect()
+}
+
+/// A machine of the loader, as far as it is known.
+pub(super) fn host(host: &Host) -> Option<String> {
+    let cores = host.cores.map(|cores| format!("{cores} cores"));
+    let governor = host.governor.as_ref().map(|governor| format!("governor {governor}"));
+    let machine: Vec<_> =
+        [host.cpu.clone(), cores, host.kernel.clone(), host.virtualisation.clone(), governor]
+            .into_iter()
+            .flatten()
+            .collect();
+    (!machine.is_empty()).then(|| machine.join(", "))
+}
+
+/// The command line that makes it again, of the one that was typed, if that is known.
+pub(super) fn again(section: &mut Section, typed: &[String]) {
+    let Some((_, arguments)) = typed.split_first() else { return };
+    let mut words = vec!["candor".to_owned()];
+    words.extend(arguments.iter().map(|argument| quoted(argument)));
+    let is_shortened = is_shortened(&words);
+    section.blocks.push(Block::Command(words));
+    if is_shortened {
+        section.remark(
+            "Not as it was typed: put the values back where [redacted] and … stand. With \
+             --show-secrets they are kept.",
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Documents as CSV (RFC 4180): the intervals of a run, the runs of an experiment, one row each.
+//!
+//! The first line names the columns; units are in the names. A field is empty where there is no figure.
+
+mod clients;
+mod suite;
+mod trials;
+
+pub use clients::{COLUMNS as CLIENTS_COLUMNS, csv as clients};
+pub use suite::{COLUMNS as SUITE_COLUMNS, csv as suite};
+pub use trials::{comparison, peak, sweep};
+
+use candor_record::{Brief, IntervalSummary};
+
+use super::visible;
+use crate::document::Document;
+
+const COLUMNS: &str = "index,in_window,start_ns,end_ns,sent,ok,errors,answered,shed,bytes_sent,bytes_received,\
+    connections,backlog,in_flight,answered_per_s";
+const LATENCY_COLUMNS: &str = "count,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p999_ns,max_ns";
+
+/// The intervals of a run. `in_window` is 1 for the measured window and 0 for the drain. Times count from
+/// the beginning of the run, warm-up included. Latency columns repeat for `response`, `service` and
+/// `send_lag`.
+pub fn run(document: &Document) -> String {
+    let mut columns = COLUMNS.to_owned();
+    for series in ["response", "service", "send_lag"] {
+        let own = LATENCY_COLUMNS.split(',').map(|column| format!(",{series}_{column}"));
+        columns.extend(own);
+    }
+    table(&columns, document.intervals.iter().map(row))
+}
+
+/// A line of names, and a line for each row. Text is quoted where it has to be, and nothing of it is hidden.
+fn table(columns: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut out = columns.to_owned() + "\n";
+    for row in rows {
+        debug_assert_eq!(row.len(), columns.split(',').count());
+        let fields: Vec<String> = row.iter().map(|field| quoted(field)).collect();
+        out.extend([&fields.join(","), "\n"]);
+    }
+    out
+}
+
+/// A field that is text.
+pub(super) fn quoted(text: &str) -> String {
+    let text = visible(text);
+    match text.contains([',', '"']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.into_owned(),
+    }
+}
+
+fn whole(value: Option<u64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn flag(is: bool) -> String {
+    u8::from(is).to_string()
+}
+
+/// To four decimals.
+fn float(value: Option<f64>) -> String {
+    value.map(|value| format!("{value:.4}")).unwrap_or_default()
+}
+
+fn row(interval: &IntervalSummary) -> Vec<String> {
+    let mut row: Vec<String> = [
+        interval.index,
+        u64::from(interval.in_window),
+        interval.start_ns,
+        interval.end_ns,
+        interval.sent,
+        interval.ok,
+        interval.errors,
+        interval.answered,
+        interval.shed,
+        interval.bytes_sent,
+        interval.bytes_received,
+        interval.connections,
+        interval.backlog,
+        interval.in_flight,
+    ]
+    .map(|count| count.to_string())
+    .into();
+    let tenths = |value: Option<f64>| value.map(|x| format!("{x:.1}")).unwrap_or_default();
+    row.push(tenths(interval.answered_per_s));
+    for brief in [&interval.response, &interval.service, &interval.send_lag] {
+        let Brief { count, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns, .. } = *brief;
+        row.extend([count.to_string(), whole(min_ns), tenths(mean_ns)]);
+        row.extend([p50_ns, p90_ns, p99_ns, p999_ns, max_ns].map(whole));
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn every_row_has_every_column() {
+        for document in testing::every_document() {
+            let text = run(&document);
+            let columns = 15 + 3 * 8;
+            assert_eq!(text.lines().count(), document.intervals.len() + 1);
+            for line in text.lines() {
+                assert_eq!(line.split(',').count(), columns, "{line}");
+            }
+        }
+        testing::golden("golden/open.csv", &run(&testing::healthy_open()));
+    }
+}
