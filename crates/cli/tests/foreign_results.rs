@@ -122,7 +122,11 @@ fn numbers_that_contradict_each_other_are_named() {
             "window_ns is 18446744073709551615 and must be at most",
         ),
         ("/ledger/ok", json!(-1), "expected u64"),
-        ("/plan/url", json!("x".repeat(70_000)), "url has 70000 bytes and must have at most 65536"),
+        (
+            "/plan/target/url",
+            json!("x".repeat(70_000)),
+            "url has 70000 bytes and must have at most 65536",
+        ),
     ] {
         refused(place, &with(&run, place, new), "html", why);
     }

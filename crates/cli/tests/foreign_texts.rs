@@ -42,7 +42,7 @@ fn errors_of_report_quote_a_file() {
         ("/format", format!("candor.result/9{EVIL}")),
         ("/format", format!("candor.{EVIL}/1")),
         ("/end/reason", EVIL.to_owned()),
-        ("/plan/http", EVIL.to_owned()),
+        ("/plan/target/http", EVIL.to_owned()),
     ] {
         let mut document = run.clone();
         *document.pointer_mut(place).unwrap() = text.into();

@@ -137,7 +137,7 @@ fn an_upgrade_is_asked_for_by_the_first_request_of_each_connection() {
         ["--h2c-upgrade", "--requests-per-connection", "3", "-c", "2", "-n", "12", "-m", "1"];
     let document = measure(&[&fixed[..], &[&url]].concat());
     document.assert_all_ok();
-    assert_eq!(document.text("/plan/http"), "h2c-upgrade");
+    assert_eq!(document.text("/plan/target/http"), "h2c-upgrade");
     assert_eq!(peer.requests(), 12);
     // The one that had the run's last answer is retired, or ends with the run.
     assert!((3..=4).contains(&document.count("/connections/retired")));

@@ -68,7 +68,7 @@ fn a_run_starts_its_target_watches_it_and_ends_it() {
     let outcome = run.finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let document = outcome.document();
-    assert!(document.text("/plan/url").ends_with("/?…"));
+    assert!(document.text("/plan/target/url").ends_with("/?…"));
     assert_eq!(document.ledger("ok"), 500);
     assert_eq!(document.text("/target_note"), "managed");
     let used = document.at("/target");

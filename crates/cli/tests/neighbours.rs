@@ -100,7 +100,11 @@ fn a_foreign_port_file_is_not_believed() {
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
     let document = outcome.document();
     assert_eq!(document.text("/target_note"), "embedded");
-    assert!(!document.text("/plan/url").contains(&port), "{}", document.text("/plan/url"));
+    assert!(
+        !document.text("/plan/target/url").contains(&port),
+        "{}",
+        document.text("/plan/target/url")
+    );
     assert_eq!(foreign.requests(), 0);
     assert_eq!(files_in(&shared.path()).len(), 1, "but for the port file, nothing is left");
 }

@@ -189,6 +189,6 @@ fn a_unix_socket_is_a_target_like_any_other() {
     let document =
         measure(&["--unix-socket", socket, "-c", "8", "-n", "1000", "http://some.name/json"]);
     document.assert_all_ok();
-    assert_eq!(document.text("/plan/endpoint"), format!("unix:{socket}"));
+    assert_eq!(document.text("/plan/target/endpoint/unix/path"), socket);
     target.assert_requests(1000);
 }

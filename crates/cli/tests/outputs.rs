@@ -38,12 +38,12 @@ fn every_kind_of_run_is_valid_by_the_schema() {
     let target = Target::start(&[]);
     let url = target.url("/");
     let closed = measure(&["-c", "4", "-d", "300ms", &url]);
-    assert_eq!(closed.text("/plan/load/kind"), "closed");
+    assert_eq!(closed.count("/plan/load/closed/think_time_ns"), 0);
     let open = measure(&["-R", "200", "-c", "4", "-d", "300ms", "--arrivals", "poisson", &url]);
-    assert_eq!(open.text("/plan/load/kind"), "open");
+    assert_eq!(open.text("/plan/load/open/arrivals"), "poisson");
     let shape = "ramp 10..200 over 200ms; burst 20 every 100ms for 200ms; hold 100 for 100ms";
     let shaped = measure(&["--load", shape, "-c", "4", &url]);
-    assert_eq!(shaped.list("/plan/load/segments").len(), 3);
+    assert_eq!(shaped.list("/plan/load/open/segments").len(), 3);
     shaped.assert_all_ok();
     let failing = measure(&["-c", "2", "-d", "300ms", &target.url("/status/503")]);
     failing.assert_errors(&["status"]);
@@ -62,13 +62,13 @@ fn a_document_says_what_was_run_and_where() {
     let document = measure(&["-c", "2", "-n", "20", "-H", "Accept: application/json", &url]);
     assert_eq!(document.text("/format"), "candor.result/2");
     assert_eq!(document.text("/tool/name"), "candor");
-    assert_eq!(document.text("/plan/url"), url.replace("=1", "=…"));
-    assert_eq!(document.text("/plan/requests/0/path"), "/json?page=…");
+    assert_eq!(document.text("/plan/target/url"), url.replace("=1", "=…"));
+    assert_eq!(document.text("/plan/requests/list/0/path"), "/json?page=…");
     assert_eq!(document.count("/plan/seed"), 1);
     let arguments = document.list("/arguments");
     assert!(arguments.iter().any(|one| one == "Accept: application/json"), "{arguments:?}");
-    assert!(document.count("/host/cores") >= 1);
-    assert!(document.text("/host/kernel").starts_with(|c: char| c.is_ascii_digit()));
+    assert!(document.count("/machines/0/host/cores") >= 1);
+    assert!(document.text("/machines/0/host/kernel").starts_with(|c: char| c.is_ascii_digit()));
 }
 
 #[test]

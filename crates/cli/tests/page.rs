@@ -317,25 +317,23 @@ fn poisoned(outcome: &Outcome, payload: &str) -> PathBuf {
         "/target_note",
         "/arguments/0",
         "/arguments/1",
-        "/host/cpu",
-        "/host/kernel",
+        "/machines/0/host/cpu",
+        "/machines/0/host/kernel",
         "/tool/version",
         "/started_at",
-        "/plan/url",
-        "/plan/authority",
-        "/plan/endpoint",
-        "/plan/load/description",
-        "/plan/requests/0/name",
-        "/plan/requests/0/method",
-        "/plan/requests/0/path",
-        "/plan/requests/0/expect_status",
-        "/plan/requests/0/expect_body",
+        "/plan/target/url",
+        "/plan/target/authority",
+        "/plan/target/endpoint/tcp/host",
+        "/plan/requests/list/0/name",
+        "/plan/requests/list/0/method",
+        "/plan/requests/list/0/path",
     ] {
         *document.pointer_mut(field).unwrap_or_else(|| panic!("{field}")) = json!(payload);
     }
-    document["plan"]["requests"][0]["headers"] = json!([{"name": payload, "value": payload}]);
-    let request = document["plan"]["requests"][0].clone();
-    document["plan"]["requests"] = json!([request.clone(), request]);
+    let list = &mut document["plan"]["requests"]["list"];
+    list[0]["headers"] = json!([[payload, payload]]);
+    let request = list[0].clone();
+    *list = json!([request.clone(), request]);
     document["requests"] =
         json!([{"name": payload, "sent": 1, "ok": 1, "errors": 0, "response": null}]);
     // The body of an answer that was not expected comes here.

@@ -123,7 +123,7 @@ fn a_run_gives_no_secret_away() {
         }
     }
     let document = outcome.file("run.json");
-    assert!(document.contains("X-Functions-Key") && document.contains("\"body_hash\""));
+    assert!(document.contains("X-Functions-Key") && document.contains("\"left-out\""));
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn the_embedded_target_speaks_everything() {
     ] {
         let document = measure(&[flags, &["-c", "4", "-n", "500"]].concat());
         document.assert_all_ok();
-        assert_eq!(document.text("/plan/http"), http);
+        assert_eq!(document.text("/plan/target/http"), http);
         let rows = document.list("/connections/handshakes");
         assert_eq!(rows.first().and_then(|row| row["alpn"].as_str()), alpn);
     }
