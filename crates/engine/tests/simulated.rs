@@ -1,5 +1,5 @@
 //! Whole runs on simulated time, against closed forms. See "Truth, in closed form" in
-//! ARCHITECTURE.md: R is a rate, D a service time, S a stall, T the length of a run.
+//! docs/internals.md: R is a rate, D a service time, S a stall, T the length of a run.
 
 mod common;
 

@@ -20,6 +20,7 @@ use std::net::{IpAddr, SocketAddr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::kept::Kept;
 use crate::model::{BodyExpect, Endpoint, Load, Parts, Redacted, Request, Segment};
 use crate::tls::{Pem, Trust};
 use crate::words;
@@ -464,7 +465,10 @@ impl Parts {
             *path = path.to_string_lossy().into_owned().into();
         }
         if let Some(tls) = &mut target.tls {
-            let redact = |pem: &mut Pem| pem.text = pem.text.redacted();
+            // Its file says which it is.
+            let redact = |pem: &mut Pem| {
+                pem.text = Kept::LeftOut { count: pem.text.count(), hash: String::new() };
+            };
             if let Trust::Only(pem) = &mut tls.trust {
                 redact(pem);
             }
