@@ -195,7 +195,7 @@ fn honest_drivers_become_a_directory_that_says_everything() {
         "| `honest` | 3 | 2 | ",
         "the driver's share in honest: ",
         "per request at c=2",
-        "- Left out: missing: candor driver: no such library: install it (it needs luck)",
+        "missing: candor driver: no such library: install it (it needs luck)",
         "- Server: embedded",
         "honest 1.2, a script",
         "candor clients tiny.toml",

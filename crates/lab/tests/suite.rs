@@ -364,7 +364,7 @@ fn a_suite_is_measured_below_each_cells_own_peak() {
         "# Benchmark results: small",
         "| scenario | in flight | fast req/s | slow req/s | fast p50 / p99 | slow p50 / p99 |",
         "| `json` | 4 | ",
-        "### hello, h1, open",
+        "### hello, h1, tail",
         "| server | of peak | target | achieved | p50 | p75 | p90 | p99 | p99.9 | p99.99 | max |",
         "| slow | 90 % | ",
         "- Left out: slow: does not do json",
