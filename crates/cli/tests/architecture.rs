@@ -9,21 +9,23 @@ const LONGEST_LINES: usize = 200;
 const PAGES: [&str; 2] = ["ARCHITECTURE.md", "docs/internals.md"];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root")
 }
 
 /// Every file of the project, from its root, with `/` in front.
 fn files(below: &Path, root: &Path, all: &mut Vec<String>) {
-    for entry in fs::read_dir(below).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    for entry in fs::read_dir(below).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let is_built = (below == root && name == "target") || name == "_build";
         if is_built || (name.starts_with('.') && name != ".ci") {
             continue;
         }
         match path.is_dir() {
             true => files(&path, root, all),
-            false => all.push(format!("/{}", path.strip_prefix(root).unwrap().display())),
+            false => {
+                all.push(format!("/{}", path.strip_prefix(root).expect("below the root").display()))
+            }
         }
     }
 }

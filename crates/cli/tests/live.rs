@@ -13,7 +13,8 @@ const USAGE: i32 = 2;
 
 fn schema() -> jsonschema::Validator {
     let text = include_str!("../../report/schema/candor.live-1.json");
-    jsonschema::validator_for(&serde_json::from_str(text).unwrap()).unwrap()
+    let schema = serde_json::from_str(text).expect("the schema is JSON");
+    jsonschema::validator_for(&schema).expect("the schema is a schema")
 }
 
 fn lines(text: &str) -> Vec<Value> {

@@ -14,7 +14,7 @@ const USAGE: i32 = 2;
 /// Runs both halves of a run at the same time, which begins when both can.
 fn halves(flags: &[&str]) -> [Outcome; 2] {
     let soon = SystemTime::now() + Duration::from_millis(1500);
-    let begin_at = soon.duration_since(UNIX_EPOCH).unwrap().as_secs_f64().to_string();
+    let begin_at = soon.duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64().to_string();
     let start = |part: &str| {
         let own = ["--part", part, "--begin-at", &begin_at];
         Candor::start_measuring(&[&own, flags].concat())
@@ -68,7 +68,7 @@ fn the_merged_ledger_is_what_nginx_counted() {
         if !load.is_empty() {
             assert_eq!(whole.number("/rate/asked_per_s"), 1000.0);
             assert_eq!(parts[0].number("/rate/asked_per_s"), 500.0);
-            assert_eq!(whole.at("/realised").is_null(), false);
+            assert!(!whole.at("/realised").is_null());
         }
     }
 }
