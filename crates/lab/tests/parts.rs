@@ -50,7 +50,7 @@ fn plan(load: Load) -> Plan {
         parts.threads.count = Some(OF);
         parts.recording.trace = Some(Trace::OneIn(10));
     });
-    changed.unwrap()
+    changed.expect("a plan")
 }
 
 /// Not a test of its own: what a process does that was given a part.
@@ -66,17 +66,17 @@ fn the_part_of_a_child() {
 
 /// The same in a process of its own.
 fn run_elsewhere(plan: &Plan, workers: Workers) -> RunRecord {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
-    std::fs::write(path.join("plan"), wire::to_bytes(plan)).unwrap();
-    std::fs::write(path.join("workers"), wire::to_bytes(&workers)).unwrap();
-    let child = Command::new(std::env::current_exe().unwrap())
+    std::fs::write(path.join("plan"), wire::to_bytes(plan)).expect("a file");
+    std::fs::write(path.join("workers"), wire::to_bytes(&workers)).expect("a file");
+    let child = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "the_part_of_a_child"])
         .env(CHILD, path)
         .output()
-        .unwrap();
+        .expect("a child");
     assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
-    wire::from_bytes(&std::fs::read(path.join("record")).unwrap()).unwrap()
+    wire::from_bytes(&std::fs::read(path.join("record")).expect("its record")).expect("a record")
 }
 
 #[test]
