@@ -59,7 +59,7 @@ fn is_disturbed(document: &Document) -> bool {
         u128::from(ns("waited_ns").max(ns("stolen_ns"))) >= DISTURBANCE.as_nanos()
     };
     document.verdicts().contains(&"shared-core")
-        || document.list("/hiccups/worst").iter().any(is_long)
+        || document.list("/machines/0/hiccups/worst").iter().any(is_long)
 }
 
 /// The sentence of a verdict.
@@ -79,7 +79,7 @@ fn assert_silent(document: &Document, ids: &[&str]) {
 
 /// The longest pause that the hiccup watch saw.
 fn longest_hiccup(document: &Document) -> Duration {
-    Duration::from_nanos(document.count("/hiccups/late/max_ns"))
+    Duration::from_nanos(document.count("/machines/0/hiccups/late/max_ns"))
 }
 
 /// A server in this process that answers on each connection after `delay`, which is asked each
@@ -147,8 +147,8 @@ fn a_healthy_run_is_blamed_for_nothing() {
         );
         // The watch was there, woke a thousand times a second or as often as it was let, and
         // cost next to nothing.
-        assert!(document.count("/hiccups/late/count") > 200, "{}", document.at("/hiccups"));
-        assert!(document.number("/hiccups/cpu_share") < 0.05, "{}", document.at("/hiccups"));
+        assert!(document.count("/machines/0/hiccups/late/count") > 200, "{}", document.at("/machines/0/hiccups"));
+        assert!(document.number("/machines/0/hiccups/cpu_share") < 0.05, "{}", document.at("/machines/0/hiccups"));
     }
 }
 

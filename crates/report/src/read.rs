@@ -25,7 +25,7 @@ const MOST_WEIGHT_BYTES: u64 = 64 << 20;
 const MOST_COUNTED: u128 = i64::MAX as u128;
 /// Times and seeds are not added up in numbers: two of them may be.
 const MOST_NS: u64 = i64::MAX as u64;
-/// Longer texts are in no field but an encoded histogram.
+/// Longer texts are in no field but one that is encoded: a histogram, a record.
 const MOST_STRING_BYTES: usize = 64 << 10;
 /// Characters of an error that quotes the text.
 const ERROR_CHARACTERS: usize = 300;
@@ -298,9 +298,9 @@ impl<'de> Visitor<'de> for Weigh<'_> {
     fn visit_str<E>(mut self, text: &str) -> Result<(), E> {
         let length = text.len();
         // A quote within a shell's quotes is four characters, and most of these are five in a page.
-        let is_histogram = matches!(self.key, "hdr" | "response_hdr");
-        self.add(40 + if is_histogram { length } else { length * 8 } as u64);
-        if length > MOST_STRING_BYTES && !is_histogram {
+        let is_encoded = matches!(self.key, "hdr" | "response_hdr" | "record");
+        self.add(40 + if is_encoded { length } else { length * 8 } as u64);
+        if length > MOST_STRING_BYTES && !is_encoded {
             let why = format!(
                 "{} has {length} bytes and must have at most {MOST_STRING_BYTES}",
                 self.key
