@@ -54,6 +54,16 @@ fn round<T: PartialEq + Debug + Copy, E: Display>(
     }
 }
 
+/// A rate that is another fraction of the same.
+#[derive(Debug, Clone, Copy)]
+struct Alike(Rate);
+
+impl PartialEq for Alike {
+    fn eq(&self, other: &Alike) -> bool {
+        lowest(self.0) == lowest(other.0)
+    }
+}
+
 /// The same rate in lowest terms.
 fn lowest(rate: Rate) -> Rate {
     let (mut divisor, mut rest) = (rate.events, rate.per_ns);
@@ -69,7 +79,7 @@ pub(crate) fn units(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     round(text, parse_duration_ns, print_duration_ns);
     // 500/10m is printed as 50/m: the same rate as another fraction.
-    round(text, |text| parse_rate_or_zero(text).map(lowest), print_rate);
+    round(text, |text| parse_rate_or_zero(text).map(Alike), |Alike(rate)| print_rate(rate));
     round(text, parse_count, |count| count.to_string());
     round(text, parse_size, |size| size.to_string());
     if let Ok(share) = parse_share(text) {

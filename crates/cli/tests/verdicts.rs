@@ -147,8 +147,16 @@ fn a_healthy_run_is_blamed_for_nothing() {
         );
         // The watch was there, woke a thousand times a second or as often as it was let, and
         // cost next to nothing.
-        assert!(document.count("/machines/0/hiccups/late/count") > 200, "{}", document.at("/machines/0/hiccups"));
-        assert!(document.number("/machines/0/hiccups/cpu_share") < 0.05, "{}", document.at("/machines/0/hiccups"));
+        assert!(
+            document.count("/machines/0/hiccups/late/count") > 200,
+            "{}",
+            document.at("/machines/0/hiccups")
+        );
+        assert!(
+            document.number("/machines/0/hiccups/cpu_share") < 0.05,
+            "{}",
+            document.at("/machines/0/hiccups")
+        );
     }
 }
 
