@@ -16,6 +16,7 @@ mod h2;
 mod histograms;
 mod pieces;
 mod plans;
+mod records;
 mod tls;
 mod traces;
 
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     target("objectives", plans::objective, 3000),
     target("results", documents::result, 500),
     target("experiments", documents::experiment, 500),
+    target("records", records::record, 300),
     target("histograms", histograms::histogram, 1000),
     target("traces", traces::trace, 2000),
     target("drivers", drivers::line, 2000),

@@ -244,7 +244,7 @@ impl Collector {
             of: workers,
             warm_up_ns,
             window_ns: window_end_ns.saturating_sub(warm_up_ns),
-            answered_in_window: in_window().map(|one| one.answered).sum(),
+            answered_in_window: in_window().fold(0, |sum, one| one.answered.saturating_add(sum)),
             connections_asked,
             connections_least: in_window().map(|one| one.connections).min().unwrap_or(0),
             end,

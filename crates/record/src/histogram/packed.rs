@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Histogram, Layout};
+use crate::add;
 
 /// A distribution as its buckets that hold something.
 ///
@@ -35,9 +36,10 @@ impl TryFrom<Unchecked> for Buckets {
         let buckets = Buckets { count, layout, packed };
         let places = layout.places() as u64;
         let mut unpacked = buckets.unpacked();
-        let sum = (&mut unpacked)
-            .take_while(|(place, _)| *place < places)
-            .try_fold(0u64, |sum, (_, samples)| sum.checked_add(samples));
+        let sum = (&mut unpacked).try_fold(0u64, |sum, (place, samples)| match place < places {
+            true => sum.checked_add(samples),
+            false => None,
+        });
         match unpacked.rest.is_empty() && sum == Some(count) {
             true => Ok(buckets),
             false => Err("the buckets of a histogram are damaged"),
@@ -89,11 +91,13 @@ impl Buckets {
             };
             let of_place = |next: &(u64, u64)| next.0 == place;
             let samples = [mine.next_if(of_place), theirs.next_if(of_place)];
-            packer.add(place, samples.iter().flatten().map(|(_, samples)| samples).sum());
+            let samples = samples.iter().flatten();
+            let sum = samples.fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));
+            packer.add(place, sum);
         }
         drop((mine, theirs));
         self.packed = packer.finish();
-        self.count += other.count;
+        add(&mut self.count, other.count);
     }
 }
 
@@ -323,6 +327,24 @@ mod tests {
                 values.iter().for_each(|&value| histogram.record(value));
                 let back: Histogram = postcard::from_bytes(&bytes(&histogram)).unwrap();
                 assert_eq!(back, histogram, "{digits} {values:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bucket_beyond_the_last_is_refused() {
+        let layout = Layout::new(3);
+        for (place, is_right) in
+            [(layout.places() as u64 - 1, true), (layout.places() as u64, false)]
+        {
+            let mut packer = Packer::default();
+            packer.add(0, 1);
+            packer.add(place, 1);
+            // It is in the count, or it is left out of it.
+            for count in [1, 2] {
+                let packed = packer.bytes.clone().into();
+                let buckets = Buckets::try_from(Unchecked { count, layout, packed });
+                assert_eq!(buckets.is_ok(), is_right && count == 2, "{place} {count}");
             }
         }
     }

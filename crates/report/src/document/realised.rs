@@ -69,7 +69,7 @@ impl Realised {
                     return None;
                 }
                 // Whole nanoseconds: half of one keeps a gap of none from being infinitely rare.
-                let half = |due_ns: u64| arrivals(due_ns, due_ns + 1) / 2.0;
+                let half = |due_ns: u64| arrivals(due_ns, due_ns.saturating_add(1)) / 2.0;
                 let sample: Vec<f64> =
                     pairs().map(|(due_ns, next)| arrivals(due_ns, next) + half(due_ns)).collect();
                 let statistic = process::exponential(&sample);
