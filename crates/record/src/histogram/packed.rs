@@ -36,7 +36,7 @@ impl TryFrom<Unchecked> for Buckets {
         let buckets = Buckets { count, layout, packed };
         let places = layout.places() as u64;
         let mut unpacked = buckets.unpacked();
-        let sum = (&mut unpacked).try_fold(0u64, |sum, (place, samples)| match place < places {
+        let sum = unpacked.try_fold(0u64, |sum, (place, samples)| match place < places {
             true => sum.checked_add(samples),
             false => None,
         });
