@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak hostile fuzz miri clean
+.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -43,6 +43,10 @@ fuzz: ## Fuzzes every parser, guided by coverage: FUZZ_SECONDS=600 each
 
 miri: ## Unsafe code and atomics under Miri (needs the nightly toolchain with miri and rust-src)
 	scripts/miri
+
+tsan: ## The tests in which threads meet, under ThreadSanitizer (needs the nightly toolchain with rust-src)
+	@scripts/need-cc
+	scripts/tsan
 
 deny: ## Licences, advisories and sources of dependencies (needs cargo-deny)
 	cargo deny check
