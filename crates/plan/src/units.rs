@@ -279,7 +279,18 @@ pub fn print_rate(rate: Rate) -> String {
         Some(typed) => {
             with_fraction(typed.whole.to_string(), typed.fraction, typed.decimals) + typed.per
         }
-        None => format!("{}/{}ns", rate.events, rate.per_ns),
+        None => {
+            // A time that nobody may type came of decimals: they are there again.
+            let in_range = |decimals: &u32| {
+                let tens = 10u64.pow(*decimals);
+                rate.per_ns.is_multiple_of(tens) && rate.per_ns / tens <= MAX_DURATION_NS
+            };
+            let decimals = (0..=18).find(in_range).unwrap_or(0);
+            let tens = 10u64.pow(decimals);
+            let whole = (rate.events / tens).to_string();
+            let events = with_fraction(whole, u128::from(rate.events % tens), decimals);
+            format!("{events}/{}ns", rate.per_ns / tens)
+        }
     }
 }
 
