@@ -101,19 +101,9 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
         ("--once", options.load.once, "a burst has no rate to choose"),
         ("--think-time", options.load.think_time.is_some(), "it looks for the highest rate"),
         ("--expect", !options.output.expect.is_empty(), "objectives are given with --objective"),
-        (
-            "--hgrm",
-            options.output.hgrm.is_some(),
-            "that is of a single run: --keep DIR has them all",
-        ),
-        (
-            "--hlog",
-            options.output.hlog.is_some(),
-            "that is of a single run: --keep DIR has them all",
-        ),
-        ("--trace", options.output.trace.is_some(), "that is of a single run"),
     ];
-    input::refuse(command, refused)
+    input::refuse(command, refused)?;
+    input::refuse_outputs_of_runs(command, &options.output)
 }
 
 /// A plan's file in the place of the URL gives what was not typed, but for its rates.

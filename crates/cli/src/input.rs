@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use candor_plan::Secrets;
-use candor_plan::options::{Options, ReadFile, looks_like_plan};
+use candor_plan::options::{Options, OutputOptions, ReadFile, looks_like_plan};
 use candor_plan::values::Nanos;
 
 use crate::exit::Failure;
@@ -87,6 +87,17 @@ pub(crate) fn refuse<const N: usize>(
         }
         None => Ok(()),
     }
+}
+
+/// Refuses outputs that only single runs have.
+pub(crate) fn refuse_outputs_of_runs(command: &str, output: &OutputOptions) -> Result<(), Failure> {
+    const KEEP: &str = "that is of a single run: --keep DIR has them all";
+    let refused = [
+        ("--hgrm", output.hgrm.is_some(), KEEP),
+        ("--hlog", output.hlog.is_some(), KEEP),
+        ("--trace", output.trace.is_some(), "that is of a single run"),
+    ];
+    refuse(command, refused)
 }
 
 #[cfg(test)]

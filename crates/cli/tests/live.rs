@@ -153,10 +153,12 @@ fn who_has_seen_enough_may_go() {
     let mut run = Command::new(CANDOR)
         .args([&flags[..], &[&target.url("/")]].concat())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
     BufReader::new(run.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("\"begin\""), "{line}");
-    assert!(run.wait().unwrap().success());
+    let ended = run.wait_with_output().unwrap();
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
 }

@@ -101,6 +101,10 @@ impl Output for Live {
         let dropped = self.sink.dropped();
         let last = json::line(&Line::end(document, dropped));
         let Drained { error, .. } = self.sink.end(last.into_bytes());
+        // Who reads has seen enough, and misses nothing.
+        if error.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return Ok(());
+        }
         let place = match &self.place {
             Place::Stdout => "the standard output".to_owned(),
             Place::File(path) => path.display().to_string(),
@@ -111,8 +115,6 @@ impl Output for Live {
             ));
         }
         match error {
-            // Who reads has seen enough.
-            Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Some(error) => {
                 Err(Failure::could_not_run(format!("cannot write to {place} to the end: {error}")))
             }

@@ -116,21 +116,10 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
 
 /// What belongs to single runs.
 fn check_options(options: &Options) -> Result<(), Failure> {
-    let refused = [
-        ("--expect", !options.output.expect.is_empty(), "a comparison has --fail-if-slower"),
-        (
-            "--hgrm",
-            options.output.hgrm.is_some(),
-            "that is of a single run: --keep DIR has them all",
-        ),
-        (
-            "--hlog",
-            options.output.hlog.is_some(),
-            "that is of a single run: --keep DIR has them all",
-        ),
-        ("--trace", options.output.trace.is_some(), "that is of a single run"),
-    ];
-    input::refuse("compare", refused)
+    let refused =
+        [("--expect", !options.output.expect.is_empty(), "a comparison has --fail-if-slower")];
+    input::refuse("compare", refused)?;
+    input::refuse_outputs_of_runs("compare", &options.output)
 }
 
 impl CompareArguments {
