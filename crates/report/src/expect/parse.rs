@@ -4,6 +4,8 @@
 //! `[SERIES.]min|mean|max|pN`, where the series is `response` unless said otherwise. The unit of
 //! the value follows from the metric.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
+
 use candor_plan::units;
 
 use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
@@ -21,14 +23,14 @@ pub struct ParseError {
 }
 
 const COMPARISONS: [(&str, Comparison); 8] = [
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
-    ("≤", Comparison::LessOrEqual),
-    ("≥", Comparison::GreaterOrEqual),
+    ("<=", Comparison(&[Less, Equal])),
+    (">=", Comparison(&[Greater, Equal])),
+    ("==", Comparison(&[Equal])),
+    ("!=", Comparison(&[Less, Greater])),
+    ("<", Comparison(&[Less])),
+    (">", Comparison(&[Greater])),
+    ("≤", Comparison(&[Less, Equal])),
+    ("≥", Comparison(&[Greater, Equal])),
 ];
 
 const SERIES: [(&str, Series); 6] = [
@@ -53,27 +55,6 @@ const COUNTERS: [(&str, Counter); 8] = [
 
 const STATISTICS: [(&str, Statistic); 3] =
     [("min", Statistic::Min), ("mean", Statistic::Mean), ("max", Statistic::Max)];
-
-/// Names of metrics, for suggestions.
-const NAMES: [&str; 17] = [
-    "p50",
-    "p90",
-    "p99",
-    "p99.9",
-    "min",
-    "mean",
-    "max",
-    "error-rate",
-    "rate",
-    "scheduled",
-    "sent",
-    "ok",
-    "broken-off",
-    "errors",
-    "shed",
-    "unsent",
-    "unfinished",
-];
 
 /// A problem at a byte of the expression.
 type Problem = (usize, String);
@@ -146,7 +127,13 @@ fn metric(name: &str) -> Result<Metric, String> {
             Ok(Metric::Latency(series, Statistic::Quantile(percent / 100.0)))
         }
         Some(_) => Err(format!("'{statistic_name}' is not between p0 and p100; use min or max")),
-        None => Err(unknown(statistic_name, &NAMES)),
+        None => {
+            let mut known = vec!["p50", "p90", "p99", "p99.9"];
+            known.extend(STATISTICS.map(|(name, _)| name));
+            known.extend(["error-rate", "rate"]);
+            known.extend(COUNTERS.map(|(name, _)| name));
+            Err(unknown(statistic_name, &known))
+        }
     }
 }
 
@@ -229,11 +216,18 @@ mod tests {
 
     #[test]
     fn what_can_be_said() {
-        use Comparison::*;
+        let below = Comparison(&[Less]);
+        let at_least = Comparison(&[Greater, Equal]);
         let response = Series::Response;
-        assert_eq!(parsed("p99 < 5ms"), (latency(response, 0.99), Less, 5e6));
-        assert_eq!(parsed(" p99.9<=10ms "), (latency(response, 99.9 / 100.0), LessOrEqual, 1e7));
-        assert_eq!(parsed("response.p50 > 1us"), (latency(response, 0.5), Greater, 1e3));
+        assert_eq!(parsed("p99 < 5ms"), (latency(response, 0.99), below, 5e6));
+        assert_eq!(
+            parsed(" p99.9<=10ms "),
+            (latency(response, 99.9 / 100.0), Comparison(&[Less, Equal]), 1e7)
+        );
+        assert_eq!(
+            parsed("response.p50 > 1us"),
+            (latency(response, 0.5), Comparison(&[Greater]), 1e3)
+        );
         assert_eq!(parsed("service.p99.99 < 1s").0, latency(Series::Service, 99.99 / 100.0));
         assert_eq!(parsed("send-lag.p99 < 1ms").0, latency(Series::SendLag, 0.99));
         assert_eq!(
@@ -241,11 +235,14 @@ mod tests {
             Metric::Latency(Series::QueueWait, Statistic::Max)
         );
         assert_eq!(parsed("mean < 1s").0, Metric::Latency(response, Statistic::Mean));
-        assert_eq!(parsed("error-rate < 0.1%"), (Metric::ErrorRate, Less, 0.001));
-        assert_eq!(parsed("errors < 0.1%"), (Metric::ErrorRate, Less, 0.001));
-        assert_eq!(parsed("errors == 0"), (Metric::Count(Counter::Errors), Equal, 0.0));
-        assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, GreaterOrEqual, 0.99));
-        assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, GreaterOrEqual, 20_000.0));
+        assert_eq!(parsed("error-rate < 0.1%"), (Metric::ErrorRate, below, 0.001));
+        assert_eq!(parsed("errors < 0.1%"), (Metric::ErrorRate, below, 0.001));
+        assert_eq!(
+            parsed("errors == 0"),
+            (Metric::Count(Counter::Errors), Comparison(&[Equal]), 0.0)
+        );
+        assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, at_least, 0.99));
+        assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, at_least, 20_000.0));
         assert_eq!(parsed("rate>20k").0, Metric::Rate);
         for counter in ["shed", "unsent", "unfinished", "ok", "broken-off", "sent", "scheduled"] {
             assert!(matches!(parsed(&format!("{counter} != 1k")).0, Metric::Count(_)));

@@ -5,17 +5,24 @@ use candor_plan::units::fmt_duration_ns;
 use super::{Finding, Severity};
 use crate::document::{Document, EndReason};
 
-/// A signal ended the run.
-pub(super) fn interrupted(document: &Document) -> Option<Finding> {
-    (document.end.reason == EndReason::Interrupted).then(|| Finding {
+/// It ended in this way, in mid-run.
+fn partial(document: &Document, how: &str, remedy: &'static str) -> Finding {
+    Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The run was interrupted: the result is partial, from {} of measured time.",
+            "{how}: the result is partial, from {} of measured time.",
             fmt_duration_ns(document.time.window_ns)
         ),
         evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Let the run end by itself, or ask for a shorter one with --duration.",
-    })
+        remedy,
+    }
+}
+
+/// A signal ended the run.
+pub(super) fn interrupted(document: &Document) -> Option<Finding> {
+    const REMEDY: &str = "Let the run end by itself, or ask for a shorter one with --duration.";
+    (document.end.reason == EndReason::Interrupted)
+        .then(|| partial(document, "The run was interrupted", REMEDY))
 }
 
 /// No request could be sent for too long.
@@ -37,30 +44,17 @@ pub(super) fn gave_up(document: &Document) -> Option<Finding> {
 
 /// The script failed.
 pub(super) fn script_failed(document: &Document) -> Option<Finding> {
-    (document.end.reason == EndReason::ScriptFailed).then(|| Finding {
-        severity: Severity::Warning,
-        sentence: format!(
-            "The script failed: the result is partial, from {} of measured time.",
-            fmt_duration_ns(document.time.window_ns)
-        ),
-        evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Repair the script at the line that the message on standard error names.",
-    })
+    const REMEDY: &str = "Repair the script at the line that the message on standard error names.";
+    (document.end.reason == EndReason::ScriptFailed)
+        .then(|| partial(document, "The script failed", REMEDY))
 }
 
 /// The managed target ended in mid-run.
 pub(super) fn target_ended(document: &Document) -> Option<Finding> {
+    const REMEDY: &str =
+        "Read the last lines of its log, which are in the result, and keep it from ending.";
     let how = document.target.as_ref()?.ended.as_ref()?;
-    Some(Finding {
-        severity: Severity::Warning,
-        sentence: format!(
-            "The target ended {how} while it was measured: the result is partial, from {} of \
-             measured time.",
-            fmt_duration_ns(document.time.window_ns)
-        ),
-        evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Read the last lines of its log, which are in the result, and keep it from ending.",
-    })
+    Some(partial(document, &format!("The target ended {how} while it was measured"), REMEDY))
 }
 
 #[cfg(test)]
