@@ -59,6 +59,23 @@ pub(super) fn footer(distribution: &Distribution, hdr: &Hdr<u64>, decimals: usiz
     )
 }
 
+/// The share of samples within one standard deviation of the mean, in [0, 1]; `None` without samples. A
+/// step of the histogram is within if the `first` of its values is not below, and the `last` not above.
+pub(super) fn near_mean(
+    distribution: &Distribution,
+    hdr: &Hdr<u64>,
+    (first, last): (impl Fn(u64) -> u64, impl Fn(u64) -> u64),
+) -> Option<f64> {
+    let (mean_ns, stdev_ns) =
+        (distribution.mean_ns.unwrap_or(0.0), distribution.stdev_ns.unwrap_or(0.0));
+    let is_near = |value: u64| {
+        mean_ns - stdev_ns <= first(value) as f64 && last(value) as f64 <= mean_ns + stdev_ns
+    };
+    let near = hdr.iter_recorded().filter(|step| is_near(step.value_iterated_to()));
+    let near: u64 = near.map(|step| step.count_at_value()).sum();
+    (!hdr.is_empty()).then(|| near as f64 / hdr.len() as f64)
+}
+
 /// The power of two that tells two units of a histogram's last significant digit apart.
 pub(super) fn sub_buckets(hdr: &Hdr<u64>) -> u64 {
     (2 * 10u64.pow(hdr.sigfig().into())).next_power_of_two()
