@@ -225,13 +225,15 @@ pub(super) fn never_answered(document: &Document) -> Option<String> {
 /// Time to connect; `None` if nothing was connected.
 pub(super) fn connect(document: &Document) -> Option<String> {
     let connect = &document.latencies.connect;
-    let figures: Vec<_> = ["min", "p50", "p99", "max"]
-        .into_iter()
-        .map(|row| (row, cell(connect, row)))
-        .filter(|(_, cell)| cell != NOTHING)
-        .map(|(row, cell)| format!("{row} {cell}"))
-        .collect();
-    (connect.count > 0).then(|| format!("{}, of {}", figures.join(", "), fmt_count(connect.count)))
+    let figures = figures(connect, ["min", "p50", "p99", "max"]);
+    (connect.count > 0).then(|| format!("{figures}, of {}", fmt_count(connect.count)))
+}
+
+/// The figures of a distribution that there are of these.
+fn figures(distribution: &Distribution, rows: [&str; 4]) -> String {
+    let cells = rows.map(|row| (row, cell(distribution, row)));
+    let cells = cells.iter().filter(|(_, cell)| cell != NOTHING);
+    cells.map(|(row, cell)| format!("{row} {cell}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The parts of service time with their names and what they measure.
@@ -326,11 +328,7 @@ pub(super) fn handshakes(one: &HandshakeCount) -> String {
 /// How long handshakes took; `None` without TLS.
 pub(super) fn handshake_time(document: &Document) -> Option<String> {
     let handshake = document.latencies.handshake.as_ref()?;
-    let mean_ns = handshake.mean_ns.map(|ns| ns as u64);
-    let figures = ["p50", "p99"].map(|name| (name, handshake.percentile_ns(name))).into_iter();
-    let figures = figures.chain([("mean", mean_ns), ("max", handshake.max_ns)]);
-    let figures = figures.filter_map(|(name, ns)| Some(format!("{name} {}", fmt_duration_ns(ns?))));
-    Some(format!("handshake {}", figures.collect::<Vec<_>>().join(", ")))
+    Some(format!("handshake {}", figures(handshake, ["p50", "p99", "mean", "max"])))
 }
 
 /// How many bytes there were.

@@ -3,7 +3,7 @@
 use candor_plan::HttpVersion;
 use std::fmt::Write;
 
-use super::figures::{self, Mode, Pace, Requests, Traffic};
+use super::figures::{self, Mode, Pace};
 use super::units;
 use crate::document::Document;
 use crate::document::latency::{DecodeError, Distribution};
@@ -144,23 +144,10 @@ pub fn summary(document: &Document) -> Result<String, DecodeError> {
         pace.answers_per_s,
         units::size(pace.bytes_per_s as u64)
     );
-    let Requests { total, started, done, succeeded, failed, errored, timeout } =
-        Requests::of(document);
-    let _ = writeln!(
-        text,
-        "requests: {total} total, {started} started, {done} done, {succeeded} succeeded, {failed} failed, {errored} errored, {timeout} timeout"
-    );
+    text += &figures::requests(document);
     let [_, _, c2, c3, c4, c5, ..] = figures::status_classes(document);
     let _ = writeln!(text, "status codes: {c2} 2xx, {c3} 3xx, {c4} 4xx, {c5} 5xx");
-    let Traffic { total, headers, savings, data } = Traffic::of(document);
-    let _ = writeln!(
-        text,
-        "traffic: {}B ({total}) total, {}B ({headers}) headers (space savings {:.2}%), {}B ({data}) data",
-        units::size(total),
-        units::size(headers),
-        savings * 100.0,
-        units::size(data)
-    );
+    text += &figures::traffic(document);
     text += "                     min         max         mean         sd        +/- sd\n";
     let latencies = &document.latencies;
     let request = if figures::is_open(document) { &latencies.response } else { &latencies.service };
