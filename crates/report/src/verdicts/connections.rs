@@ -22,7 +22,7 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity,
         sentence: format!(
-            "Of {} connections asked for, as few as {} were established within the window.",
+            "Fewer connections than asked: {} asked, as few as {} established.",
             fmt_count(connections.asked),
             fmt_count(connections.least)
         ),
@@ -32,21 +32,21 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
             ("lost", connections.lost as f64),
             ("turned_over", turned_over as f64),
         ],
-        remedy: "Look at the connect errors and at the target's limit of connections.",
+        remedy: "Check the connect errors and the target's connection limit.",
     })
 }
 
 /// No local port was left.
 pub(super) fn ports_exhausted(document: &Document) -> Option<Finding> {
-    const REMEDY: &str = "Keep connections alive, give more local addresses with --source, or widen \
+    const REMEDY: &str = "Keep connections alive, add local addresses with --source, or widen \
                           net.ipv4.ip_local_port_range.";
-    exhausted(document, "ports-exhausted", "local port", REMEDY)
+    exhausted(document, "ports-exhausted", "Local ports", REMEDY)
 }
 
 /// No file descriptor was left.
 pub(super) fn fds_exhausted(document: &Document) -> Option<Finding> {
-    const REMEDY: &str = "Raise the limit with ulimit -n, or ask for fewer --connections.";
-    exhausted(document, "fds-exhausted", "file descriptor", REMEDY)
+    const REMEDY: &str = "Raise the limit with ulimit -n, or use fewer --connections.";
+    exhausted(document, "fds-exhausted", "File descriptors", REMEDY)
 }
 
 fn exhausted(document: &Document, kind: &str, what: &str, remedy: &'static str) -> Option<Finding> {
@@ -54,7 +54,7 @@ fn exhausted(document: &Document, kind: &str, what: &str, remedy: &'static str) 
     let count = fmt_count(failed);
     (failed > 0).then(|| Finding {
         severity: Severity::Warning,
-        sentence: format!("Attempts to connect that failed because no {what} was left: {count}."),
+        sentence: format!("{what} ran out: {count} connection attempts failed."),
         evidence: vec![("attempts", failed as f64)],
         remedy,
     })
@@ -73,7 +73,7 @@ mod tests {
         document.connections.least = 11;
         let verdict = found(&document, "fewer-connections").unwrap();
         assert_eq!(verdict.severity, Severity::Warning);
-        assert!(verdict.sentence.contains("Of 16 connections asked for, as few as 11"));
+        assert!(verdict.sentence.contains("16 asked, as few as 11"));
         document.connections.closed_by_server = 500;
         assert_eq!(found(&document, "fewer-connections").unwrap().severity, Severity::Note);
         document.intervals.clear();

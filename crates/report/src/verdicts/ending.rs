@@ -10,7 +10,7 @@ fn partial(document: &Document, how: &str, remedy: &'static str) -> Finding {
     Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "{how}: the result is partial, from {} of measured time.",
+            "{how} after {} of measured time: the result is partial.",
             fmt_duration_ns(document.time.window_ns)
         ),
         evidence: vec![("window_ns", document.time.window_ns as f64)],
@@ -20,7 +20,7 @@ fn partial(document: &Document, how: &str, remedy: &'static str) -> Finding {
 
 /// A signal ended the run.
 pub(super) fn interrupted(document: &Document) -> Option<Finding> {
-    const REMEDY: &str = "Let the run end by itself, or ask for a shorter one with --duration.";
+    const REMEDY: &str = "Let the run end by itself, or make it shorter with --duration.";
     (document.end.reason == EndReason::Interrupted)
         .then(|| partial(document, "The run was interrupted", REMEDY))
 }
@@ -32,19 +32,18 @@ pub(super) fn gave_up(document: &Document) -> Option<Finding> {
         Finding {
             severity: Severity::Warning,
             sentence: format!(
-                "The run was given up because no request could be sent for {}: the result is \
-                 partial.",
+                "No request could be sent for {}, so the run was given up: the result is partial.",
                 fmt_duration_ns(document.plan.stop.give_up_ns)
             ),
             evidence: vec![("connect_errors", failed as f64)],
-            remedy: "See to it that the target listens at the address, and run again.",
+            remedy: "Start the target, check its address, and run again.",
         }
     })
 }
 
 /// The script failed.
 pub(super) fn script_failed(document: &Document) -> Option<Finding> {
-    const REMEDY: &str = "Repair the script at the line that the message on standard error names.";
+    const REMEDY: &str = "Fix the script at the line that the message on standard error names.";
     (document.end.reason == EndReason::ScriptFailed)
         .then(|| partial(document, "The script failed", REMEDY))
 }
@@ -52,9 +51,9 @@ pub(super) fn script_failed(document: &Document) -> Option<Finding> {
 /// The managed target ended in mid-run.
 pub(super) fn target_ended(document: &Document) -> Option<Finding> {
     const REMEDY: &str =
-        "Read the last lines of its log, which are in the result, and keep it from ending.";
+        "Read the last lines of its log in the full report, and fix what ended it.";
     let how = document.target.as_ref()?.ended.as_ref()?;
-    Some(partial(document, &format!("The target ended {how} while it was measured"), REMEDY))
+    Some(partial(document, &format!("The target ended {how}"), REMEDY))
 }
 
 #[cfg(test)]
