@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 
+use candor_plan::suggest::did_you_mean;
 use candor_plan::units;
 
 use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
@@ -174,29 +175,12 @@ fn lookup<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {
-    let nearest = known.iter().min_by_key(|known| distance(name, known));
-    match nearest {
-        Some(nearest) if distance(name, nearest) <= 2 => {
-            format!("'{name}' is not known; did you mean '{nearest}'?")
+    match did_you_mean(name, known.iter().copied()) {
+        hint if hint.is_empty() => {
+            format!("'{name}' is not known; use one of {}", known.join(", "))
         }
-        _ => format!("'{name}' is not known; use one of {}", known.join(", ")),
+        hint => format!("'{name}' is not known{hint}"),
     }
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -263,13 +247,13 @@ mod tests {
             ("p99 < -1ms", 7, "negative"),
             ("rate >= 5/fortnight", 9, "not a rate; write"),
             ("  eror-rate < 1%", 3, "did you mean"),
-            ("error < 1", 1, "did you mean 'errors'?"),
-            ("servce.p99 < 1ms", 1, "did you mean 'service'?"),
+            ("error < 1", 1, "did you mean \"errors\"?"),
+            ("servce.p99 < 1ms", 1, "did you mean \"service\"?"),
             ("p100 < 1ms", 1, "use min or max"),
             ("p1.2.3 < 1ms", 1, "not known"),
             ("wibble-wobble < 1", 1, "use one of p50"),
             ("shed < 1%", 8, "'1%': not a count; write"),
-            ("µ99 < 5", 1, "did you mean 'p99'?"),
+            ("µ99 < 5", 1, "did you mean \"p99\"?"),
             ("error-rate < 5", 14, "'5': too large; a share can be at most 1 without a % sign"),
         ] {
             let error = Expectation::parse(expression).unwrap_err();
