@@ -34,7 +34,7 @@ fn serve_target(config: Config) -> Result<(), Failure> {
         "candor serve: {}, {}, {}",
         fmt_plural(stats.connections_accepted, "connection"),
         fmt_plural(stats.requests_accepted, "request"),
-        fmt_plural(stats.requests_answered, "answer")
+        fmt_plural(stats.requests_answered, "response")
     ));
     Ok(())
 }
@@ -53,7 +53,7 @@ fn serve_truth(config: truth::Config) -> Result<(), Failure> {
     console::say(format_args!(
         "candor serve: {}, {}, late by p50 {}, p99 {}, at most {}",
         fmt_plural(record.entries.len() as u64 + record.unlogged, "request"),
-        fmt_plural(late.answers, "logged answer"),
+        fmt_plural(late.answers, "logged response"),
         fmt_duration_ns(late.p50_ns),
         fmt_duration_ns(late.p99_ns),
         fmt_duration_ns(late.max_ns)

@@ -175,7 +175,7 @@ fn measured(
             Ok((answer.rate_per_s, "measured before, closed loop".to_owned(), connections))
         }
         _ => Err(Failure::could_not_run(
-            "the peak was not found: nothing was answered as expected; look at a single run first",
+            "the peak was not found: no response was as expected; make a single run first",
         )),
     }
 }
