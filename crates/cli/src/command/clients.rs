@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failure};
 use crate::facts::facts;
 use crate::forms::CLIENTS;
 use crate::matrix::{self, Flags};
-use crate::{console, measure};
+use crate::{console, measure, remedy};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -136,7 +136,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     let stopped = bench.take_down();
     let outcome = outcome?;
     if let Err(error) = stopped {
-        console::note(&format!("candor: {error}"));
+        console::note(&format!("candor: {}", remedy::told(&error)));
     }
     flags.finish(&directory, &CLIENTS, &outcome, exit)
 }

@@ -150,7 +150,7 @@ fn errors(section: &mut Section, heading: &str, errors: &[ErrorCount], of: u64) 
     for one in errors {
         let mut row = vec![one.kind.clone(), fmt_count(one.count)];
         row.extend((of > 0).then(|| share_of(one.count, of)));
-        let example = one.example.as_ref().map(|example| format!("e.g. {example}"));
+        let example = one.example.as_ref().map(|text| format!("e.g. {text}{}", one.advice()));
         row.extend([one.sentence.clone(), example.unwrap_or_default()]);
         table.row(row);
     }
