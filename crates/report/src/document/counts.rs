@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
+use crate::remedies;
 
 /// The ledger. `scheduled = sent + shed + unsent` and `sent = ok + broken_off + errors +
 /// unfinished`.
@@ -85,6 +86,16 @@ pub struct ErrorCount {
     pub sentence: String,
     /// The first one in detail.
     pub example: Option<String>,
+    /// What to do about the cause of that one. Left out where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl ErrorCount {
+    /// The remedy as it follows the example.
+    pub fn advice(&self) -> String {
+        self.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"))
+    }
 }
 
 /// Those of a tally's kinds that occurred, each by its id and its sentence. One that says everything has
@@ -100,6 +111,7 @@ pub(super) fn by_kind<const N: usize>(
             count: tally.count(at),
             sentence: sentence.to_owned(),
             example: tally.example(at).filter(|text| !text.is_empty()).map(str::to_owned),
+            remedy: tally.cause(at).map(|cause| remedies::of(cause).to_owned()),
         })
         .collect()
 }
