@@ -76,7 +76,8 @@ impl Ready {
     ) -> Result<Made<T>, Failure> {
         let Ready { plan, outputs, site, facts, title, .. } = self;
         make_directory(keep)?;
-        let (mut watched, show) = Watched::show(Asked::of(&outputs), &title)?;
+        let asked = Asked { shares_stdout: plan.script.is_some(), ..Asked::of(&outputs) };
+        let (mut watched, show) = Watched::show(asked, &title)?;
         let mut runner = watched.runner(facts);
         runner.sites.push(site);
         let mut told = Told { show, keep: keep.map(Path::to_owned), failed: None };

@@ -53,7 +53,9 @@ pub(super) fn measure(
     let settings = arguments.settings(is_open);
     let names: Vec<&str> = variants.iter().map(|one| one.name.as_str()).collect();
     let title = format!("compare {}", names.join(", "));
-    let (mut watched, show) = Watched::show(Asked::of(&arguments.options.outputs()), &title)?;
+    let shares_stdout = plans.iter().any(|plan| plan.script.is_some());
+    let asked = Asked { shares_stdout, ..Asked::of(&arguments.options.outputs()) };
+    let (mut watched, show) = Watched::show(asked, &title)?;
     let mut runner = watched.runner(facts.clone());
     let mut left = settings.rounds * variants.len() as u64;
     let mut trial = |slot: Slot| {
