@@ -22,7 +22,7 @@ start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog, max_conn
     case mochiweb_http:start([{name, ?MODULE}, {port, Port}, {ip, inet:ntoa(Ip)}, {nodelay, Nodelay},
                               {backlog, Backlog}, {max, Limit}, {loop, fun loop/1}]) of
         {ok, Server} -> {ok, mochiweb_socket_server:get(Server, port)};
-        {error, Reason} -> {error, io_lib:format("~0tp", [Reason])}
+        {error, Reason} -> {error, candor_target:reason(Reason)}
     end.
 
 loop(Request) ->

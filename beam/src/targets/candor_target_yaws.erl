@@ -25,7 +25,7 @@ start(#{ip := Ip, folder := Folder, nodelay := Nodelay, backlog := Backlog} = Op
     application:set_env(yaws, embedded, true),
     case yaws:start_embedded(Folder, Server, Global, "candor") of
         ok -> {ok, Port};
-        {error, Reason} -> {error, io_lib:format("~0tp", [Reason])}
+        {error, Reason} -> {error, candor_target:reason(Reason)}
     end.
 
 %% yaws' callback for a request, or for a piece of its body if that came in chunks. (Its records are reached by

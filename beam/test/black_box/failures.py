@@ -35,11 +35,6 @@ def missing_library():
     fails(2, r"roadrunner is not installed.*\n.*rebar3 as roadrunner compile", "--server", "roadrunner")
 
 
-def port_taken():
-    with Target("--server", "raw") as target:
-        fails(1, "cannot listen: address already in use", "--server", "raw", "--port", str(target.port))
-
-
 def port_file_impossible():
     fails(1, "cannot write /no/such/folder/port: no such file", "--server", "raw", "--port-file", "/no/such/folder/port")
 
@@ -83,4 +78,4 @@ def profiled():
             assert "candor_http1:head/1" in text.read(), "the profile has no line of the server's"
 
 
-WAYS_TO_FAIL = [usage, missing_library, port_taken, port_file_impossible, stdin_ends, killed, schedulers, profiled]
+WAYS_TO_FAIL = [usage, missing_library, port_file_impossible, stdin_ends, killed, schedulers, profiled]

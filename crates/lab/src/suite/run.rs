@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::Bench;
 use super::matrix::{CellPlan, Matrix, Selection};
-use super::model::{self, ServerKind};
+use super::model::{self, PROTOCOL, SCENARIO, ServerKind};
 use crate::compare::order;
 use crate::error::LabError;
 use crate::matrix::run::{Cell as Slot, Trials, Trouble, Watcher};
@@ -83,7 +83,7 @@ impl Trials for Servers<'_> {
         let cells = self.document.cells.iter().zip(&self.matrix.cells);
         let slots = cells.map(|(cell, plan)| Slot {
             name: cell.name(),
-            who: plan.server.name.clone(),
+            who: who(plan),
             planned: planned(plan),
             rounds: plan.rounds,
             is_later: plan.of_peak.is_some(),
@@ -173,6 +173,21 @@ impl Servers<'_> {
         cell.settle();
         figures
     }
+}
+
+/// Who is given up after failing again and again: the server, or that server started for this protocol
+/// and scenario alone, as its command asks.
+fn who(cell: &CellPlan) -> String {
+    let mut who = cell.server.name.clone();
+    let ServerKind::Command(command) = &cell.server.kind else { return who };
+    for (placeholder, name) in
+        [(PROTOCOL, cell.protocol.name()), (SCENARIO, cell.scenario.name.as_str())]
+    {
+        if command.has(placeholder) {
+            who = format!("{who} {name}");
+        }
+    }
+    who
 }
 
 /// Why a run ended before it had done what it should.
