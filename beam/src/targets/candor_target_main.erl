@@ -228,7 +228,8 @@ with_folder(#{server := Server, protocol := Protocol} = Options, Means) ->
 
 with_folder(Options) ->
     Parent = case os:getenv("TMPDIR") of false -> "/tmp"; Named -> Named end,
-    Folder = filename:join(Parent, "candor-target-" ++ os:getpid()),
+    %% The process id for people; the rest because in a container ids come again, and one that was killed left its folder.
+    Folder = filename:join(Parent, io_lib:format("candor-target-~s-~6.36.0b", [os:getpid(), rand:uniform(36 * 36 * 36 * 36 * 36) - 1])),
     case private(file:make_dir(Folder), Folder) of
         ok -> Options#{folder => Folder};
         {error, Reason} ->

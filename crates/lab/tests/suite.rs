@@ -604,7 +604,7 @@ fn the_suites_of_the_repository_are_right() {
         .filter(|path| !path.to_string_lossy().contains("http-clients"))
         .collect();
     files.sort();
-    assert_eq!(files.len(), 9, "{files:?}");
+    assert_eq!(files.len(), 10, "{files:?}");
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         let suite = file::parse(&path.display().to_string(), &text)
