@@ -4,7 +4,7 @@
 %% request to candor_answers' terms and an answer back, in the way that the library's documentation
 %% shows; it decides nothing about what is answered. It does not stop: the process ends.
 -module(candor_target).
--export([servers/0, module/1, means/2, prepare/0, prepare/1, answer/2, count/0, answered/0, split/1, known_port/1, reason/1]).
+-export([servers/0, module/1, means/2, prepare/0, prepare/1, answer/2, count/0, answered/0, split/1, known_port/1, free/1, reason/1]).
 -export_type([options/0]).
 
 -type options() :: #{server := atom(),
@@ -79,6 +79,15 @@ count() -> counters:add(element(1, persistent_term:get(?MODULE)), 1, 1).
 
 -spec answered() -> non_neg_integer().
 answered() -> counters:get(element(1, persistent_term:get(?MODULE)), 1).
+
+%% Whether its port can be had, for servers that do not say if it cannot.
+-spec free(options()) -> boolean().
+free(#{port := Port, ip := Ip}) ->
+    case gen_tcp:listen(Port, [{ip, Ip}, {reuseaddr, true}]) of
+        {error, eaddrinuse} -> false;
+        {error, _} -> true;
+        {ok, Socket} -> ok =:= gen_tcp:close(Socket)
+    end.
 
 %% Why a library could not listen, in few words: libraries put that into child specifications of kilobytes.
 -spec reason(term()) -> iodata().
