@@ -2,6 +2,7 @@
 //! suite. The order is [`crate::matrix`]'s: loads that need no peak come first, and then those at shares
 //! of each cell's own peak.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use candor_plan::units::{fmt_plural, fmt_share};
@@ -58,7 +59,11 @@ pub fn run(
 ) -> Result<Outcome<SuiteDocument>, LabError> {
     let document = document(suite, matrix, about, directory);
     let seed = suite.head.seed;
-    matrix::run::run(seed, Servers { document, seed, matrix, directory, bench }, watcher)
+    matrix::run::run(
+        seed,
+        Servers { document, seed, matrix, directory, bench, heard: BTreeSet::new() },
+        watcher,
+    )
 }
 
 struct Servers<'a> {
@@ -67,6 +72,8 @@ struct Servers<'a> {
     matrix: &'a Matrix,
     directory: &'a Directory,
     bench: &'a mut dyn Bench,
+    /// Servers of which there is a trial.
+    heard: BTreeSet<String>,
 }
 
 impl Trials for Servers<'_> {
@@ -163,6 +170,14 @@ impl Servers<'_> {
         let trial = trial_of(round, file, document);
         let figures = trial.figures.clone();
         self.document.heading.began(&trial.started_at);
+        let name = &self.matrix.cells[cell].server.name;
+        let is_first = !self.heard.contains(name);
+        if let Some(target) = &document.target
+            && let Some(server) = self.document.servers.iter_mut().find(|one| one.name == *name)
+        {
+            server.heard(&target.announced, is_first);
+            self.heard.insert(name.clone());
+        }
         let cell = &mut self.document.cells[cell];
         if let Some(share) = cell.of_peak
             && cell.peak_per_s.is_none()
@@ -269,6 +284,7 @@ fn document(
                 name: server.name.clone(),
                 source: source(&server.kind, secrets),
                 about: server.about.clone(),
+                announced: Default::default(),
             },
         );
     let scenarios = suite
