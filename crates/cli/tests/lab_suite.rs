@@ -280,6 +280,10 @@ fn a_server_is_started_for_each_protocol_and_scenario() {
     let suite: serde_json::Value = serde_json::from_str(&suite).unwrap();
     assert_valid("suite", &suite);
     assert_eq!(suite["servers"][0]["announced"]["protocol"], "h1");
+    // The certificate that it announces is believed, and no other.
+    let file = directory.path().join("tiny-results/trials/hello.h2-tls.each.closed.r1.json");
+    let trial = fs::read_to_string(file).unwrap();
+    assert!(!trial.contains("tls-unverified"), "{trial}");
 }
 
 /// The delay server answers after a time that is computed. The difference is so large that other work

@@ -17,14 +17,14 @@ use candor_report::Document;
 
 use super::Bench;
 use super::content::{self, Contents};
-use super::matrix::CellPlan;
+use super::matrix::{CellPlan, believe};
 use super::model::{Command, PROTOCOL, Protocol, ReadyWhen, SCENARIO, Server, ServerKind, Urls};
 use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
 use crate::matrix::Place;
 use crate::site::Site;
 use crate::target::profiler::ProfileSpec;
-use crate::target::{Announced, Ready, TargetSpec, http, is_program};
+use crate::target::{Announced, Ready, Running, TargetSpec, http, is_program};
 use crate::trial::Runner;
 
 /// Where profiles go, if there are any.
@@ -51,6 +51,9 @@ impl Bench for Managed<'_> {
     ) -> Result<Document, LabError> {
         let mut brought = self.bring_up(cell)?;
         brought.site.profile = self.profile(cell, round)?;
+        let announced = brought.site.running.as_ref().map(Running::announced);
+        let certificate = announced.and_then(|one| one.certificate.as_deref());
+        believe(&mut options, cell.protocol, certificate);
         options.url = Some(brought.url);
         let (plan, _) = options
             .build(&Contents { files: self.files })
