@@ -1,13 +1,13 @@
 //! The renderings of experiments' documents, for the commands that make one and for `candor report`.
 
 use candor_plan::{Out, Outputs, ReportDepth};
-use candor_report::ReadError;
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
-use candor_report::render::{Depth, Page, compose, csv, json};
+use candor_report::render::{Depth, Page, Style, compose, csv, json};
+use candor_report::{Document, ReadError};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -42,6 +42,12 @@ pub(crate) fn depth(report: ReportDepth) -> Option<Depth> {
         ReportDepth::Full => Some(Depth::Terminal),
         ReportDepth::None => None,
     }
+}
+
+/// The report of a run, and where there is more of it.
+pub(crate) fn of_run(document: &Document, depth: Depth, style: Style) -> String {
+    let more = if depth == Depth::Short { "\nmore: --report full\n" } else { "" };
+    compose::run(document, depth).text(style) + more
 }
 
 /// Refuses outputs that no experiment has, and files that cannot be written.

@@ -163,8 +163,8 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 fn of_run(document: &Document, asked: Asked, path: &Path) -> Result<String, Failure> {
     let histogram = match asked.format {
         Format::Text => {
-            let page = asked.depth.map(|depth| compose::run(document, depth));
-            return Ok(page.map_or(String::new(), |page| page.text(console::stdout_style())));
+            let text = |depth| forms::of_run(document, depth, console::stdout_style());
+            return Ok(asked.depth.map_or(String::new(), text));
         }
         Format::Json => return Ok(json::render(document)),
         Format::Csv => return Ok(csv::run(document)),

@@ -7,7 +7,6 @@ use candor_plan::Outputs;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_report::document::EndReason;
-use candor_report::render::{Depth, compose};
 use candor_report::{Document, Expectation, Severity};
 use clap::Args;
 
@@ -86,11 +85,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     let printed = match forms::depth(outputs.report) {
         None => Ok(()),
         Some(depth) => console::report(outputs::take_stdout(&outputs.list), |style| {
-            let more = match depth {
-                Depth::Short => "\nmore: --report full\n",
-                _ => "",
-            };
-            compose::run(&document, depth).text(style) + more
+            forms::of_run(&document, depth, style)
         }),
     };
     let done = run.done(&plan).map(drop).map_err(Failure::from);
@@ -102,7 +97,9 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
 }
 
 fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
-    let parse = |text: &String| Expectation::parse(text).map_err(Failure::usage);
+    let parse = |text: &String| {
+        Expectation::parse(text).map_err(|error| Failure::usage(format!("--expect {error}")))
+    };
     outputs.expect.iter().map(parse).collect()
 }
 
