@@ -91,7 +91,12 @@ pub fn page(suite: &Suite, depth: Depth) -> Page {
     ];
     facts.extend(suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about))));
     facts.extend(suite.servers.iter().map(|one| {
-        let about = if one.about.is_empty() { String::new() } else { format!(" ({})", one.about) };
+        let said = one.announced.iter().filter(|(key, _)| *key != "server");
+        let said = said.map(|(key, value)| format!("{key} {value}"));
+        let about = Some(one.about.clone()).filter(|about| !about.is_empty());
+        let about: Vec<String> = about.into_iter().chain(said).collect();
+        let about =
+            if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
         ("Server", format!("{}: {}{about}", one.name, one.source))
     }));
     again(&mut page, facts, &heading.host, &heading.arguments);
