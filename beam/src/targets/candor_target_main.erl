@@ -28,6 +28,7 @@ run(#{server := Server} = Options0) ->
     Port = listening(Module, Options),
     Stats = stats(Options),
     Profile = candor_profile:start(Options),
+    candor_memory:start(Options),
     write_port_file(Options, lines(Port, Stats, Options)),
     candor_console:say(io_lib:format("candor target: ~s, ~s on ~s://~s:~b~s", [
         Server, maps:get(scenario, Options), scheme(Options), inet:ntoa(maps:get(ip, Options)), Port, path(Options)])),
@@ -106,6 +107,8 @@ specs() ->
      {profile_after, milliseconds, 1000, "the window begins so long after the first answer"},
      {profile_for, milliseconds, 5000, "and lasts so long, or until SIGTERM"},
      {profile_output, text, "candor-profile.txt", "file of the profile"},
+     {memory_profile, text, undefined, "write who holds the memory to this file, near the peak"},
+     {memory_above, {integer, 0, 1000000}, 100, "but only while the runtime holds more than so many MB"},
      {stop_with_stdin, switch, false, "stop when the standard input ends, too"}].
 
 usage() ->

@@ -78,4 +78,19 @@ def profiled():
             assert "candor_http1:head/1" in text.read(), "the profile has no line of the server's"
 
 
-WAYS_TO_FAIL = [usage, missing_library, port_file_impossible, stdin_ends, killed, schedulers, profiled]
+def memory_profiled():
+    with tempfile.TemporaryDirectory() as folder:
+        file, other = (os.path.join(folder, name) for name in ("memory", "other"))
+        with Target("--server", "raw", "--memory-profile", file, "--memory-above", "1") as target:
+            with Target("--server", "raw", "--memory-profile", other, "--memory-above", "100000"):
+                until = time.monotonic() + 5
+                while not os.path.exists(file) and time.monotonic() < until:
+                    target.curl("/")
+        with open(file) as text:
+            said = text.read()
+        for part in ("memory of the runtime, MB", "  binary", "  candor_target_raw:", "  candor_stats:"):
+            assert part in said, f"{part!r} is not in\n{said}"
+        assert not os.path.exists(other), "written below the bound"
+
+
+WAYS_TO_FAIL = [usage, missing_library, port_file_impossible, stdin_ends, killed, schedulers, profiled, memory_profiled]
