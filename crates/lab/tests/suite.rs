@@ -365,7 +365,7 @@ fn a_suite_is_measured_below_each_cells_own_peak() {
         "| scenario | in flight | fast req/s | slow req/s | fast p50 / p99 | slow p50 / p99 |",
         "| `json` | 4 | ",
         "### hello, h1, tail",
-        "| server | of peak | target | achieved | p50 | p75 | p90 | p99 | p99.9 | p99.99 | max |",
+        "| server | of peak | target | achieved | mean | p50 | p75 | p90 | p95 | p99 | p99.9 | p99.99 | max |",
         "| slow | 90 % | ",
         "- Left out: slow: does not do json",
     ] {
