@@ -9,7 +9,7 @@ use candor_plan::units::{fmt_bytes, fmt_plural, fmt_share};
 use super::matrix::{self, MOST_CHARTS, grouped, in_brackets, lines, short_rate, spread};
 use super::{or_nothing, time, trials};
 use crate::experiment::figures::{Figures, Percentiles};
-use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite, Trial};
+use crate::experiment::suite::{Cell, SATURATED_BELOW, Server, Suite, Trial};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
 use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
