@@ -377,7 +377,7 @@ fn a_peak_of_a_known_server_and_a_sweep_of_it() {
     assert!(rows.iter().all(|row| row["trials"].as_array().unwrap().len() == 2));
     assert_eq!(rows[1]["saturated"], true);
     assert!(swept.stdout.contains("(saturated)"), "{}", swept.stdout);
-    assert!(swept.stdout.contains("Service time"), "{}", swept.stdout);
+    assert!(swept.stdout.contains("Response time"), "{}", swept.stdout);
 }
 
 #[test]

@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(ranges("200-299, 304"), [(200, 299), (304, 304)]);
         for bad in ["", "20", "99", "099", "2x", "0xx", "299-200", "200-", "2000", "200,,304", "ok"]
         {
-            assert!(error::<StatusSet>(bad).contains("write such as 200, 2xx"), "{bad}");
+            assert!(error::<StatusSet>(bad).contains("use e.g. 200, 2xx"), "{bad}");
         }
     }
 

@@ -44,13 +44,14 @@ pub(super) fn target(section: &mut Section, document: &Document) {
     }
 }
 
-fn used(target: &Resources) -> String {
+/// What it used, in a line.
+pub(super) fn used(target: &Resources) -> String {
     let mut parts = vec![match (target.cpu_share_mean, target.cpu_share_max) {
         (Some(mean), Some(max)) => {
             format!("CPU {} of a core (at most {})", fmt_share(mean), fmt_share(max))
         }
         (Some(mean), None) => format!("CPU {} of a core", fmt_share(mean)),
-        _ => "too short a time to see what it used".to_owned(),
+        _ => "too short a run to see what it used".to_owned(),
     }];
     let memory = target.rss_peak_bytes;
     parts.extend(memory.map(|bytes| format!("memory at most {}", fmt_bytes(bytes))));

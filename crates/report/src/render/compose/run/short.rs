@@ -7,6 +7,7 @@ use candor_plan::units::{
 };
 
 use super::course::Rows;
+use super::loader::used;
 use super::words;
 use crate::document::{Document, MachineRow};
 use crate::render::page::{Block, Column, Depth, Finding, Page, Section, Table, share_of};
@@ -35,6 +36,9 @@ pub(super) fn page(document: &Document) -> Page {
     course(page.section("course", ""), document);
     troubles(page.section("troubles", ""), document);
     findings(&mut page.findings, document);
+    if let Some(resources) = &document.target {
+        page.again.fact("Target", None, used(resources));
+    }
     page.again.fact("Loader", None, loader(document));
     page
 }
@@ -228,12 +232,15 @@ mod tests {
 
     #[test]
     fn short_pages_are_these() {
+        let mut managed = testing::healthy_open();
+        managed.set_target(testing::watched(), false);
         for (name, document) in [
             ("open", testing::healthy_open()),
             ("closed", testing::healthy_closed()),
             ("broken", testing::broken()),
             ("stalled", testing::stalled_open()),
             ("empty", testing::empty_run().document()),
+            ("target", managed),
         ] {
             testing::golden(&format!("golden/short-{name}.txt"), &short(&document));
         }
