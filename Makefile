@@ -1,9 +1,9 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
+.PHONY: help build demo test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
 
 help: ## What can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
 build: ## The release binary, target/release/candor
 	@scripts/need-cc
@@ -24,6 +24,9 @@ beam-test: ## Tests of the Erlang kit against real servers and clients (installs
 	@scripts/need-erlang libraries
 	cd beam && rebar3 compile
 	@scripts/beam-test
+
+beam-test-current: ## The same on a current Erlang, in a Debian chroot (root, debootstrap); LIBRARIES=FOLDER: servers' sources
+	@scripts/beam-current
 
 lint: ## Formatting and clippy, warnings denied
 	cargo fmt --all --check

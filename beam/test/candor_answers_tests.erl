@@ -4,7 +4,7 @@
 
 all_test_() ->
     {setup, fun candor_content:prepare/0, [fun lengths/0, fun counts/0, fun gzip/0, fun etag/0, fun items/0,
-                                           fun baseline/0, fun api/0, fun echo/0, fun routes/0]}.
+                                           fun baseline/0, fun api/0, fun echo/0, fun routes/0, fun own_means/0]}.
 
 lengths() ->
     [?assertEqual({Route, Length}, {Route, iolist_size(body(Route, #{}))})
@@ -67,6 +67,25 @@ echo() ->
     ?assertEqual({200, [{<<"content-encoding">>, <<"gzip">>}], <<"abc">>},
                  answer(echo, #{body => <<"abc">>, {header, <<"content-encoding">>} => <<"gzip">>})).
 
+own_means() ->
+    Own = fun(Route, Means, Parsed) ->
+        element(3, candor_answers:answer(Route, [Means], fun({parsed, What}) when What =:= Means -> Parsed end))
+    end,
+    ?assertEqual(<<"2">>, Own(form, form, [{<<"a">>, <<"1">>}, {<<"a">>, true}])),
+    ?assertEqual(<<"1">>, Own(qs, query, #{<<"a">> => <<"1">>})),
+    ?assertEqual(<<"1">>, Own(cookies, cookies, [{<<"a">>, <<"1">>}])),
+    ?assertEqual(16384, byte_size(Own(gzip, gzip, none))),
+    ?assertEqual({events, 100, <<"tick">>, <<"tick">>}, Own(sse, events, none)),
+    Folder = filename:join("/tmp", "candor-answers-" ++ os:getpid()),
+    ok = file:make_dir(Folder),
+    ok = candor_content:place(Folder),
+    {file, File} = Own(static, static, none),
+    {ok, Sent} = file:read_file(File),
+    ?assertEqual(body(static, #{}), Sent),
+    ok = file:del_dir_r(Folder),
+    %% Means for something else are none for this.
+    ?assertEqual(<<"1">>, element(3, candor_answers:answer(qs, [form], fun(query) -> <<"a=b">> end))).
+
 routes() ->
     %% Servers with a routing table and without one answer alike.
     {value, {Varying, items}, Plain} = lists:keytake(items, 2, candor_answers:paths()),
@@ -82,4 +101,4 @@ routes() ->
 
 body(Route, Request) -> element(3, answer(Route, Request)).
 
-answer(Route, Request) -> candor_answers:answer(Route, fun(What) -> maps:get(What, Request, undefined) end).
+answer(Route, Request) -> candor_answers:answer(Route, [], fun(What) -> maps:get(What, Request, undefined) end).

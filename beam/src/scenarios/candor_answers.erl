@@ -2,21 +2,29 @@
 %%
 %% Pure: a server asks for the route of a path, reads the body if the route needs it, and gives what
 %% the answer is made of through a function, so that nothing is taken out of a request that
-%% nobody wants. What a server has a router for (cowboy) it may do itself, from paths/0.
+%% nobody wants. What a server has a router for (cowboy) it may do itself, from paths/0. What it has means
+%% of its own for (a parser, compression, sendfile), it does itself; the code here is for those that have none.
 -module(candor_answers).
--export([paths/0, route/1, needs/1, answer/2, pairs/1, cookies/1]).
--export_type([route/0, answer/0, ask/0]).
+-export([paths/0, route/1, needs/1, answer/3, pairs/1, cookies/1]).
+-export_type([route/0, answer/0, ask/0, means/0]).
+
+%% What a server does with code of its own: parse forms, queries and cookies; compress what it is given plain; send a file;
+%% frame events.
+-type means() :: form | query | cookies | gzip | static | events.
 
 -type route() :: hello | echo | large | json | cookies | form | drain | upload | gzip | qs | sse | etag | api
                | redirect | baseline | static | streaming | small | websocket | hello_world | httpc_bench
                | {items, binary()} | {routed, binary()} | not_found.
 
-%% Header names are in lower case. A body of chunks has no announced length.
--type answer() :: {Status :: 200..599, [{binary(), iodata()}], Body :: iodata() | {chunks, pos_integer(), binary()}}.
+%% Header names are in lower case. A body of chunks has no announced length. Files and events come to those
+%% servers alone that have means for them.
+-type answer() :: {Status :: 200..599, [{binary(), iodata()}],
+                   Body :: iodata() | {chunks, pos_integer(), binary()} | {file, file:filename()}
+                         | {events, pos_integer(), Name :: binary(), Data :: binary()}}.
 
 %% The method and the query (without its question mark) as bytes, a header by its name in lower case, the
-%% body, or its length.
--type ask() :: fun((method | query | {header, binary()} | body | body_bytes) -> term()).
+%% body, or its length; and what a server's own parser makes of a form, the query or the cookies: a list of pairs, or a map.
+-type ask() :: fun((method | query | {header, binary()} | body | body_bytes | {parsed, form | query | cookies}) -> term()).
 
 -define(HELLO, <<"alive\r\n">>).
 -define(JSON, <<"{\"id\":4711,\"name\":\"candor\",\"kind\":\"target\",\"status\":\"alive\","
@@ -24,6 +32,9 @@
 -define(TEXT, {<<"content-type">>, <<"text/plain">>}).
 -define(JSON_TYPE, {<<"content-type">>, <<"application/json">>}).
 -define(BINARY, {<<"content-type">>, <<"application/octet-stream">>}).
+%% HTTP/2 has no such field; the route is asked over HTTP/1.1 alone.
+-define(EVENTS, [{<<"content-type">>, <<"text/event-stream">>}, {<<"cache-control">>, <<"no-cache">>},
+                 {<<"connection">>, <<"close">>}]).
 -define(ITEMS, 50).
 -define(ROUTES, 100).
 
@@ -60,13 +71,29 @@ needs(drain) -> body_bytes;
 needs(upload) -> body_bytes;
 needs(_) -> nothing.
 
--spec answer(route(), ask()) -> answer().
+%% By the server's own means where it has them.
+-spec answer(route(), [means()], ask()) -> answer().
+answer(Route, Means, Ask) when Route =:= form; Route =:= qs; Route =:= cookies; Route =:= gzip; Route =:= static; Route =:= sse ->
+    Own = case Route of qs -> query; sse -> events; _ -> Route end,
+    case lists:member(Own, Means) of
+        true -> own(Own, Ask);
+        false -> answer(Route, Ask)
+    end;
+answer(Route, _, Ask) -> answer(Route, Ask).
+
+own(gzip, _) -> {200, [?JSON_TYPE], candor_content:get(compressible)};
+own(static, _) -> {200, [?TEXT], {file, candor_content:file()}};
+own(events, _) -> {200, ?EVENTS, {events, 100, <<"tick">>, <<"tick">>}};
+own(Parsed, Ask) ->
+    Count = case Ask({parsed, Parsed}) of Pairs when is_map(Pairs) -> map_size(Pairs); Pairs -> length(Pairs) end,
+    {200, [?TEXT], number(Count)}.
+
 answer(hello, _) -> {200, [?TEXT], ?HELLO};
 answer(hello_world, _) -> {200, [?TEXT], <<"Hello world!">>};
 answer(httpc_bench, _) -> {200, [], <<"httpc_bench!">>};
 answer(large, _) -> {200, [?BINARY], candor_content:get(large)};
 answer(json, _) -> {200, [?JSON_TYPE], ?JSON};
-answer(static, _) -> {200, [?TEXT], <<"Hello from a static file.\n">>};
+answer(static, _) -> {200, [?TEXT], candor_content:get(static)};
 answer({routed, Number}, _) -> {200, [?TEXT], Number};
 answer(streaming, _) -> {200, [?BINARY], {chunks, 4, candor_content:get(streaming_chunk)}};
 answer(small, _) -> {200, [?BINARY], {chunks, 100, candor_content:get(small_chunk)}};
@@ -86,8 +113,7 @@ answer(api, Ask) -> api(Ask(method));
 answer(baseline, Ask) -> sum(pairs(Ask(query)));
 answer({items, Count}, Ask) -> items(Count, pairs(Ask(query)));
 answer(sse, _) ->
-    {200, [{<<"content-type">>, <<"text/event-stream">>}, {<<"cache-control">>, <<"no-cache">>},
-           {<<"connection">>, <<"close">>}], {chunks, 100, <<"event: tick\ndata: tick\n\n">>}};
+    {200, ?EVENTS, {chunks, 100, <<"event: tick\ndata: tick\n\n">>}};
 answer(websocket, _) -> {400, [?TEXT], <<"this path is for WebSocket\n">>};
 answer(not_found, _) -> {404, [?TEXT], <<"not found\n">>}.
 

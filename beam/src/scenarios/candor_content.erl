@@ -3,11 +3,11 @@
 %% They are those of candor's embedded target, byte for byte, so that a plan that checks bodies can
 %% go from one target to another.
 -module(candor_content).
--export([prepare/0, get/1, escapes/0, item/1]).
+-export([prepare/0, place/1, file/0, get/1, escapes/0, item/1]).
 
 -define(GZIP_PLAIN_BYTES, 16384).
 
--type name() :: large | compressible | streaming_chunk | small_chunk.
+-type name() :: large | compressible | static | streaming_chunk | small_chunk.
 
 %% To be called once, before the first answer.
 -spec prepare() -> ok.
@@ -15,9 +15,19 @@ prepare() ->
     Large = << <<($a + Index rem 26)>> || Index <- lists:seq(0, 65535) >>,
     persistent_term:put({?MODULE, escapes}, binary:compile_pattern([<<"%">>, <<"+">>])),
     lists:foreach(fun({Name, Bytes}) -> persistent_term:put({?MODULE, Name}, Bytes) end,
-                  [{large, Large}, {compressible, compressible()},
+                  [{large, Large}, {compressible, compressible()}, {static, <<"Hello from a static file.\n">>},
                    {streaming_chunk, binary:copy(binary:part(Large, 0, 4096))},
                    {small_chunk, binary:copy(binary:part(Large, 0, 64))}]).
+
+%% Puts the static file into a folder, for servers that send files themselves.
+-spec place(file:filename()) -> ok | {error, file:posix()}.
+place(Folder) ->
+    File = filename:join(Folder, "hello.txt"),
+    persistent_term:put({?MODULE, file}, File),
+    file:write_file(File, ?MODULE:get(static)).
+
+-spec file() -> file:filename().
+file() -> persistent_term:get({?MODULE, file}).
 
 -spec get(name()) -> binary().
 get(Name) -> persistent_term:get({?MODULE, Name}).

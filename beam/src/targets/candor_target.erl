@@ -4,10 +4,11 @@
 %% request to candor_answers' terms and an answer back, in the way that the library's documentation
 %% shows; it decides nothing about what is answered. It does not stop: the process ends.
 -module(candor_target).
--export([servers/0, module/1, prepare/0, answer/2, answered/0, split/1, known_port/1]).
+-export([servers/0, module/1, means/2, prepare/0, prepare/1, answer/2, count/0, answered/0, split/1, known_port/1, free/1, reason/1]).
 -export_type([options/0]).
 
 -type options() :: #{server := atom(),
+                     scenario := atom(),
                      protocol := candor_scenarios:protocol(),
                      ip := inet:ip_address(),
                      port := inet:port_number(),
@@ -30,6 +31,11 @@
 
 -callback abilities(options()) -> [candor_scenarios:ability()].
 
+%% What it answers by the library's own code and not by the kit's; nothing, unless it says.
+-callback means(options()) -> [candor_answers:means()].
+
+-optional_callbacks([means/1]).
+
 %% Listens; it answers requests from when this returns. The port is the one that it got.
 -callback start(options()) -> {ok, inet:port_number()} | {error, iodata()}.
 
@@ -42,20 +48,61 @@ servers() ->
 -spec module(atom()) -> module().
 module(Server) -> proplists:get_value(Server, servers()).
 
+%% What a server answers by code of its own, with these options.
+-spec means(module(), options()) -> [candor_answers:means()].
+means(Module, Options) ->
+    {module, Module} = code:ensure_loaded(Module),
+    case erlang:function_exported(Module, means, 1) of
+        true -> Module:means(Options);
+        false -> []
+    end.
+
 %% To be called once, before any server is started.
 -spec prepare() -> ok.
-prepare() ->
-    persistent_term:put(?MODULE, counters:new(1, [write_concurrency])),
+prepare() -> prepare([]).
+
+-spec prepare([candor_answers:means()]) -> ok.
+prepare(Means) ->
+    persistent_term:put(?MODULE, {counters:new(1, [write_concurrency]), Means}),
     candor_content:prepare().
 
 %% The answer, counted. A loader's figures are held against this count.
 -spec answer(candor_answers:route(), candor_answers:ask()) -> candor_answers:answer().
 answer(Route, Ask) ->
-    counters:add(persistent_term:get(?MODULE), 1, 1),
-    candor_answers:answer(Route, Ask).
+    {Counter, Means} = persistent_term:get(?MODULE),
+    counters:add(Counter, 1, 1),
+    candor_answers:answer(Route, Means, Ask).
+
+%% For an answer that the library gives without asking for it here.
+-spec count() -> ok.
+count() -> counters:add(element(1, persistent_term:get(?MODULE)), 1, 1).
 
 -spec answered() -> non_neg_integer().
-answered() -> counters:get(persistent_term:get(?MODULE), 1).
+answered() -> counters:get(element(1, persistent_term:get(?MODULE)), 1).
+
+%% Whether its port can be had, for servers that do not say if it cannot.
+-spec free(options()) -> boolean().
+free(#{port := Port, ip := Ip}) ->
+    case gen_tcp:listen(Port, [{ip, Ip}, {reuseaddr, true}]) of
+        {error, eaddrinuse} -> false;
+        {error, _} -> true;
+        {ok, Socket} -> ok =:= gen_tcp:close(Socket)
+    end.
+
+%% Why a library could not listen, in few words: libraries put that into child specifications of kilobytes.
+-spec reason(term()) -> iodata().
+reason(Reason) ->
+    case posix(Reason) of
+        none -> io_lib:format("~0tP", [Reason, 12]);
+        Known -> inet:format_error(Known)
+    end.
+
+posix(Known) when Known =:= eaddrinuse; Known =:= eaddrnotavail; Known =:= eacces; Known =:= eafnosupport;
+                  Known =:= einval; Known =:= emfile -> Known;
+posix(Tuple) when is_tuple(Tuple) -> posix(tuple_to_list(Tuple));
+posix([First | Rest]) ->
+    case posix(First) of none -> posix(Rest); Known -> Known end;
+posix(_) -> none.
 
 %% Path and query of a request target.
 -spec split(binary()) -> {Path :: binary(), Query :: binary()}.

@@ -6,7 +6,7 @@
 %% 10,000 frames in 10 s).
 -module(candor_target_cowboy).
 -behaviour(candor_target).
--export([libraries/0, protocols/0, abilities/1, start/1, init/2]).
+-export([libraries/0, protocols/0, abilities/1, means/1, start/1, init/2, upgrade/4]).
 
 -define(MANY, 1000000000).
 
@@ -20,12 +20,21 @@ protocols() -> [h1, h2c, h2].
 abilities(#{handler := stream} = Options) -> abilities(Options#{handler := handler}) -- [websocket];
 abilities(_) -> [options, streaming, websocket, continue, chunked_request, slots, session].
 
+%% cow_qs and cowboy_req's cookies; cowboy_compress_h in the scenario that is about it, as every request would pass through
+%% it; cowboy_static; cow_sse. The stream handler has none: it is what a server of one's own on cowboy's framing can do.
+-spec means(candor_target:options()) -> [candor_answers:means()].
+means(#{handler := stream}) -> [];
+means(#{scenario := gzip_response} = Options) -> [gzip | means(Options#{scenario := hello})];
+means(_) -> [form, query, cookies, static, events].
+
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{protocol := Protocol} = Options) ->
+    %% Whether it takes a limit is asked of what is loaded: see pairs/1.
+    {module, cow_qs} = code:ensure_loaded(cow_qs),
     Start = case Protocol of h2 -> start_tls; _ -> start_clear end,
     case cowboy:Start(?MODULE, transport(Options), maps:merge(limits(Options), handler(Options))) of
         {ok, _} -> {ok, ranch:get_port(?MODULE)};
-        {error, Reason} -> {error, io_lib:format("~0tp", [Reason])}
+        {error, Reason} -> {error, candor_target:reason(Reason)}
     end.
 
 transport(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog} = Options) ->
@@ -46,18 +55,31 @@ limits(#{max_requests := Most}) ->
       max_received_frame_rate => {?MANY, 1000}}.
 
 handler(#{handler := stream}) -> #{stream_handlers => [candor_cowboy_stream]};
-handler(#{handler := handler}) ->
-    Routes = [{Path, module(Route), Route} || {Path, Route} <- candor_answers:paths()],
-    #{env => #{dispatch => cowboy_router:compile([{'_', Routes ++ [{'_', ?MODULE, not_found}]}])}}.
+handler(#{handler := handler, folder := Folder, scenario := Scenario}) ->
+    Routes = [route(Path, Route, Folder) || {Path, Route} <- candor_answers:paths()],
+    Dispatch = #{env => #{dispatch => cowboy_router:compile([{'_', Routes ++ [{'_', ?MODULE, not_found}]}])}},
+    case Scenario of
+        gzip_response -> Dispatch#{stream_handlers => [cowboy_compress_h, cowboy_stream_h]};
+        _ -> Dispatch
+    end.
 
-module(websocket) -> candor_cowboy_websocket;
-module(_) -> ?MODULE.
+route(_, static, Folder) -> {<<"/static/[...]">>, ?MODULE, {dir, Folder}};
+route(Path, websocket, _) -> {Path, candor_cowboy_websocket, websocket};
+route(Path, Route, _) -> {Path, ?MODULE, Route}.
 
 %% cowboy_handler's callback. (Not declared: the kit is built without cowboy.)
--spec init(Request, Route) -> {ok, Request, none}
-    when Request :: map(), Route :: items | candor_answers:route().
+-spec init(Request, Route) -> {ok, Request, none} | {module(), Request, {dir, file:filename()}}
+    when Request :: map(), Route :: items | {dir, file:filename()} | candor_answers:route().
+init(Request, {dir, _} = Static) -> {?MODULE, Request, Static};
 init(Request, items) -> answer({items, cowboy_req:binding(count, Request)}, Request);
 init(Request, Route) -> answer(Route, Request).
+
+%% cowboy_sub_protocol's callback: cowboy_static, with its answers counted.
+-spec upgrade(map(), map(), module(), {dir, file:filename()}) -> term().
+upgrade(Request0, Env, _, Static) ->
+    candor_target:count(),
+    {cowboy_rest, Request, State} = cowboy_static:init(Request0, Static),
+    cowboy_rest:upgrade(Request, Env, cowboy_static, State).
 
 answer(Route, Request0) ->
     case read(candor_answers:needs(Route), Request0) of
@@ -71,7 +93,17 @@ ask(method, Request, _) -> cowboy_req:method(Request);
 ask(query, Request, _) -> cowboy_req:qs(Request);
 ask({header, Name}, Request, _) -> cowboy_req:header(Name, Request);
 ask(body, _, Body) -> iolist_to_binary(Body);
-ask(body_bytes, _, Length) -> Length.
+ask(body_bytes, _, Length) -> Length;
+ask({parsed, form}, _, Body) -> pairs(iolist_to_binary(Body));
+ask({parsed, query}, Request, _) -> cowboy_req:parse_qs(Request);
+ask({parsed, cookies}, Request, _) -> cowboy_req:parse_cookies(Request).
+
+%% cowlib refuses more than 100 pairs from its version 2.18 on, and takes no limit before it.
+pairs(Form) ->
+    case erlang:function_exported(cow_qs, parse_qs, 2) of
+        true -> cow_qs:parse_qs(Form, #{max_keys => ?MANY});
+        false -> cow_qs:parse_qs(Form)
+    end.
 
 read(nothing, Request) -> {<<>>, Request};
 read(body, Request) -> pieces(Request, []);
@@ -93,5 +125,11 @@ reply({Status, Headers, {chunks, Count, Chunk}}, Request0) ->
     Request = cowboy_req:stream_reply(Status, maps:from_list(Headers), Request0),
     [cowboy_req:stream_body(Chunk, nofin, Request) || _ <- lists:seq(2, Count)],
     cowboy_req:stream_body(Chunk, fin, Request),
+    Request;
+reply({Status, Headers, {events, Count, Name, Data}}, Request0) ->
+    Request = cowboy_req:stream_reply(Status, maps:from_list(Headers), Request0),
+    Event = #{event => Name, data => Data},
+    [cowboy_req:stream_events(Event, nofin, Request) || _ <- lists:seq(2, Count)],
+    cowboy_req:stream_events(Event, fin, Request),
     Request;
 reply({Status, Headers, Body}, Request) -> cowboy_req:reply(Status, maps:from_list(Headers), Body, Request).

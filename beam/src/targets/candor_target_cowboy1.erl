@@ -24,7 +24,7 @@ start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog, max_conn
                                          {max_connections, Most}],
                            [{env, [{dispatch, cowboy_router:compile([{'_', Routes}])}]}, {max_keepalive, Keep}]) of
         {ok, _} -> {ok, ranch:get_port(?MODULE)};
-        {error, Reason} -> {error, io_lib:format("~0tp", [Reason])}
+        {error, Reason} -> {error, candor_target:reason(Reason)}
     end.
 
 %% cowboy_http_handler's callbacks.

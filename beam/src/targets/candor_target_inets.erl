@@ -24,9 +24,11 @@ start(#{port := Port, ip := Ip, nodelay := Nodelay, folder := Folder, backlog :=
               {max_keep_alive_request, most(max_requests, Options, 1000000000) - 1}],
     Settings = [{port, Port}, {bind_address, Ip}, {server_name, "candor"}, {server_root, Folder},
                 {document_root, Folder}, {modules, [?MODULE]}, {socket_type, {ip_comm, Socket}} | Limits],
-    case inets:start(httpd, Settings) of
+    %% On a port that is taken httpd crashes while it tries again, if the socket has options (OTP 25 to 27).
+    case candor_target:free(Options) andalso inets:start(httpd, Settings) of
         {ok, Server} -> {ok, proplists:get_value(port, httpd:info(Server, [port]))};
-        {error, Reason} -> {error, io_lib:format("~0tp", [Reason])}
+        {error, Reason} -> {error, candor_target:reason(Reason)};
+        false -> {error, candor_target:reason(eaddrinuse)}
     end.
 
 %% httpd's callback for a request.

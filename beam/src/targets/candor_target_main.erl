@@ -19,13 +19,16 @@ main() ->
 
 run(#{server := Server} = Options0) ->
     Module = candor_target:module(Server),
-    Placed = with_folder(Options0),
+    Means = candor_target:means(Module, Options0),
+    Placed = with_folder(Options0, Means),
     need(Module, Placed),
     Options = certified(Placed),
-    candor_target:prepare(),
-    Port = started(Module:start(Options), Options),
+    candor_target:prepare(Means),
+    lists:member(static, Means) andalso placed(candor_content:place(maps:get(folder, Options)), Options),
+    Port = listening(Module, Options),
     Stats = stats(Options),
     Profile = candor_profile:start(Options),
+    candor_memory:start(Options),
     write_port_file(Options, lines(Port, Stats, Options)),
     candor_console:say(io_lib:format("candor target: ~s, ~s on ~s://~s:~b~s", [
         Server, maps:get(scenario, Options), scheme(Options), inet:ntoa(maps:get(ip, Options)), Port, path(Options)])),
@@ -104,6 +107,8 @@ specs() ->
      {profile_after, milliseconds, 1000, "the window begins so long after the first answer"},
      {profile_for, milliseconds, 5000, "and lasts so long, or until SIGTERM"},
      {profile_output, text, "candor-profile.txt", "file of the profile"},
+     {memory_profile, text, undefined, "write who holds the memory to this file, near the peak"},
+     {memory_above, {integer, 0, 1000000}, 100, "but only while the runtime holds more than so many MB"},
      {stop_with_stdin, switch, false, "stop when the standard input ends, too"}].
 
 usage() ->
@@ -138,9 +143,22 @@ need(Module, #{library_path := Text, protocol := Protocol} = Options) ->
             end_with(2, Options)
     end.
 
+%% What a library's processes say of a start that fails is pages long, and all of it is in the reason.
+listening(Module, Options) ->
+    #{level := Level} = logger:get_primary_config(),
+    ok = logger:set_primary_config(level, none),
+    Started = try Module:start(Options) catch _:Reason -> {error, candor_target:reason(Reason)} end,
+    ok = logger:set_primary_config(level, Level),
+    started(Started, Options).
+
 started({ok, Port}, _) -> Port;
-started({error, Why}, Options) ->
-    candor_console:say(["candor target: cannot listen: ", Why]),
+started({error, Why}, #{ip := Ip, port := Port} = Options) ->
+    candor_console:say(["candor target: cannot listen on ", inet:ntoa(Ip), [[$:, integer_to_list(Port)] || Port > 0], ": ", Why]),
+    end_with(1, Options).
+
+placed(ok, _) -> ok;
+placed({error, Reason}, #{folder := Folder} = Options) ->
+    candor_console:say(["candor target: cannot write into ", Folder, ": ", file:format_error(Reason)]),
     end_with(1, Options).
 
 stats(#{stats := false}) -> none;
@@ -162,7 +180,24 @@ lines(Port, Stats, #{scenario := Name, ip := Ip, protocol := Protocol, server :=
      "\nPROTOCOL=", atom_to_list(Protocol), "\nPID=", os:getpid(), "\n",
      [["STATS=http://", Host, $:, integer_to_list(Stats), "/\n"] || Stats =/= none],
      [["CERT=", Authority, $\n] || #{certificate := #{authority := Authority}} <- [Options]],
-     "SERVER=", atom_to_list(Server), "\nVERSION=", version(Server), "\n"].
+     "SERVER=", atom_to_list(Server), "\nVERSION=", version(Server), "\nSCENARIO=", atom_to_list(Name), $\n,
+     [[Key, $=, Value, $\n] || {Key, Value} <- runtime()]].
+
+%% What the server runs on, for results: a figure is of this runtime and of no other.
+runtime() ->
+    Number = fun(What) -> integer_to_list(erlang:system_info(What)) end,
+    [{"OTP", otp()}, {"ERTS", erlang:system_info(version)}, {"JIT", case jit() of true -> "yes"; false -> "no" end},
+     {"SCHEDULERS", Number(schedulers_online)}].
+
+%% The whole version where the release says it (25.2.3), or its first number.
+otp() ->
+    Release = erlang:system_info(otp_release),
+    case file:read_file(filename:join([code:root_dir(), "releases", Release, "OTP_VERSION"])) of
+        {ok, Version} -> string:trim(Version);
+        {error, _} -> Release
+    end.
+
+jit() -> erlang:system_info(emu_flavor) =:= jit.
 
 path(#{scenario := Name}) ->
     {ok, #{path := Path}} = candor_scenarios:find(Name),
@@ -186,18 +221,23 @@ written(ok, Temporary, File) ->
     Renamed;
 written(Refused, _, _) -> Refused.
 
-%% A folder of its own for what some servers want on a disk, a private key among it; gone when it stops.
+%% A folder of its own for what servers want on a disk, a private key among it; gone when it stops.
 %% One that is there already may be somebody else's, and is refused.
-with_folder(#{server := Server, protocol := Protocol} = Options)
-  when Server =:= inets; Server =:= yaws; Protocol =:= h2 ->
+with_folder(#{server := Server, protocol := Protocol} = Options, Means) ->
+    case lists:member(Server, [inets, yaws]) orelse Protocol =:= h2 orelse lists:member(static, Means) of
+        true -> with_folder(Options);
+        false -> Options#{folder => "."}
+    end.
+
+with_folder(Options) ->
     Parent = case os:getenv("TMPDIR") of false -> "/tmp"; Named -> Named end,
-    Folder = filename:join(Parent, "candor-target-" ++ os:getpid()),
+    %% The process id for people; the rest because in a container ids come again, and one that was killed left its folder.
+    Folder = filename:join(Parent, io_lib:format("candor-target-~s-~6.36.0b", [os:getpid(), rand:uniform(36 * 36 * 36 * 36 * 36) - 1])),
     case private(file:make_dir(Folder), Folder) of
         ok -> Options#{folder => Folder};
         {error, Reason} ->
             candor_console:stop(1, ["candor target: cannot make ", Folder, ": ", file:format_error(Reason)])
-    end;
-with_folder(Options) -> Options#{folder => "."}.
+    end.
 
 private(ok, Folder) -> file:change_mode(Folder, 8#700);
 private(Refused, _) -> Refused.

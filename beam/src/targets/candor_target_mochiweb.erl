@@ -3,7 +3,7 @@
 %% It has no limit on requests per connection to set, and ends a connection by the answer's header.
 -module(candor_target_mochiweb).
 -behaviour(candor_target).
--export([libraries/0, protocols/0, abilities/1, start/1]).
+-export([libraries/0, protocols/0, abilities/1, means/1, start/1]).
 
 -define(BODY_MAX_BYTES, 64 * 1024 * 1024).
 
@@ -16,13 +16,17 @@ protocols() -> [h1].
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
 abilities(_) -> [options, streaming, continue, chunked_request, slots].
 
+%% mochiweb_util's parser, mochiweb_cookies, serve_file.
+-spec means(candor_target:options()) -> [candor_answers:means()].
+means(_) -> [form, query, cookies, static].
+
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog, max_connections := Most}) ->
     Limit = case Most of infinity -> 1000000; _ -> Most end,
     case mochiweb_http:start([{name, ?MODULE}, {port, Port}, {ip, inet:ntoa(Ip)}, {nodelay, Nodelay},
                               {backlog, Backlog}, {max, Limit}, {loop, fun loop/1}]) of
         {ok, Server} -> {ok, mochiweb_socket_server:get(Server, port)};
-        {error, Reason} -> {error, io_lib:format("~0tp", [Reason])}
+        {error, Reason} -> {error, candor_target:reason(Reason)}
     end.
 
 loop(Request) ->
@@ -40,7 +44,10 @@ ask({header, Name}, _, _, Request) ->
         Value -> list_to_binary(Value)
     end;
 ask(body, _, Body, _) -> Body;
-ask(body_bytes, _, Length, _) -> Length.
+ask(body_bytes, _, Length, _) -> Length;
+ask({parsed, form}, _, Body, _) -> mochiweb_util:parse_qs(Body);
+ask({parsed, query}, _, _, Request) -> mochiweb_request:parse_qs(Request);
+ask({parsed, cookies}, _, _, Request) -> mochiweb_request:parse_cookie(Request).
 
 read(nothing, _) -> <<>>;
 read(body, Request) ->
@@ -55,6 +62,8 @@ reply({Status, Headers, {chunks, Count, Chunk}}, Request) ->
     [mochiweb_response:write_chunk(Chunk, Response) || _ <- lists:seq(1, Count)],
     mochiweb_response:write_chunk(<<>>, Response),
     done(Headers);
+reply({200, _, {file, File}}, Request) ->
+    mochiweb_request:serve_file(filename:basename(File), filename:dirname(File), Request);
 %% respond/2 would give these a length.
 reply({Status, Headers, _}, Request) when Status =:= 204; Status =:= 304 ->
     mochiweb_request:start_response({Status, names(Headers)}, Request);

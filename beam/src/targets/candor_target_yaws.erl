@@ -3,7 +3,7 @@
 %% Its logs are off and its caches play no part: nothing is served from the disk.
 -module(candor_target_yaws).
 -behaviour(candor_target).
--export([libraries/0, protocols/0, abilities/1, start/1, out/1]).
+-export([libraries/0, protocols/0, abilities/1, means/1, start/1, out/1]).
 
 -spec libraries() -> [candor_libraries:library()].
 libraries() -> [{yaws, yaws, "yaws", load}].
@@ -14,6 +14,10 @@ protocols() -> [h1].
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
 abilities(_) -> [options, chunked_request].
 
+%% yaws_api's parsers.
+-spec means(candor_target:options()) -> [candor_answers:means()].
+means(_) -> [form, query].
+
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{ip := Ip, folder := Folder, nodelay := Nodelay, backlog := Backlog} = Options) ->
     Port = candor_target:known_port(Options),
@@ -23,9 +27,10 @@ start(#{ip := Ip, folder := Folder, nodelay := Nodelay, backlog := Backlog} = Op
     Global = [{id, "candor"}, {logdir, Folder}, {keepalive_timeout, 60000}, {max_connections, nolimit},
               {acceptor_pool_size, 16}, {flags, [{copy_errlog, false}, {tty_trace, false}]}],
     application:set_env(yaws, embedded, true),
-    case yaws:start_embedded(Folder, Server, Global, "candor") of
+    case candor_target:free(Options) andalso yaws:start_embedded(Folder, Server, Global, "candor") of
         ok -> {ok, Port};
-        {error, Reason} -> {error, io_lib:format("~0tp", [Reason])}
+        false -> {error, candor_target:reason(eaddrinuse)};
+        {error, Reason} -> {error, candor_target:reason(Reason)}
     end.
 
 %% yaws' callback for a request, or for a piece of its body if that came in chunks. (Its records are reached by
@@ -53,7 +58,9 @@ ask({header, Name}, Request, _) ->
         Value -> list_to_binary(Value)
     end;
 ask(body, _, Body) -> Body;
-ask(body_bytes, _, Body) -> byte_size(Body).
+ask(body_bytes, _, Body) -> byte_size(Body);
+ask({parsed, form}, Request, _) -> yaws_api:parse_post(Request);
+ask({parsed, query}, Request, _) -> yaws_api:parse_query(Request).
 
 reply({Status, Headers, Body}, Method) ->
     {Type, Others} = case lists:keytake(<<"content-type">>, 1, Headers) of

@@ -2,13 +2,15 @@
 in which a target can fail. `python3 beam/test/black_box [SERVER...]` tests only these servers.
 """
 
-import os
+import glob
+import re
+import socket
 import subprocess
 import sys
 import time
 
 from failures import WAYS_TO_FAIL
-from scenarios import CHECKS, OWN_TARGET
+from scenarios import CHECKS, OWN_SETTINGS, OWN_TARGET
 from target import TARGET, Target, equal, nothing_left
 
 failures = []
@@ -34,11 +36,40 @@ def scenarios(server, protocol, names, *flags):
                 arguments = (server, protocol) if scenario in OWN_TARGET else (target,)
                 right += attempt(f"{name} {scenario}", check, *arguments)
             right += attempt(f"{name} stats", stats, target)
+            right += attempt(f"{name} log", quiet, target)
             right += attempt(f"{name} SIGTERM", terminated, target)
     except AssertionError as error:
         failures.append(name)
         print(f"  {name}: {error}")
-    print(f"{name}: {right} of {len(names) + 2} right ({target.lines['VERSION'] if right else 'none'})", flush=True)
+    settings = [scenario for scenario in names if scenario in OWN_SETTINGS]
+    for scenario in settings:
+        right += attempt(f"{name} --scenario {scenario}", own_settings, server, protocol, scenario, *flags)
+    right += attempt(f"{name} port taken", port_taken, server, protocol, *flags)
+    all_of_it = len(names) + 4 + len(settings)
+    print(f"{name}: {right} of {all_of_it} right ({target.lines['VERSION'] if right else 'none'})", flush=True)
+
+
+def own_settings(server, protocol, scenario, *flags):
+    with Target("--server", server, "--protocol", protocol, "--scenario", scenario, *flags) as target:
+        equal(target.lines["SCENARIO"], scenario)
+        CHECKS[scenario](target)
+        quiet(target)
+
+
+def quiet(target):
+    equal(re.findall("CRASH REPORT|SUPERVISOR REPORT|Error in process", target.said()), [])
+
+
+def port_taken(server, protocol, *flags):
+    with socket.socket() as taken:
+        # On every address, as some servers listen on every one.
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run([TARGET, "--server", server, "--protocol", protocol, "--port", str(port), *flags],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    equal((done.returncode, done.stderr),
+          (1, f"candor target: cannot listen on 127.0.0.1:{port}: address already in use\n"))
 
 
 def stats(target):
@@ -59,8 +90,8 @@ def terminated(target):
     target.process.terminate()
     equal(target.process.wait(10), 0)
     assert nothing_left(target.process.pid), "processes of its group are left"
-    leftovers = f"/tmp/candor-target-{target.process.pid}"
-    assert not os.path.exists(leftovers), f"{leftovers} is left"
+    leftovers = glob.glob(f"/tmp/candor-target-{target.process.pid}-*")
+    assert not leftovers, f"{leftovers} are left"
 
 
 def main(wanted):

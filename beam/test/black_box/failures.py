@@ -35,11 +35,6 @@ def missing_library():
     fails(2, r"roadrunner is not installed.*\n.*rebar3 as roadrunner compile", "--server", "roadrunner")
 
 
-def port_taken():
-    with Target("--server", "raw") as target:
-        fails(1, "cannot listen: address already in use", "--server", "raw", "--port", str(target.port))
-
-
 def port_file_impossible():
     fails(1, "cannot write /no/such/folder/port: no such file", "--server", "raw", "--port-file", "/no/such/folder/port")
 
@@ -83,4 +78,19 @@ def profiled():
             assert "candor_http1:head/1" in text.read(), "the profile has no line of the server's"
 
 
-WAYS_TO_FAIL = [usage, missing_library, port_taken, port_file_impossible, stdin_ends, killed, schedulers, profiled]
+def memory_profiled():
+    with tempfile.TemporaryDirectory() as folder:
+        file, other = (os.path.join(folder, name) for name in ("memory", "other"))
+        with Target("--server", "raw", "--memory-profile", file, "--memory-above", "1") as target:
+            with Target("--server", "raw", "--memory-profile", other, "--memory-above", "100000"):
+                until = time.monotonic() + 5
+                while not os.path.exists(file) and time.monotonic() < until:
+                    target.curl("/")
+        with open(file) as text:
+            said = text.read()
+        for part in ("memory of the runtime, MB", "  binary", "  prim_inet:accept0/3", "  candor_stats:watch/1"):
+            assert part in said, f"{part!r} is not in\n{said}"
+        assert not os.path.exists(other), "written below the bound"
+
+
+WAYS_TO_FAIL = [usage, missing_library, port_file_impossible, stdin_ends, killed, schedulers, profiled, memory_profiled]

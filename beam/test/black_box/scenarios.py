@@ -207,7 +207,7 @@ def session(server, protocol):
 # Connections that a limit of 50 lets through. ranch lets an acceptor go on as soon as its connection is counted, until the
 # 50th: that one, and those of the other 15 acceptors after it, are served and hold their acceptors. (Of inets see the
 # check.)
-SLOTS = {"raw": 50, "inets": 50, "mochiweb": 50, "roadrunner": 50, "cowboy": 49 + 16, "cowboy1": 49 + 16}
+SLOTS = {"raw": 50, "inets": 50, "mochiweb": 50, "roadrunner": 50, "bandit": 50, "cowboy": 49 + 16, "cowboy1": 49 + 16}
 
 
 def slots(server, protocol):
@@ -299,4 +299,6 @@ CHECKS = {
     "hello_world": same("/hello-world", b"Hello world!"),
     "httpc_bench": same("/httpc-bench", b"httpc_bench!"),
 }
+# These need a target that was started for them; so do those whose settings differ.
 OWN_TARGET = {"backpressure_sustained", "large_keepalive_session"}
+OWN_SETTINGS = {"gzip_response", "large_post_streaming", "httparena_upload_20mb_manual"}

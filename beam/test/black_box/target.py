@@ -39,8 +39,13 @@ class Target:
 
     def __exit__(self, *_):
         if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+            # In order, so that it removes its folder.
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
         self.log.close()
         self.folder.cleanup()
 

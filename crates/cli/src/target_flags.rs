@@ -151,6 +151,22 @@ pub(crate) fn point(options: &mut Options, running: &Running) {
     if !options.tls.insecure && options.tls.cacert.is_none() {
         options.tls.cacert.clone_from(&announced.certificate);
     }
+    speak(options, announced.protocol.as_deref());
+}
+
+/// Speaks the HTTP/2 that a target announces, where the user asks for no version. Left to ALPN, a server
+/// that prefers HTTP/1.1 would be measured over that without a word.
+fn speak(options: &mut Options, announced: Option<&str>) {
+    let http2 = &mut options.http2;
+    let is_asked = http2.h1 || http2.h2 || http2.h2c || http2.h2c_upgrade;
+    let is_h1 = options.script.script.is_some() || options.requests.pipeline.is_some();
+    let is_https = options.url.as_deref().is_some_and(|url| url.starts_with("https:"));
+    match announced {
+        _ if is_asked || options.tls.alpn.is_some() => {}
+        Some("h2c") if !is_https => http2.h2c = true,
+        Some("h2") if is_https && !is_h1 => http2.h2 = true,
+        _ => {}
+    }
 }
 
 /// What a target says of itself is used where the user says nothing else.
@@ -166,9 +182,6 @@ fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
             Failure::could_not_run(format!("the target's port file says METHOD={method}: {error}"))
         })?;
         options.requests.method = Some(method);
-    }
-    if announced.protocol.as_deref() == Some("h2c") && !options.http2.h1 && !options.http2.h2 {
-        options.http2.h2c = true;
     }
     Ok(())
 }
@@ -201,6 +214,24 @@ fn parse_env(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_target_announces_is_spoken() {
+        let spoken = |announced: &str, change: &dyn Fn(&mut Options)| {
+            let mut options = Options { url: Some("https://h/".to_owned()), ..Options::default() };
+            change(&mut options);
+            speak(&mut options, Some(announced));
+            (options.http2.h1, options.http2.h2, options.http2.h2c)
+        };
+        let clear = |options: &mut Options| options.url = Some("http://h/".to_owned());
+        assert_eq!(spoken("h2", &|_| ()), (false, true, false));
+        assert_eq!(spoken("h2c", &clear), (false, false, true));
+        assert_eq!(spoken("h1", &|_| ()), (false, false, false), "ALPN decides");
+        assert_eq!(spoken("h2", &|options| options.http2.h1 = true), (true, false, false));
+        assert_eq!(spoken("h2", &clear), (false, false, false), "the URL was typed");
+        let pipelined = |options: &mut Options| options.requests.pipeline = "4".parse().ok();
+        assert_eq!(spoken("h2", &pipelined), (false, false, false));
+    }
 
     #[test]
     fn ways_to_be_ready() {

@@ -227,6 +227,65 @@ fn a_server_that_dies_is_a_failure_and_the_suite_goes_on() {
     assert_eq!(trials(directory.path()).len(), 2, "the embedded target's");
 }
 
+/// Starts a server of ours as its command asks, and writes down what it was asked for.
+const EACH: &str = r#"
+name = "tiny"
+scenarios = ["hello", "json"]
+protocols = ["h1", "h2", "h2-tls"]
+rounds = 2
+
+[run]
+connections = 2
+threads = 1
+duration = "50ms"
+
+[[server]]
+name = "each"
+scenarios = ["all"]
+protocols = ["h1", "h2", "h2-tls"]
+env = { SEEN = "HERE/seen" }
+command = ["sh", "-c", """
+echo {protocol} {scenario} >>"$SEEN"
+case {protocol} in h2) tls=--tls ;; esac
+exec {candor} serve $tls "$@"
+""", "sh"]
+
+[[server]]
+name = "plain"
+scenarios = ["all"]
+protocols = ["h1", "h2-tls"]
+command = ["sh", "-c", 'exec {candor} serve "$@"', "{protocol}"]
+"#;
+
+#[test]
+fn a_server_is_started_for_each_protocol_and_scenario() {
+    let directory = tempfile::tempdir().unwrap();
+    let suite = EACH.replace("HERE", &directory.path().display().to_string());
+    let outcome = ran(directory.path(), &suite, &["bench", "tiny.toml"]);
+    assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
+    let seen = fs::read_to_string(directory.path().join("seen")).unwrap();
+    let mut seen: Vec<&str> = seen.lines().collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, ["h1 hello", "h1 json", "h2 hello", "h2 json", "h2c hello", "h2c json"]);
+    // One that speaks no TLS is given up there alone.
+    let made = trials(directory.path());
+    let of = |part: &str| made.iter().filter(|name| name.contains(part)).count();
+    assert_eq!((of(".h1.plain."), of(".h2-tls.plain."), of(".each.")), (4, 0, 12), "{made:?}");
+    let suite = fs::read_to_string(directory.path().join("tiny-results/suite.json")).unwrap();
+    assert!(
+        suite.contains("says PROTOCOL=h1 in clear text, and h2-tls is to be measured"),
+        "{suite}"
+    );
+    let suite: serde_json::Value = serde_json::from_str(&suite).unwrap();
+    assert_valid("suite", &suite);
+    assert_eq!(suite["servers"][0]["announced"]["protocol"], "h1");
+    // The certificate that it announces is believed, and no other.
+    let file = directory.path().join("tiny-results/trials/hello.h2-tls.each.closed.r1.json");
+    let trial = fs::read_to_string(file).unwrap();
+    assert!(!trial.contains("tls-unverified"), "{trial}");
+}
+
 /// The delay server answers after a time that is computed. The difference is so large that other work
 /// on the machine does not hide it: how small ones are found is tested without a clock.
 #[test]

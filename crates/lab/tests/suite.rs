@@ -369,7 +369,7 @@ fn a_suite_is_measured_below_each_cells_own_peak() {
         "| scenario | in flight | fast req/s | slow req/s | fast p50 / p99 | slow p50 / p99 |",
         "| `json` | 4 | ",
         "### hello, h1, tail",
-        "| server | of peak | target | achieved | p50 | p75 | p90 | p99 | p99.9 | p99.99 | max |",
+        "| server | of peak | target | achieved | mean | p50 | p75 | p90 | p95 | p99 | p99.9 | p99.99 | max |",
         "| slow | 90 % | ",
         "- Left out: slow: does not do json",
     ] {
@@ -608,7 +608,7 @@ fn the_suites_of_the_repository_are_right() {
         .filter(|path| !path.to_string_lossy().contains("http-clients"))
         .collect();
     files.sort();
-    assert_eq!(files.len(), 9, "{files:?}");
+    assert_eq!(files.len(), 10, "{files:?}");
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         let suite = file::parse(&path.display().to_string(), &text)

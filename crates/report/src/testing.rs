@@ -558,6 +558,7 @@ pub(crate) fn watched() -> Resources {
     Resources {
         name: Some("server".to_owned()),
         command: vec!["server".to_owned(), "--fast".to_owned()],
+        announced: [("protocol".to_owned(), "h1".to_owned())].into(),
         cores: vec![0],
         loader_cores: vec![1],
         samples: vec![sample, ResourceSample { at_s: 0.2, cpu_share: 0.5, ..sample }],

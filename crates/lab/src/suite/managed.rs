@@ -17,14 +17,14 @@ use candor_report::Document;
 
 use super::Bench;
 use super::content::{self, Contents};
-use super::matrix::CellPlan;
-use super::model::{Command, Protocol, ReadyWhen, Server, ServerKind, Urls};
+use super::matrix::{CellPlan, believe};
+use super::model::{Command, PROTOCOL, Protocol, ReadyWhen, SCENARIO, Server, ServerKind, Urls};
 use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
 use crate::matrix::Place;
 use crate::site::Site;
 use crate::target::profiler::ProfileSpec;
-use crate::target::{Ready, TargetSpec, http, is_program};
+use crate::target::{Announced, Ready, Running, TargetSpec, http, is_program};
 use crate::trial::Runner;
 
 /// Where profiles go, if there are any.
@@ -51,6 +51,9 @@ impl Bench for Managed<'_> {
     ) -> Result<Document, LabError> {
         let mut brought = self.bring_up(cell)?;
         brought.site.profile = self.profile(cell, round)?;
+        let announced = brought.site.running.as_ref().map(Running::announced);
+        let certificate = announced.and_then(|one| one.certificate.as_deref());
+        believe(&mut options, cell.protocol, certificate);
         options.url = Some(brought.url);
         let (plan, _) = options
             .build(&Contents { files: self.files })
@@ -97,16 +100,12 @@ impl Managed<'_> {
                 spec.name.clone_from(&server.name);
                 self.start(spec, None, None, Some("embedded".to_owned()))
             }
-            ServerKind::Command(command) => self.bring_up_command(server, command, protocol),
+            ServerKind::Command(command) => self.bring_up_command(cell, command),
         }
     }
 
-    fn bring_up_command(
-        &self,
-        server: &Server,
-        command: &Command,
-        protocol: Protocol,
-    ) -> Result<Brought, LabError> {
+    fn bring_up_command(&self, cell: &CellPlan, command: &Command) -> Result<Brought, LabError> {
+        let (server, protocol) = (&cell.server, cell.protocol);
         let directory = WorkDirectory::make()?;
         let places = Places {
             directory: directory.path.to_string_lossy().into_owned(),
@@ -115,6 +114,8 @@ impl Managed<'_> {
             tls_port: free_port()?,
             program: TargetSpec::embedded([])?.command.swap_remove(0),
             is_root: rustix::process::geteuid().is_root(),
+            protocol: protocol.announced(),
+            scenario: cell.scenario.name.clone(),
         };
         for (name, text) in &command.files {
             write_file(&directory.path.join(name), text, &places)?;
@@ -137,7 +138,12 @@ impl Managed<'_> {
             (ReadyWhen::Tcp, Some(url)) => Ready::Tcp(address_of(server, url)?),
             (ReadyWhen::Http(status), Some(url)) => Ready::Http { url: url.clone(), status },
         };
-        self.start(spec, url, Some(directory), None)
+        let is_announced = url.is_none();
+        let brought = self.start(spec, url, Some(directory), None)?;
+        if is_announced && let Some(running) = &brought.site.running {
+            check_announced(server, running.announced(), protocol)?;
+        }
+        Ok(brought)
     }
 
     fn start(
@@ -164,6 +170,29 @@ fn no_url(server: &Server, protocol: Protocol) -> LabError {
     ))
 }
 
+/// Refuses a server whose port file says that it cannot be spoken to as is asked: in clear text
+/// instead of TLS or the other way round, or over HTTP/2 alone. One that says `h1` may speak more.
+fn check_announced(
+    server: &Server,
+    announced: &Announced,
+    protocol: Protocol,
+) -> Result<(), LabError> {
+    let is_tls = announced.url.starts_with("https:");
+    let word = announced.protocol.as_deref();
+    let is_h2c_alone = !is_tls && word == Some(Protocol::H2.announced());
+    if is_tls == protocol.is_tls() && !(is_h2c_alone && protocol == Protocol::H1) {
+        return Ok(());
+    }
+    let said = word.map_or(String::new(), |word| format!("PROTOCOL={word} "));
+    let how = if is_tls { "over TLS" } else { "in clear text" };
+    Err(LabError::Usage(format!(
+        "the server {}: its port file says {said}{how}, and {protocol} is to be measured; put \
+         {PROTOCOL} into its command, so that it is started with what is measured, or leave \
+         {protocol} out of its `protocols`",
+        server.name
+    )))
+}
+
 /// What stands for what in commands, files, environment and URLs.
 struct Places {
     directory: String,
@@ -172,6 +201,8 @@ struct Places {
     tls_port: u16,
     program: String,
     is_root: bool,
+    protocol: &'static str,
+    scenario: String,
 }
 
 impl Places {
@@ -181,6 +212,8 @@ impl Places {
             .replace("{h2-port}", &self.h2_port.to_string())
             .replace("{tls-port}", &self.tls_port.to_string())
             .replace("{candor}", &self.program)
+            .replace(PROTOCOL, self.protocol)
+            .replace(SCENARIO, &self.scenario)
             .replace("{if-root}", if self.is_root { "" } else { "#" })
     }
 }
@@ -279,7 +312,62 @@ impl Drop for WorkDirectory {
 
 #[cfg(test)]
 mod tests {
-    use super::from_here;
+    use super::*;
+
+    #[test]
+    fn what_a_port_file_says_is_held_against_what_is_measured() {
+        let suite = crate::suite::file::parse(
+            "s.toml",
+            "[[server]]\nname = \"mine\"\ncommand = [\"x\"]\nscenarios = [\"hello\"]\n",
+        );
+        let server = suite.unwrap().servers.remove(0);
+        let said = |word: &str, scheme: &str, protocol| {
+            let announced = Announced {
+                url: format!("{scheme}://127.0.0.1:1/"),
+                protocol: Some(word.to_owned()),
+                ..Announced::default()
+            };
+            check_announced(&server, &announced, protocol).map_err(|why| why.to_string())
+        };
+        for (word, scheme, protocol) in [
+            ("h1", "http", Protocol::H1),
+            // Many servers speak both on one port, and have to say something.
+            ("h1", "http", Protocol::H2),
+            ("h2c", "http", Protocol::H2),
+            ("h2", "https", Protocol::H2Tls),
+            ("h2", "https", Protocol::H1Tls),
+        ] {
+            assert_eq!(said(word, scheme, protocol), Ok(()), "{word} {protocol}");
+        }
+        for (word, scheme, protocol, part) in [
+            ("h1", "http", Protocol::H2Tls, "says PROTOCOL=h1 in clear text, and h2-tls is to be"),
+            ("h2c", "http", Protocol::H1, "says PROTOCOL=h2c in clear text, and h1 is to be"),
+            ("h2", "https", Protocol::H2, "says PROTOCOL=h2 over TLS, and h2 is to be measured"),
+        ] {
+            let why = said(word, scheme, protocol).unwrap_err();
+            assert!(why.contains(part) && why.contains("put {protocol} into its command"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_placeholder_is_found_wherever_it_may_stand() {
+        let server = |lines: &str| {
+            let text = format!("[[server]]\nname = \"x\"\nscenarios = [\"hello\"]\n{lines}\n");
+            let mut suite = crate::suite::file::parse("s.toml", &text).unwrap();
+            match suite.servers.remove(0).kind {
+                ServerKind::Command(command) => command,
+                other => panic!("{other:?}"),
+            }
+        };
+        for lines in [
+            "command = [\"s\", \"--protocol={protocol}\"]",
+            "command = [\"s\"]\nenv = { P = \"{protocol}\" }",
+            "command = [\"s\"]\nfiles = { c = \"listen {protocol}\" }",
+        ] {
+            let command = server(lines);
+            assert!(command.has(PROTOCOL) && !command.has(SCENARIO), "{lines}");
+        }
+    }
 
     #[test]
     fn a_relative_program_is_found_from_here() {

@@ -3,6 +3,8 @@
 //! What a server cannot do is a note where the matrix made the combination, and an error where the
 //! user asked for it by name: silence there would look like a result. Pure: nothing is started.
 
+use std::path::Path;
+
 use candor_plan::allow::Allowed;
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_plan::{Options, ReadFile};
@@ -183,10 +185,6 @@ fn add(
     // What was typed hides headers of the same name, and leaves the scenario's requests alone.
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
     (run.http2.h1, run.http2.h2, run.http2.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
-    if protocol.is_tls() && run.tls.cacert.is_none() {
-        // Servers of suites have certificates of their own making.
-        run.tls.insecure = true;
-    }
     if run.load.once {
         // One burst, which nothing goes before.
         run.load.warm_up = None;
@@ -222,12 +220,22 @@ fn without_peak(cells: &[CellPlan]) -> Result<(), LabError> {
     }
 }
 
+/// Believes the certificate that a server announces, or any: servers of suites have certificates of their own
+/// making. What the suite says of that goes before.
+pub(super) fn believe(run: &mut Options, protocol: Protocol, announced: Option<&Path>) {
+    if protocol.is_tls() && run.tls.cacert.is_none() && !run.tls.insecure {
+        run.tls.cacert = announced.map(Path::to_owned);
+        run.tls.insecure = announced.is_none();
+    }
+}
+
 /// Checks every cell's options before anything runs, with an address that is made up.
 pub fn check_plans(matrix: &Matrix, files: &dyn ReadFile) -> Result<(), LabError> {
     for cell in &matrix.cells {
         let mut run = cell.run.clone();
         let scheme = if cell.protocol.is_tls() { "https" } else { "http" };
         run.url = Some(format!("{scheme}://127.0.0.1:9/"));
+        believe(&mut run, cell.protocol, None);
         if cell.of_peak.is_some() {
             run.load.rate = Some(candor_plan::Rate::per_second(1));
         }

@@ -44,6 +44,11 @@ impl Suite {
     }
 }
 
+/// Stands in a server's command for what is spoken, in the words of port files.
+pub(crate) const PROTOCOL: &str = "{protocol}";
+/// Stands in a server's command for the scenario's name.
+pub(crate) const SCENARIO: &str = "{scenario}";
+
 /// A server and what it can do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
@@ -128,6 +133,16 @@ pub struct Command {
     pub ready_timeout: Duration,
 }
 
+impl Command {
+    /// Whether `placeholder` stands in its command, a file, its environment or a URL.
+    pub fn has(&self, placeholder: &str) -> bool {
+        let files = self.files.iter().map(|(_, text)| text);
+        let env = self.env.iter().map(|(_, value)| value);
+        let mut texts = self.command.iter().chain(files).chain(env).chain(self.urls.all());
+        texts.any(|text| text.contains(placeholder))
+    }
+}
+
 /// How to know that a server is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadyWhen {
@@ -189,6 +204,16 @@ impl Protocol {
             Protocol::H2 => "h2",
             Protocol::H1Tls => "h1-tls",
             Protocol::H2Tls => "h2-tls",
+        }
+    }
+
+    /// As a port file says it, and as `{protocol}` stands for it in a server's command.
+    pub fn announced(self) -> &'static str {
+        match self {
+            Protocol::H1 => "h1",
+            Protocol::H2 => "h2c",
+            Protocol::H1Tls => "https",
+            Protocol::H2Tls => "h2",
         }
     }
 

@@ -2,6 +2,7 @@
 //! suite. The order is [`crate::matrix`]'s: loads that need no peak come first, and then those at shares
 //! of each cell's own peak.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use candor_plan::units::{fmt_plural, fmt_share};
@@ -19,7 +20,7 @@ use serde_json::json;
 
 use super::Bench;
 use super::matrix::{CellPlan, Matrix, Selection};
-use super::model::{self, ServerKind};
+use super::model::{self, PROTOCOL, SCENARIO, ServerKind};
 use crate::compare::order;
 use crate::error::LabError;
 use crate::matrix::run::{Cell as Slot, Trials, Trouble, Watcher};
@@ -58,7 +59,11 @@ pub fn run(
 ) -> Result<Outcome<SuiteDocument>, LabError> {
     let document = document(suite, matrix, about, directory);
     let seed = suite.head.seed;
-    matrix::run::run(seed, Servers { document, seed, matrix, directory, bench }, watcher)
+    matrix::run::run(
+        seed,
+        Servers { document, seed, matrix, directory, bench, heard: BTreeSet::new() },
+        watcher,
+    )
 }
 
 struct Servers<'a> {
@@ -67,6 +72,8 @@ struct Servers<'a> {
     matrix: &'a Matrix,
     directory: &'a Directory,
     bench: &'a mut dyn Bench,
+    /// Servers of which there is a trial.
+    heard: BTreeSet<String>,
 }
 
 impl Trials for Servers<'_> {
@@ -83,7 +90,7 @@ impl Trials for Servers<'_> {
         let cells = self.document.cells.iter().zip(&self.matrix.cells);
         let slots = cells.map(|(cell, plan)| Slot {
             name: cell.name(),
-            who: plan.server.name.clone(),
+            who: who(plan),
             planned: planned(plan),
             rounds: plan.rounds,
             is_later: plan.of_peak.is_some(),
@@ -163,6 +170,14 @@ impl Servers<'_> {
         let trial = trial_of(round, file, document);
         let figures = trial.figures.clone();
         self.document.heading.began(&trial.started_at);
+        let name = &self.matrix.cells[cell].server.name;
+        let is_first = !self.heard.contains(name);
+        if let Some(target) = &document.target
+            && let Some(server) = self.document.servers.iter_mut().find(|one| one.name == *name)
+        {
+            server.heard(&target.announced, is_first);
+            self.heard.insert(name.clone());
+        }
         let cell = &mut self.document.cells[cell];
         if let Some(share) = cell.of_peak
             && cell.peak_per_s.is_none()
@@ -173,6 +188,21 @@ impl Servers<'_> {
         cell.settle();
         figures
     }
+}
+
+/// Who is given up after failing again and again: the server, or that server started for this protocol
+/// and scenario alone, as its command asks.
+fn who(cell: &CellPlan) -> String {
+    let mut who = cell.server.name.clone();
+    let ServerKind::Command(command) = &cell.server.kind else { return who };
+    for (placeholder, name) in
+        [(PROTOCOL, cell.protocol.name()), (SCENARIO, cell.scenario.name.as_str())]
+    {
+        if command.has(placeholder) {
+            who = format!("{who} {name}");
+        }
+    }
+    who
 }
 
 /// Why a run ended before it had done what it should.
@@ -254,6 +284,7 @@ fn document(
                 name: server.name.clone(),
                 source: source(&server.kind, secrets),
                 about: server.about.clone(),
+                announced: Default::default(),
             },
         );
     let scenarios = suite

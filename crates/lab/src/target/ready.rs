@@ -32,7 +32,15 @@ pub struct Announced {
     pub stats: Option<String>,
     /// The file of its certificate, if it speaks TLS.
     pub certificate: Option<PathBuf>,
+    /// What else it says of itself, such as its version: keys in lower case.
+    pub about: BTreeMap<String, String>,
 }
+
+/// Keys that say where it is and how to reach it; results have those in places of their own.
+const WHERE: [&str; 7] = ["PORT", "PATH", "METHOD", "HOST", "PID", "STATS", "CERT"];
+/// Of what else a target says of itself, no more than this is kept: it ends up in every result.
+const MOST_KEYS: usize = 16;
+const MOST_BYTES: usize = 100;
 
 /// Refuses to start a target where another already answers: that one would be measured.
 pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
@@ -174,7 +182,16 @@ pub(crate) fn announced(lines: &BTreeMap<&str, &str>) -> Result<Announced, Strin
         protocol,
         stats: lines.get("STATS").map(|&one| one.to_owned()),
         certificate,
+        about: about(lines),
     })
+}
+
+fn about(lines: &BTreeMap<&str, &str>) -> BTreeMap<String, String> {
+    let fits = |text: &str| text.len() <= MOST_BYTES && !text.chars().any(char::is_control);
+    let others = lines
+        .iter()
+        .filter(|(key, value)| !WHERE.contains(key) && !key.is_empty() && fits(key) && fits(value));
+    others.map(|(key, value)| (key.to_lowercase(), (*value).to_owned())).take(MOST_KEYS).collect()
 }
 
 #[cfg(test)]
@@ -196,6 +213,14 @@ mod tests {
         assert_eq!(all.stats.as_deref(), Some("http://x/"));
         assert_eq!(told("PORT=1\nHOST=0.0.0.0\n").unwrap().url, "http://127.0.0.1:1/");
         assert_eq!(told("PORT=1\nHOST=[::]\n").unwrap().url, "http://[::1]:1/");
+        let long = "x".repeat(101);
+        let more =
+            format!("PORT=1\nPID=7\nVERSION=1.2\nOTP=27.3\nPROTOCOL=h1\nLONG={long}\nBELL=\u{7}\n");
+        let about = told(&more).unwrap().about;
+        let about: Vec<_> = about.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        assert_eq!(about, ["otp 27.3", "protocol h1", "version 1.2"]);
+        let many: String = (0..50).map(|n| format!("K{n}=v\n")).collect();
+        assert_eq!(told(&format!("PORT=1\n{many}")).unwrap().about.len(), MOST_KEYS);
         for wrong in ["PORT=x", "PORT=0", "PORT=70000", "PORT=1\nPATH=a"] {
             assert!(told(wrong).is_err(), "{wrong}");
         }

@@ -70,6 +70,7 @@ impl Sampler {
         let about = Resources {
             name: Some(target.name().to_owned()),
             command: secrets.command(target.command()),
+            announced: target.announced().about.clone(),
             cores: target.cores().iter().map(|&core| core as u64).collect(),
             ..Resources::default()
         };

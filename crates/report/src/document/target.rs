@@ -3,6 +3,8 @@
 //! Taken of its whole process tree, in the measured window only. Whoever started the target fills
 //! this in; a run against a server of somebody else's has none.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +15,10 @@ pub struct Resources {
     pub name: Option<String>,
     /// How it was started, secrets redacted.
     pub command: Vec<String>,
+    /// What it said of itself when it was ready, such as `protocol`, `version` and its runtime: the keys of
+    /// its port file in lower case. Left out where it said nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub announced: BTreeMap<String, String>,
     /// The cores it could use.
     pub cores: Vec<u64>,
     /// The cores of the loader meanwhile.

@@ -73,15 +73,21 @@ pub struct Figures {
     pub target_ended: Option<String>,
 }
 
-/// Percentiles in nanoseconds.
+/// Percentiles in nanoseconds, and the mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
+    /// The mean, which says nothing of the slow ones; other tools print it.
+    #[serde(default)]
+    pub mean_ns: Option<u64>,
     /// Half are below.
     pub p50_ns: Option<u64>,
     /// 75 % are below.
     pub p75_ns: Option<u64>,
     /// 90 % are below.
     pub p90_ns: Option<u64>,
+    /// 95 % are below.
+    #[serde(default)]
+    pub p95_ns: Option<u64>,
     /// 99 % are below.
     pub p99_ns: Option<u64>,
     /// 99.9 % are below.
@@ -96,9 +102,11 @@ impl Percentiles {
     /// Those of a distribution that are worth printing.
     pub fn of(distribution: &Distribution) -> Self {
         Percentiles {
+            mean_ns: distribution.mean_ns.map(|ns| ns.round() as u64),
             p50_ns: distribution.percentile_ns("p50"),
             p75_ns: distribution.percentile_ns("p75"),
             p90_ns: distribution.percentile_ns("p90"),
+            p95_ns: distribution.percentile_ns("p95"),
             p99_ns: distribution.percentile_ns("p99"),
             p999_ns: distribution.percentile_ns("p99.9"),
             p9999_ns: distribution.percentile_ns("p99.99"),
@@ -107,11 +115,13 @@ impl Percentiles {
     }
 
     /// In the order of the columns of tables, with their names.
-    pub fn named(&self) -> [(&'static str, Option<u64>); 7] {
+    pub fn named(&self) -> [(&'static str, Option<u64>); 9] {
         [
+            ("mean", self.mean_ns),
             ("p50", self.p50_ns),
             ("p75", self.p75_ns),
             ("p90", self.p90_ns),
+            ("p95", self.p95_ns),
             ("p99", self.p99_ns),
             ("p99.9", self.p999_ns),
             ("p99.99", self.p9999_ns),
@@ -241,6 +251,10 @@ mod tests {
         assert_eq!(figures.failures, "");
         let ok_per_s = document.ledger.ok as f64 / figures.window_s;
         assert!(figures.rate_per_s.unwrap() <= ok_per_s);
+        let response = &document.latencies.response;
+        assert_eq!(figures.response.p95_ns, response.percentile_ns("p95"));
+        assert_eq!(figures.response.mean_ns, response.mean_ns.map(|ns| ns.round() as u64));
+        assert!(figures.response.p95_ns.is_some() && figures.response.mean_ns.is_some());
         assert_eq!(figures.response.p99_ns, document.latencies.response.percentile_ns("p99"));
         assert!(!figures.unusable && figures.target_cpu_us.is_none());
         assert!(!figures.is_profiled());

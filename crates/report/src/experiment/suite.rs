@@ -5,6 +5,8 @@
 //! cell. Of each cell one trial speaks for all: the one with the median rate, as a whole row, with
 //! the spread over trials beside it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +50,20 @@ pub struct Server {
     pub source: String,
     /// A line of its author, or its version.
     pub about: String,
+    /// What it said of itself in every trial: its version, its runtime. Left out where it said nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub announced: BTreeMap<String, String>,
+}
+
+impl Server {
+    /// Adds what it said of itself in a trial; what differs from an earlier trial is of that trial alone,
+    /// and goes. `is_first`: none went before.
+    pub fn heard(&mut self, announced: &BTreeMap<String, String>, is_first: bool) {
+        match is_first {
+            true => self.announced.clone_from(announced),
+            false => self.announced.retain(|key, value| announced.get(key) == Some(value)),
+        }
+    }
 }
 
 /// A scenario.

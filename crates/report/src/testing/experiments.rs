@@ -267,6 +267,7 @@ pub(crate) fn sample_suite(scenarios: usize) -> Suite {
                 name: name.to_owned(),
                 source: format!("{name} -p"),
                 about: "1.0".to_owned(),
+                announced: [("version".to_owned(), "1.0".to_owned())].into(),
             })
             .into(),
         scenarios: (0..scenarios)

@@ -9,7 +9,7 @@ use candor_plan::units::{fmt_bytes, fmt_plural, fmt_share};
 use super::matrix::{self, MOST_CHARTS, grouped, in_brackets, lines, short_rate, spread};
 use super::{or_nothing, time, trials};
 use crate::experiment::figures::{Figures, Percentiles};
-use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite, Trial};
+use crate::experiment::suite::{Cell, SATURATED_BELOW, Server, Suite, Trial};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
 use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
@@ -72,13 +72,21 @@ pub fn page(suite: &Suite, depth: Depth) -> Page {
     });
     matrix::missing(section, &suite.failures, &suite.notes);
     let loads = suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about)));
-    let servers = suite
-        .servers
-        .iter()
-        .map(|one| ("Server", format!("{}: {}{}", one.name, one.source, in_brackets(&one.about))));
+    let servers = suite.servers.iter().map(|one| {
+        let about = in_brackets(&runs_on(one));
+        ("Server", format!("{}: {}{about}", one.name, one.source))
+    });
     let each = "one server at a time, in a fresh process for each run";
     matrix::end(&mut page, heading, &suite.format, &READING, each, loads.chain(servers));
     page
+}
+
+/// What its author says of a server, and what it says of itself.
+fn runs_on(server: &Server) -> String {
+    let said = server.announced.iter().filter(|(key, _)| *key != "server");
+    let said = said.map(|(key, value)| format!("{key} {value}"));
+    let about = Some(server.about.clone()).filter(|about| !about.is_empty());
+    about.into_iter().chain(said).collect::<Vec<_>>().join(", ")
 }
 
 /// A table for each protocol and load.

@@ -7,9 +7,9 @@ use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite, Trial};
 /// The names of the columns, in order and with commas between; units are in the names.
 pub const COLUMNS: &str = "suite,server,scenario,protocol,load,of_peak,round,representative,usable,started_at,\
     window_s,connections,connections_least,in_flight_most,opened,asked_per_s,rate_per_s,\
-    achieved_share,scheduled,ok,failed,failures,response_p50_ns,response_p75_ns,\
-    response_p90_ns,response_p99_ns,response_p999_ns,response_p9999_ns,response_max_ns,\
-    service_p50_ns,service_p75_ns,service_p90_ns,service_p99_ns,service_p999_ns,\
+    achieved_share,scheduled,ok,failed,failures,response_mean_ns,response_p50_ns,response_p75_ns,\
+    response_p90_ns,response_p95_ns,response_p99_ns,response_p999_ns,response_p9999_ns,response_max_ns,\
+    service_mean_ns,service_p50_ns,service_p75_ns,service_p90_ns,service_p95_ns,service_p99_ns,service_p999_ns,\
     service_p9999_ns,service_max_ns,loader_cpu_share,target_cpu_share,\
     target_cpu_us_per_request,requests_per_cpu_s,rss_peak_bytes,runtime_memory_peak_bytes,\
     scheduler_utilization,warnings,saturated,file";

@@ -7,9 +7,9 @@ use crate::experiment::sweep::Sweep;
 use crate::experiment::trial::Trial;
 
 /// The columns of [`row`].
-const COLUMNS: &str = "name,connections,asked_per_s,achieved_per_s,held,response_p50_ns,response_p75_ns,\
-    response_p90_ns,response_p99_ns,response_p999_ns,response_p9999_ns,response_max_ns,\
-    service_p50_ns,service_p75_ns,service_p90_ns,service_p99_ns,service_p999_ns,\
+const COLUMNS: &str = "name,connections,asked_per_s,achieved_per_s,held,response_mean_ns,response_p50_ns,response_p75_ns,\
+    response_p90_ns,response_p95_ns,response_p99_ns,response_p999_ns,response_p9999_ns,response_max_ns,\
+    service_mean_ns,service_p50_ns,service_p75_ns,service_p90_ns,service_p95_ns,service_p99_ns,service_p999_ns,\
     service_p9999_ns,service_max_ns,failed,failed_share,disturbed,loader_cpu_share,\
     target_cpu_share,requests_per_target_cpu_s,target_rss_peak_bytes";
 
