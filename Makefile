@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test beam beam-test lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
+.PHONY: help build demo docs test beam beam-test lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -29,6 +29,10 @@ beam-test: ## Tests of the Erlang kit against real servers and clients (installs
 	@scripts/need-erlang libraries
 	cd beam && rebar3 compile
 	@scripts/beam-test
+
+docs: ## The documentation as a site, target/docs/site (builds mdBook first, once)
+	@scripts/need-mdbook
+	@scripts/docs
 
 lint: ## Formatting and clippy, warnings denied
 	cargo fmt --all --check
