@@ -71,7 +71,7 @@ pub(crate) fn experiment(bytes: &[u8]) {
 
 /// By every printer.
 fn printed(page: impl Fn(Depth) -> Page) {
-    page(Depth::Brief).text(Style::default());
+    page(Depth::Terminal).text(Style::default());
     let full = page(Depth::Full);
     full.markdown();
     full.html();

@@ -4,6 +4,7 @@
 //! (a server, a file, a target's log) cannot move the cursor, set a title or hide: what is printed is
 //! visible text, ends of lines, and the colours of [`Style`].
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -14,6 +15,7 @@ use candor_record::IntervalSummary;
 use candor_report::Style;
 use candor_report::render::{progress, visible_lines, visible_styled};
 
+use crate::ascii;
 use crate::exit::Failure;
 
 /// How to write to the standard output: colours if it is a terminal and `NO_COLOR` is not set.
@@ -50,7 +52,7 @@ pub(crate) fn report(
 
 /// Prints `text`, a rendering. A reader that has seen enough and is gone is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let text = visible_styled(text);
+    let text = for_terminal(visible_styled(text), io::stdout().is_terminal());
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -102,7 +104,16 @@ pub(crate) fn say(lines: impl Display) {
     to_stderr(&format!("{}\n", visible_lines(&lines.to_string())));
 }
 
+/// As the terminal's encoding has it; a file or a pipe gets UTF-8.
+fn for_terminal(text: Cow<'_, str>, is_terminal: bool) -> Cow<'_, str> {
+    match is_terminal && ascii::is_asked_for() {
+        true => ascii::ascii(&text).into(),
+        false => text,
+    }
+}
+
 fn to_stderr(text: &str) {
+    let text = for_terminal(text.into(), io::stderr().is_terminal());
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

@@ -1,13 +1,13 @@
 //! The renderings of experiments' documents, for the commands that make one and for `candor report`.
 
-use candor_plan::{Out, Outputs};
-use candor_report::ReadError;
+use candor_plan::{Out, Outputs, ReportDepth};
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
 use candor_report::render::{Depth, Page, Style, compose, csv, json};
+use candor_report::{Document, ReadError};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -35,6 +35,21 @@ pub(crate) const SUITE: Forms<Suite> =
 pub(crate) const CLIENTS: Forms<Clients> =
     Forms { read: Clients::from_json, page: compose::clients, csv: csv::clients };
 
+/// The page that a report is; `None`: nothing is printed.
+pub(crate) fn depth(report: ReportDepth) -> Option<Depth> {
+    match report {
+        ReportDepth::Short => Some(Depth::Short),
+        ReportDepth::Full => Some(Depth::Terminal),
+        ReportDepth::None => None,
+    }
+}
+
+/// The report of a run, and where there is more of it.
+pub(crate) fn of_run(document: &Document, depth: Depth, style: Style) -> String {
+    let more = if depth == Depth::Short { "\nmore: --report full\n" } else { "" };
+    compose::run(document, depth).text(style) + more
+}
+
 /// Refuses outputs that no experiment has, and files that cannot be written.
 pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
     outputs::check(&outputs.list, ["json", "csv", "html", "markdown"].into_iter())?;
@@ -45,10 +60,10 @@ impl<T: Serialize> Forms<T> {
     /// Prints the report and writes the outputs that were asked for, these also if nothing could be
     /// printed, or the result would be lost. Says of the first that could not be written.
     pub(crate) fn give_out(&self, document: &T, to: &Outputs) -> Result<(), Failure> {
-        let printed = match to.quiet {
-            true => Ok(()),
-            false => console::report(outputs::take_stdout(&to.list), |_| {
-                (self.page)(document, Depth::Brief).text(Style::Plain)
+        let printed = match depth(to.report) {
+            None => Ok(()),
+            Some(depth) => console::report(outputs::take_stdout(&to.list), |style| {
+                (self.page)(document, depth).text(style)
             }),
         };
         let write = |out: &Out| {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod ascii;
 mod command;
 mod console;
 mod exit;

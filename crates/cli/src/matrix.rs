@@ -8,23 +8,27 @@ use std::time::Duration;
 use candor_lab::matrix::{About, Directory, Head, Kind, Watcher};
 use candor_lab::target::cores::{Split, fmt_cores};
 use candor_lab::{LabError, Outcome};
-use candor_plan::Secrets;
 use candor_plan::allow::Allowed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
+use candor_plan::{ReportDepth, Secrets};
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
-use candor_report::render::{Depth, Style};
+use candor_report::render::Depth;
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
-use crate::forms::Forms;
+use crate::forms::{self, Forms};
 use crate::target_flags::CoreFlags;
 use crate::{console, input};
 
 /// Flags of both.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Flags {
+    /// How much to print at the end
+    #[arg(long, value_name = "HOW MUCH", default_value = "short")]
+    report: ReportDepth,
+
     /// Print no tables and no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -83,8 +87,8 @@ impl Flags {
         let page = (forms.page)(document, Depth::Full);
         directory.write("README.md", &page.markdown())?;
         directory.write("index.html", &page.html())?;
-        if !self.quiet {
-            console::print(&(forms.page)(document, Depth::Brief).text(Style::Plain))?;
+        if let Some(depth) = forms::depth(self.report).filter(|_| !self.quiet) {
+            console::print(&(forms.page)(document, depth).text(console::stdout_style()))?;
             console::note(&format!("candor: the results are in {}", directory.path().display()));
         }
         let Some(why) = &outcome.stopped else { return Ok(exit(document).into()) };

@@ -189,7 +189,7 @@ fn a_stall_of_the_target_is_the_targets() {
         measure(&["-R", "400", "-c", "4", "-d", "3s", &target.url("/")])
     });
     let said = sentence(&document, "target-stalled");
-    assert!(said.contains("the loader was never later than"), "{said}");
+    assert!(said.contains("the loader was on time"), "{said}");
     // This machine may be busy; but not for as long.
     assert!(longest_hiccup(&document) < Duration::from_millis(250));
     assert_silent(&document, &["coordinated-omission"]);
@@ -203,7 +203,7 @@ fn a_closed_loop_that_met_a_stall_says_what_it_left_out() {
         measure(&["-c", "8", "--think-time", "5ms", "-d", "3s", &target.url("/")])
     });
     let said = sentence(&document, "coordinated-omission");
-    assert!(said.contains("Sent evenly, p99 would have been about"), "{said}");
+    assert!(said.contains("p99 would have been about"), "{said}");
     assert_silent(&document, &["target-stalled"]);
 }
 

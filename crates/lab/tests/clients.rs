@@ -326,11 +326,11 @@ fn errors_are_told_by_kind() {
     let speaker = cell.speaker().unwrap();
     assert_eq!((speaker.failed(), speaker.failed_share), (100, Some(0.1)));
     assert!(
-        compose::clients(&clients, Depth::Brief)
+        compose::clients(&clients, Depth::Terminal)
             .text(Style::Plain)
             .contains("5.00 % body, 5.00 % timeout"),
         "{}",
-        compose::clients(&clients, Depth::Brief).text(Style::Plain)
+        compose::clients(&clients, Depth::Terminal).text(Style::Plain)
     );
 }
 

@@ -21,7 +21,7 @@ use crate::model::{Connections, NS_PER_S, Parts, Recording, Stop, Threads, Timeo
 use crate::options::{Options, ReadFile};
 use crate::plan::Plan;
 use crate::redact::Secrets;
-use crate::values::{Nanos, Out, SmallCount};
+use crate::values::{Nanos, Out, ReportDepth, SmallCount};
 
 /// Connections, if nothing is said.
 pub const DEFAULT_CONNECTIONS: u32 = 10;
@@ -41,7 +41,9 @@ const DEFAULT_INTERVAL_NS: u64 = NS_PER_S;
 pub struct Outputs {
     /// What is written, and where.
     pub list: Vec<Out>,
-    /// Print no report and no progress.
+    /// How much of the report is printed.
+    pub report: ReportDepth,
+    /// Print no progress.
     pub quiet: bool,
     /// Objectives as text, such as `p99 < 5ms`.
     pub expect: Vec<String>,
@@ -185,6 +187,10 @@ impl Options {
             short.into_iter().filter_map(|(kind, path)| Some(Out::new(kind, path.clone()?)));
         Outputs {
             list: short.chain(self.output.out.iter().cloned()).collect(),
+            report: match self.output.quiet {
+                true => ReportDepth::None,
+                false => self.output.report.unwrap_or_default(),
+            },
             quiet: self.output.quiet,
             expect: self.output.expect.clone(),
             strict: self.output.strict,

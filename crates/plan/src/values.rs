@@ -12,7 +12,7 @@ mod tls;
 
 pub use address::{HostPort, Resolve, Sources};
 pub(crate) use from_toml::{headers, one_or_many, one_or_many_typed, typed};
-pub use out::{Out, Place};
+pub use out::{Out, Place, ReportDepth};
 pub use tls::{Names, OnOff, WindowBits};
 
 use std::str::FromStr;

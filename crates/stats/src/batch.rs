@@ -81,6 +81,21 @@ pub fn inflation_of_mean(batches: &[Mean], variance: f64) -> Option<f64> {
     Some((scatter / ((k - 1) as f64 * variance)).max(1.0))
 }
 
+/// Samples above a quantile that are too few to tell a stretch from chance.
+const FEWEST_ABOVE: u64 = 10;
+
+/// Whether most samples above the quantile come from one stretch of the run, such as a stall: four fifths of
+/// them from one batch, or from neighbouring batches that are a fifth of all. `false` with fewer than three
+/// batches.
+pub fn is_one_stretch(batches: &[Below]) -> bool {
+    let above = |some: &[Below]| -> u64 {
+        some.iter().map(|batch| batch.count.saturating_sub(batch.below)).sum()
+    };
+    let (all, stretch) = (above(batches), (batches.len() / 5).max(1));
+    let holds_most = |some: &[Below]| above(some).saturating_mul(5) >= all.saturating_mul(4);
+    batches.len() > 2 && all >= FEWEST_ABOVE && batches.windows(stretch).any(holds_most)
+}
+
 /// How many independent samples `count` dependent ones are worth: n / V, rounded down, and at
 /// least one if there is one.
 pub fn effective_size(count: u64, inflation: f64) -> u64 {
@@ -160,6 +175,26 @@ mod tests {
         assert_eq!(inflation_of_quantile(&[one(100, 90), one(100, 90)]), Some(1.0));
         assert_eq!(inflation_of_mean(&[Mean { count: 5, mean: 1.0 }], 1.0), None);
         assert_eq!(inflation_of_mean(&[Mean { count: 5, mean: 1.0 }; 2], 0.0), None);
+    }
+
+    #[test]
+    fn a_stall_is_one_stretch_and_scattered_samples_are_not() {
+        let batches =
+            |above: [u64; 10]| above.map(|above| Below { count: 100, below: 100 - above });
+        assert!(is_one_stretch(&batches([0, 1, 0, 40, 30, 0, 1, 0, 0, 1])));
+        assert!(is_one_stretch(&batches([0, 0, 0, 0, 0, 0, 0, 0, 0, 10])));
+        assert!(
+            !is_one_stretch(&batches([5, 7, 6, 40, 30, 6, 7, 5, 6, 7])),
+            "less than four fifths"
+        );
+        assert!(!is_one_stretch(&batches([40, 0, 0, 0, 0, 0, 0, 0, 0, 40])), "two stretches");
+        assert!(!is_one_stretch(&batches([0, 0, 0, 9, 0, 0, 0, 0, 0, 0])), "may be chance");
+        assert!(
+            !is_one_stretch(&batches([0, 0, 0, 99, 0, 0, 0, 0, 0, 0])[3..5]),
+            "too few batches"
+        );
+        assert!(is_one_stretch(&batches([0, 0, 0, 99, 0, 0, 0, 0, 0, 0])[2..5]));
+        assert!(!is_one_stretch(&[]));
     }
 
     /// x' = φx + e. The variance of a mean of such a series is (1+φ)/(1−φ) times that of

@@ -6,14 +6,15 @@ mod trace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use candor_plan::ReportDepth;
 use candor_record::{MergeError, Workers};
 use candor_report::document::part::PartError;
 use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
 use candor_report::{Document, read};
 use clap::Args;
 
-use crate::console;
 use crate::exit::{Exit, Failure};
+use crate::{console, forms};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -34,6 +35,9 @@ pub(crate) struct ReportArguments {
     /// How to render them on the standard output
     #[arg(long, visible_alias = "to", value_name = "FORM", default_value = "text")]
     format: Format,
+    /// How much the text has
+    #[arg(long, value_name = "HOW MUCH", default_value = "short")]
+    report: ReportDepth,
     /// Make one result of results that are parts of one run (run --part)
     ///
     /// Exact: as if one process had made the run.
@@ -62,9 +66,18 @@ enum Format {
     Hlog,
 }
 
+/// What to make of a result.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    format: Format,
+    /// Of text; `None`: none of it.
+    depth: Option<Depth>,
+}
+
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
+    let asked = Asked { format: arguments.format, depth: forms::depth(arguments.report) };
     if arguments.merge {
-        console::print(&merged(&arguments.files, arguments.format)?)?;
+        console::print(&merged(&arguments.files, asked)?)?;
         return Ok(Exit::Fine.into());
     }
     if arguments.format == Format::Html && arguments.files.len() > 1 {
@@ -79,31 +92,31 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
             trace::print(file, arguments.format, path)?;
             continue;
         }
-        console::print(&rendered(path, arguments.format)?)?;
+        console::print(&rendered(path, asked)?)?;
     }
     Ok(Exit::Fine.into())
 }
 
-fn rendered(path: &Path, format: Format) -> Result<String, Failure> {
+fn rendered(path: &Path, asked: Asked) -> Result<String, Failure> {
     let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
-    if let Some(rendered) = experiment::render(&text, format, path)? {
+    if let Some(rendered) = experiment::render(&text, asked, path)? {
         return Ok(rendered);
     }
     let document = Document::from_json(&text).map_err(|error| cannot_read(path, &error))?;
     // Both together may be all that this command may take.
     drop(text);
-    of_run(&document, format, path)
+    of_run(&document, asked, path)
 }
 
 /// The parts of a run as one result.
-fn merged(paths: &[PathBuf], format: Format) -> Result<String, Failure> {
+fn merged(paths: &[PathBuf], asked: Asked) -> Result<String, Failure> {
     let read = |path: &PathBuf| {
         let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
         Document::from_json(&text).map_err(|error| cannot_read(path, &error))
     };
     let parts: Vec<Document> = paths.iter().map(read).collect::<Result<_, _>>()?;
     let whole = Document::merge(&parts).map_err(|why| cannot_merge(paths, &why))?;
-    of_run(&whole, format, Path::new("the merged result"))
+    of_run(&whole, asked, Path::new("the merged result"))
 }
 
 /// Why these are no parts of one run.
@@ -158,10 +171,11 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::could_not_run(format!("cannot read {}: {error}", path.display()))
 }
 
-fn of_run(document: &Document, format: Format, path: &Path) -> Result<String, Failure> {
-    let histogram = match format {
+fn of_run(document: &Document, asked: Asked, path: &Path) -> Result<String, Failure> {
+    let histogram = match asked.format {
         Format::Text => {
-            return Ok(compose::run(document, Depth::Brief).text(console::stdout_style()));
+            let text = |depth| forms::of_run(document, depth, console::stdout_style());
+            return Ok(asked.depth.map_or(String::new(), text));
         }
         Format::Json => return Ok(json::render(document)),
         Format::Csv => return Ok(csv::run(document)),

@@ -7,7 +7,6 @@ use candor_plan::Outputs;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_report::document::EndReason;
-use candor_report::render::{Depth, compose};
 use candor_report::{Document, Expectation, Severity};
 use clap::Args;
 
@@ -18,7 +17,7 @@ use crate::measure::{self, Watched};
 use crate::part::PartFlags;
 use crate::profiling::ProfileFlags;
 use crate::target_flags::{self, TargetFlags};
-use crate::{console, input, outputs};
+use crate::{console, forms, input, outputs};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
@@ -83,10 +82,10 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     let mut document = Document::new(&facts, &plan, &run.record);
     beside.finish(&site, &run.record, &mut document, interrupt.is_asked());
     let met = document.judge_expectations(&expectations);
-    let printed = match outputs.quiet {
-        true => Ok(()),
-        false => console::report(outputs::take_stdout(&outputs.list), |style| {
-            compose::run(&document, Depth::Brief).text(style)
+    let printed = match forms::depth(outputs.report) {
+        None => Ok(()),
+        Some(depth) => console::report(outputs::take_stdout(&outputs.list), |style| {
+            forms::of_run(&document, depth, style)
         }),
     };
     let done = run.done(&plan).map(drop).map_err(Failure::from);

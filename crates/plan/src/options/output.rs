@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::group::group;
-use crate::values::{Out, one_or_many};
+use crate::values::{Out, ReportDepth, one_or_many};
 
 group! {
     "Output",
@@ -41,6 +41,10 @@ group! {
         #[arg(long, value_name = "KIND[:FILE]")]
         #[serde(deserialize_with = "one_or_many")]
         pub out: Vec<Out>,
+
+        /// How much to print when the run is over
+        #[arg(long, value_name = "HOW MUCH", value_enum)]
+        pub report: Option<ReportDepth>,
 
         /// Print no report and no progress
         #[arg(short, long)]

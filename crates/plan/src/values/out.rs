@@ -23,6 +23,19 @@ pub enum Place {
     File(PathBuf),
 }
 
+/// How much of a report is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReportDepth {
+    /// One screen: what there is to know first
+    #[default]
+    Short,
+    /// Everything that there is room for in a terminal
+    Full,
+    /// Nothing
+    None,
+}
+
 impl Out {
     /// The kind of a trace: a plan with such an output says which requests are traced.
     pub const TRACE: &str = "trace";

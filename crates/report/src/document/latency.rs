@@ -118,8 +118,45 @@ pub struct PercentileInterval {
     pub low_ns: Option<u64>,
     /// Upper end; null if even the largest sample may lie below the percentile.
     pub high_ns: Option<u64>,
-    /// How many independent samples the samples are worth at this percentile, by batch means.
+    /// The effective sample size at this percentile, by batch means: how many independent samples would
+    /// tell it as well.
     pub effective_samples: u64,
+    /// Whether the interval is worth printing, and if not, why. Null in results of before.
+    #[serde(default)]
+    pub standing: Option<Standing>,
+}
+
+/// Whether the interval of a percentile says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It has two ends, is no wider than a factor of five, and holds the percentile of this run.
+    Bounded,
+    /// Its ends are further apart: another run may well have another percentile.
+    Unstable,
+    /// It has no end above, or is that wide, because most of the slower samples came in one stretch of the
+    /// run: how often that happens, one run cannot tell.
+    OneStall,
+    /// An end is missing, or is the slowest sample.
+    TooFew,
+}
+
+impl PercentileInterval {
+    /// What it is worth; of an older result as far as its ends tell.
+    pub fn standing(&self) -> Standing {
+        self.standing.unwrap_or(match (self.low_ns, self.high_ns) {
+            (Some(low_ns), Some(high_ns)) if is_narrow(low_ns, high_ns) => Standing::Bounded,
+            (Some(_), Some(_)) => Standing::Unstable,
+            _ => Standing::TooFew,
+        })
+    }
+}
+
+/// An interval that is wider than this factor is not worth printing.
+const WIDEST: u64 = 5;
+
+fn is_narrow(low_ns: u64, high_ns: u64) -> bool {
+    high_ns <= low_ns.saturating_mul(WIDEST)
 }
 
 /// A distribution of durations. Everything but count and histogram is null without samples.
@@ -224,7 +261,19 @@ fn interval(histogram: &Histogram, batches: &[&Buckets], q: f64) -> PercentileIn
     let effective_samples = batch::effective_size(count, inflation);
     let levels = order::levels(effective_samples, q, order::CONFIDENCE);
     let at = |level: Option<f64>| level.and_then(|level| histogram.quantile_ns(level));
-    PercentileInterval { low_ns: at(levels.low), high_ns: at(levels.high), effective_samples }
+    let (low_ns, high_ns) = (at(levels.low), at(levels.high));
+    let has_ends = levels.low.is_some() && levels.high.is_some_and(|level| level < 1.0);
+    let standing = match (low_ns, high_ns) {
+        (Some(low_ns), Some(high_ns))
+            if has_ends && is_narrow(low_ns, high_ns) && (low_ns..=high_ns).contains(&value_ns) =>
+        {
+            Standing::Bounded
+        }
+        _ if batch::is_one_stretch(&below) => Standing::OneStall,
+        _ if has_ends => Standing::Unstable,
+        _ => Standing::TooFew,
+    };
+    PercentileInterval { low_ns, high_ns, effective_samples, standing: Some(standing) }
 }
 
 #[cfg(test)]
@@ -257,6 +306,8 @@ mod tests {
         // What is not printed is still bounded from below.
         let interval = distribution.interval_ns("p99.9").unwrap();
         assert!(interval.low_ns.is_some() && interval.high_ns.is_none(), "{interval:?}");
+        assert_eq!(interval.standing(), Standing::TooFew);
+        assert_eq!(distribution.interval_ns("p90").unwrap().standing(), Standing::Bounded);
     }
 
     /// Half of the samples take 1 ms and half 100 ms: the median is anywhere in between.
@@ -271,6 +322,7 @@ mod tests {
         let edge = distribution.interval_ns("p50").unwrap();
         let ms = |end: Option<u64>| end.map(|ns| ns / 1_000_000);
         assert_eq!((ms(edge.low_ns), ms(edge.high_ns)), (Some(1), Some(100)));
+        assert_eq!(edge.standing(), Standing::Unstable);
     }
 
     /// The same samples, spread evenly over ten batches or the slow ones all in one.
@@ -305,6 +357,8 @@ mod tests {
         assert!(spread.effective_samples > 4_000 && spread.high_ns.is_some(), "{spread:?}");
         assert!(clumped.effective_samples < 1_000, "{clumped:?}");
         assert!(clumped.low_ns.unwrap() < spread.low_ns.unwrap(), "{clumped:?} {spread:?}");
+        assert_eq!(spread.standing(), Standing::Bounded);
+        assert_eq!(clumped.standing(), Standing::OneStall);
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn of_run(json: &str) -> Result<Forms, ReadError> {
 }
 
 fn of_page(page: impl Fn(Depth) -> Page) -> Forms {
-    let (brief, full) = (page(Depth::Brief), page(Depth::Full));
+    let (brief, full) = (page(Depth::Terminal), page(Depth::Full));
     vec![
         ("text", brief.text(Style::Plain)),
         ("full text", full.text(Style::Plain)),

@@ -22,7 +22,7 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity,
         sentence: format!(
-            "Of {} connections asked for, as few as {} were established within the window.",
+            "Fewer connections than asked: {} asked, as few as {} established.",
             fmt_count(connections.asked),
             fmt_count(connections.least)
         ),
@@ -32,7 +32,7 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
             ("lost", connections.lost as f64),
             ("turned_over", turned_over as f64),
         ],
-        remedy: "Look at the connect errors and at the target's limit of connections.",
+        remedy: "Check the connect errors and the target's connection limit.",
     })
 }
 
@@ -41,12 +41,9 @@ pub(super) fn ports_exhausted(document: &Document) -> Option<Finding> {
     let failed = count_of(&document.connect_errors, "ports-exhausted");
     (failed > 0).then(|| Finding {
         severity: Severity::Warning,
-        sentence: format!(
-            "Attempts to connect that failed because no local port was left: {}.",
-            fmt_count(failed)
-        ),
+        sentence: format!("Local ports ran out: {} connection attempts failed.", fmt_count(failed)),
         evidence: vec![("attempts", failed as f64)],
-        remedy: "Keep connections alive, give more local addresses with --source, or widen \
+        remedy: "Keep connections alive, add local addresses with --source, or widen \
                  net.ipv4.ip_local_port_range.",
     })
 }
@@ -57,11 +54,11 @@ pub(super) fn fds_exhausted(document: &Document) -> Option<Finding> {
     (failed > 0).then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "Attempts to connect that failed because no file descriptor was left: {}.",
+            "File descriptors ran out: {} connection attempts failed.",
             fmt_count(failed)
         ),
         evidence: vec![("attempts", failed as f64)],
-        remedy: "Raise the limit with ulimit -n, or ask for fewer --connections.",
+        remedy: "Raise the limit with ulimit -n, or use fewer --connections.",
     })
 }
 
@@ -78,7 +75,7 @@ mod tests {
         document.connections.least = 11;
         let verdict = found(&document, "fewer-connections").unwrap();
         assert_eq!(verdict.severity, Severity::Warning);
-        assert!(verdict.sentence.contains("Of 16 connections asked for, as few as 11"));
+        assert!(verdict.sentence.contains("16 asked, as few as 11"));
         document.connections.closed_by_server = 500;
         assert_eq!(found(&document, "fewer-connections").unwrap().severity, Severity::Note);
         document.intervals.clear();

@@ -10,11 +10,11 @@ pub(super) fn interrupted(document: &Document) -> Option<Finding> {
     (document.end.reason == EndReason::Interrupted).then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The run was interrupted: the result is partial, from {} of measured time.",
+            "The run was interrupted after {} of measured time: the result is partial.",
             fmt_duration_ns(document.time.window_ns)
         ),
         evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Let the run end by itself, or ask for a shorter one with --duration.",
+        remedy: "Let the run end by itself, or make it shorter with --duration.",
     })
 }
 
@@ -25,12 +25,11 @@ pub(super) fn gave_up(document: &Document) -> Option<Finding> {
         Finding {
             severity: Severity::Warning,
             sentence: format!(
-                "The run was given up because no request could be sent for {}: the result is \
-                 partial.",
+                "No request could be sent for {}, so the run was given up: the result is partial.",
                 fmt_duration_ns(document.plan.stop.give_up_ns)
             ),
             evidence: vec![("connect_errors", failed as f64)],
-            remedy: "See to it that the target listens at the address, and run again.",
+            remedy: "Start the target, check its address, and run again.",
         }
     })
 }
@@ -40,11 +39,11 @@ pub(super) fn script_failed(document: &Document) -> Option<Finding> {
     (document.end.reason == EndReason::ScriptFailed).then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The script failed: the result is partial, from {} of measured time.",
+            "The script failed after {} of measured time: the result is partial.",
             fmt_duration_ns(document.time.window_ns)
         ),
         evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Repair the script at the line that the message on standard error names.",
+        remedy: "Fix the script at the line that the message on standard error names.",
     })
 }
 
@@ -54,12 +53,11 @@ pub(super) fn target_ended(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The target ended {how} while it was measured: the result is partial, from {} of \
-             measured time.",
+            "The target ended {how} after {} of measured time: the result is partial.",
             fmt_duration_ns(document.time.window_ns)
         ),
         evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Read the last lines of its log, which are in the result, and keep it from ending.",
+        remedy: "Read the last lines of its log in the full report, and fix what ended it.",
     })
 }
 

@@ -23,8 +23,7 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity,
         sentence: format!(
-            "{} of {} sent requests failed ({}), most of them by {}; latencies are those of the \
-             rest.",
+            "{} of {} sent requests failed ({}), most of them with {}: latencies are of the rest.",
             fmt_count(ledger.errors),
             fmt_count(ledger.sent),
             fmt_share(share),
@@ -35,7 +34,7 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
             ("sent", ledger.sent as f64),
             ("error_share", share),
         ],
-        remedy: "Look at the example of each kind; make the target answer, or correct the request.",
+        remedy: "Check the example of each error kind; fix the target or the request.",
     })
 }
 
@@ -54,7 +53,7 @@ pub(super) fn deviating(document: &Document) -> Option<Finding> {
             each.collect::<Vec<_>>().join("; ")
         ),
         evidence: vec![("deviations", count as f64)],
-        remedy: "Correct the server: other clients and proxies may refuse such responses.",
+        remedy: "Fix the server: other clients and proxies may reject such responses.",
     })
 }
 

@@ -34,8 +34,8 @@ pub(super) fn cpu(document: &Document, machine: &MachineRow) -> Option<Finding> 
     (busy > 0).then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "{busy} of {} engine threads used more than {} of the core that they had (the busiest {}): the loader \
-             may have been the limit.",
+            "The loader may have been the limit: {busy} of {} threads used over {} of the core time they got \
+             (busiest: {}).",
             workers.len(),
             fmt_share(CPU_SHARE_LIMIT),
             fmt_share(busiest)
@@ -45,7 +45,7 @@ pub(super) fn cpu(document: &Document, machine: &MachineRow) -> Option<Finding> 
             ("busy_workers", busy as f64),
             ("workers", workers.len() as f64),
         ],
-        remedy: "Give it more cores with --threads, or run it on another machine than the target.",
+        remedy: "Add --threads on free cores, or run the loader on another machine than the target.",
     })
 }
 
@@ -59,8 +59,7 @@ pub(super) fn shared_core(document: &Document, machine: &MachineRow) -> Option<F
     shared.then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The loader had to share its core: an engine thread was ready to run and waited for \
-             {} of {} ({}), and lost the core {}.",
+            "The loader shared a core: a thread waited for it {} of {} ({}) and was preempted {}.",
             fmt_duration_ns(waited_ns),
             fmt_duration_ns(worst.wall_ns),
             fmt_share(share(worst)),
@@ -71,8 +70,7 @@ pub(super) fn shared_core(document: &Document, machine: &MachineRow) -> Option<F
             ("waited_share", share(worst)),
             ("involuntary_switches", worst.involuntary_switches as f64),
         ],
-        remedy: "Keep the target and everything else off the loader's cores, or take another \
-                 machine.",
+        remedy: "Keep the target and other work off the loader's cores, or use another machine.",
     })
 }
 
@@ -84,8 +82,7 @@ pub(super) fn send_lag(document: &Document) -> Option<Finding> {
     material.then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The loader was late: its p99 send lag of {} is a material part of the p99 response \
-             time of {}.",
+            "The loader was late: p99 send lag {} is more than a tenth of p99 response time {}.",
             fmt_duration_ns(lag_ns),
             fmt_duration_ns(response_ns)
         ),
@@ -107,7 +104,7 @@ mod tests {
         assert!(found(&document, "loader-cpu").is_none());
         document.workers[1].cpu_share = Some(0.93);
         let verdict = found(&document, "loader-cpu").unwrap();
-        assert!(verdict.sentence.starts_with("1 of 2"), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains("1 of 2 threads"), "{}", verdict.sentence);
         assert_eq!(verdict.evidence["busiest_cpu_share"], 0.93);
         // A thread that never sleeps is not busy while it looks for events in vain.
         let wall_ns = document.workers[1].wall_ns;

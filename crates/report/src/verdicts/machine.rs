@@ -24,13 +24,12 @@ pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<F
     let worst = hiccups.worst.first()?;
     let (why, remedy) = match Cause::of(worst) {
         Cause::Stopped => (
-            "nothing else had the cores: the process was stopped, or the machine stood still",
-            "Do not stop or debug the loader, and run it on a machine that does not pause; such a \
-             pause is not the server's.",
+            "no other work ran: the process was stopped, or the machine paused",
+            "Do not stop or debug the loader, and use a machine that does not pause.",
         ),
         Cause::Waited => (
-            "other work had the cores",
-            "Stop the other work on the loader's machine, or take a machine of its own.",
+            "other work ran on its cores",
+            "Stop the other work on the loader's machine, or give the loader its own.",
         ),
         Cause::Stolen => (
             "the hypervisor ran something else",
@@ -40,8 +39,8 @@ pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<F
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The loader's own machine paused it for up to {}, at {} into the run ({why}): response \
-             times have that in them.",
+            "The loader's machine paused it for up to {}, {} into the run ({why}); response times include \
+             that.",
             fmt_duration_ns(longest_ns),
             fmt_duration_ns(worst.at_ns.saturating_sub(worst.late_ns))
         ),
@@ -67,8 +66,8 @@ pub(super) fn clock_jump(_: &Document, machine: &MachineRow) -> Option<Finding> 
         let length = fmt_duration_ns(moved_ns.unsigned_abs());
         let way = if moved_ns > 0 { "forward" } else { "back" };
         let sentence = format!(
-            "The wall clock was moved {way} by {length} during the run: durations are right, \
-             times of day are not."
+            "The wall clock moved {way} by {length} during the run: durations are right, times of day are \
+             not."
         );
         (Severity::Note, sentence)
     } else {
@@ -104,9 +103,9 @@ mod tests {
             });
             found(&document, "host-hiccup").unwrap().sentence
         };
-        assert!(sentence(0, 0).contains("500 ms, at 1.5 s"), "{}", sentence(0, 0));
+        assert!(sentence(0, 0).contains("500 ms, 1.5 s into"), "{}", sentence(0, 0));
         assert!(sentence(1_000_000, 0).contains("was stopped"));
-        assert!(sentence(400_000_000, 0).contains("other work had the cores"));
+        assert!(sentence(400_000_000, 0).contains("other work ran"));
         assert!(sentence(0, 300_000_000).contains("hypervisor"));
     }
 

@@ -12,13 +12,13 @@ pub(super) fn profiled(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The target was profiled while it was measured ({profiler}): figures are not comparable."
+            "The target was profiled during the run ({profiler}): do not compare its figures."
         ),
         evidence: vec![
             ("from_s", at(|one| one.from_s).unwrap_or(0.0)),
             ("to_s", at(|one| one.to_s).unwrap_or(window_s)),
         ],
-        remedy: "Read the profile; for figures that compare, run again without a profiler.",
+        remedy: "Read the profile; run again without a profiler for figures to compare.",
     })
 }
 
@@ -27,10 +27,10 @@ pub(super) fn profile_failed(document: &Document) -> Option<Finding> {
     let profile = document.profile.as_ref()?;
     let problem = profile.problem.as_ref()?;
     let said = match profile.log_tail.last() {
-        Some(last) => format!(" The last it printed: {}", last.trim_end_matches('.')),
+        Some(last) => format!(" Its last line: {}", last.trim_end_matches('.')),
         None => String::new(),
     };
-    let sentence = format!("The profiler did not do what it should: {problem}.{said}");
+    let sentence = format!("The profiler failed: {problem}.{said}");
     Some(Finding {
         severity: Severity::Warning,
         sentence: sentence.trim_end_matches('.').to_owned() + ".",
@@ -38,8 +38,7 @@ pub(super) fn profile_failed(document: &Document) -> Option<Finding> {
             ("profiled_s", profile.to_s.zip(profile.from_s).map_or(0.0, |(to, from)| to - from)),
             ("file_bytes", profile.file_bytes.unwrap_or(0) as f64),
         ],
-        remedy: "Try the command by hand on a process of your own; the rights that it needs are \
-                 those of the loader's user.",
+        remedy: "Try the command by hand on another process, as the user that runs the loader.",
     })
 }
 
@@ -55,7 +54,7 @@ mod tests {
         assert!(found(&document, "profiled").is_none());
         document.set_profile(testing::profile(None));
         let verdict = found(&document, "profiled").unwrap();
-        assert!(verdict.sentence.contains("(perf): figures are not comparable"));
+        assert!(verdict.sentence.contains("(perf): do not compare"));
         assert_eq!(verdict.evidence["to_s"], 3.001);
         assert!(found(&document, "profile-failed").is_none());
 
@@ -82,7 +81,7 @@ mod tests {
         assert!(found(&document, "profiled").is_none());
         document.set_profile(testing::profile(Some("it ended by itself, with exit status 1")));
         let sentence = found(&document, "profile-failed").unwrap().sentence;
-        assert!(sentence.ends_with("exit status 1. The last it printed: Permission denied."));
+        assert!(sentence.ends_with("exit status 1. Its last line: Permission denied."));
         assert!(found(&document, "profiled").is_some());
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn nothing_sent(document: &Document) -> Option<Finding> {
     (took_its_time && sent == 0).then(|| Finding {
         severity: Severity::Invalid,
         sentence: format!(
-            "No request was sent: {} connections were made, and {} attempts failed.",
+            "No request was sent: {} connections were established, {} attempts failed.",
             fmt_count(document.connections.opened),
             fmt_count(failed)
         ),
@@ -30,7 +30,7 @@ pub(super) fn nothing_sent(document: &Document) -> Option<Finding> {
             ("connections_opened", document.connections.opened as f64),
             ("connect_errors", failed as f64),
         ],
-        remedy: "See to it that the target takes requests in this protocol, or ask for a higher rate.",
+        remedy: "Check that the target speaks this protocol, or raise the rate.",
     })
 }
 
@@ -40,13 +40,12 @@ pub(super) fn no_rate(document: &Document) -> Option<Finding> {
     (ok > 0 && within == 0).then(|| Finding {
         severity: Severity::Invalid,
         sentence: format!(
-            "The rate is zero although {} requests were answered: all responses came after the \
-             measured window of {}.",
+            "The rate is zero: all {} responses came after the measured window of {}.",
             fmt_count(ok),
             fmt_duration_ns(document.time.window_ns)
         ),
         evidence: vec![("ok", ok as f64), ("window_ns", document.time.window_ns as f64)],
-        remedy: "Measure for longer than a response takes: raise --duration.",
+        remedy: "Raise --duration above the time that a response takes.",
     })
 }
 
@@ -79,7 +78,7 @@ pub(super) fn target_not_met(document: &Document) -> Option<Finding> {
             ("achieved_per_s", achieved_per_s),
             ("in_flight_allowed", allowed),
         ],
-        remedy: "Lower --rate to what the target can take, or add --connections if it is idle.",
+        remedy: "Lower --rate, or add --connections if the target is idle.",
     })
 }
 
@@ -94,13 +93,13 @@ pub(super) fn backlog_growing(document: &Document) -> Option<Finding> {
     (large && growing).then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The backlog grew to {} requests at the end (from {} in the middle): response times \
-             depend on the length of the run.",
+            "The backlog grew to {} requests (from {} in the middle): response times depend on the run's \
+             length.",
             fmt_count(at_end),
             fmt_count(in_middle)
         ),
         evidence: vec![("backlog_at_end", at_end as f64), ("backlog_in_middle", in_middle as f64)],
-        remedy: "The load is above what the target can take: lower --rate, or set --shed-after.",
+        remedy: "The target cannot keep up: lower --rate, or set --shed-after.",
     })
 }
 

@@ -31,10 +31,7 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
     };
     Some(Finding {
         severity,
-        sentence: format!(
-            "{} requests answered as expected {why} to speak of {what}.",
-            fmt_count(samples)
-        ),
+        sentence: format!("{} responses {why} to tell {what}.", fmt_count(samples)),
         evidence: vec![
             ("samples", samples as f64),
             ("p99_low_ns", bound(|one| one.low_ns)),
@@ -53,8 +50,7 @@ pub(super) fn censored(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity,
         sentence: format!(
-            "{} requests ({}) were never answered, up to {} after they were due: latencies are \
-             lower bounds.",
+            "{} requests ({}) got no response, the oldest {} after it was due: latencies are lower bounds.",
             fmt_count(censored.count),
             fmt_share(share),
             fmt_duration_ns(max_ns)
@@ -64,7 +60,7 @@ pub(super) fn censored(document: &Document) -> Option<Finding> {
             ("never_answered_share", share),
             ("oldest_ns", max_ns as f64),
         ],
-        remedy: "Give the target time with --drain and --timeout, or lower the load.",
+        remedy: "Allow more time with --drain and --timeout, or lower the load.",
     })
 }
 

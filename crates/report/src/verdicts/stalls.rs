@@ -60,8 +60,8 @@ pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The target stalled for about {} and this closed loop waited with it: only {} requests \
-             show it. Sent evenly, p99 would have been about {}.",
+            "The target stalled for about {} and this closed loop waited with it: {} requests show it. At a \
+             fixed rate p99 would have been about {}.",
             fmt_duration_ns(stall_ns),
             fmt_count(held),
             fmt_duration_ns(even_ns as u64)
@@ -73,7 +73,7 @@ pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
             ("p99_low_ns", p99_ns),
             ("p99_sent_evenly_ns", even_ns),
         ],
-        remedy: "Measure latency with --rate, at what the target has to take.",
+        remedy: "Measure latency with --rate, at the rate that the target has to serve.",
     })
 }
 
@@ -100,8 +100,8 @@ pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Note,
         sentence: format!(
-            "The target held its answers for about {}: {} requests waited for more than half of \
-             it, while the loader was never later than {}.",
+            "The target stalled for about {}: {} requests waited for over half of it; the loader was on \
+             time (within {}).",
             fmt_duration_ns(stall_ns),
             fmt_count(held),
             fmt_duration_ns(lag_ns)
@@ -111,7 +111,7 @@ pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
             ("held", held as f64),
             ("send_lag_max_ns", lag_ns as f64),
         ],
-        remedy: "Look at what the target did at that time; the percentiles have it in them.",
+        remedy: "Check what the target did at that time; the percentiles include the stall.",
     })
 }
 

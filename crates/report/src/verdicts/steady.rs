@@ -34,8 +34,8 @@ pub(super) fn not_stationary(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The run was not steady: the median latency of its intervals {way} from {} in the first \
-             half to {} in the second (by {}; {} intervals, p = {:.1e}).",
+            "Latency drifted: the median of intervals {way} from {} in the first half to {} in the second \
+             ({}; {} intervals, p = {:.1e}).",
             fmt_duration_ns(found.first as u64),
             fmt_duration_ns(found.second as u64),
             fmt_share(found.change().abs()),
@@ -49,8 +49,7 @@ pub(super) fn not_stationary(document: &Document) -> Option<Finding> {
             ("p", found.p()),
             ("intervals", series.len() as f64),
         ],
-        remedy: "Give it a longer --warm-up, or find what grows; percentiles of such a run depend \
-                 on its length.",
+        remedy: "Use a longer --warm-up, or find what changes; these percentiles depend on the run's length.",
     })
 }
 

@@ -48,9 +48,8 @@ fn within_answers(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "{} of {} answers ({}) began at once (median {}) and ended about {} later, which is \
-             the timer of delayed acknowledgements: the target writes an answer in pieces without \
-             TCP_NODELAY.",
+            "Nagle and delayed acknowledgements: {} of {} responses ({}) began at once (median {}) and ended \
+             about {} later. The target writes a response in pieces without TCP_NODELAY.",
             fmt_count(split),
             fmt_count(service.count),
             fmt_share(split as f64 / service.count.max(1) as f64),
@@ -58,9 +57,8 @@ fn within_answers(document: &Document) -> Option<Finding> {
             in_words(timer_ns),
         ),
         evidence: [evidence, vec![("first_byte_p50_low_ns", first_ns as f64)]].concat(),
-        remedy: "Set TCP_NODELAY on the target's sockets, or write header and body in one call. \
-                 Until then its rate is the number of connections by that time, and not what it \
-                 can do.",
+        remedy: "Set TCP_NODELAY on the target's sockets, or write header and body in one call. Its rate is now \
+                 limited by that timer.",
     })
 }
 
@@ -82,18 +80,16 @@ fn between_answers(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "{} of {} pipelined answers ({}) came about {} later than the first on their connection, \
-             which is the timer of delayed acknowledgements: the target writes each answer by itself \
-             without TCP_NODELAY.",
+            "Nagle and delayed acknowledgements: {} of {} pipelined responses ({}) came about {} after the \
+             first on their connection. The target writes each response by itself without TCP_NODELAY.",
             fmt_count(delayed),
             fmt_count(service.count),
             fmt_share(delayed as f64 / service.count.max(1) as f64),
             in_words(timer_ns),
         ),
         evidence: [evidence, vec![("at_once", at_once as f64)]].concat(),
-        remedy: "Set TCP_NODELAY on the target's sockets, or write the answers of requests that came \
-                 together in one call. Until then its rate is what fits into that time, and not what \
-                 it can do.",
+        remedy: "Set TCP_NODELAY on the target's sockets, or write the responses to requests that came together in \
+                 one call. Its rate is now limited by that timer.",
     })
 }
 
@@ -134,8 +130,7 @@ pub(super) fn syn_retransmit(document: &Document) -> Option<Finding> {
     (lost > 0).then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "{} of {} connections took whole seconds to establish, up to {}: their first packet was \
-             lost and sent again.",
+            "SYN retransmits: {} of {} connections took whole seconds to establish, up to {}.",
             fmt_count(lost),
             fmt_count(connect.count),
             fmt_duration_ns(connect.max_ns.unwrap_or(0))
@@ -193,9 +188,9 @@ mod tests {
             document.plan.connections.pipeline = pipeline;
             found(&document, "nagle-delayed-ack")
         };
-        for (timer_ms, words) in [(43, "40 ms later"), (201, "200 ms later")] {
+        for (timer_ms, words) in [(43, "40 ms after"), (201, "200 ms after")] {
             let verdict = pipelined(&times(timer_ms), 4).unwrap();
-            assert!(verdict.sentence.starts_with("750 of 1,000 pipelined"), "{}", verdict.sentence);
+            assert!(verdict.sentence.contains("750 of 1,000 pipelined"), "{}", verdict.sentence);
             assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
             assert_eq!((verdict.evidence["delayed"], verdict.evidence["at_once"]), (750.0, 250.0));
         }

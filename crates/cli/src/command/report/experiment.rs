@@ -5,21 +5,22 @@ use std::path::Path;
 
 use candor_report::experiment::{clients, comparison, peak, suite, sweep};
 use candor_report::read::{self, ReadError};
-use candor_report::render::{Depth, Style, json};
+use candor_report::render::{Depth, json};
 use serde::Serialize;
 
-use super::{Format, cannot_read};
+use super::{Asked, Format, cannot_read};
+use crate::console;
 use crate::exit::Failure;
 use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
 
 /// The rendering of an experiment's document; `None` if it is another.
-pub(super) fn render(text: &str, format: Format, path: &Path) -> Result<Option<String>, Failure> {
+pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<String>, Failure> {
     let rendered = match read::format_of(text).as_deref() {
-        Some(peak::FORMAT) => rendered(&PEAK, text, format),
-        Some(sweep::FORMAT) => rendered(&SWEEP, text, format),
-        Some(comparison::FORMAT) => rendered(&COMPARISON, text, format),
-        Some(suite::FORMAT) => rendered(&SUITE, text, format),
-        Some(clients::FORMAT) => rendered(&CLIENTS, text, format),
+        Some(peak::FORMAT) => rendered(&PEAK, text, asked),
+        Some(sweep::FORMAT) => rendered(&SWEEP, text, asked),
+        Some(comparison::FORMAT) => rendered(&COMPARISON, text, asked),
+        Some(suite::FORMAT) => rendered(&SUITE, text, asked),
+        Some(clients::FORMAT) => rendered(&CLIENTS, text, asked),
         _ => return Ok(None),
     };
     let why = "an experiment has no histogram of its own; render one of its runs (--keep DIR)";
@@ -31,11 +32,14 @@ pub(super) fn render(text: &str, format: Format, path: &Path) -> Result<Option<S
 fn rendered<T: Serialize>(
     forms: &Forms<T>,
     text: &str,
-    format: Format,
+    asked: Asked,
 ) -> Result<Option<String>, ReadError> {
     let document = (forms.read)(text)?;
-    Ok(match format {
-        Format::Text => Some((forms.page)(&document, Depth::Brief).text(Style::Plain)),
+    Ok(match asked.format {
+        Format::Text => {
+            let page = asked.depth.map(|depth| (forms.page)(&document, depth));
+            Some(page.map_or(String::new(), |page| page.text(console::stdout_style())))
+        }
         Format::Markdown => Some((forms.page)(&document, Depth::Full).markdown()),
         Format::Csv => Some((forms.csv)(&document)),
         Format::Html => Some((forms.page)(&document, Depth::Full).html()),

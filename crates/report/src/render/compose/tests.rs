@@ -126,7 +126,7 @@ fn a_suite_as_markdown() {
     testing::golden("golden/suite.md", &super::suite(&sample_suite(1), Depth::Full).markdown());
     testing::golden(
         "golden/suite.txt",
-        &super::suite(&sample_suite(1), Depth::Brief).text(Style::Plain),
+        &super::suite(&sample_suite(1), Depth::Terminal).text(Style::Plain),
     );
     testing::golden(
         "golden/comparison.md",
@@ -134,12 +134,12 @@ fn a_suite_as_markdown() {
     );
     testing::golden(
         "golden/comparison.txt",
-        &super::comparison(&sample_comparison(), Depth::Brief).text(Style::Plain),
+        &super::comparison(&sample_comparison(), Depth::Terminal).text(Style::Plain),
     );
 }
 
 fn forms(name: &str, page: impl Fn(Depth) -> Page, csv: &str) {
-    testing::golden(&format!("golden/{name}.txt"), &page(Depth::Brief).text(Style::Plain));
+    testing::golden(&format!("golden/{name}.txt"), &page(Depth::Terminal).text(Style::Plain));
     testing::golden(&format!("golden/{name}.md"), &page(Depth::Full).markdown());
     testing::golden(&format!("golden/{name}.csv"), csv);
 }
@@ -147,7 +147,7 @@ fn forms(name: &str, page: impl Fn(Depth) -> Page, csv: &str) {
 /// What is printed of a page.
 fn printed(page: impl Fn(Depth) -> Page) -> [String; 3] {
     let full = page(Depth::Full);
-    [page(Depth::Brief).text(Style::Plain), full.markdown(), full.html()]
+    [page(Depth::Terminal).text(Style::Plain), full.markdown(), full.html()]
 }
 
 #[test]

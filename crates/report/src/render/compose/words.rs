@@ -10,14 +10,16 @@ use candor_record::StatusCount;
 use super::time;
 use crate::document::counts::{HandshakeCount, LedgerCounts};
 use crate::document::kernel::{Kernel, TraceSummary};
-use crate::document::latency::Distribution;
+use crate::document::latency::{Distribution, Standing};
 use crate::document::{Document, EndReason, Host};
 use crate::expect::Judgement;
 use crate::render::page::{Block, NOTHING, Section};
 use crate::render::style::Tone;
-use crate::verdicts::Severity;
+use crate::verdicts::{Severity, Verdict};
 use candor_plan::{Load, describe};
 
+/// Findings about the loader and its machine.
+const LOADER: [&str; 5] = ["loader-cpu", "send-lag", "shared-core", "host-hiccup", "clock-jump"];
 /// The rows of a table of latencies.
 pub(super) const ROWS: [&str; 9] =
     ["min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
@@ -90,14 +92,7 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
         0 => ", no errors".to_owned(),
         errors => format!(", {}", fmt_plural(errors, "error")),
     };
-    match document.end.reason {
-        EndReason::Interrupted => sentence += ", interrupted",
-        EndReason::GaveUp => sentence += ", given up",
-        EndReason::Stopped => sentence += ", stopped by its script",
-        EndReason::ScriptFailed => sentence += ", until its script failed",
-        EndReason::TargetEnded => sentence += ", until the target ended",
-        EndReason::Duration | EndReason::Count => {}
-    }
+    sentence.extend(ended(document).map(|how| format!(", {how}")));
     sentence.push('.');
     if !document.verdicts.is_empty() {
         sentence += &format!(" {} below.", fmt_plural(document.verdicts.len() as u64, "finding"));
@@ -112,6 +107,23 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
         Some(Severity::Note) | None => (Tone::Good, "HELD"),
     };
     (tone, word, sentence)
+}
+
+/// How a run ended that did not end as planned.
+pub(super) fn ended(document: &Document) -> Option<&'static str> {
+    match document.end.reason {
+        EndReason::Interrupted => Some("interrupted"),
+        EndReason::GaveUp => Some("given up"),
+        EndReason::Stopped => Some("stopped by its script"),
+        EndReason::ScriptFailed => Some("until its script failed"),
+        EndReason::TargetEnded => Some("until the target ended"),
+        EndReason::Duration | EndReason::Count => None,
+    }
+}
+
+/// Whether a finding is about the loader or its machine, and not about the target.
+pub(super) fn is_about_loader(verdict: &Verdict) -> bool {
+    LOADER.contains(&verdict.id.as_str())
 }
 
 /// The warm-up, which is counted apart; `None` if there was none.
@@ -163,17 +175,53 @@ pub(super) fn cell(distribution: &Distribution, row: &str) -> String {
     time(value_ns)
 }
 
-/// The interval of a percentile; empty where there is none.
+/// The interval of a percentile, or in a word why it says nothing; empty where there is none.
 pub(super) fn interval(distribution: &Distribution, row: &str) -> String {
     let Some(interval) = distribution.interval_ns(row) else { return String::new() };
-    match (interval.low_ns, interval.high_ns) {
-        (Some(low_ns), Some(high_ns)) => {
-            format!("{}–{}", fmt_duration_ns(low_ns), fmt_duration_ns(high_ns))
+    match (interval.standing(), interval.low_ns, interval.high_ns) {
+        (Standing::Bounded, Some(low_ns), Some(high_ns)) => {
+            let (low, high) = (fmt_duration_ns(low_ns), fmt_duration_ns(high_ns));
+            // The unit is written once where both have it.
+            let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+            match low.split_once(' ') {
+                Some((figure, own)) if unit(&high).as_deref() == Some(own) => {
+                    format!("{figure}–{high}")
+                }
+                _ => format!("{low}–{high}"),
+            }
         }
-        (Some(low_ns), None) => format!("≥ {}", fmt_duration_ns(low_ns)),
-        (None, Some(high_ns)) => format!("≤ {}", fmt_duration_ns(high_ns)),
-        (None, None) => String::new(),
+        (standing, ..) => word(standing).to_owned(),
     }
+}
+
+/// What stands in the place of an interval that says nothing.
+fn word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Bounded => NOTHING,
+        Standing::Unstable => "unstable",
+        Standing::OneStall => "one stall",
+        Standing::TooFew => "too few",
+    }
+}
+
+/// The words that stand in the place of intervals, explained; `None` if there are none.
+pub(super) fn standings(distribution: &Distribution) -> Option<String> {
+    let there: Vec<Standing> = ROWS
+        .iter()
+        .filter_map(|row| distribution.interval_ns(row))
+        .map(|interval| interval.standing())
+        .collect();
+    let meanings = [
+        (Standing::Unstable, "the interval spans more than a factor of five"),
+        (Standing::OneStall, "most of the slower samples came in one stretch of the run"),
+        (Standing::TooFew, "the samples do not bound the percentile from both sides"),
+    ];
+    let explained: Vec<String> = meanings
+        .iter()
+        .filter(|(standing, _)| there.contains(standing))
+        .map(|(standing, meaning)| format!("{}: {meaning}", word(*standing)))
+        .collect();
+    (!explained.is_empty()).then(|| format!("{}.", explained.join("; ")))
 }
 
 /// Why figures are missing; `None` if none are.
@@ -187,7 +235,7 @@ pub(super) fn missing(columns: &[(&str, &str, &Distribution)]) -> Option<String>
     })
 }
 
-/// Says so where samples are worth much less than their number.
+/// The effective sample size, where it is so small that a percentile of this run is none of others.
 pub(super) fn clumps(distribution: &Distribution) -> Option<String> {
     let row = ROWS.iter().find(|row| {
         distribution.percentile_ns(row).is_some()
@@ -195,10 +243,10 @@ pub(super) fn clumps(distribution: &Distribution) -> Option<String> {
     })?;
     let interval = distribution.interval_ns(row)?;
     Some(format!(
-        "≥ slow requests came in clumps: at {row}, {} samples are worth {}, so this run does not \
-         bound it for others.",
+        "Slow requests came in clumps: at {row}, the effective sample size is {} of {}. The percentile \
+         is that of this run; another run may have another.",
+        fmt_count(interval.effective_samples),
         fmt_count(distribution.count),
-        fmt_count(interval.effective_samples)
     ))
 }
 
@@ -207,7 +255,7 @@ pub(super) const CLOSED: &str = "Closed load: response = service + our send lag.
      stall shows in few samples; use --rate to see it as users do.";
 
 /// Nothing was timed.
-pub(super) const UNTIMED: &str = "Nothing was answered as expected, so nothing was timed.";
+pub(super) const UNTIMED: &str = "No response was as expected, so nothing was timed.";
 
 /// Who is in no distribution; `None` if everybody is.
 pub(super) fn never_answered(document: &Document) -> Option<String> {
@@ -400,7 +448,7 @@ pub(super) fn loader(document: &Document) -> Vec<String> {
     if let Some(busiest) = shares.max_by(f64::total_cmp) {
         let switches: u64 = document.workers.iter().map(|worker| worker.involuntary_switches).sum();
         parts.push(format!(
-            "loader CPU {} of a core (busiest of {}), core taken away {}",
+            "loader CPU {} of a core (busiest of {}), preempted {}",
             fmt_share(busiest),
             document.workers.len(),
             fmt_plural(switches, "time")
@@ -421,7 +469,7 @@ pub(super) fn loader(document: &Document) -> Vec<String> {
             let from_ns = worst.at_ns.saturating_sub(worst.late_ns);
             format!(" ({} into the run)", fmt_duration_ns(from_ns))
         });
-        parts.push(format!("a sleeping thread woke late by {p99}at most {longest}{at}"));
+        parts.push(format!("scheduling jitter {p99}up to {longest}{at}"));
     }
     parts
 }

@@ -12,6 +12,7 @@ use candor_plan::units::{fmt_count, fmt_share};
 
 use super::print::{html, markdown, text};
 use super::style::{Style, Tone};
+use crate::verdicts::{Severity, Verdict};
 use chart::Chart;
 
 /// Stands where there is no figure.
@@ -20,8 +21,10 @@ pub(super) const NOTHING: &str = "–";
 /// How much of what there is to say a page has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Depth {
+    /// What is to be known first, on one screen.
+    Short,
     /// What there is room for in a terminal. Nothing else is even computed.
-    Brief,
+    Terminal,
     /// All of it.
     #[default]
     Full,
@@ -257,6 +260,26 @@ impl Section {
             fill(&mut inside);
             section.blocks.push(Block::Details(summary, inside.blocks));
         });
+    }
+}
+
+impl Finding {
+    /// What a verdict says.
+    pub(super) fn of(verdict: &Verdict) -> Self {
+        let Verdict { id, severity, sentence, evidence, remedy, .. } = verdict;
+        let (tone, word) = match severity {
+            Severity::Invalid => (Tone::Bad, "INVALID"),
+            Severity::Warning => (Tone::Doubtful, "warning"),
+            Severity::Note => (Tone::Strong, "note"),
+        };
+        Finding {
+            tone,
+            word,
+            id: id.clone(),
+            sentence: sentence.clone(),
+            remedy: remedy.clone(),
+            evidence: evidence.iter().map(|(name, one)| (name.clone(), one.to_string())).collect(),
+        }
     }
 }
 

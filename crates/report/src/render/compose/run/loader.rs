@@ -84,7 +84,7 @@ pub(super) fn loader(section: &mut Section, document: &Document) {
         section.fact("Host", Some(Tone::Faint), host);
     }
     let names =
-        ["thread", "core", "CPU", "in the kernel", "waited for a core", "core taken away", "waits"];
+        ["thread", "core", "CPU", "in the kernel", "waited for a core", "preempted", "waits"];
     let mut table = Table::new(names.map(Column::figures));
     for (n, worker) in document.workers.iter().enumerate() {
         let cpu_ns = worker.cpu_user_ns.saturating_add(worker.cpu_system_ns);

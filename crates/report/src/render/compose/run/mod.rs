@@ -4,6 +4,7 @@
 mod charts;
 mod course;
 mod loader;
+mod short;
 
 use candor_plan::HttpVersion;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural};
@@ -20,7 +21,6 @@ use crate::render::page::{
 };
 use crate::render::shorten;
 use crate::render::style::Tone;
-use crate::verdicts::{Severity, Verdict};
 use course::{Course, Rows};
 
 /// Characters of a request's name in a table; the plan has it whole.
@@ -33,6 +33,9 @@ const MOST_INTERVALS: usize = 120;
 
 /// The page of a run.
 pub fn page(document: &Document, depth: Depth) -> Page {
+    if depth == Depth::Short {
+        return short::page(document);
+    }
     let mut page = Page::new(depth, words::what(document));
     header(&mut page.header, document);
     findings(&mut page.findings, document);
@@ -93,21 +96,8 @@ fn findings(section: &mut Section, document: &Document) {
         let Judgement { sentence, .. } = one;
         section.fact("Expected", Some(tone), sentence);
     }
-    for Verdict { id, severity, sentence, evidence, remedy, .. } in &document.verdicts {
-        let (tone, word) = match severity {
-            Severity::Invalid => (Tone::Bad, "INVALID"),
-            Severity::Warning => (Tone::Doubtful, "warning"),
-            Severity::Note => (Tone::Strong, "note"),
-        };
-        section.blocks.push(Block::Finding(Finding {
-            tone,
-            word,
-            id: id.clone(),
-            sentence: sentence.clone(),
-            remedy: remedy.clone(),
-            evidence: evidence.iter().map(|(name, one)| (name.clone(), one.to_string())).collect(),
-        }));
-    }
+    let found = document.verdicts.iter().map(Finding::of).map(Block::Finding);
+    section.blocks.extend(found);
     if document.verdicts.is_empty() {
         section.full(|section| section.text("Nothing was found against the numbers."));
     }
@@ -190,7 +180,8 @@ fn latency(section: &mut Section, document: &Document) {
         section.table(table);
         let closed = !document.plan.load.is_open();
         let closed = closed.then(|| words::CLOSED.to_owned());
-        let notes = [words::missing(&columns), words::clumps(first), closed];
+        let notes =
+            [words::missing(&columns), words::standings(first), words::clumps(first), closed];
         notes.into_iter().flatten().for_each(|note| section.remark(note));
     }
     let never = words::never_answered(document);

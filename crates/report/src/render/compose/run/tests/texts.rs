@@ -11,7 +11,7 @@ use crate::render::{Depth, Style, compose};
 use crate::testing;
 
 fn render(document: &Document, style: Style) -> String {
-    compose::run(document, Depth::Brief).text(style)
+    compose::run(document, Depth::Terminal).text(style)
 }
 
 fn expected(mut document: Document, expressions: &[&str]) -> Document {
@@ -51,7 +51,7 @@ fn a_profiled_target() {
         "\nProfile      perf record -g -p 4711 -o result.profile\n",
         "from 0.00 s to 3.00 s of the 3.00 s measured",
         "result.profile, 123 kB; what it printed is in result.profile.log",
-        "profiled: The target was profiled while it was measured (perf): figures are not",
+        "profiled: The target was profiled during the run (perf): do not compare its figures",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }

@@ -1,0 +1,268 @@
+//! The short page of a run: what there is to know in ten seconds, in 25 lines if the run is healthy and 35
+//! if it is not. Nothing stands here that goes without saying, and nothing that the full page does not have.
+
+use candor_plan::Load;
+use candor_plan::units::{
+    fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
+};
+
+use super::course::Rows;
+use super::words;
+use crate::document::{Document, MachineRow};
+use crate::render::page::{Block, Column, Depth, Finding, Page, Section, Table, share_of};
+use crate::render::shorten;
+use crate::render::style::Tone;
+use crate::verdicts::Verdict;
+
+/// Rows of the table of latencies.
+const ROWS: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// Findings, kinds of errors, and objectives that are shown; the rest is counted.
+const FINDINGS: usize = 3;
+const ERRORS: usize = 3;
+const OBJECTIVES: usize = 4;
+/// Cells of a strip at most, and the fewest intervals that make one.
+const STRIP: usize = 72;
+const FEWEST: usize = 5;
+/// Characters of what may be long: a URL, an example of an error.
+const LONG: usize = 78;
+
+/// The short page.
+pub(super) fn page(document: &Document) -> Page {
+    let mut page = Page::new(Depth::Short, title(document));
+    let (tone, word, _) = words::verdict(document);
+    page.header.standing(tone, word, outcome(document));
+    latency(page.section("latency", ""), document);
+    course(page.section("course", ""), document);
+    troubles(page.section("troubles", ""), document);
+    findings(&mut page.findings, document);
+    page.again.fact("Loader", None, loader(document));
+    page
+}
+
+/// `GET http://127.0.0.1:8080/ · open 1,000/s · 50 connections · 30 s`
+fn title(document: &Document) -> String {
+    let mut parts = vec![shorten(&words::what(document), LONG)];
+    parts.extend(words::how(document).into_iter().map(|part| {
+        // The page says how loads are timed; here a word is enough.
+        let part = part.replacen("open load, ", "open ", 1);
+        part.strip_suffix(" constant").map(str::to_owned).unwrap_or(part)
+    }));
+    // How the loader does it is no matter here.
+    parts.retain(|part| !part.ends_with(" thread") && !part.ends_with(" threads"));
+    parts.join(" · ")
+}
+
+/// `1,000/s of 1,000/s · 30,000 ok · 0 errors · 3.1 MB/s`
+fn outcome(document: &Document) -> String {
+    let ledger = &document.ledger;
+    let achieved = document.rate.achieved_per_s.map_or("no rate".to_owned(), fmt_per_second);
+    let mut parts =
+        vec![match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+            Some(asked) => format!("{achieved} of {}", fmt_per_second(asked)),
+            None => achieved,
+        }];
+    parts.push(format!("{} ok", fmt_count(ledger.ok)));
+    parts.push(match (ledger.sent, ledger.errors) {
+        (0, _) => "nothing was sent".to_owned(),
+        (_, 0) => "0 errors".to_owned(),
+        (sent, errors) => format!("{} ({})", fmt_plural(errors, "error"), share_of(errors, sent)),
+    });
+    let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
+    if elapsed_s > 0.0 {
+        let per_s = document.bytes.received as f64 / elapsed_s;
+        parts.push(format!("{}/s", fmt_bytes(per_s as u64)));
+    }
+    parts.extend(words::ended(document).map(str::to_owned));
+    parts.join(" · ")
+}
+
+/// What a user would have felt, how far that holds, and what a closed loop would have said.
+fn latency(section: &mut Section, document: &Document) {
+    let latencies = &document.latencies;
+    if latencies.response.count == 0 {
+        return section.text(words::UNTIMED);
+    }
+    let (first, second) = match document.plan.load {
+        Load::Open(_) => (("response", &latencies.response), Some(&latencies.service)),
+        Load::Closed { .. } => (("service", &latencies.service), None),
+    };
+    let names = [first.0, "± 95 %"].into_iter().chain(second.map(|_| "service"));
+    let mut table =
+        Table::new(std::iter::once(Column::words("")).chain(names.map(Column::figures)));
+    for row in ROWS {
+        let mut cells =
+            vec![row.to_owned(), words::cell(first.1, row), words::interval(first.1, row)];
+        cells.extend(second.map(|service| words::cell(service, row)));
+        table.row(cells);
+    }
+    section.table(table);
+    let never = words::never_answered(document);
+    section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
+}
+
+/// The rate and the tail over time, a sign for each slice of the run.
+fn course(section: &mut Section, document: &Document) {
+    let shortest_ns = document.plan.recording.interval_ns / 2;
+    let all: Vec<_> = document
+        .window_intervals()
+        .filter(|one| one.end_ns.saturating_sub(one.start_ns) >= shortest_ns)
+        .collect();
+    if all.len() < FEWEST {
+        return;
+    }
+    let slices: Vec<Rows> = Rows::chunks(&all, all.len().div_ceil(STRIP)).collect();
+    let rates: Vec<_> = slices.iter().map(|rows| rows.per_s(|one| one.answered)).collect();
+    let p99 = |rows: &Rows| rows.highest(|one| one.response.p99_ns).map(|ns| ns as f64);
+    let tails: Vec<_> = slices.iter().map(p99).collect();
+    for (name, values, written) in [
+        ("rate", rates, fmt_per_second as fn(f64) -> String),
+        ("p99", tails, |ns| fmt_duration_ns(ns as u64)),
+    ] {
+        if let Some((strip, highest)) = strip(&values) {
+            section.fact(name, None, format!("{strip}  up to {}", written(highest)));
+        }
+    }
+}
+
+/// A sign for each value, as high as its share of the highest; `None` if there is no value above zero.
+fn strip(values: &[Option<f64>]) -> Option<(String, f64)> {
+    const SIGNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let highest = values.iter().flatten().copied().fold(0.0, f64::max);
+    let sign = |value: &Option<f64>| match value {
+        None => ' ',
+        Some(value) => SIGNS[((value / highest * 7.0).round() as usize).min(7)],
+    };
+    (highest > 0.0).then(|| (values.iter().map(sign).collect(), highest))
+}
+
+/// Objectives that were set, errors, statuses, TLS, and a ledger with more in it than what was answered.
+fn troubles(section: &mut Section, document: &Document) {
+    let ledger = &document.ledger;
+    // The missed ones first: there may not be room for all.
+    let (met, missed): (Vec<_>, Vec<_>) = document.expectations.iter().partition(|one| one.met());
+    for one in missed.iter().chain(&met).take(OBJECTIVES) {
+        let tone = if one.met() { Tone::Good } else { Tone::Bad };
+        section.fact("Objective", Some(tone), &one.sentence);
+    }
+    if ledger.shed + ledger.unsent + ledger.unfinished > 0 || !ledger.balances() {
+        let all = [
+            (ledger.ok, "ok"),
+            (ledger.broken_off, "broken off"),
+            (ledger.errors, "errors"),
+            (ledger.unfinished, "unfinished"),
+            (ledger.shed, "shed"),
+            (ledger.unsent, "unsent"),
+        ];
+        let parts = all.iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<_> =
+            parts.map(|(count, name)| format!("{} {name}", fmt_count(*count))).collect();
+        let sum: u64 =
+            all.iter().map(|(count, _)| count).fold(0, |sum, one| sum.saturating_add(*one));
+        let sign = if sum == ledger.scheduled { "=" } else { "≠" };
+        let parts = parts.join(" + ");
+        section.fact("Ledger", None, format!("{} due {sign} {parts}", fmt_count(ledger.scheduled)));
+    }
+    let mut errors: Vec<_> = document.errors.iter().collect();
+    errors.sort_by_key(|one| std::cmp::Reverse(one.count));
+    for one in errors.iter().take(ERRORS) {
+        let example = one.example.as_ref().unwrap_or(&one.sentence);
+        let text = format!("{} {}: {example}", fmt_count(one.count), one.kind);
+        section.fact("Errors", Some(Tone::Bad), shorten(&text, LONG));
+    }
+    if errors.len() > ERRORS {
+        let rest: u64 = errors[ERRORS..].iter().map(|one| one.count).sum();
+        let kinds = fmt_plural((errors.len() - ERRORS) as u64, "more kind");
+        section.fact("Errors", None, format!("{} of {kinds}", fmt_count(rest)));
+    }
+    if let Some(one) = document.connect_errors.iter().max_by_key(|one| one.count) {
+        let example = one.example.as_ref().unwrap_or(&one.sentence);
+        let text = format!("{} failed: {example}", fmt_plural(one.count, "attempt"));
+        section.fact("Connect", Some(Tone::Bad), shorten(&text, LONG));
+    }
+    if document.statuses.len() > 1 {
+        section.fact("Statuses", None, shorten(&words::statuses(&document.statuses), LONG));
+    }
+    if let Some(one) = document.connections.handshakes.first() {
+        section.fact("TLS", None, shorten(&words::handshakes(one), LONG));
+    }
+}
+
+/// The findings that matter most, then how many more there are.
+fn findings(section: &mut Section, document: &Document) {
+    for verdict in document.verdicts.iter().take(FINDINGS) {
+        section.blocks.push(Block::Finding(Finding::of(verdict)));
+    }
+    let rest: Vec<&str> =
+        document.verdicts.iter().skip(FINDINGS).map(|Verdict { id, .. }| id.as_str()).collect();
+    if !rest.is_empty() {
+        let text = format!("and {} more: {}", rest.len(), rest.join(", "));
+        section.remark(shorten(&text, LONG));
+    }
+}
+
+/// `ok: 4 % CPU, p99 send lag 1 ms`
+fn loader(document: &Document) -> String {
+    let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);
+    let mut parts = Vec::new();
+    parts
+        .extend(shares.max_by(f64::total_cmp).map(|busiest| format!("{} CPU", fmt_share(busiest))));
+    let lag_ns = document.latencies.send_lag.percentile_ns("p99");
+    parts.extend(lag_ns.map(|ns| format!("p99 send lag {}", fmt_duration_ns(ns))));
+    let jitter = |machine: &MachineRow| machine.hiccups.as_ref().map(|one| one.longest_ns());
+    let longest_ns = document.machines.iter().filter_map(jitter).max().filter(|ns| *ns > 0);
+    parts.extend(longest_ns.map(|ns| format!("scheduling jitter up to {}", fmt_duration_ns(ns))));
+    let doubtful = document.verdicts.iter().find(|one| words::is_about_loader(one));
+    let standing = doubtful.map_or("ok".to_owned(), |one| format!("see {}", one.id));
+    match parts.is_empty() {
+        true => standing,
+        false => format!("{standing}: {}", parts.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::Style;
+    use crate::testing;
+
+    fn short(document: &Document) -> String {
+        page(document).text(Style::Plain)
+    }
+
+    #[test]
+    fn short_pages_are_these() {
+        for (name, document) in [
+            ("open", testing::healthy_open()),
+            ("closed", testing::healthy_closed()),
+            ("broken", testing::broken()),
+            ("stalled", testing::stalled_open()),
+            ("empty", testing::empty_run().document()),
+        ] {
+            testing::golden(&format!("golden/short-{name}.txt"), &short(&document));
+        }
+    }
+
+    /// 25 lines for a healthy run with its strips, 35 for the worst that tests know; 100 columns.
+    #[test]
+    fn a_short_page_fits_on_a_screen() {
+        for document in [testing::healthy_open(), testing::healthy_closed()] {
+            assert!(short(&document).lines().count() <= 22, "{}", short(&document));
+        }
+        let every = testing::every_document().into_iter().chain(testing::provoked());
+        for document in every.chain([testing::full()]) {
+            let text = short(&document);
+            // The command line adds three lines: a blank one, and where there is more.
+            assert!(text.lines().count() <= 33, "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_strip_is_as_high_as_its_values() {
+        let some = |values: &[f64]| values.iter().map(|one| Some(*one)).collect::<Vec<_>>();
+        assert_eq!(strip(&some(&[0.0, 0.5, 1.0])), Some(("▁▅█".to_owned(), 1.0)));
+        assert_eq!(strip(&[Some(3.0), None]), Some(("█ ".to_owned(), 3.0)));
+        assert_eq!(strip(&some(&[0.0])), None);
+        assert_eq!(strip(&[None]), None);
+    }
+}
