@@ -4,6 +4,9 @@ use std::fmt::{self, Display, Formatter};
 use std::process::ExitCode;
 
 use candor_lab::LabError;
+use candor_serve::ServeError;
+
+use crate::remedy;
 
 /// What a process says when it ends; see `candor --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +23,7 @@ impl Exit {
     /// Of an experiment that ended early, whose document is kept.
     pub(crate) fn stopped(why: &LabError) -> Exit {
         match why {
+            LabError::Advised { error, .. } => Exit::stopped(error),
             LabError::Interrupted => Exit::Interrupted,
             LabError::Engine(error) if error.is_usage() => Exit::Usage,
             _ => Exit::CouldNotRun,
@@ -57,6 +61,34 @@ impl Failure {
         Failure { exit: Exit::Interrupted, message }
     }
 
+    /// An error under the command line of another tool.
+    pub(crate) fn elsewhere(error: &LabError) -> Self {
+        Failure::of(error, remedy::told_elsewhere(error))
+    }
+
+    fn of(error: &LabError, told: String) -> Self {
+        match error {
+            LabError::Advised { error, .. } => Failure::of(error, told),
+            LabError::Interrupted => Failure::interrupted(),
+            LabError::Usage(_)
+            | LabError::Plan(_)
+            | LabError::NoCore { .. }
+            | LabError::NoPeak { .. }
+            | LabError::UnknownScenario { .. }
+            | LabError::NoResults { .. }
+            | LabError::NotOurs { .. }
+            | LabError::Held { .. } => Failure::usage(told),
+            LabError::Engine(why) if why.is_usage() => Failure::usage(told),
+            LabError::Engine(_)
+            | LabError::Script(_)
+            | LabError::Verify(_)
+            | LabError::Target { .. }
+            | LabError::NoPortFile { .. }
+            | LabError::NoDirectory { .. }
+            | LabError::File { .. } => Failure::could_not_run(told),
+        }
+    }
+
     /// The code that the process ends with.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
@@ -71,15 +103,12 @@ impl Display for Failure {
 
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
-        match &error {
-            LabError::Interrupted => Failure::interrupted(),
-            LabError::Usage(_) | LabError::Plan(_) => Failure::usage(error),
-            LabError::Engine(why) if why.is_usage() => Failure::usage(error),
-            LabError::Engine(_)
-            | LabError::Script(_)
-            | LabError::Verify(_)
-            | LabError::Target { .. }
-            | LabError::File { .. } => Failure::could_not_run(error),
-        }
+        Failure::of(&error, remedy::told(&error))
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        Failure::could_not_run(remedy::told_of_server(&error))
     }
 }

@@ -30,6 +30,14 @@ pub(crate) struct Ready {
     facts: Facts,
 }
 
+/// An experiment that was made.
+pub(crate) struct Made<T> {
+    pub(crate) document: T,
+    pub(crate) outputs: Outputs,
+    /// A signal came.
+    pub(crate) is_interrupted: bool,
+}
+
 impl Ready {
     /// Refuses what an experiment decides itself, starts the target and makes the plan. `command`
     /// stands in errors.
@@ -62,7 +70,7 @@ impl Ready {
         self,
         keep: Option<&Path>,
         make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn Progress) -> Result<T, Failure>,
-    ) -> Result<(T, Outputs), Failure> {
+    ) -> Result<Made<T>, Failure> {
         let Ready { plan, outputs, site, facts, .. } = self;
         make_directory(keep)?;
         let mut watched = Watched::new(outputs::Outputs::none(outputs.quiet))?;
@@ -72,12 +80,12 @@ impl Ready {
         let made = make(&plan, &mut runner, &mut told);
         let sites = std::mem::take(&mut runner.sites);
         watched.outputs.hide();
-        let made = made?;
+        let document = made?;
         if let Some(failure) = told.failed {
             console::say(format_args!("candor: {failure}"));
         }
         sites.into_iter().for_each(measure::end);
-        Ok((made, outputs))
+        Ok(Made { document, outputs, is_interrupted: watched.interrupt.is_asked() })
     }
 }
 

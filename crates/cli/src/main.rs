@@ -21,6 +21,7 @@ mod measure;
 mod outputs;
 mod part;
 mod profiling;
+mod remedy;
 mod scripting;
 #[cfg(test)]
 mod shown;

@@ -20,7 +20,7 @@ use clap::Args;
 use crate::exit::{Exit, Failure};
 use crate::forms::{self, Forms};
 use crate::target_flags::CoreFlags;
-use crate::{console, input};
+use crate::{console, input, remedy};
 
 /// Flags of both.
 #[derive(Debug, Clone, Default, Args)]
@@ -96,7 +96,7 @@ impl Flags {
             LabError::Interrupted => {
                 "candor: interrupted; the same command goes on where it stopped".to_owned()
             }
-            why => format!("candor: {why}"),
+            why => format!("candor: {}", remedy::told(why)),
         });
         Ok(Exit::stopped(why).into())
     }

@@ -12,6 +12,7 @@ use candor_report::Facts;
 use crate::console;
 use crate::exit::Failure;
 use crate::outputs::Outputs;
+use crate::remedy;
 use crate::scripting::{self, Scripted};
 use crate::signals;
 
@@ -58,7 +59,7 @@ pub(crate) fn end(site: Site) {
     if let Some(running) = site.running
         && let Err(error) = running.stop()
     {
-        console::say(format_args!("candor: {error}"));
+        console::say(format_args!("candor: {}", remedy::told(&error)));
     }
 }
 

@@ -9,6 +9,8 @@ use candor_lab::LabError;
 use candor_plan::Plan;
 use candor_record::RunRecord;
 
+use crate::remedy;
+
 /// Makes a run of an experiment as `candor run` makes it: with its plan's script, loaded anew, if it
 /// has one.
 pub(crate) fn make(
@@ -16,7 +18,9 @@ pub(crate) fn make(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, LabError> {
-    run(plan, Part::whole(plan), control, observer)?.done(plan)
+    // Documents of experiments keep the text.
+    let made = run(plan, Part::whole(plan), control, observer);
+    made.and_then(|run| run.done(plan)).map_err(remedy::advise)
 }
 
 /// A run that was made, whatever became of its script.
@@ -101,6 +105,6 @@ impl Script {
 }
 
 #[cfg(feature = "script")]
-fn failed(why: impl ToString) -> LabError {
-    LabError::Script(why.to_string())
+fn failed(why: candor_script::ScriptError) -> LabError {
+    LabError::Script(remedy::told_of_script(&why))
 }

@@ -240,7 +240,7 @@ fn an_answer_after_the_break_is_heard() {
     let heard = serde_json::json!([{"status": 400, "count": 4}]);
     assert_eq!(document.at("/broken_off_statuses"), &heard);
     assert_eq!(document.at("/statuses"), &serde_json::json!([]));
-    assert!(outcome.stdout.contains("answered after the break: 400 × 4"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("responses after the break: 400 × 4"), "{}", outcome.stdout);
     assert!(peer.finish().iter().all(|text| text.ends_with("\r\n\r\nhel")));
 }
 

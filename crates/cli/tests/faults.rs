@@ -60,8 +60,10 @@ fn every_request_fails(script: Script, kinds: &[&str]) -> (Peer, Document) {
 fn nobody_listens() {
     let url = format!("http://127.0.0.1:{}/", free_port().unwrap());
     let outcome = candor(&["-c", "4", "-d", "5s", "--json", "result.json", &url]);
-    outcome
-        .assert_refused(1, &["cannot connect to 127.0.0.1:", "refused", "Is the server running"]);
+    outcome.assert_refused(
+        1,
+        &["cannot connect to 127.0.0.1:", "refused", "check that the server is running"],
+    );
     assert!(outcome.wall < MARGIN, "{:?}", outcome.wall);
     assert_eq!(outcome.files(), [""; 0]);
 }

@@ -155,9 +155,11 @@ fn a_server_that_does_not_upgrade_is_named() {
     document.assert_errors(&["malformed"]);
     let example = document.text("/errors/0/example");
     assert!(
-        example.contains("does not upgrade to HTTP/2, but answers 200 in HTTP/1.1"),
+        example.contains("does not upgrade to HTTP/2, but responds with 200 in HTTP/1.1"),
         "{example}"
     );
+    let remedy = document.text("/errors/0/remedy");
+    assert!(remedy.contains("--h2c") && !example.contains("--"), "{example}; {remedy}");
     // No request is sent twice, and reconnecting is no storm.
     let sent = document.ledger("sent");
     assert_eq!(nginx.stop().unwrap(), sent);

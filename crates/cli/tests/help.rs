@@ -29,7 +29,7 @@ fn the_command_names_its_commands() {
 #[test]
 fn run_explains_every_group_of_flags() {
     let groups =
-        ["Load", "Requests", "Expected answers", "Where", "Time-outs", "Recording", "Output"];
+        ["Load", "Requests", "Expected responses", "Where", "Time-outs", "Recording", "Output"];
     for arguments in [&["run", "--help"][..], &["run", "-h"], &["help", "run"]] {
         let text = help(arguments);
         assert_says(&text, &groups.map(|group| format!("{group}:")).each_ref().map(String::as_str));

@@ -275,14 +275,15 @@ fn more_data_than_the_windows_allow_is_refused() {
 fn a_server_that_does_not_begin_with_http_2_is_named_with_what_it_should_have_sent() {
     let silence = || Step::Sleep(Duration::from_secs(60));
     let settings = "the SETTINGS frame that HTTP/2 begins with";
-    let protocol = "check the protocol of this port (http:// or https://, --h1, --h2 or --h2c)";
+    let protocol =
+        "; check the protocol of this port (http:// or https://, --h1, --h2 or --h2c), or give";
     for (scheme, flag, step, words) in [
         ("http", "--h2c", silence(), &["did not send", settings, "within 1000 ms", protocol][..]),
         (
             "http",
             "--h2c",
             Step::write(frame(PING, 0, 0, &[0; 8])),
-            &["it does not begin with a SETTINGS frame", "try --h1"],
+            &["its first frame is not SETTINGS", "; use --h1"],
         ),
         (
             "https",

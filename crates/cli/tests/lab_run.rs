@@ -132,7 +132,7 @@ fn a_target_that_never_gets_ready_or_is_no_target_is_a_clear_error() {
     let command = format!("{} {mark}", never.display());
     refused(
         &["--target-timeout", "300ms", "--target", &command],
-        &["not ready within", "no port file", "I have begun"],
+        &["not ready within", "no port file", "I have begun", "--target-ready"],
     );
     assert!(with_word(&mark).is_empty());
 

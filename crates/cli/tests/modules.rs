@@ -1,5 +1,5 @@
-//! Module dependencies of cli: commands are independent of each other, and there are no cycles. Rust permits
-//! cycles between modules, so they appear unnoticed.
+//! What the sources keep to and the compiler does not see. Modules of cli: commands are independent of each
+//! other, and there are no cycles. Texts of library crates: none names a flag.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,4 +98,116 @@ fn there_are_no_cycles() {
         let found = cycle(&uses, &mut vec![module.clone()], &mut done);
         assert_eq!(found, None, "each of these uses the next");
     }
+}
+
+/// The crates that know no command line. In plan the options are the command line's grammar, report has
+/// remedies in its words, testkit is for tests.
+const LIBRARIES: [&str; 9] =
+    ["engine", "files", "lab", "pace", "protocol", "record", "script", "serve", "stats"];
+
+/// The string literals of Rust's text, without comments.
+fn literals(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    while let Some(at) = rest.find(['"', '/', '\'', 'r']) {
+        let begins = !rest[..at].ends_with(is_word);
+        rest = &rest[at..];
+        let raw = rest.strip_prefix('r').filter(|_| begins).map(|rest| {
+            let hashes = rest.len() - rest.trim_start_matches('#').len();
+            (&rest[hashes..], format!("\"{}", &rest[..hashes]))
+        });
+        if rest.starts_with("//") {
+            rest = rest.find('\n').map_or("", |end| &rest[end..]);
+        } else if let Some((body, end)) = raw.filter(|(body, _)| body.starts_with('"')) {
+            let length = body[1..].find(&end).unwrap();
+            found.push(&body[1..1 + length]);
+            rest = &body[1 + length + end.len()..];
+        } else if let Some(body) = rest.strip_prefix('"') {
+            let mut escaped = false;
+            let is_end = |c: char| {
+                let ends = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                ends
+            };
+            let length = body.find(is_end).unwrap();
+            found.push(&body[..length]);
+            rest = &body[length + 1..];
+        } else if let Some(quoted) =
+            ["'\"'", "'\\''", "'\\\\'", "'\\\"'"].iter().find(|one| rest.starts_with(**one))
+        {
+            rest = &rest[quoted.len()..];
+        } else {
+            rest = &rest[1..];
+        }
+    }
+    found
+}
+
+/// Whether a word of this text is a flag, such as `--cacert` or `-c`.
+fn names_a_flag(text: &str) -> bool {
+    let is_edge = |c: char| !c.is_alphanumeric() && c != '-';
+    text.split(|c: char| c.is_whitespace() || "`'\"()[],;:|=".contains(c)).any(|word| {
+        let word = word.trim_matches(is_edge);
+        match word.strip_prefix("--") {
+            Some(name) => name.starts_with(|c: char| c.is_ascii_lowercase()),
+            None => {
+                word.len() == 2
+                    && word.starts_with('-')
+                    && !word.ends_with(is_edge)
+                    && !word.ends_with(|c: char| c.is_ascii_digit())
+            }
+        }
+    })
+}
+
+/// Whether the text is arguments for a program, each word a flag or the value of one, and no sentence.
+fn is_arguments(text: &str) -> bool {
+    let is_flag = |word: &str| word.starts_with('-') && !word.ends_with([':', ',']);
+    let words: Vec<&str> = text.split_whitespace().filter(|word| !word.starts_with('{')).collect();
+    let begins = words.first().is_some_and(|word| is_flag(word));
+    begins && words.windows(2).all(|pair| is_flag(pair[0]) || is_flag(pair[1]))
+}
+
+#[test]
+fn texts_of_libraries_name_no_flags() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut seen = 0;
+    for name in LIBRARIES {
+        let is_source =
+            |path: &PathBuf| path.extension().unwrap() == "rs" && !path.ends_with("tests.rs");
+        for file in sources(&crates.join(name).join("src")).into_iter().filter(is_source) {
+            let text = fs::read_to_string(&file).unwrap();
+            let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            let literals = literals(text);
+            seen += literals.len();
+            for literal in literals.into_iter().filter(|one| names_a_flag(one)) {
+                // Only lab starts programs.
+                assert!(
+                    name == "lab" && is_arguments(literal),
+                    "{}: {literal:?} names a flag; a library says what is wrong and where, and cli's \
+                     remedy.rs says what to do",
+                    file.display()
+                );
+            }
+        }
+    }
+    assert!(seen > 1000, "only {seen} texts were seen");
+}
+
+#[test]
+fn flags_in_texts_are_found() {
+    let source = "let a = \"see --sni\"; // \"--no\"\nlet b = ('\"', \"\\\"-c\", r#\"a \"--x\"\"#); \"ask -c\"";
+    assert_eq!(literals(source), ["see --sni", "\\\"-c", "a \"--x\"", "ask -c"]);
+    for flagged in ["see --sni", "(--insecure)", "fewer with -c", "`-c 0`: too few", "--cert: bad"]
+    {
+        assert!(names_a_flag(flagged) && !is_arguments(flagged), "{flagged}");
+    }
+    for plain in ["1 -- 2", "a-b", "from -1 to", "{:-^9}", "-", "--", "x---y"] {
+        assert!(!names_a_flag(plain), "{plain}");
+    }
+    for arguments in ["--tls", "--truth fifo --service-time {ms}ms", "{load} -c 50", "-R 1 {end}"] {
+        assert!(names_a_flag(arguments) && is_arguments(arguments), "{arguments}");
+    }
+    assert!(!is_arguments("-c must be at least 1"));
 }

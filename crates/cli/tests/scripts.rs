@@ -258,7 +258,10 @@ fn a_failure_stops_the_run_and_keeps_what_was_measured() {
         ("return ('x'):rep(100 * 1024 * 1024)", &["request()", "104857600 bytes"]),
         ("error('oops')", &["request()", "load.lua:4: oops"]),
         ("error({})", &["request()", "error with a table"]),
-        ("while true do end", &["request()", "load.lua:4:", "ran for longer than 300 ms"]),
+        (
+            "while true do end",
+            &["request()", "load.lua:4:", "ran for longer than 300 ms; --script-timeout"],
+        ),
         ("return ''", &["request()", "empty"]),
     ];
     for (bad, words) in table {
@@ -428,7 +431,9 @@ fn a_response_beyond_the_limit_is_an_error_of_its_own_in_bounded_memory() {
         assert_eq!((document.ledger("sent"), document.ledger("ok")), (20, 0), "{fields}");
         assert_eq!(document.at("/connections/losses/0/kind"), "lost-body-limit");
         let example = document.at("/errors/0/example").to_string();
-        assert!(example.contains("1048576 bytes that --script-body-limit allows"), "{example}");
+        assert!(example.contains("1048576 bytes that are kept for the script"), "{example}");
+        let remedy = document.at("/errors/0/remedy").to_string();
+        assert!(remedy.contains("--script-body-limit"), "{remedy}");
         let peak_kib = watch.join().unwrap();
         assert!(peak_kib < 64 << 10, "{fields}: {peak_kib} KiB");
     }
@@ -486,5 +491,5 @@ fn an_upgrade_and_a_script_that_makes_requests_do_not_go_together() {
     let server = Server::start();
     let script = "function request() return wrk.format() end";
     let outcome = run_at(&server, script, &["--h2c-upgrade", "-n10", "-c1", "-t1", "-q"]);
-    outcome.assert_refused(1, &["do not work with --h2c-upgrade; use --h2c"]);
+    outcome.assert_refused(1, &["does not work with an upgrade to HTTP/2; use --h2c"]);
 }

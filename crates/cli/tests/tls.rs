@@ -217,12 +217,12 @@ fn four_faults_have_four_messages() {
     let nginx = Nginx::start_with(false, &listeners).unwrap();
     let file = |index: usize| nginx.path(&format!("{index}.pem")).display().to_string();
     for (index, trust, words) in [
-        (0, None, "it is self-signed, or of a private authority; name its file with --cacert"),
+        (0, None, "it is self-signed, or of a private CA; name the file of the CA with --cacert"),
         (1, Some(file(1)), "expired"),
         (
             2,
             Some(file(2)),
-            "is not for 127.0.0.1, but for shop.example; ask for that name with --sni",
+            "is not for 127.0.0.1, but for shop.example; ask for a name that it has with --sni",
         ),
         (3, Some(file(0)), "there is no TLS on this port; write http:// in the URL"),
     ] {

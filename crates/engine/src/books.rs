@@ -9,7 +9,9 @@ use candor_pace::Due;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::{Answer, Deviations, RequestId};
 use candor_record::trace::Tracer;
-use candor_record::{DeviationKind, ErrorKind, Failure, Outcome, Phase, Recorder, Sample, Traced};
+use candor_record::{
+    DeviationKind, ErrorKind, Failure, Outcome, Phase, Reason, Recorder, Sample, Traced,
+};
 
 use crate::chain::Chain;
 use crate::flight::{Flight, Flights};
@@ -165,20 +167,20 @@ impl Books {
         chain: &mut Chain,
         kind: ErrorKind,
         at_ns: u64,
-        reason: &str,
+        reason: &Reason,
     ) {
         let flight = self.flights.remove(id, chain);
         let name = self.names[flight.request as usize].clone();
-        self.enter_failure(flight, kind, None, at_ns, || format!("{name}: {reason}"));
+        self.enter_failure(flight, kind, None, at_ns, || reason.of(name));
     }
 
-    fn enter_failure(
+    fn enter_failure<E: Into<Reason>>(
         &mut self,
         mut flight: Flight,
         kind: ErrorKind,
         status: Option<u16>,
         at_ns: u64,
-        example: impl FnOnce() -> String,
+        example: impl FnOnce() -> E,
     ) {
         if flight.sent_ns == NOT_SENT {
             // It was given to a connection that broke before it took the first byte. The

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// How a run is told to stop from outside, and where it is, for who has something to do beside it.
+/// How a run is told to stop from outside, and where it stands, for code that runs alongside.
 /// Safe to use from a signal handler's thread.
 #[derive(Debug, Default)]
 pub struct Control {

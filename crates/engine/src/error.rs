@@ -1,14 +1,15 @@
-//! Why a run could not be made.
+//! Why a run could not be made: what is wrong, and where. The remedy depends on the command line, which adds it.
 
 use candor_plan::units::fmt_plural;
+use candor_record::ConnectErrorKind;
+
+use crate::reactor::ConnectFailure;
 
 /// Why a run could not be made. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The target's name has no address.
-    #[error(
-        "cannot resolve {host}: {reason}; check the name, or give its address with --resolve {host}:{port}:ADDRESS"
-    )]
+    #[error("cannot resolve {host}: {reason}")]
     Resolve {
         /// The name.
         host: String,
@@ -18,9 +19,7 @@ pub enum EngineError {
         reason: String,
     },
     /// A list of allowed hosts and networks does not have this one.
-    #[error(
-        "{what} is not allowed by {list}; choose another target, or add its host or network there"
-    )]
+    #[error("{what} is not allowed by {list}")]
     NotAllowed {
         /// The host and its address, or a unix socket.
         what: String,
@@ -31,9 +30,7 @@ pub enum EngineError {
     #[error(transparent)]
     AllowList(#[from] candor_plan::PlanError),
     /// The user's configuration is there and cannot be read.
-    #[error(
-        "cannot read {file}: {error}; check its permissions, it may have a list of allowed hosts"
-    )]
+    #[error("cannot read {file}, which may list the allowed hosts: {error}")]
     Configuration {
         /// The file.
         file: String,
@@ -43,27 +40,19 @@ pub enum EngineError {
     /// What was asked of TLS cannot be done.
     #[error(transparent)]
     Tls(#[from] candor_protocol::tls::ConfigError),
-    /// Not one handshake succeeded, of TLS or of HTTP/2.
-    #[error("the handshake failed with {example}; not one of {asked} connections could be used")]
-    NoHandshake {
-        /// The first failure: the target and why.
-        example: String,
-        /// Connections asked for.
-        asked: u32,
-    },
-    /// Not one connection could be made.
-    #[error(
-        "cannot connect to {example}; not one of {asked} connections could be made. Is the server running, and is this its address?"
-    )]
+    /// Not one connection could be made and used.
+    #[error("{}", no_connection(*asked, url, first.as_ref()))]
     NoConnection {
-        /// The first failure: address and the system's words.
-        example: String,
+        /// The first failure, if one is known.
+        first: Option<ConnectFailure>,
+        /// Where to, without secrets.
+        url: String,
         /// Connections asked for.
         asked: u32,
     },
     /// More connections were asked for than files may be open.
     #[error(
-        "{connections} connections on {} need {needed} open files, and the limit is {limit}; raise it with `ulimit -n {needed}`, or ask for fewer with -c",
+        "{connections} connections on {} need {needed} open files, and the limit is {limit}",
         fmt_plural(u64::from(*threads), "thread")
     )]
     OpenFiles {
@@ -86,7 +75,7 @@ pub enum EngineError {
     },
     /// More connections were asked for than there are local ports.
     #[error(
-        "{connections} connections need as many local ports, and there are {ports} (net.ipv4.ip_local_port_range has {range}, for {sources} local and {destinations} remote addresses); add local addresses with --source, widen the range, or ask for fewer with -c"
+        "{connections} connections need as many local ports, and there are {ports} (net.ipv4.ip_local_port_range has {range}, for {sources} local and {destinations} remote addresses)"
     )]
     Ports {
         /// Connections asked for.
@@ -108,6 +97,20 @@ pub enum EngineError {
         /// The system's words.
         reason: String,
     },
+}
+
+fn no_connection(asked: u32, url: &str, first: Option<&ConnectFailure>) -> String {
+    match first {
+        Some(first) if first.kind == ConnectErrorKind::Handshake => {
+            format!(
+                "not one of {asked} connections could be used: the handshake failed with {first}"
+            )
+        }
+        Some(first) => {
+            format!("not one of {asked} connections could be made: cannot connect to {first}")
+        }
+        None => format!("not one of {asked} connections could be made: cannot connect to {url}"),
+    }
 }
 
 impl EngineError {

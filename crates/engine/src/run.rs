@@ -13,8 +13,8 @@ use candor_pace::Share;
 use candor_plan::Plan;
 use candor_protocol::Session;
 use candor_record::{
-    Collector, CollectorSettings, ConnectErrorKind, Interval, Machine, RunRecord, Traced,
-    WorkerHealth, WorkerReport, Workers,
+    Collector, CollectorSettings, Interval, Machine, RunRecord, Traced, WorkerHealth, WorkerReport,
+    Workers,
 };
 
 use crate::clients::{Protocol, Use};
@@ -270,16 +270,8 @@ pub(crate) fn collecting_part(plan: &Plan, workers: Workers) -> CollectorSetting
 }
 
 fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
-    let asked = plan.connections.count;
-    match first {
-        Some(ConnectFailure { kind: ConnectErrorKind::Handshake, message }) => {
-            EngineError::NoHandshake { example: message, asked }
-        }
-        Some(ConnectFailure { message, .. }) => {
-            EngineError::NoConnection { example: message, asked }
-        }
-        None => EngineError::NoConnection { example: plan.secrets.url(&plan.target.url), asked },
-    }
+    let (url, asked) = (plan.secrets.url(&plan.target.url), plan.connections.count);
+    EngineError::NoConnection { first, url, asked }
 }
 
 /// One worker's thread, from its connections to its end.

@@ -37,8 +37,9 @@ pub trait Script: Send {
     /// How long a connection pauses before its next requests.
     fn delay_ns(&mut self) -> Result<u64, Failed>;
 
-    /// The engine cannot do what the script asks for.
-    fn refuse(&mut self, reason: &str);
+    /// The engine cannot do what the script asks for: after an upgrade to HTTP/2 a script neither makes
+    /// requests nor reads responses.
+    fn refuse_upgrade(&mut self);
 }
 
 /// Where a thread connects to.
@@ -156,8 +157,8 @@ impl Scripted {
     }
 
     #[cold]
-    pub(crate) fn refuse(&mut self, reason: &str) {
-        self.script.refuse(reason);
+    pub(crate) fn refuse_upgrade(&mut self) {
+        self.script.refuse_upgrade();
         self.end = Some(EndReason::ScriptFailed);
     }
 

@@ -1,4 +1,8 @@
-//! What can stand in the way of an experiment, each with what, where and the remedy.
+//! What can stand in the way of an experiment: what is wrong, and where. Remedies that are words of a command
+//! line are the command line's.
+
+use std::path::PathBuf;
+use std::time::Duration;
 
 use candor_engine::EngineError;
 use candor_plan::PlanError;
@@ -25,6 +29,90 @@ pub enum LabError {
         /// The last lines of its log.
         log_tail: Vec<String>,
     },
+    /// A target was to write a port file and did not.
+    #[error(
+        "target {name}: it was not ready within {patience:?}: it wrote no port file; its output is in {}{}",
+        log.display(),
+        shown(log_tail)
+    )]
+    NoPortFile {
+        /// The target's name.
+        name: String,
+        /// How long it had.
+        patience: Duration,
+        /// Where its output is.
+        log: PathBuf,
+        /// The last lines of it.
+        log_tail: Vec<String>,
+    },
+    /// A core that this process may not use.
+    #[error("there is no core {core} for {of}; the cores that this process may use are {usable}")]
+    NoCore {
+        /// Who should have it.
+        of: Side,
+        /// The core.
+        core: usize,
+        /// Those that there are.
+        usable: String,
+    },
+    /// A load at a share of a peak that nothing measures.
+    #[error("the load {load} is a share of what {peak} finds, which is not measured")]
+    NoPeak {
+        /// The load.
+        load: String,
+        /// The load that finds the peak.
+        peak: String,
+    },
+    /// A scenario that no suite has.
+    #[error("{place}: there is no scenario \"{name}\"{hint}")]
+    UnknownScenario {
+        /// Where it is named.
+        place: String,
+        /// The name.
+        name: String,
+        /// The nearest one that there is; empty if none is near.
+        hint: String,
+    },
+    /// Nothing to compare.
+    #[error("{source_name} has no result documents")]
+    NoResults {
+        /// What was given.
+        source_name: String,
+    },
+    /// The directory of results belongs to something else.
+    #[error("{}: {why}", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+        /// What is in it.
+        why: String,
+    },
+    /// Another process measures into the directory of results.
+    #[error("{}: another {command} ({}) is measuring into it", path.display(), holder.map_or("another process".to_owned(), |pid| format!("process {pid}")))]
+    Held {
+        /// The directory.
+        path: PathBuf,
+        /// The command that measures.
+        command: &'static str,
+        /// Its process, if that is known.
+        holder: Option<u32>,
+    },
+    /// The directory of results cannot be made.
+    #[error("cannot make {}: {reason}", path.display())]
+    NoDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// An error with a remedy, which the command line added where a document keeps the text.
+    #[error("{error}; {remedy}")]
+    Advised {
+        /// The error.
+        error: Box<LabError>,
+        /// What to do.
+        remedy: String,
+    },
     /// A script could not be loaded, or failed.
     #[error("{0}")]
     Script(String),
@@ -44,6 +132,24 @@ pub enum LabError {
         /// What the system said.
         reason: String,
     },
+}
+
+/// Who has cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The target.
+    Target,
+    /// The loader.
+    Loader,
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Side::Target => "the target",
+            Side::Loader => "the loader",
+        })
+    }
 }
 
 impl LabError {

@@ -23,7 +23,7 @@ pub mod trial;
 pub mod verify;
 
 pub use engine_runner::EngineRunner;
-pub use error::LabError;
+pub use error::{LabError, Side};
 pub use interrupt::Interrupt;
 pub use site::Site;
 pub use target::{Ready, Running, TargetSpec};

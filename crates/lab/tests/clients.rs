@@ -377,7 +377,7 @@ fn what_was_made_survives_an_interruption() {
     let refused =
         Directory::open(directory.path(), &KIND, &run::fingerprint(&suite(SMALL), &other));
     let error = refused.unwrap_err().to_string();
-    assert!(error.contains("--out"), "{error}");
+    assert!(error.contains("it holds trials of another suite"), "{error}");
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn a_directory_is_one_processs_at_a_time() {
     drop(first);
     let error = Directory::open(directory.path(), &KIND, "f").unwrap_err().to_string();
     let holder = format!("another candor clients (process {})", std::process::id());
-    assert!(error.contains(&holder) && error.contains("--out"), "{error}");
+    assert!(error.contains(&holder), "{error}");
     drop(also);
     // Nothing was measured: it is still nobody's, and free.
     drop(Directory::open(directory.path(), &KIND, "g").unwrap());

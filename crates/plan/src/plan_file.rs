@@ -57,8 +57,12 @@ fn message(
     };
     let Some(span) = error.span() else { return problem };
     let place = place(document.get_ref(), &span, String::new());
-    if let Some(word) = unknown_key(&problem) {
-        let keys = keys(&place.as_ref().map(table_of).unwrap_or_default());
+    let refused = place.as_ref().filter(|place| place.is_key);
+    let refused = refused.map(|place| (place.key(), table_of(place)));
+    if let Some((word, table)) = refused.filter(|(_, table)| !has_free_keys(table))
+        && let keys = keys(&table)
+        && !keys.contains(&word)
+    {
         let hint = did_you_mean(word, keys.iter().copied());
         let hint = match hint.is_empty() {
             true => format!("; the keys are {}", keys.join(", ")),
@@ -67,7 +71,9 @@ fn message(
         return format!("unknown key \"{word}\"{hint}");
     }
     match place {
-        Some(Place { path, value: Some(value) }) if value.len() <= 80 && !value.contains('\n') => {
+        Some(Place { path, value: Some(value), .. })
+            if value.len() <= 80 && !value.contains('\n') =>
+        {
             format!("{path} = {value}: {problem}")
         }
         Some(Place { path, .. }) => format!("{path}: {problem}"),
@@ -75,22 +81,32 @@ fn message(
     }
 }
 
-/// The key in serde's message about an unknown field.
-fn unknown_key(problem: &str) -> Option<&str> {
-    problem.strip_prefix("unknown field `")?.split_once('`').map(|(word, _)| word)
-}
-
 /// The path of the table that a key stands in, without indices.
 fn table_of(place: &Place) -> String {
-    let table = place.path.rsplit_once('.').map_or("", |(table, _)| table);
+    let table = place.path[..place.path.len() - place.key_bytes].trim_end_matches('.');
     let parts = table.split('.').map(|part| part.split_once('[').map_or(part, |(name, _)| name));
     parts.collect::<Vec<_>>().join(".")
+}
+
+/// Whether the user chooses the keys of the table at this path: names of fields, variables and files.
+fn has_free_keys(table: &str) -> bool {
+    matches!(table.rsplit('.').next(), Some("header" | "env" | "files"))
 }
 
 /// A key, and the text of its value if that may be shown.
 struct Place {
     path: String,
     value: Option<String>,
+    /// The error is at the key itself, and not at its value.
+    is_key: bool,
+    /// Bytes of the key at the end of `path`: keys in quotes may have dots.
+    key_bytes: usize,
+}
+
+impl Place {
+    fn key(&self) -> &str {
+        &self.path[self.path.len() - self.key_bytes..]
+    }
 }
 
 /// The deepest key at `span`, as a dotted path; requests are counted from 1.
@@ -107,8 +123,12 @@ fn place(table: &DeTable<'_>, span: &Range<usize>, prefix: String) -> Option<Pla
             _ => None,
         };
         let here = || {
-            (within(value.span()) || within(key.span()))
-                .then(|| Place { path: path.clone(), value: shown(&path, value.get_ref()) })
+            (within(value.span()) || within(key.span())).then(|| Place {
+                path: path.clone(),
+                value: shown(&path, value.get_ref()),
+                is_key: within(key.span()),
+                key_bytes: key.get_ref().len(),
+            })
         };
         deeper.or_else(here)
     })

@@ -1,4 +1,4 @@
-//! TLS as a plan has it: whom to believe, who we are, what to offer.
+//! TLS as a plan has it: trusted CAs, our own certificate, what to offer.
 //!
 //! Values only. PEM texts were read when the plan was made; what is in them is checked by whoever
 //! makes a configuration of them (`candor_protocol::tls`). A private key is never shown.

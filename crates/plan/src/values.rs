@@ -197,7 +197,7 @@ fn status_range(text: &str) -> Result<(u16, u16), ValueError> {
     };
     match range.filter(|(low, high)| low <= high) {
         Some(range) => Ok(range),
-        None => refuse(format!("\"{text}\" is no status; write such as 200, 2xx or 200-299,304")),
+        None => refuse(format!("\"{text}\" is not a status; use e.g. 200, 2xx or 200-299,304")),
     }
 }
 

@@ -187,7 +187,7 @@ fn plans_name_file_line_and_what_was_meant() {
         ("[[request]]\npath = '/'\n[[request]]\nmethd = 'GET'\n", "plan.toml:4:1: unknown key \"methd\"; did you mean \"method\"?".to_owned()),
         ("[[request]]\npath = '/'\n[[request]]\nweight = 'heavy'\n", "plan.toml:4:10: request[2].weight = \"heavy\": not a count; write a whole number such as 100, 1k or 2M".to_owned()),
         ("[[request]]\npath = 'x'\n", "plan.toml:2:8: request[1].path: the path does not begin with /; write /PATH[?QUERY]".to_owned()),
-        ("[[request]]\nexpect-status = 'ok'\n", "plan.toml:2:17: request[1].expect-status = \"ok\": \"ok\" is no status; write such as 200, 2xx or 200-299,304".to_owned()),
+        ("[[request]]\nexpect-status = 'ok'\n", "plan.toml:2:17: request[1].expect-status = \"ok\": \"ok\" is not a status; use e.g. 200, 2xx or 200-299,304".to_owned()),
         ("body = 5\n", "plan.toml:1:8: body: invalid type: integer `5`, expected a string".to_owned()),
         ("allow = ['h:80']\n", "plan.toml:1:10: allow: \"h:80\" is not a host or network; write e.g. staging.example.com, *.example.com, 10.0.0.0/8, ::1 or unix:/run/app.sock".to_owned()),
         ("request = 5\n", "plan.toml:1:11: request = 5: invalid type: integer `5`, expected a sequence".to_owned()),

@@ -94,7 +94,7 @@ fn the_definition_is_sound_and_keeps_the_commands_description() {
         "Load",
         "Requests",
         "Script",
-        "Expected answers",
+        "Expected responses",
         "Where",
         "HTTP/2",
         "TLS",

@@ -40,11 +40,11 @@ struct Buffers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum NotKept {
     /// Its body is too long.
-    #[error("the body is longer than the {0} bytes that --script-body-limit allows")]
+    #[error("the body is longer than the {0} bytes that are kept for the script")]
     Body(usize),
     /// There is no room beside the others.
     #[error(
-        "the responses that a thread keeps for its script would take more than {0} bytes, 16 times --script-body-limit"
+        "the responses that a thread keeps for its script would take more than {0} bytes, the room for 16 of the longest bodies"
     )]
     Together(usize),
 }

@@ -19,7 +19,7 @@
 //! [`Event::RequestFailed`], or was taken back by [`Session::cancel`], unless the engine drops the
 //! session, in which case the engine owns what is left.
 
-use candor_record::Handshake;
+use candor_record::{Cause, Handshake};
 use std::io::IoSlice;
 
 use crate::capture::{CaptureRoom, NotKept};
@@ -321,4 +321,15 @@ pub enum Malformed {
     /// HTTP/2.
     #[error(transparent)]
     H2(#[from] crate::h2::Error),
+}
+
+impl Malformed {
+    /// The cause, if a change of the plan can remove it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Malformed::H1(_) => None,
+            Malformed::Tls(error) => error.cause(),
+            Malformed::H2(error) => error.cause(),
+        }
+    }
 }

@@ -403,7 +403,7 @@ fn each_fault_of_a_certificate_has_its_own_words_and_remedy() {
     let early = identity(|params| params.not_before = date_time_ymd(2150, 1, 1));
     let wrong_name = TlsPlan { server_name: "example.org".to_owned(), ..plan(only(&good)) };
     for (plan, identity, words) in [
-        (plan(only(&other)), &good, "is not signed by an authority that is known here"),
+        (plan(only(&other)), &good, "is not signed by a trusted CA: it is self-signed"),
         (plan(only(&expired)), &expired, "expired"),
         (plan(only(&early)), &early, "not valid yet"),
         (wrong_name, &good, "is not for example.org, but for example.com;"),
@@ -439,7 +439,7 @@ fn a_server_without_tls_is_told_from_one_with_another_protocol() {
     for (bytes, words) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "there is no TLS on this port"),
         (b"220 mail ready\r\n", "there is no TLS on this port"),
-        (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", "no TLS"),
+        (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", "not TLS"),
     ] {
         let mut client = make();
         let mut input = bytes;
@@ -467,7 +467,7 @@ fn what_cannot_be_offered_is_refused_with_the_names_that_can() {
     });
     assert!(nothing.contains("nothing is left to offer"), "{nothing}");
     let no_pem = Trust::Only(Pem { file: "x".to_owned(), text: (*b"hello").into() });
-    assert!(error(plan(no_pem)).contains("--cacert: x holds no certificate"));
+    assert!(error(plan(no_pem)).contains("x holds no certificate in PEM form"));
     let no_name = TlsPlan { server_name: "a b".to_owned(), ..plan(trust()) };
-    assert!(error(no_name).contains("give one with --sni"));
+    assert!(error(no_name).contains("\"a b\" is not a name that TLS can ask a server for"));
 }

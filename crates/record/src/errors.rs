@@ -92,7 +92,7 @@ impl ErrorKind {
             ErrorKind::Aborted => "lost with its connection, given up for another request on it",
             ErrorKind::StreamReset => "given up by the server (stream reset)",
             ErrorKind::NotProcessed => "not processed, by the server's own word",
-            ErrorKind::BodyLimit => "longer than --script-body-limit allows",
+            ErrorKind::BodyLimit => "response longer than what is kept for the script",
         }
     }
 }
@@ -211,7 +211,9 @@ impl LossKind {
             LossKind::Failed => "broken by an error of the system",
             LossKind::Malformed => "given up because what came was no valid answer",
             LossKind::Timeout => "given up because of a time-out",
-            LossKind::BodyLimit => "given up because of a response beyond --script-body-limit",
+            LossKind::BodyLimit => {
+                "given up because of a response longer than what is kept for the script"
+            }
         }
     }
 }
@@ -252,17 +254,95 @@ impl DeviationKind {
     }
 }
 
+/// A cause of failures that a change of the plan can remove. A result keeps it beside the words of an
+/// example, so that who prints the result can add the remedy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Cause {
+    /// TLS was begun, and the server sends clear text.
+    ClearText,
+    /// HTTP/2 was asked for over TLS, and the server does not choose it.
+    NoH2OverTls,
+    /// The server requires or rejects a client certificate.
+    ClientCertificate,
+    /// The server does not know the name that it was asked for.
+    ServerName,
+    /// The protocols offered and those of the server do not meet (ALPN).
+    Alpn,
+    /// The versions of TLS offered and those of the server do not meet.
+    TlsVersion,
+    /// The server accepts nothing of the ciphers, groups and versions offered.
+    TlsOffer,
+    /// The server's certificate leads to no trusted CA.
+    Issuer,
+    /// The server's certificate has expired.
+    Expired,
+    /// The server's certificate is not valid yet.
+    NotYetValid,
+    /// The server's certificate is for another name.
+    CertificateName,
+    /// The server's certificate has another fault.
+    Certificate,
+    /// HTTP/2 was begun, and the server responds in HTTP/1.
+    Http1,
+    /// Clear text was begun, and the server responds in TLS.
+    Tls,
+    /// The server does not upgrade to HTTP/2.
+    NoUpgrade,
+    /// HTTP/2 was begun, and the server sends something else.
+    NoH2,
+    /// The server closed the connection during the handshake.
+    HandshakeClosed,
+    /// The server did not complete the handshake in time.
+    HandshakeSlow,
+    /// A response is longer than what is kept for the script.
+    BodyLimit,
+}
+
+/// Why something failed: in words, and as a value where there is a remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// What is wrong, and where.
+    pub words: Box<str>,
+    /// The cause, if a change of the plan can remove it.
+    pub cause: Option<Cause>,
+}
+
+impl Reason {
+    /// The same, said of `subject`.
+    pub fn of(&self, subject: impl std::fmt::Display) -> Reason {
+        Reason { words: format!("{subject}: {}", self.words).into(), cause: self.cause }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(words: String) -> Self {
+        Reason { words: words.into(), cause: None }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(words: &str) -> Self {
+        Reason { words: words.into(), cause: None }
+    }
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.words)
+    }
+}
+
 /// Counts by kind, with the first example of each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Listed", into = "Listed")]
 pub struct Tally<const N: usize> {
     counts: [u64; N],
-    examples: [Option<Box<str>>; N],
+    examples: [Option<Reason>; N],
 }
 
 /// A tally on its way: the kinds that occurred. What is no kind here is of a later version.
 #[derive(Serialize, Deserialize)]
-struct Listed(Vec<(u8, u64, Option<Box<str>>)>);
+struct Listed(Vec<(u8, u64, Option<Reason>)>);
 
 impl<const N: usize> From<Tally<N>> for Listed {
     fn from(tally: Tally<N>) -> Self {
@@ -279,8 +359,8 @@ impl<const N: usize> TryFrom<Listed> for Tally<N> {
         let mut tally = Tally::default();
         for (kind, count, example) in kinds {
             let kind = usize::from(kind);
-            let is_long = |text: &str| text.len() > Self::EXAMPLE_MAX_BYTES + '…'.len_utf8();
-            if kind >= N || tally.counts[kind] > 0 || example.as_deref().is_some_and(is_long) {
+            let is_long = |one: &Reason| one.words.len() > Self::EXAMPLE_MAX_BYTES + '…'.len_utf8();
+            if kind >= N || tally.counts[kind] > 0 || example.as_ref().is_some_and(is_long) {
                 return Err("a tally of errors is damaged, or of a later version");
             }
             (tally.counts[kind], tally.examples[kind]) = (count, example);
@@ -300,16 +380,15 @@ impl<const N: usize> Tally<N> {
     pub const EXAMPLE_MAX_BYTES: usize = 240;
 
     /// Counts one of kind `index`; `example` is asked only for the first.
-    pub fn add(&mut self, index: usize, example: impl FnOnce() -> String) {
+    pub fn add<E: Into<Reason>>(&mut self, index: usize, example: impl FnOnce() -> E) {
         self.counts[index] += 1;
         if self.examples[index].is_none() {
-            let mut text = example();
-            if text.len() > Self::EXAMPLE_MAX_BYTES {
-                let cut = text.floor_char_boundary(Self::EXAMPLE_MAX_BYTES);
-                text.truncate(cut);
-                text.push('…');
+            let mut reason: Reason = example().into();
+            if reason.words.len() > Self::EXAMPLE_MAX_BYTES {
+                let cut = reason.words.floor_char_boundary(Self::EXAMPLE_MAX_BYTES);
+                reason.words = format!("{}…", &reason.words[..cut]).into();
             }
-            self.examples[index] = Some(text.into());
+            self.examples[index] = Some(reason);
         }
     }
 
@@ -320,7 +399,12 @@ impl<const N: usize> Tally<N> {
 
     /// The first example of kind `index`.
     pub fn example(&self, index: usize) -> Option<&str> {
-        self.examples[index].as_deref()
+        self.examples[index].as_ref().map(|one| &*one.words)
+    }
+
+    /// The cause of the first example of kind `index`.
+    pub fn cause(&self, index: usize) -> Option<Cause> {
+        self.examples[index].as_ref()?.cause
     }
 
     /// All kinds together.

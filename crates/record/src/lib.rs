@@ -29,7 +29,7 @@ pub mod wire;
 
 pub use batches::Batch;
 pub use collector::{Collector, CollectorSettings, Stretch};
-pub use errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Tally};
+pub use errors::{Cause, ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason, Tally};
 pub use held_up::HeldUp;
 pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{

@@ -6,7 +6,7 @@
 //! Finished intervals are taken with [`Recorder::take_finished`] and given back, emptied, with
 //! [`Recorder::recycle`], so that nothing is allocated once a run is going.
 
-use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind};
+use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason};
 use crate::interval::{GoAways, Handshake, Interval};
 use crate::rates::Slots;
 
@@ -287,7 +287,12 @@ impl Recorder {
 
     /// A sent request failed. `age_ns` counts from its due time; `status` is that of a complete
     /// answer, if there was one.
-    pub fn error(&mut self, now_ns: u64, failure: Failure, example: impl FnOnce() -> String) {
+    pub fn error<E: Into<Reason>>(
+        &mut self,
+        now_ns: u64,
+        failure: Failure,
+        example: impl FnOnce() -> E,
+    ) {
         self.advance(now_ns);
         let Failure { phase, request, kind, status, age_ns } = failure;
         self.ledger(phase).errors.add(kind as usize, example);
@@ -414,18 +419,23 @@ impl Recorder {
     }
 
     /// An attempt to connect failed.
-    pub fn connect_failed(
+    pub fn connect_failed<E: Into<Reason>>(
         &mut self,
         now_ns: u64,
         kind: ConnectErrorKind,
-        example: impl FnOnce() -> String,
+        example: impl FnOnce() -> E,
     ) {
         self.advance(now_ns);
         self.current.connections.failed.add(kind as usize, example);
     }
 
     /// An established connection ended; `example` says more if it was lost.
-    pub fn disconnected(&mut self, now_ns: u64, why: Disconnect, example: impl FnOnce() -> String) {
+    pub fn disconnected<E: Into<Reason>>(
+        &mut self,
+        now_ns: u64,
+        why: Disconnect,
+        example: impl FnOnce() -> E,
+    ) {
         self.advance(now_ns);
         self.established -= 1;
         let connections = &mut self.current.connections;

@@ -10,6 +10,7 @@ pub mod document;
 pub mod expect;
 pub mod experiment;
 pub mod read;
+pub mod remedies;
 pub mod render;
 pub mod verdicts;
 

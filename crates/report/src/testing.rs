@@ -593,6 +593,7 @@ pub(crate) fn deviations() -> Vec<ErrorCount> {
         count,
         sentence: kind.sentence().to_owned(),
         example: Some("GET /hello: status 200".to_owned()),
+        remedy: None,
     };
     kinds.map(one).collect()
 }

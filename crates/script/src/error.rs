@@ -6,14 +6,31 @@ pub enum ScriptError {
     /// It could not be loaded or prepared; nothing was sent.
     #[error("script: {0}")]
     Load(String),
+    /// Its own lines, or one of its functions, took longer than a call may.
+    #[error("script: {}{message}", in_function(*function))]
+    Late {
+        /// The hook; none for the script's own lines.
+        function: Option<&'static str>,
+        /// File, line and message.
+        message: String,
+    },
     /// One of its functions failed.
-    #[error("script: in {function}(): {message}")]
+    #[error("script: {}{message}", in_function(Some(*function)))]
     Call {
         /// The hook.
         function: &'static str,
         /// File, line and message.
         message: String,
     },
+    /// It makes requests or reads responses, and the connection was upgraded to HTTP/2.
+    #[error(
+        "script: one that makes requests or reads responses does not work with an upgrade to HTTP/2"
+    )]
+    Upgrade,
+}
+
+fn in_function(function: Option<&'static str>) -> String {
+    function.map_or(String::new(), |name| format!("in {name}(): "))
 }
 
 /// Lua's message without its stack trace.

@@ -38,7 +38,10 @@ impl Hooks {
         match outcome {
             Ok(()) if self.shared.stopped.load(Ordering::Relaxed) => Ok(Next::Stop),
             Ok(()) => Ok(Next::Go),
-            Err(message) => Err(self.fail(ScriptError::Call { function, message })),
+            Err(message) => Err(self.fail(match self.seat.is_late() {
+                true => ScriptError::Late { function: Some(function), message },
+                false => ScriptError::Call { function, message },
+            })),
         }
     }
 
@@ -89,7 +92,7 @@ impl Script for Hooks {
         Ok((delay_ms * 1e6) as u64)
     }
 
-    fn refuse(&mut self, reason: &str) {
-        self.fail(ScriptError::Load(reason.to_owned()));
+    fn refuse_upgrade(&mut self) {
+        self.fail(ScriptError::Upgrade);
     }
 }

@@ -59,7 +59,7 @@ impl Program {
         let Some(setup) = self.main.function("setup") else { return Ok(()) };
         let handle = self.handle(index);
         let outcome = self.main.call(|| setup.call::<()>(handle?));
-        outcome.map_err(|error| failed("setup", &error))
+        outcome.map_err(|error| self.main.failed("setup", &error))
     }
 
     /// `init(args)`, with the URL at index 0.
@@ -74,7 +74,7 @@ impl Program {
             }
             init.call::<()>(arguments)
         });
-        outcome.map_err(|error| failed("init", &error))
+        outcome.map_err(|error| state.failed("init", &error))
     }
 
     fn handle(&self, index: usize) -> mlua::Result<AnyUserData> {
@@ -125,12 +125,8 @@ impl Program {
             done.call::<()>(arguments)
         });
         raw::flush_output();
-        outcome.map_err(|error| failed("done", &error))
+        outcome.map_err(|error| self.main.failed("done", &error))
     }
-}
-
-fn failed(function: &'static str, error: &mlua::Error) -> ScriptError {
-    ScriptError::Call { function, message: words(error) }
 }
 
 /// The request of a script that makes none: what `wrk.format()` says after `init`. It goes into
@@ -139,7 +135,7 @@ fn failed(function: &'static str, error: &mlua::Error) -> ScriptError {
 fn fixed_request(state: &State, plan: &Plan) -> Result<Option<Request>, ScriptError> {
     let Some(base) = plan.requests.list.first() else { return Ok(None) };
     let formatted = state.call(|| state.lua.load("return wrk.format()").eval::<mlua::LuaString>());
-    let text = formatted.map_err(|error| failed("wrk.format", &error))?;
+    let text = formatted.map_err(|error| state.failed("wrk.format", &error))?;
     let mut batch = Batch::new(0);
     let wrong = |message: String| ScriptError::Load(format!("the request of wrk: {message}"));
     batch.fill(&text.as_bytes()).map_err(|error| wrong(error.to_string()))?;

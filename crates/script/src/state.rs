@@ -62,7 +62,19 @@ impl State {
         let chunk = self.lua.load(script.source.whole()).set_name(format!("@{}", script.path));
         let chunk = chunk.set_mode(mlua::chunk::ChunkMode::Text);
         let loaded = self.call(|| chunk.exec());
-        loaded.map_err(|error| ScriptError::Load(words(&error)))
+        loaded.map_err(|error| match self.seat.is_late() {
+            true => ScriptError::Late { function: None, message: words(&error) },
+            false => ScriptError::Load(words(&error)),
+        })
+    }
+
+    /// The failure of a function that was called in it last.
+    pub(crate) fn failed(&self, function: &'static str, error: &mlua::Error) -> ScriptError {
+        let message = words(error);
+        match self.seat.is_late() {
+            true => ScriptError::Late { function: Some(function), message },
+            false => ScriptError::Call { function, message },
+        }
     }
 
     /// A global function of the script, if there is one.

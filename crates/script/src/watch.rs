@@ -37,9 +37,7 @@ impl Seat {
         let limit_ms = limit.as_millis();
         Seat {
             most_instructions,
-            late: words(format!(
-                "it ran for longer than {limit_ms} ms; --script-timeout sets the limit"
-            )),
+            late: words(format!("it ran for longer than {limit_ms} ms")),
             much: words(format!(
                 "it took more than {most_instructions} instructions, which is the sandbox's limit"
             )),
@@ -58,10 +56,15 @@ impl Seat {
         self.excess()
     }
 
+    /// Whether the call that goes on, or ended last, took longer than a call may.
+    pub(crate) fn is_late(&self) -> bool {
+        self.fired.load(Ordering::Relaxed)
+    }
+
     /// Why the call that goes on, or ended last, has to end.
     pub(crate) fn excess(&self) -> Option<&CStr> {
         let count = self.instructions.load(Ordering::Relaxed);
-        if self.fired.load(Ordering::Relaxed) {
+        if self.is_late() {
             Some(&self.late)
         } else if self.counts() && count > self.most_instructions {
             Some(&self.much)

@@ -1,4 +1,4 @@
-//! Why a server could not start.
+//! Why a server could not start: what is wrong, and where. The remedy depends on the command line, which adds it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The TCP port cannot be had.
-    #[error("cannot listen on {address}: {source}; choose another port, or port 0 for a free one")]
+    #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address asked for.
         address: SocketAddr,
@@ -16,7 +16,7 @@ pub enum ServeError {
         source: io::Error,
     },
     /// The unix socket cannot be made.
-    #[error("cannot listen on unix socket {}: {source}; choose a path that is free", path.display())]
+    #[error("cannot listen on unix socket {}: {source}", path.display())]
     UnixSocket {
         /// The path asked for.
         path: PathBuf,
@@ -24,7 +24,7 @@ pub enum ServeError {
         source: io::Error,
     },
     /// The port file cannot be written.
-    #[error("cannot write port file {}: {source}; choose a writable place", path.display())]
+    #[error("cannot write port file {}: {source}", path.display())]
     PortFile {
         /// The path asked for.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum ServeError {
         source: io::Error,
     },
     /// A file of a certificate or key cannot be used.
-    #[error("cannot use certificate file {}: {reason}; check its name and content", path.display())]
+    #[error("cannot use certificate file {}: {reason}", path.display())]
     Certificate {
         /// The file.
         path: PathBuf,
@@ -40,13 +40,13 @@ pub enum ServeError {
         reason: String,
     },
     /// No certificate can be made.
-    #[error("cannot make a certificate: {0}; name one with --tls-cert and --tls-key")]
+    #[error("cannot make a certificate: {0}")]
     MakeCertificate(String),
     /// A thread or its event loop cannot be made.
-    #[error("cannot start a server thread: {0}; lower --threads or raise the system's limits")]
+    #[error("cannot start a server thread: {0}")]
     Runtime(io::Error),
     /// The log of the truth server cannot be written.
-    #[error("cannot write the log {}: {source}; choose a writable place", path.display())]
+    #[error("cannot write the log {}: {source}", path.display())]
     Log {
         /// The path asked for.
         path: PathBuf,

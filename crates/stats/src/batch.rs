@@ -1,4 +1,4 @@
-//! What samples that depend on each other are worth: batch means.
+//! The effective sample size of samples that depend on each other: batch means.
 //!
 //! Requests that are answered one after another meet the same queue, the same pause and the same
 //! cold cache, so a thousand of them say less than a thousand independent ones. The run is cut into
@@ -96,7 +96,7 @@ pub fn is_one_stretch(batches: &[Below]) -> bool {
     batches.len() > 2 && all >= FEWEST_ABOVE && batches.windows(stretch).any(holds_most)
 }
 
-/// How many independent samples `count` dependent ones are worth: n / V, rounded down, and at
+/// The effective sample size of `count` dependent samples: n / V, rounded down, and at
 /// least one if there is one.
 pub fn effective_size(count: u64, inflation: f64) -> u64 {
     let worth = (count as f64 / inflation.max(1.0)) as u64;

@@ -13,7 +13,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io::IoSlice;
 
 use candor_engine::reactor::stamps::StampLog;
-use candor_engine::reactor::{ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Sent};
+use candor_engine::reactor::{
+    ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Sent,
+};
 use candor_record::ConnectErrorKind;
 
 /// Waits without progress that are taken for a spinning worker.
@@ -426,7 +428,8 @@ impl<S: SimServer> Reactor for SimReactor<S> {
         if connection.refused {
             return Err(ConnectFailure {
                 kind: ConnectErrorKind::Refused,
-                message: "simulated: refused".to_owned(),
+                to: "simulated".to_owned(),
+                why: ConnectCause::Other("refused".into()),
             });
         }
         Ok(connection.open)

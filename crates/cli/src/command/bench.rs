@@ -54,34 +54,34 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only these servers
-    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "What of it")]
+    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     servers: Option<Vec<String>>,
     /// Only these scenarios, or sets of them such as main
-    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "What of it")]
+    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     scenarios: Option<Vec<String>>,
     /// Only these protocols: h1, h2, h1-tls, h2-tls
-    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "What of it")]
+    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     protocols: Option<Vec<String>>,
     /// Only these loads
-    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "What of it")]
+    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     loads: Option<Vec<String>>,
     /// Rounds instead of the suite's; more than before adds to what is there
-    #[arg(long, value_name = "N", help_heading = "What of it")]
+    #[arg(long, value_name = "N", help_heading = "Selection")]
     rounds: Option<SmallCount>,
     /// Length of each run instead of the suite's
-    #[arg(short, long, value_name = "TIME", help_heading = "What of it")]
+    #[arg(short, long, value_name = "TIME", help_heading = "Selection")]
     duration: Option<PositiveNanos>,
     /// Warm-up of each run instead of the suite's
-    #[arg(long, value_name = "TIME", help_heading = "What of it")]
+    #[arg(long, value_name = "TIME", help_heading = "Selection")]
     warm_up: Option<Nanos>,
     /// Connections of each run instead of the suite's
-    #[arg(short, long, value_name = "N", help_heading = "What of it")]
+    #[arg(short, long, value_name = "N", help_heading = "Selection")]
     connections: Option<SmallCount>,
     /// Say what would be measured, and measure nothing
-    #[arg(long, help_heading = "What of it")]
+    #[arg(long, help_heading = "Selection")]
     list: bool,
     /// Say which scenarios are built in
-    #[arg(long, help_heading = "What of it")]
+    #[arg(long, help_heading = "Selection")]
     list_scenarios: bool,
     #[command(flatten)]
     flags: Flags,

@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failure};
 use crate::facts::facts;
 use crate::forms::CLIENTS;
 use crate::matrix::{self, Flags};
-use crate::{console, measure};
+use crate::{console, measure, remedy};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -57,35 +57,35 @@ pub(crate) struct ClientsArguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only these clients; for the overhead name their null client too
-    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "What of it")]
+    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     clients: Option<Vec<String>>,
     /// Connections instead of the suite's: sizes, or a rule such as concurrency+1
     ///
     /// Sizes are combined with every concurrency. Rules: concurrency, concurrency+N,
     /// concurrency-N, concurrency/N, never less than 1. With a pool smaller than the concurrency
     /// callers wait for a connection, and that wait is in the latency.
-    #[arg(long, value_name = "N[,N]|RULE", help_heading = "What of it")]
+    #[arg(long, value_name = "N[,N]|RULE", help_heading = "Selection")]
     pools: Option<Pools>,
     /// Callers instead of the suite's
-    #[arg(long, value_name = "N[,N]", value_parser = concurrencies, help_heading = "What of it")]
+    #[arg(long, value_name = "N[,N]", value_parser = concurrencies, help_heading = "Selection")]
     concurrencies: Option<Concurrencies>,
     /// Rounds instead of the suite's; more than before adds to what is there
-    #[arg(long, value_name = "N", help_heading = "What of it")]
+    #[arg(long, value_name = "N", help_heading = "Selection")]
     rounds: Option<SmallCount>,
     /// Length of each window instead of the suite's
-    #[arg(short, long, value_name = "TIME", help_heading = "What of it")]
+    #[arg(short, long, value_name = "TIME", help_heading = "Selection")]
     duration: Option<PositiveNanos>,
     /// Warm-up before each window instead of the suite's
-    #[arg(long, value_name = "TIME", help_heading = "What of it")]
+    #[arg(long, value_name = "TIME", help_heading = "Selection")]
     warm_up: Option<Nanos>,
     /// Time-out of each request instead of the suite's
-    #[arg(long, value_name = "TIME", help_heading = "What of it")]
+    #[arg(long, value_name = "TIME", help_heading = "Selection")]
     timeout: Option<PositiveNanos>,
     /// The embedded target instead of the suite's server
-    #[arg(long, help_heading = "What of it")]
+    #[arg(long, help_heading = "Selection")]
     embedded: bool,
     /// Say what would be measured, and measure nothing
-    #[arg(long, help_heading = "What of it")]
+    #[arg(long, help_heading = "Selection")]
     list: bool,
     #[command(flatten)]
     flags: Flags,
@@ -136,7 +136,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     let stopped = bench.take_down();
     let outcome = outcome?;
     if let Err(error) = stopped {
-        console::note(&format!("candor: {error}"));
+        console::note(&format!("candor: {}", remedy::told(&error)));
     }
     flags.finish(&directory, &CLIENTS, &outcome, exit)
 }

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use candor_lab::peak::{Settings, find};
-use candor_plan::Out;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::units::parse_share;
 use candor_plan::values::SmallCount;
+use candor_plan::{Out, Outputs};
 use candor_report::Expectation;
 use candor_report::experiment::peak::{Confidence, Peak, Who};
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
-use crate::experiment::Ready;
+use crate::experiment::{Made, Ready};
 use crate::forms::PEAK;
 use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
@@ -81,11 +81,11 @@ pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, F
         ..Settings::default()
     };
     let facts = ready.facts().clone();
-    let (peak, outputs) = ready.make(keep.as_deref(), |plan, runner, progress| {
+    let made = ready.make(keep.as_deref(), |plan, runner, progress| {
         Ok(find(plan, &settings, &facts, runner, progress)?)
     })?;
-    PEAK.give_out(&peak, &outputs)?;
-    Ok(exit(&peak, outputs.strict).into())
+    PEAK.give_out(&made.document, &made.outputs)?;
+    Ok(exit(&made).into())
 }
 
 /// The objectives. Behind several words of one flag a URL is taken for one of them by the parser.
@@ -98,9 +98,7 @@ fn objectives(words: Vec<String>, options: &mut Options) -> Result<Vec<Expectati
         _ => return Err(Failure::usage("two URLs are given; give one")),
     }
     let parse = |text: &String| {
-        Expectation::parse(text).map_err(|error| {
-            Failure::usage(error.to_string().replacen("--expect", "--objective", 1))
-        })
+        Expectation::parse(text).map_err(|error| Failure::usage(format!("--objective {error}")))
     };
     objectives.iter().map(parse).collect()
 }
@@ -117,13 +115,14 @@ fn precision(text: &str) -> Result<f64, String> {
     }
 }
 
-fn exit(peak: &Peak, strict: bool) -> Exit {
+fn exit(made: &Made<Peak>) -> Exit {
+    let Made { document: peak, outputs: Outputs { strict, .. }, is_interrupted } = made;
     let poor = peak.answer.is_none_or(|answer| answer.confidence == Confidence::Poor);
     match (&peak.partial, &peak.answer) {
-        (Some(why), _) if why.starts_with("interrupted") => Exit::Interrupted,
+        (Some(_), _) if *is_interrupted => Exit::Interrupted,
         (Some(_), _) => Exit::CouldNotRun,
         (None, None) => Exit::ExpectationNotMet,
-        (None, Some(_)) if strict && (poor || peak.limit.who == Who::Loader) => {
+        (None, Some(_)) if *strict && (poor || peak.limit.who == Who::Loader) => {
             Exit::NotTrustworthy
         }
         (None, Some(_)) => Exit::Fine,

@@ -97,7 +97,9 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
 }
 
 fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
-    let parse = |text: &String| Expectation::parse(text).map_err(Failure::usage);
+    let parse = |text: &String| {
+        Expectation::parse(text).map_err(|error| Failure::usage(format!("--expect {error}")))
+    };
     outputs.expect.iter().map(parse).collect()
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn serve(options: ServeOptions) -> Result<ExitCode, Failure> {
 }
 
 fn serve_target(config: Config) -> Result<(), Failure> {
-    let server = candor_serve::Server::bind(config).map_err(Failure::could_not_run)?;
+    let server = candor_serve::Server::bind(config)?;
     match server.certificate() {
         None => {
             console::say(format_args!("candor serve: listening on http://{}/", server.address()))
@@ -42,18 +42,18 @@ fn serve_target(config: Config) -> Result<(), Failure> {
             file.display()
         )),
     }
-    let stats = server.run_until_signal().map_err(Failure::could_not_run)?;
+    let stats = server.run_until_signal()?;
     console::say(format_args!(
         "candor serve: {}, {}, {}",
         fmt_plural(stats.connections_accepted, "connection"),
         fmt_plural(stats.requests_accepted, "request"),
-        fmt_plural(stats.requests_answered, "answer")
+        fmt_plural(stats.requests_answered, "response")
     ));
     Ok(())
 }
 
 fn serve_truth(config: truth::Config) -> Result<(), Failure> {
-    let server = truth::Server::bind(config).map_err(Failure::could_not_run)?;
+    let server = truth::Server::bind(config)?;
     let stopper = server.stopper();
     // Before the port file tells anybody of the server, so that a signal always ends it in order.
     signals::on_signal(move || stopper.stop())?;
@@ -61,12 +61,12 @@ fn serve_truth(config: truth::Config) -> Result<(), Failure> {
         "candor serve: truth server, listening on http://{}/",
         server.address()
     ));
-    let record = server.run().map_err(Failure::could_not_run)?;
+    let record = server.run()?;
     let late = record.lateness();
     console::say(format_args!(
         "candor serve: {}, {}, late by p50 {}, p99 {}, at most {}",
         fmt_plural(record.entries.len() as u64 + record.unlogged, "request"),
-        fmt_plural(late.answers, "logged answer"),
+        fmt_plural(late.answers, "logged response"),
         fmt_duration_ns(late.p50_ns),
         fmt_duration_ns(late.p99_ns),
         fmt_duration_ns(late.max_ns)

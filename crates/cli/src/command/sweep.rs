@@ -10,14 +10,14 @@ use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::units::{parse_rate, parse_share};
 use candor_plan::values::SmallCount;
-use candor_plan::{Connections, Plan, Rate};
+use candor_plan::{Connections, Outputs, Plan, Rate};
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::sweep::Sweep;
 use candor_report::read;
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
-use crate::experiment::Ready;
+use crate::experiment::{Made, Ready};
 use crate::forms::SWEEP;
 use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
@@ -91,7 +91,7 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode,
     }
     let ready = Ready::new("sweep", options, &target, typed)?;
     let (facts, asked) = (ready.facts().clone(), ready.connections);
-    let (sweep, outputs) = ready.make(keep.as_deref(), |plan, runner, progress| {
+    let made = ready.make(keep.as_deref(), |plan, runner, progress| {
         let known = match reference {
             Reference::None => None,
             Reference::Known(rate_per_s, from, connections) => {
@@ -125,8 +125,8 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode,
         let settings = Settings { rates, rounds: rounds.get(), peak };
         Ok(run(&plan, &settings, &facts, runner, progress)?)
     })?;
-    SWEEP.give_out(&sweep, &outputs)?;
-    Ok(exit(&sweep, outputs.strict).into())
+    SWEEP.give_out(&made.document, &made.outputs)?;
+    Ok(exit(&made).into())
 }
 
 fn reference(arguments: &SweepArguments) -> Result<Reference, Failure> {
@@ -168,14 +168,14 @@ fn measured(
     let settings = peak::Settings { connections, curve: Vec::new(), ..peak::Settings::default() };
     let found = peak::find(plan, &settings, facts, runner, progress)?;
     match (found.answer, found.partial) {
-        (_, Some(why)) if why.starts_with("interrupted") => Err(Failure::interrupted()),
+        (_, Some(_)) if runner.interrupt.is_asked() => Err(Failure::interrupted()),
         (_, Some(why)) => Err(Failure::could_not_run(format!("the peak was not found: {why}"))),
         (Some(answer), None) if answer.rate_per_s > 0.0 => {
             let connections = found.ceiling.map(|ceiling| ceiling.connections);
             Ok((answer.rate_per_s, "measured before, closed loop".to_owned(), connections))
         }
         _ => Err(Failure::could_not_run(
-            "the peak was not found: nothing was answered as expected; look at a single run first",
+            "the peak was not found: no response was as expected; make a single run first",
         )),
     }
 }
@@ -195,14 +195,15 @@ fn fraction(text: &str) -> Result<f64, String> {
     fraction.ok_or_else(|| "write a share of the peak, such as 90% or 0.9".to_owned())
 }
 
-fn exit(sweep: &Sweep, strict: bool) -> Exit {
+fn exit(made: &Made<Sweep>) -> Exit {
+    let Made { document: sweep, outputs: Outputs { strict, .. }, is_interrupted } = made;
     let trials = || sweep.rows.iter().flat_map(|row| &row.trials);
     let unusable = trials().any(|trial| trial.figures.unusable);
     let doubtful = trials().any(|trial| !trial.loader_findings.is_empty());
     match &sweep.partial {
-        Some(why) if why.starts_with("interrupted") => Exit::Interrupted,
+        Some(_) if *is_interrupted => Exit::Interrupted,
         Some(_) => Exit::CouldNotRun,
-        None if unusable || (strict && doubtful) => Exit::NotTrustworthy,
+        None if unusable || (*strict && doubtful) => Exit::NotTrustworthy,
         None => Exit::Fine,
     }
 }

@@ -151,7 +151,7 @@ fn floor_text(floors: &[Floor]) -> String {
         return String::new();
     }
     let mut text =
-        "\nNoise floor of this machine: what the loader and the way add to an answer that\n\
+        "\nNoise floor of this machine: loader and network overhead of a response that\n\
         takes no time. Smaller differences between servers cannot be seen here.\n\
         \x20      rate       lag p50       lag p99   round trip p50           p99         least\n"
             .to_owned();

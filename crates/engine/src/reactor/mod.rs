@@ -31,7 +31,7 @@ pub mod uring;
 
 use std::io::IoSlice;
 
-use candor_record::ConnectErrorKind;
+use candor_record::{ConnectErrorKind, Reason};
 use rustix::time::ClockId;
 
 use crate::health::{Switches, clock_ns};
@@ -103,12 +103,35 @@ pub struct IoFailure {
 }
 
 /// Why a connection could not be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{to}: {why}")]
 pub struct ConnectFailure {
     /// The kind, as it is counted.
     pub kind: ConnectErrorKind,
-    /// The address and the system's words.
-    pub message: String,
+    /// The address; where the handshake failed, the authority.
+    pub to: String,
+    /// Why.
+    pub why: ConnectCause,
+}
+
+/// What stood in the way of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectCause {
+    /// The system refused: `errno`.
+    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
+    System(i32),
+    /// Anything else.
+    #[error("{0}")]
+    Other(Reason),
+}
+
+impl From<ConnectFailure> for Reason {
+    fn from(failure: ConnectFailure) -> Self {
+        match failure.why {
+            ConnectCause::System(_) => failure.to_string().into(),
+            ConnectCause::Other(reason) => reason.of(failure.to),
+        }
+    }
 }
 
 /// A reactor that has not met its thread yet. Making one can fail; starting it cannot.

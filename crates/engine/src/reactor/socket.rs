@@ -19,7 +19,7 @@ use rustix::net::{
 
 use candor_record::ConnectErrorKind;
 
-use super::{ConnectFailure, IoFailure, Sent};
+use super::{ConnectCause, ConnectFailure, IoFailure, Sent};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -86,8 +86,8 @@ impl Dialer {
             Errno::MFILE | Errno::NFILE => ConnectErrorKind::FdsExhausted,
             _ => ConnectErrorKind::Other,
         };
-        let system = std::io::Error::from(errno);
-        ConnectFailure { kind, message: format!("{}: {system}", self.address(turn)) }
+        let why = ConnectCause::System(errno.raw_os_error());
+        ConnectFailure { kind, to: self.address(turn).to_string(), why }
     }
 
     fn open_socket(&self, turn: u64) -> Result<OwnedFd, Errno> {

@@ -7,16 +7,12 @@ use std::cmp::Reverse;
 use std::io::IoSlice;
 
 use candor_protocol::{Event, Failure, GoAway, HeaderBytes, RequestId, Session};
-use candor_record::{ConnectErrorKind, Disconnect, ErrorKind, LossKind};
+use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
 use super::{Stage, Worker};
 use crate::connection::{Slot, State, back_off_ns};
-use crate::reactor::{ConnectFailure, IoFailure, Key, Reactor};
+use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor};
 use crate::source::Source;
-
-/// What to do about a server that does not answer a handshake.
-const CHECK_PROTOCOL: &str =
-    "check the protocol of this port (http:// or https://, --h1, --h2 or --h2c)";
 
 /// Why an established connection is given up.
 pub(super) enum Loss {
@@ -24,10 +20,10 @@ pub(super) enum Loss {
     End,
     /// The system reports an error.
     Failed(IoFailure),
-    /// What came is not HTTP; the request it happened to, if any, and the words.
-    Malformed { id: Option<u32>, reason: String },
+    /// What came is not HTTP; the request it happened to, if any, and why.
+    Malformed { id: Option<u32>, reason: Reason },
     /// The response to this request is more than is kept for the script.
-    TooLarge { id: u32, reason: String },
+    TooLarge { id: u32, reason: Reason },
     /// This request took too long.
     Timeout { id: u32 },
     /// Nothing came for too long.
@@ -131,19 +127,27 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[cold]
     fn handshake_failed(&mut self, key: Key, loss: &Loss, now_ns: u64) {
         let reason = match loss {
-            Loss::Failed(failure) => failure.message.clone(),
+            Loss::Failed(failure) => failure.message.as_str().into(),
             Loss::Malformed { reason, .. } => reason.clone(),
-            _ => format!(
-                "the server closed the connection and did not send {}; {CHECK_PROTOCOL}",
-                self.awaits(key)
-            ),
+            _ => Reason {
+                words: format!(
+                    "the server closed the connection and did not send {}",
+                    self.awaits(key)
+                )
+                .into(),
+                cause: Some(Cause::HandshakeClosed),
+            },
         };
-        let message = format!("{}: {reason}", self.own.authority);
         self.leave_connecting(key);
         self.say_goodbye(key);
         self.forget_session(key);
-        let failure = ConnectFailure { kind: ConnectErrorKind::Handshake, message };
+        let failure = self.not_connected(ConnectErrorKind::Handshake, reason);
         self.connect_failed(key, failure, now_ns);
+    }
+
+    fn not_connected(&self, kind: ConnectErrorKind, reason: Reason) -> ConnectFailure {
+        let to = self.own.authority.to_string();
+        ConnectFailure { kind, to, why: ConnectCause::Other(reason) }
     }
 
     /// What the handshake of a connection waits for.
@@ -189,7 +193,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
             self.first_failure = Some(failure.clone());
         }
-        self.books.recorder.connect_failed(now_ns, failure.kind, || failure.message);
+        self.books.recorder.connect_failed(now_ns, failure.kind, || failure);
         self.schedule_retry(key, now_ns, 1);
     }
 
@@ -227,20 +231,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 return;
             }
             self.leave_connecting(key);
-            let authority = &self.own.authority;
             let limit_ms = self.own.timeouts.connect_ns / 1_000_000;
             let failure = match self.connections[key as usize].session {
-                None => ConnectFailure {
-                    kind: ConnectErrorKind::Timeout,
-                    message: format!("{authority}: no connection within {limit_ms} ms"),
-                },
-                Some(_) => ConnectFailure {
-                    kind: ConnectErrorKind::Handshake,
-                    message: format!(
-                        "{authority}: the server did not send {} within {limit_ms} ms; {CHECK_PROTOCOL}, or give it more time with --connect-timeout",
-                        self.awaits(key)
-                    ),
-                },
+                None => {
+                    let words = format!("no connection within {limit_ms} ms");
+                    self.not_connected(ConnectErrorKind::Timeout, words.into())
+                }
+                Some(_) => {
+                    let awaits = self.awaits(key);
+                    let words = format!("the server did not send {awaits} within {limit_ms} ms");
+                    let cause = Some(Cause::HandshakeSlow);
+                    let reason = Reason { words: words.into(), cause };
+                    self.not_connected(ConnectErrorKind::Handshake, reason)
+                }
             };
             self.forget_session(key);
             self.connect_failed(key, failure, now_ns);
@@ -376,9 +379,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Timeout { .. } | Loss::IdleTimeout => Disconnect::Lost(LossKind::Timeout),
         };
         self.books.recorder.disconnected(now_ns, why, || match loss {
-            Loss::Failed(failure) => failure.message,
+            Loss::Failed(failure) => failure.message.into(),
             Loss::Malformed { reason, .. } | Loss::TooLarge { reason, .. } => reason,
-            _ => String::new(),
+            _ => Reason::from(""),
         });
         self.say_goodbye(key);
         self.reactor.close(key);
@@ -421,10 +424,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let chain = &mut connection.flights;
         let books = &mut self.books;
         let mut in_order = true;
-        let mut fail = |books: &mut crate::books::Books, chain: &mut _, id, kind, reason: &str| {
-            in_order = false;
-            books.fail(id, chain, kind, at_ns, reason);
-        };
+        let mut fail =
+            |books: &mut crate::books::Books, chain: &mut _, id, kind, reason: &Reason| {
+                in_order = false;
+                books.fail(id, chain, kind, at_ns, reason);
+            };
         match loss {
             Loss::End => {
                 while let Some(event) = connection.session.as_mut().and_then(S::handle_end) {
@@ -473,14 +477,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             Loss::IdleTimeout => {
                 let limit_ms = self.own.timeouts.idle_ns.unwrap_or(0) / 1_000_000;
-                let reason = format!("no byte for {limit_ms} ms");
+                let reason = Reason::from(format!("no byte for {limit_ms} ms"));
                 if let Some(id) = chain.first() {
                     fail(books, chain, id, ErrorKind::IdleTimeout, &reason);
                 }
             }
             Loss::Old => {
                 let age_ms = self.own.lifetime_ns.unwrap_or(0) / 1_000_000;
-                let reason = format!("the connection was closed at its age of {age_ms} ms");
+                let reason = format!("the connection was closed at its age of {age_ms} ms").into();
                 while let Some(id) = chain.first() {
                     fail(books, chain, id, ErrorKind::Timeout, &reason);
                 }
@@ -498,7 +502,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Failed(failure) => {
                 let kind = if failure.reset { ErrorKind::Reset } else { ErrorKind::Write };
                 while let Some(id) = chain.first() {
-                    fail(books, chain, id, kind, &failure.message);
+                    fail(books, chain, id, kind, &failure.message.as_str().into());
                 }
             }
             Loss::Malformed { id: None, reason } => {
@@ -513,37 +517,43 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             _ => (ErrorKind::Aborted, "the connection was given up for another request"),
         };
         while let Some(id) = chain.first() {
-            fail(books, chain, id, kind, reason);
+            fail(books, chain, id, kind, &reason.into());
         }
         connection.outstanding = 0;
         in_order
     }
 }
 
-/// How a session's failure is counted, and in which words.
-pub(super) fn words(failure: &Failure) -> (ErrorKind, String) {
+/// How a session's failure is counted, and why it failed.
+pub(super) fn words(failure: &Failure) -> (ErrorKind, Reason) {
     match failure {
-        Failure::Closed => (ErrorKind::Closed, "closed before the answer began".to_owned()),
-        Failure::Truncated => {
-            (ErrorKind::Truncated, "closed in the middle of the answer".to_owned())
-        }
-        Failure::Malformed(error) => (ErrorKind::Malformed, error.to_string()),
-        Failure::NotKept(why) => (ErrorKind::BodyLimit, why.to_string()),
-        Failure::StreamReset(code) => {
-            (ErrorKind::StreamReset, format!("the server reset the stream, error code {code:#x}"))
-        }
+        Failure::Closed => (ErrorKind::Closed, "closed before the answer began".into()),
+        Failure::Truncated => (ErrorKind::Truncated, "closed in the middle of the answer".into()),
+        Failure::Malformed(error) => (
+            ErrorKind::Malformed,
+            Reason { words: error.to_string().into(), cause: error.cause() },
+        ),
+        Failure::NotKept(why) => (
+            ErrorKind::BodyLimit,
+            Reason { words: why.to_string().into(), cause: Some(Cause::BodyLimit) },
+        ),
+        Failure::StreamReset(code) => (
+            ErrorKind::StreamReset,
+            format!("the server reset the stream, error code {code:#x}").into(),
+        ),
         Failure::NotProcessed => {
-            (ErrorKind::NotProcessed, "the server did not process the request".to_owned())
+            (ErrorKind::NotProcessed, "the server did not process the request".into())
         }
         Failure::GoneAway(GoAway { code, last_stream }) => (
             ErrorKind::NotProcessed,
             format!(
                 "the server did not process the request: GOAWAY, error code {code:#x}, last stream {last_stream}"
-            ),
+            )
+            .into(),
         ),
     }
 }
 
-fn timeout_words(limit_ns: u64) -> String {
-    format!("no complete answer within {} ms", limit_ns / 1_000_000)
+fn timeout_words(limit_ns: u64) -> Reason {
+    format!("no complete answer within {} ms", limit_ns / 1_000_000).into()
 }

@@ -94,7 +94,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 }
             }
             if connection.state == State::Open {
-                self.books.recorder.disconnected(now_ns, Disconnect::RunOver, String::new);
+                self.books.recorder.disconnected(now_ns, Disconnect::RunOver, || "");
             }
             connection.state = State::Absent;
             self.say_goodbye(key);

@@ -168,7 +168,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             && connection.asked_after == self.waits;
         if is_early {
             input = &[];
-            let reason = "answered before it was sent".to_owned();
+            let reason = "the server responded before the request was sent".into();
             intake.broken = Some(Loss::Malformed { id: connection.flights.first(), reason });
         }
         while let Some(event) = session.handle_input(&mut input) {

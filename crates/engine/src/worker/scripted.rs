@@ -35,9 +35,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             session.capture(room);
         }
         if (script.calls.make || script.calls.answer) && !session.takes_made() {
-            script.refuse(
-                "scripts that make requests or read answers do not work with --h2c-upgrade; use --h2c",
-            );
+            script.refuse_upgrade();
         }
     }
 

@@ -187,7 +187,7 @@ pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
         }
         if variant.trials.iter().any(|one| one.figures.is_unverified()) {
             all.push(format!(
-                "runs of {} did not check certificates (--insecure): any server could have responded",
+                "runs of {} did not check certificates: any server could have responded",
                 variant.name
             ));
         }

@@ -28,10 +28,7 @@ pub struct Group {
 /// Compares saved results; the first group is the baseline.
 pub fn saved(groups: &[Group], settings: &Settings, about: About) -> Result<Comparison, LabError> {
     if let Some(empty) = groups.iter().find(|one| one.results.is_empty()) {
-        return Err(LabError::Usage(format!(
-            "{} has no result documents; give files that --json wrote",
-            empty.source
-        )));
+        return Err(LabError::NoResults { source_name: empty.source.clone() });
     }
     let mut results = groups.iter().flat_map(|one| &one.results);
     if let Some((file, by)) = results.find_map(|(file, one)| Some((file, one.profiler()?))) {

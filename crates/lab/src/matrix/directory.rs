@@ -203,27 +203,15 @@ impl Kind {
     }
 
     fn held(&self, path: &Path, holder: Option<u32>) -> LabError {
-        let who = holder.map_or("another process".to_owned(), |pid| format!("process {pid}"));
-        LabError::Usage(format!(
-            "{}: another {} ({who}) is measuring into it; wait until it has ended, end it, or name \
-             another directory with --out",
-            path.display(),
-            self.command
-        ))
+        LabError::Held { path: path.to_owned(), command: self.command, holder }
     }
 }
 
 fn refused(path: &Path, why: &str) -> LabError {
-    LabError::Usage(format!(
-        "{}: {why}; name another directory with --out, or take this one away",
-        path.display()
-    ))
+    LabError::NotOurs { path: path.to_owned(), why: why.to_owned() }
 }
 
 fn make(path: &Path) -> Result<(), LabError> {
-    create_directory(path).map_err(|error| LabError::File {
-        what: "cannot make",
-        path: path.display().to_string(),
-        reason: format!("{error}; name another directory with --out"),
-    })
+    create_directory(path)
+        .map_err(|error| LabError::NoDirectory { path: path.to_owned(), reason: error.to_string() })
 }

@@ -127,6 +127,12 @@ impl Reader<'_> {
         self.wrong_at(at.span().start, message)
     }
 
+    /// Where `at` stands: file, line and column.
+    pub(crate) fn place<T>(&self, at: &Spanned<T>) -> String {
+        let (line, column) = plan_file::position(self.text, at.span().start);
+        format!("{}:{line}:{column}", self.name)
+    }
+
     /// Something is wrong at this byte of the text.
     pub(crate) fn wrong_at(&self, byte: usize, message: impl Into<String>) -> LabError {
         let (line, column) = plan_file::position(self.text, byte);

@@ -220,9 +220,9 @@ fn how_sure(answer: &Answer) -> String {
         }
         (None, Some(high)) => format!(
             "Beyond doubt, {high} does not; of no rate it is certain that it does: longer runs \
-             (--duration) would tell"
+             would tell"
         ),
-        (None, None) => "No rate is certain: longer runs (--duration) would tell".to_owned(),
+        (None, None) => "No rate is certain: longer runs would tell".to_owned(),
     };
     match answer.bracket_share {
         Some(share) => format!("{ends}; the search went down to {}.", fmt_share(share)),

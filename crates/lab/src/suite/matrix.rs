@@ -215,11 +215,10 @@ fn without_peak(cells: &[CellPlan]) -> Result<(), LabError> {
         .find(|one| one.peak_key().is_some_and(|key| cells.iter().all(|other| other.key() != key)));
     match lonely {
         None => Ok(()),
-        Some(cell) => Err(LabError::Usage(format!(
-            "the load {} is a share of what {} finds, which is not measured; add it to --loads",
-            cell.load.name,
-            cell.load.peak_load.as_deref().unwrap_or_default()
-        ))),
+        Some(cell) => Err(LabError::NoPeak {
+            load: cell.load.name.clone(),
+            peak: cell.load.peak_load.clone().unwrap_or_default(),
+        }),
     }
 }
 
@@ -261,8 +260,8 @@ fn chosen_scenarios<'s>(
     for name in names {
         let found = of_name(name, &suite.scenarios);
         if found.is_empty() {
-            let message = unknown_scenario(name, &suite.scenarios);
-            return Err(LabError::Usage(format!("{message} (in the suite {})", suite.head.name)));
+            let place = format!("the suite {}", suite.head.name);
+            return Err(unknown_scenario(place, name, &suite.scenarios));
         }
         wanted.extend(found);
     }

@@ -4,7 +4,7 @@
 //! target's and the second half is ours. Lists come in as typed; what goes out are cores that
 //! exist.
 
-use crate::error::LabError;
+use crate::error::{LabError, Side};
 
 /// Cores of target and loader, in ascending order, at least one each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +23,10 @@ impl Split {
         target: Option<&[usize]>,
         loader: Option<&[usize]>,
     ) -> Result<Split, LabError> {
-        for (flag, cores) in [("--target-cores", target), ("--loader-cores", loader)] {
+        for (of, cores) in [(Side::Target, target), (Side::Loader, loader)] {
             let missing = cores.unwrap_or_default().iter().find(|core| !usable.contains(core));
-            if let Some(core) = missing {
-                return Err(LabError::Usage(format!(
-                    "{flag}: there is no core {core} for us; choose among {}",
-                    fmt_cores(usable)
-                )));
+            if let Some(&core) = missing {
+                return Err(LabError::NoCore { of, core, usable: fmt_cores(usable) });
             }
         }
         let without = |taken: &[usize]| -> Vec<usize> {

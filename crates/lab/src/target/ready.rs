@@ -86,29 +86,27 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
             return Ok(announced);
         }
         if begun.elapsed() >= running.spec.ready_timeout {
-            let problem = format!(
-                "it was not ready within {:?}: {}; its output is in {}",
-                running.spec.ready_timeout,
-                missing(&running.spec.ready),
-                running.log.keep().display()
-            );
-            let tail = running.log_tail();
+            let (patience, log) = (running.spec.ready_timeout, running.log.keep().to_owned());
+            let log_tail = running.log_tail();
             // Its log is worth keeping, as that of one that ended by itself.
             let _ = running.ended.set("because it never got ready".to_owned());
-            return Err(running.spec.problem(problem, tail));
+            let missing = match &running.spec.ready {
+                Ready::PortFile => {
+                    let name = running.spec.name.clone();
+                    return Err(LabError::NoPortFile { name, patience, log, log_tail });
+                }
+                Ready::Tcp(address) => format!("nobody listens on {address}"),
+                Ready::Http { url, status } => {
+                    format!("{} did not respond with {status}", http::shown(url))
+                }
+            };
+            let problem = format!(
+                "it was not ready within {patience:?}: {missing}; its output is in {}",
+                log.display()
+            );
+            return Err(running.spec.problem(problem, log_tail));
         }
         thread::sleep(LOOK_AGAIN);
-    }
-}
-
-fn missing(ready: &Ready) -> String {
-    match ready {
-        Ready::PortFile => "it wrote no port file (--standalone --port-file FILE); if it does \
-                            not know these flags, say how to tell that it is ready with \
-                            --target-ready"
-            .to_owned(),
-        Ready::Tcp(address) => format!("nobody listens on {address}"),
-        Ready::Http { url, status } => format!("{} did not answer {status}", http::shown(url)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The noise floor: what the loader and the way add when the server answers at once, at several
+//! The noise floor: loader and network overhead when the server responds at once, at several
 //! rates. Differences between two servers that are smaller than this cannot be seen here.
 
 use serde::Serialize;

@@ -7,7 +7,7 @@ use crate::model::StatusSet;
 use crate::values::{Size, typed};
 
 group! {
-    "Expected answers",
+    "Expected responses",
     /// What counts as a right response.
     pub struct ExpectedOptions {
         /// Statuses that are right, such as 200, 2xx or 200-299,304 [default: below 400]

@@ -49,7 +49,7 @@ use crate::values::Header;
 pub const EXAMPLES: &str = "\
 Examples:
   candor -c 50 -d 30s http://localhost:8080/
-      Closed loop: 50 connections, each sends its next request when the last is answered.
+      Closed loop: 50 connections, each sends its next request when the last response is complete.
   candor -R 20k -d 30s http://localhost:8080/
       Open load: 20,000 requests a second are due, whatever the server does.
   candor --load 'ramp 1k..20k over 30s; hold 20k for 1m' http://localhost:8080/

@@ -91,7 +91,7 @@ group! {
         pub request: Vec<RequestOptions>,
 
         /// Which of these tables each request is, by its index in the load; after the last, from the
-        /// beginning. For programs that make options; a flag for it there is not.
+        /// beginning. For programs that make options; there is no flag for this.
         #[serde(skip)]
         pub sequence: Vec<u32>,
     }

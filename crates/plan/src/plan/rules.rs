@@ -142,7 +142,7 @@ fn requests(parts: &Parts) -> Result<(), PlanError> {
     }
     let named = requests.list.len();
     if requests.sequence.whole().iter().any(|&one| one as usize >= named) {
-        let problem = "it names a request that there is not; name those that there are";
+        let problem = "it names an unknown request; use the names of [[request]]";
         return Err(value("sequence", problem));
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! What can be wrong with what a server sends, and the error code it is told (RFC 9113 7).
 
+use candor_record::Cause;
+
 use super::hpack;
 
 /// Why an answer, or a whole connection, cannot be understood.
@@ -7,23 +9,19 @@ use super::hpack;
 pub enum Error {
     // ---- of the whole connection ------------------------------------------------------------
     /// The first bytes are an HTTP/1 status line.
-    #[error("the server answers in HTTP/1, not HTTP/2; try without --h2, or over TLS")]
+    #[error("the server responds in HTTP/1, not in HTTP/2")]
     AnswersInHttp1,
     /// The first bytes are a TLS record.
-    #[error("the server answers in TLS, not HTTP/2 in clear text; try https://")]
+    #[error("the server responds in TLS, not in HTTP/2 in clear text")]
     AnswersInTls,
     /// The request for an upgrade was answered in HTTP/1.1 (RFC 7540 3.2).
-    #[error(
-        "the server does not upgrade to HTTP/2, but answers {0} in HTTP/1.1; try --h2c, which asks for no upgrade, or --h1"
-    )]
+    #[error("the server does not upgrade to HTTP/2, but responds with {0} in HTTP/1.1")]
     NotUpgraded(u16),
     /// What came after a request for an upgrade is no answer to it.
     #[error("the server's answer to the request for an upgrade is not HTTP/1.1, or came too early")]
     Upgrade,
     /// The first frame is not SETTINGS (RFC 9113 3.4).
-    #[error(
-        "the server does not speak HTTP/2: it does not begin with a SETTINGS frame; try --h1, or another port"
-    )]
+    #[error("the server does not speak HTTP/2: its first frame is not SETTINGS")]
     NoSettings,
     /// A frame is longer than we said we take, or not of the length its type has (RFC 9113 4.2).
     #[error("a frame is longer than the limit allows, or has a length its type cannot have")]
@@ -145,6 +143,17 @@ pub(super) mod code {
 }
 
 impl Error {
+    /// The cause, if a change of the plan can remove it: that of a server that does not speak HTTP/2 at all.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Error::AnswersInHttp1 => Some(Cause::Http1),
+            Error::AnswersInTls => Some(Cause::Tls),
+            Error::NotUpgraded(_) => Some(Cause::NoUpgrade),
+            Error::NoSettings => Some(Cause::NoH2),
+            _ => None,
+        }
+    }
+
     /// The code that the server is told, in GOAWAY or RST_STREAM.
     pub fn code(self) -> u32 {
         match self {

@@ -1,5 +1,6 @@
 //! From the plan to rustls' configuration: once a run, and a copy for each thread.
 
+use std::fmt::{Display, Formatter};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -23,51 +24,86 @@ const REMEMBERED_SESSIONS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Not a host name nor an address.
-    #[error("\"{0}\" is not a name that TLS can ask a server for; give one with --sni")]
+    #[error("\"{0}\" is not a name that TLS can ask a server for")]
     ServerName(String),
     /// A file without what it should hold.
-    #[error("{option}: {file} holds no {what} in PEM form; check that it is the right file")]
+    #[error("{file} holds no {what} in PEM form")]
     Pem {
-        /// The option.
-        option: &'static str,
+        /// What the file is for.
+        of: Material,
         /// The file.
         file: String,
         /// What was looked for.
         what: &'static str,
     },
     /// A certificate or key that cannot be used.
-    #[error("{option}: {file}: {reason}")]
+    #[error("{file} cannot be used as {of}: {reason}")]
     Unusable {
-        /// The option.
-        option: &'static str,
+        /// What the file is for.
+        of: Material,
         /// The file.
         file: String,
         /// Why.
         reason: String,
     },
     /// A name that means nothing here.
-    #[error("{option}: \"{name}\" is not known; the names are {known}")]
+    #[error("\"{name}\" is not the name of {of}; the names are {known}")]
     Unknown {
-        /// The option.
-        option: &'static str,
+        /// What it should name.
+        of: Choice,
         /// The name.
         name: String,
         /// Those that there are.
         known: String,
     },
     /// The system has no authorities.
-    #[error(
-        "no certificate authority is known to this system{reason}; install ca-certificates, or use --cacert or --insecure"
-    )]
+    #[error("this system has no trusted CAs{reason}")]
     NoRoots {
         /// What was said when they were looked for, after a colon.
         reason: String,
     },
     /// What is left after all choices does not make a handshake.
-    #[error(
-        "nothing is left to offer the server ({0}); see --tls-ciphers, --tls-groups, --tls-min and --tls-max"
-    )]
+    #[error("nothing is left to offer the server ({0})")]
     Nothing(String),
+}
+
+/// What a file of certificates or keys is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Material {
+    /// The trusted CAs.
+    Trust,
+    /// Our own certificate, with its chain.
+    Certificate,
+    /// The private key of our certificate.
+    Key,
+}
+
+impl Display for Material {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Material::Trust => "the trusted CAs",
+            Material::Certificate => "the client certificate",
+            Material::Key => "the private key",
+        })
+    }
+}
+
+/// What is chosen by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// A cipher suite.
+    Cipher,
+    /// A group of the key exchange.
+    Group,
+}
+
+impl Display for Choice {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Choice::Cipher => "a cipher suite",
+            Choice::Group => "a key-exchange group",
+        })
+    }
 }
 
 /// What all connections of a run share.
@@ -99,7 +135,7 @@ impl Connector {
                 Trust::Anybody => Arc::new(Anybody(provider)),
                 Trust::System => web_pki(&provider, &roots()?, "the system's authorities")?,
                 Trust::Only(pem) => {
-                    let certificates = certificates("--cacert", pem)?;
+                    let certificates = certificates(Material::Trust, pem)?;
                     let inner = web_pki(&provider, &certificates, &pem.file)?;
                     Arc::new(Named { inner, certificates })
                 }
@@ -110,7 +146,7 @@ impl Connector {
                 let (chain, key) = own_chain(identity)?;
                 builder.with_client_auth_cert(chain, key).map_err(|error| {
                     ConfigError::Unusable {
-                        option: "--cert",
+                        of: Material::Certificate,
                         file: identity.certificates.file.clone(),
                         reason: format!("{error}; certificate and key must belong together"),
                     }
@@ -163,17 +199,17 @@ fn provider(tls: &candor_plan::Tls) -> Result<CryptoProvider, ConfigError> {
     let mut provider = aws_lc_rs::default_provider();
     let suites = std::mem::take(&mut provider.cipher_suites);
     let suite_name = |one: &rustls::SupportedCipherSuite| one.suite().as_str().unwrap_or_default();
-    provider.cipher_suites = chosen("--tls-ciphers", &tls.ciphers, suites, suite_name)?;
+    provider.cipher_suites = chosen(Choice::Cipher, &tls.ciphers, suites, suite_name)?;
     let groups = std::mem::take(&mut provider.kx_groups);
     let group_name =
         |one: &&dyn rustls::crypto::SupportedKxGroup| one.name().as_str().unwrap_or_default();
-    provider.kx_groups = chosen("--tls-groups", &tls.groups, groups, group_name)?;
+    provider.kx_groups = chosen(Choice::Group, &tls.groups, groups, group_name)?;
     Ok(provider)
 }
 
 /// Those of `all` with these names, in the order of the names; without names, all.
 fn chosen<T: Copy>(
-    option: &'static str,
+    of: Choice,
     names: &[String],
     all: Vec<T>,
     name_of: impl Fn(&T) -> &'static str,
@@ -184,7 +220,7 @@ fn chosen<T: Copy>(
     let find = |name: &String| {
         let found = all.iter().find(|one| name_of(one).eq_ignore_ascii_case(name));
         found.copied().ok_or_else(|| ConfigError::Unknown {
-            option,
+            of,
             name: name.clone(),
             known: all.iter().map(&name_of).collect::<Vec<_>>().join(", "),
         })
@@ -203,19 +239,16 @@ fn web_pki(
     WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
         .build()
         .map_err(|error| ConfigError::Unusable {
-            option: "--cacert",
+            of: Material::Trust,
             file: from.to_owned(),
             reason: error.to_string(),
         })
 }
 
-fn certificates(
-    option: &'static str,
-    pem: &Pem,
-) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+fn certificates(of: Material, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.text.whole()).collect();
     all.ok().filter(|all| !all.is_empty()).ok_or_else(|| ConfigError::Pem {
-        option,
+        of,
         file: pem.file.clone(),
         what: "certificate",
     })
@@ -224,10 +257,10 @@ fn certificates(
 fn own_chain(
     identity: &Identity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), ConfigError> {
-    let chain = certificates("--cert", &identity.certificates)?;
+    let chain = certificates(Material::Certificate, &identity.certificates)?;
     let key =
         PrivateKeyDer::from_pem_slice(identity.key.text.whole()).map_err(|_| ConfigError::Pem {
-            option: "--key",
+            of: Material::Key,
             file: identity.key.file.clone(),
             what: "private key without a pass phrase",
         })?;

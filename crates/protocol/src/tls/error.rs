@@ -1,5 +1,6 @@
-//! What can be wrong in TLS, in words that say what to do about it.
+//! What can be wrong in TLS. The remedy depends on the command line, which adds it by the [`Cause`].
 
+use candor_record::Cause;
 use rustls::{AlertDescription, CertificateError, InvalidMessage, PeerIncompatible};
 
 /// Why a connection's TLS came to nothing.
@@ -9,18 +10,16 @@ pub enum Error {
     #[error("{0}")]
     Handshake(HandshakeError),
     /// What came instead of a handshake is text.
-    #[error(
-        "the server answers in clear text: there is no TLS on this port; write http:// in the URL, or the port of https"
-    )]
+    #[error("the server responds in clear text: there is no TLS on this port")]
     ClearText,
     /// HTTP/2 was asked for, and the server chose something else.
-    #[error("the server does not choose h2 by ALPN: no HTTP/2 here; leave --h2 out")]
+    #[error("the server does not choose h2 by ALPN: there is no HTTP/2 on this port")]
     NoH2,
     /// A record could not be decrypted.
     #[error("a TLS record does not decrypt: it was changed on its way, or the server's fault")]
     Decrypt,
     /// A record is too long, or of no known type (RFC 8446 5.1, 5.2).
-    #[error("the server sent bytes that are no TLS record")]
+    #[error("the server sent bytes that are not a TLS record")]
     Record,
     /// An alert, other than close_notify.
     #[error("the server ended TLS with the alert {}", alert_words(*.0))]
@@ -34,15 +33,60 @@ pub enum Error {
     )]
     Idle,
     /// An answer to a request that is encrypted and not yet sent.
-    #[error("the server answered a request that was not sent yet")]
+    #[error("the server responded before the request was sent")]
     AnsweredEarly,
 }
 
-/// rustls' error, with a sentence that names the remedy.
+impl Error {
+    /// The cause, if a change of the plan can remove it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Error::Handshake(error) => error.cause(),
+            Error::ClearText => Some(Cause::ClearText),
+            Error::NoH2 => Some(Cause::NoH2OverTls),
+            // In TLS 1.3 a server asks for a certificate when the client's handshake is over.
+            Error::Alert(alert) => alert_cause(AlertDescription::from(*alert)),
+            Error::Decrypt
+            | Error::Record
+            | Error::Message
+            | Error::Idle
+            | Error::AnsweredEarly => None,
+        }
+    }
+}
+
+/// rustls' error, in our words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandshakeError(pub rustls::Error);
 
 impl std::error::Error for HandshakeError {}
+
+impl HandshakeError {
+    /// The cause, if a change of the plan can remove it. rustls may gain errors at any time; those have none.
+    pub fn cause(&self) -> Option<Cause> {
+        use CertificateError as C;
+        use rustls::Error as E;
+        match &self.0 {
+            E::AlertReceived(alert) => alert_cause(*alert),
+            E::PeerIncompatible(
+                PeerIncompatible::ServerDoesNotSupportTls12Or13
+                | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+            ) => Some(Cause::TlsVersion),
+            E::NoApplicationProtocol => Some(Cause::Alpn),
+            E::InvalidCertificate(error) => match known(error) {
+                C::UnknownIssuer | C::BadSignature => Some(Cause::Issuer),
+                C::Expired | C::ExpiredContext { .. } => Some(Cause::Expired),
+                C::NotValidYet | C::NotValidYetContext { .. } => Some(Cause::NotYetValid),
+                C::NotValidForName | C::NotValidForNameContext { .. } => {
+                    Some(Cause::CertificateName)
+                }
+                C::Revoked => None,
+                _ => Some(Cause::Certificate),
+            },
+            _ => None,
+        }
+    }
+}
 
 impl std::fmt::Display for HandshakeError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -50,42 +94,40 @@ impl std::fmt::Display for HandshakeError {
         match &self.0 {
             E::InvalidCertificate(error) => certificate(error, formatter),
             E::AlertReceived(alert) => {
-                let remedy = match alert {
-                    AlertDescription::CertificateRequired
-                    | AlertDescription::BadCertificate
-                    | AlertDescription::UnknownCA
-                    | AlertDescription::CertificateUnknown => {
-                        "; it wants a certificate of ours: see --cert and --key"
-                    }
-                    AlertDescription::UnrecognisedName => {
-                        "; it does not know the name that it was asked for: see --sni"
-                    }
-                    AlertDescription::NoApplicationProtocol => {
-                        "; it speaks none of the protocols offered: see --alpn, --h1 and --h2"
-                    }
-                    AlertDescription::ProtocolVersion => "; see --tls-min and --tls-max",
-                    AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
-                        "; nothing offered suits it: see --tls-ciphers, --tls-groups and --tls-min"
-                    }
-                    _ => "",
-                };
                 let words = alert_words(u8::from(*alert));
-                write!(formatter, "the server refused the TLS handshake with the alert {words}{remedy}")
+                write!(formatter, "the server refused the TLS handshake with the alert {words}")?;
+                formatter.write_str(match self.cause() {
+                    Some(Cause::ClientCertificate) => "; it requires a client certificate",
+                    Some(Cause::ServerName) => "; it does not know the name that it was asked for",
+                    Some(Cause::Alpn) => "; it supports none of the protocols offered",
+                    Some(Cause::TlsOffer) => "; it accepts nothing of what was offered",
+                    _ => "",
+                })
             }
             E::InvalidMessage(InvalidMessage::InvalidContentType) => formatter.write_str(
-                "the server's first bytes are no TLS: another protocol listens on this port",
+                "the server's first bytes are not TLS: another protocol listens on this port",
             ),
             E::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13)
             | E::PeerIncompatible(PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig) => {
-                formatter.write_str(
-                    "the server chose a version of TLS that was not offered: see --tls-min and --tls-max",
-                )
+                formatter.write_str("the server chose a version of TLS that was not offered")
             }
-            E::NoApplicationProtocol => formatter.write_str(
-                "the server chose a protocol by ALPN that was not offered: see --alpn",
-            ),
+            E::NoApplicationProtocol => {
+                formatter.write_str("the server chose a protocol by ALPN that was not offered")
+            }
             other => write!(formatter, "the TLS handshake failed: {other}"),
         }
+    }
+}
+
+/// The error that this one comes to.
+fn known(error: &CertificateError) -> &CertificateError {
+    match error {
+        // A self-signed certificate that could also sign others.
+        CertificateError::Other(other) => match other.0.downcast_ref::<webpki::Error>() {
+            Some(webpki::Error::CaUsedAsEndEntity) => &CertificateError::UnknownIssuer,
+            _ => error,
+        },
+        _ => error,
     }
 }
 
@@ -94,34 +136,25 @@ fn certificate(
     formatter: &mut std::fmt::Formatter<'_>,
 ) -> std::fmt::Result {
     use CertificateError as C;
-    match error {
-        // webpki's words for a self-signed certificate that could also sign others.
-        C::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            certificate(&C::UnknownIssuer, formatter)
-        }
-        // A bad signature is that of another authority of the same name.
+    match known(error) {
+        // A bad signature is that of another CA of the same name.
         C::UnknownIssuer | C::BadSignature => formatter.write_str(
-            "the server's certificate is not signed by an authority that is known here: it is self-signed, or of a private authority; name its file with --cacert, or accept any with --insecure",
+            "the server's certificate is not signed by a trusted CA: it is self-signed, or of a private CA",
         ),
-        C::Expired => formatter.write_str(
-            "the server's certificate has expired; renew it, or accept it with --insecure",
-        ),
+        C::Expired => formatter.write_str("the server's certificate has expired"),
         C::ExpiredContext { time, not_after } => {
             let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
-            write!(
-                formatter,
-                "the server's certificate expired {days} days ago; renew it, or accept it with --insecure"
-            )
+            write!(formatter, "the server's certificate expired {days} days ago")
         }
-        C::NotValidYet | C::NotValidYetContext { .. } => formatter.write_str(
-            "the server's certificate is not valid yet; check the clocks, or accept it with --insecure",
-        ),
-        C::NotValidForName => formatter.write_str(
-            "the server's certificate is for another name; ask for that one with --sni, or accept it with --insecure",
-        ),
+        C::NotValidYet | C::NotValidYetContext { .. } => {
+            formatter.write_str("the server's certificate is not valid yet")
+        }
+        C::NotValidForName => {
+            formatter.write_str("the server's certificate is for another name")
+        }
         C::NotValidForNameContext { expected, presented } => write!(
             formatter,
-            "the server's certificate is not for {}, but for {}; ask for that name with --sni, or accept it with --insecure",
+            "the server's certificate is not for {}, but for {}",
             expected.to_str(),
             match presented.is_empty() {
                 true => "no name at all".to_owned(),
@@ -129,10 +162,22 @@ fn certificate(
             }
         ),
         C::Revoked => formatter.write_str("the server's certificate was revoked"),
-        other => write!(
-            formatter,
-            "the server's certificate is not acceptable: {other}; accept it with --insecure"
-        ),
+        other => write!(formatter, "the server's certificate is not acceptable: {other}"),
+    }
+}
+
+/// What a server's alert says of the plan (RFC 8446 6.2).
+fn alert_cause(alert: AlertDescription) -> Option<Cause> {
+    use AlertDescription as A;
+    match alert {
+        A::CertificateRequired | A::BadCertificate | A::UnknownCA | A::CertificateUnknown => {
+            Some(Cause::ClientCertificate)
+        }
+        A::UnrecognisedName => Some(Cause::ServerName),
+        A::NoApplicationProtocol => Some(Cause::Alpn),
+        A::ProtocolVersion => Some(Cause::TlsVersion),
+        A::HandshakeFailure | A::InsufficientSecurity => Some(Cause::TlsOffer),
+        _ => None,
     }
 }
 

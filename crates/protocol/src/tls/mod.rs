@@ -17,6 +17,6 @@ mod records;
 mod session;
 mod verify;
 
-pub use config::{ConfigError, Connector};
+pub use config::{Choice, ConfigError, Connector, Material};
 pub use error::{Error, HandshakeError};
 pub use session::Tls;

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
+use crate::remedies;
 
 /// The ledger. `scheduled = sent + shed + unsent` and `sent = ok + broken_off + errors +
 /// unfinished`.
@@ -86,9 +87,17 @@ pub struct ErrorCount {
     pub sentence: String,
     /// The first one in detail.
     pub example: Option<String>,
+    /// What to do about the cause of that one. Left out where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 impl ErrorCount {
+    /// The remedy as it follows the example.
+    pub fn advice(&self) -> String {
+        self.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"))
+    }
+
     fn of<const N: usize>(
         tally: &Tally<N>,
         index: usize,
@@ -100,6 +109,7 @@ impl ErrorCount {
             count: tally.count(index),
             sentence: sentence.to_owned(),
             example: tally.example(index).map(str::to_owned),
+            remedy: tally.cause(index).map(|cause| remedies::of(cause).to_owned()),
         })
     }
 }

@@ -10,7 +10,7 @@ use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
 
 /// An expression that is no expectation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--expect '{expression}', character {position}: {problem}")]
+#[error("'{expression}', character {position}: {problem}")]
 pub struct ParseError {
     /// The expression.
     pub expression: String,

@@ -134,7 +134,7 @@ fn name_of(q: f64) -> String {
     format!("p{}", (q * 1e8).round() / 1e6)
 }
 
-/// What samples are worth at the percentile of the document that is nearest to `q`.
+/// The effective sample size at the percentile of the document that is nearest to `q`.
 fn effective(distribution: &Distribution, q: f64) -> f64 {
     let distance = |p: &&f64| (**p / 100.0 - q).abs();
     let nearest = PERCENTILES.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
@@ -144,7 +144,7 @@ fn effective(distribution: &Distribution, q: f64) -> f64 {
 }
 
 /// The quantile of all samples together, and of those never answered above them, by order
-/// statistics on what the samples are worth.
+/// statistics on the effective sample size.
 fn quantile(parts: &[(Distribution, u64)], q: f64) -> Option<Estimate> {
     let (mut answered, mut all, mut worth) = (0u64, 0u64, 0.0);
     let mut sum: Option<hdrhistogram::Histogram<u64>> = None;
@@ -181,7 +181,7 @@ fn quantile(parts: &[(Distribution, u64)], q: f64) -> Option<Estimate> {
 /// z of a 95 % interval of something normal.
 const Z: f64 = 1.96;
 
-/// The mean, ± z·s/√n with n what the samples are worth at their median.
+/// The mean, ± z·s/√n with n the effective sample size at their median.
 fn mean(parts: &[(Distribution, u64)]) -> Option<Estimate> {
     if parts.iter().any(|(_, never)| *never > 0) {
         return Some(Estimate::exact(f64::INFINITY));

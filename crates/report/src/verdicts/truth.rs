@@ -135,7 +135,7 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         .saturating_add(count_of(&document.errors, "body"));
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     equal(
-        "answers by status and in the ledger",
+        "responses by status and in the ledger",
         sum(&mut document.statuses.iter().map(|one| one.count)),
         answered,
     );
@@ -182,11 +182,11 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     let heard = sum(&mut document.broken_off_statuses.iter().map(|one| one.count));
     if heard > ledger.broken_off {
         let broken_off = ledger.broken_off;
-        found.push(format!("{heard} answers to {broken_off} requests that were broken off"));
+        found.push(format!("{heard} responses to {broken_off} requests that were broken off"));
     }
     if document.rate.answered_in_window > answered {
         found.push(format!(
-            "more answers within the window ({}) than at all ({answered})",
+            "more responses within the window ({}) than at all ({answered})",
             document.rate.answered_in_window
         ));
     }
@@ -280,14 +280,14 @@ mod tests {
             ("not a number", |d| d.latencies.send_lag.stdev_ns = Some(f64::NAN)),
             ("no extremes", |d| d.latencies.queue_wait.max_ns = None),
             ("samples and requests ok", |d| d.latencies.first_byte.count += 1),
-            ("answers by status", |d| d.statuses[0].count += 1),
+            ("responses by status", |d| d.statuses[0].count += 1),
             ("requests that were broken off", |d| {
                 d.broken_off_statuses.push(StatusCount { status: 400, count: 1 });
             }),
             ("sent by interval", |d| d.intervals[0].sent -= 1),
             ("ok by interval", |d| d.intervals[0].ok -= 1),
             ("after the end of the drain", |d| d.intervals[2].start_ns = u64::MAX),
-            ("more answers within", |d| d.rate.answered_in_window += 100),
+            ("more responses within", |d| d.rate.answered_in_window += 100),
             ("rate times the window", |d| d.rate.achieved_per_s = Some(1e9)),
             ("not queue wait", |d| d.latencies.service.mean_ns = Some(500_000.0)),
             ("where the plan has", |d| d.rate.asked_per_s = Some(1900.0)),

@@ -26,7 +26,7 @@ use crate::facts::facts;
 use crate::forms::{self, COMPARISON};
 use crate::profiling::NoProfile;
 use crate::target_flags::CoreFlags;
-use crate::{console, input};
+use crate::{console, input, remedy};
 use what::{Kind, What};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -104,7 +104,7 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
     if let Some(why) = &stopped
         && !matches!(why, LabError::Interrupted)
     {
-        console::say(format_args!("candor: {why}"));
+        console::say(format_args!("candor: {}", remedy::told(why)));
     }
     Ok(match stopped {
         Some(why) => Exit::stopped(&why),

@@ -104,7 +104,8 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
     let mut output = Output::new(facts.clone(), &plan, log);
     output.open();
     let interrupt = measure::interrupt()?;
-    let (run, _) = measure::run(&mut Site::default(), &plan, &interrupt, &mut output)?;
+    let run = measure::run(&mut Site::default(), &plan, &interrupt, &mut output);
+    let (run, _) = run.map_err(|error| Failure::elsewhere(&error))?;
     let document = Document::new(&facts, &plan, &run.record);
     let printed = output.finish(&document, run.record.trace.dropped);
     // The result is written and doubts are told even if nothing could be printed.

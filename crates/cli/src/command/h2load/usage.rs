@@ -9,7 +9,7 @@ pub(super) fn version() -> String {
 pub(crate) const HELP: &str = "\
 candor h2load [OPTIONS]... [URI]...
 
-The command line of h2load, with its output, and figures that hold: every request is timed, a
+The command line of h2load, with its output, and corrected figures: every request is timed, a
 connection that is lost is replaced, and --rps is one exact schedule of all clients. Started under
 the name h2load this program does the same, so a link is enough to use it in its place.
 

@@ -14,10 +14,13 @@ mod usage;
 use std::process::ExitCode;
 
 use candor_engine::EngineError;
+use candor_engine::reactor::ConnectCause;
 use candor_lab::{LabError, Site};
 use candor_plan::redact::{Kind, Typed};
 use candor_plan::{Endpoint, Plan};
+use candor_record::ConnectErrorKind;
 use candor_report::Document;
+use rustix::io::Errno;
 
 use self::arguments::{Refusal, Request};
 use self::flags::{FLAGS, Id};
@@ -100,13 +103,13 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     let run = match measure::run(&mut Site::default(), &plan, &interrupt, &mut output) {
         Ok((run, _)) => run,
         Err(LabError::Engine(error)) => return not_reached(error, &plan),
-        Err(why) => return Err(why.into()),
+        Err(why) => return Err(Failure::elsewhere(&why)),
     };
     let document = Document::new(output.facts(), &plan, &run.record);
     let printed = output.finish(&document);
     // The result is written and doubts are told even if nothing could be printed.
     console::say(findings::render(&document, "wrk").trim_end());
-    let done = run.done(&plan).map(drop).map_err(Failure::from);
+    let done = run.done(&plan).map(drop).map_err(|error| Failure::elsewhere(&error));
     written.end(&document).and(printed).and(done)?;
     // As with wrk, a run that was interrupted or met errors is a run. Only figures that
     // contradict each other are no result.
@@ -125,7 +128,7 @@ fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, Failure> {
 /// A server that cannot be reached, in wrk's words; anything else in ours.
 fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
     let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
-        return Err(Failure::could_not_run(error));
+        return Err(Failure::elsewhere(&LabError::Engine(error)));
     };
     // wrk names the service: the port where one was typed, otherwise the scheme.
     let service = match plan.target.authority.ends_with(&format!(":{port}")) {
@@ -134,15 +137,18 @@ fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
     };
     match &error {
         EngineError::Resolve { reason, .. } => {
-            let reason = reason.rsplit(": ").next().unwrap_or(reason);
             console::say(format_args!("unable to resolve {host}:{service} {reason}"));
         }
-        EngineError::NoConnection { example, .. } => {
-            let reason = example.rsplit(": ").next().unwrap_or(example);
-            let reason = reason.split(" (os error").next().unwrap_or(reason);
+        EngineError::NoConnection { first: Some(failure), .. }
+            if failure.kind != ConnectErrorKind::Handshake =>
+        {
+            let reason = match &failure.why {
+                ConnectCause::System(errno) => system_words(*errno),
+                ConnectCause::Other(reason) => reason.to_string(),
+            };
             console::say(format_args!("unable to connect to {host}:{service} {reason}"));
         }
-        _ => return Err(LabError::Engine(error).into()),
+        _ => return Err(Failure::elsewhere(&LabError::Engine(error))),
     }
     Ok(Exit::CouldNotRun.into())
 }
@@ -152,6 +158,21 @@ fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
 pub(crate) fn refusal(name: Name, words: &[String]) -> Option<String> {
     let refusal = arguments::parse(name, words).request.err()?;
     Some(refusal.message.unwrap_or_default())
+}
+
+/// What `strerror` says of the errors that a connection meets, as wrk prints it.
+fn system_words(errno: i32) -> String {
+    let words = match Errno::from_raw_os_error(errno) {
+        Errno::CONNREFUSED => "Connection refused",
+        Errno::CONNRESET => "Connection reset by peer",
+        Errno::TIMEDOUT => "Connection timed out",
+        Errno::NETUNREACH => "Network is unreachable",
+        Errno::HOSTUNREACH => "No route to host",
+        Errno::ADDRNOTAVAIL => "Cannot assign requested address",
+        Errno::MFILE => "Too many open files",
+        other => return std::io::Error::from(other).to_string(),
+    };
+    words.to_owned()
 }
 
 #[cfg(test)]

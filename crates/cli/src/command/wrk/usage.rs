@@ -21,7 +21,7 @@ pub(super) fn version() -> String {
 pub(crate) const HELP: &str = "\
 candor wrk <options> <url> [-- script arguments]
 
-The command lines of wrk, wrk2 and yicwang's wrk2, with their output, and figures that hold. With
+The command lines of wrk, wrk2 and yicwang's wrk2, with their output, and corrected figures. With
 -R the load is open: requests are due by a schedule, and latency counts from when they were due.
 Without -R it is a closed loop, as in wrk, and latency counts from the send. Started under the name
 wrk or wrk2 this program does the same, so a link is enough to use it in place of either.

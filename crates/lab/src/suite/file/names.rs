@@ -23,16 +23,13 @@ pub(crate) fn of_name(name: &str, known: &[Scenario]) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn unknown_scenario(name: &str, known: &[Scenario]) -> String {
+/// No scenario has this name, which stands at `place`.
+pub(crate) fn unknown_scenario(place: String, name: &str, known: &[Scenario]) -> LabError {
     let mut words: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
     words.extend(known.iter().flat_map(|one| &one.sets).map(String::as_str));
     words.push(ALL);
     let hint = did_you_mean(name, words.iter().copied());
-    let hint = match hint.is_empty() {
-        true => "; `candor bench --list-scenarios` prints them".to_owned(),
-        false => hint,
-    };
-    format!("there is no scenario \"{name}\"{hint}")
+    LabError::UnknownScenario { place, name: name.to_owned(), hint }
 }
 
 pub(crate) fn unknown_protocol(name: &str) -> String {
@@ -52,7 +49,7 @@ impl Reader<'_> {
         for name in names {
             let found = of_name(name.get_ref(), known);
             if found.is_empty() {
-                return Err(self.wrong(name, unknown_scenario(name.get_ref(), known)));
+                return Err(unknown_scenario(self.place(name), name.get_ref(), known));
             }
             all.extend(found);
         }

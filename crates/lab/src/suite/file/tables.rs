@@ -101,9 +101,7 @@ pub(super) fn keys(path: &str) -> &'static [&'static str] {
         "server" => keys_of::<ServerTable>(),
         "scenario" => keys_of::<ScenarioTable>(),
         "load" => keys_of::<LoadTable>(),
-        "scenario.request" | "run.requests.request" | "scenario.run.requests.request" => {
-            keys_of::<RequestOptions>()
-        }
+        path if path.ends_with("request") => keys_of::<RequestOptions>(),
         _ => keys_of::<Options>(),
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick("3", "1.5");
     let server = Server::start("--truth delay --service-time 1ms")?;
     // A place for each request that is due in the pause, so that none waits for another.
-    let flags = format!("run -R {RATE_PER_S} -c 400 -t 1 -d {run_s}s --drain 1s --quiet");
+    let flags = format!("-R {RATE_PER_S} -c 400 -t 1 -d {run_s}s --drain 1s --quiet");
     let mut loader = Loader::start(&flags, server.url())?;
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(10) && answered(&server) < RATE_PER_S / 4 {
@@ -85,7 +85,7 @@ impl Loader {
         let result = private.name("json");
         let cannot = |error| failed(format!("cannot start a loader: {error}"));
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
-        command.args(flags.split_whitespace()).arg("--json").arg(&result).arg(url);
+        command.arg("run").args(flags.split_whitespace()).arg("--json").arg(&result).arg(url);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Loader { process: command.spawn().map_err(cannot)?, result, _private: private })
     }

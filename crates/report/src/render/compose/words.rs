@@ -100,7 +100,7 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
     let worst = document.verdicts.iter().map(|verdict| verdict.severity).max();
     let (tone, word) = match worst {
         Some(Severity::Invalid) => (Tone::Bad, "INVALID"),
-        _ if document.ledger.ok == 0 => (Tone::Bad, "NO ANSWERS"),
+        _ if document.ledger.ok == 0 => (Tone::Bad, "NO RESPONSES"),
         _ if !document.expectations.iter().all(Judgement::met) => (Tone::Bad, "NOT MET"),
         Some(Severity::Warning) => (Tone::Doubtful, "DOUBTFUL"),
         _ if !document.plan.load.is_open() => (Tone::Good, "OK"),
@@ -262,7 +262,7 @@ pub(super) fn never_answered(document: &Document) -> Option<String> {
     let censored = &document.latencies.censored;
     censored.max_ns.map(|max_ns| {
         format!(
-            "Not in the table: {} never answered, up to {} after they were due.",
+            "Not in the table: {} without a response, up to {} after they were due.",
             fmt_count(censored.count),
             fmt_duration_ns(max_ns)
         )

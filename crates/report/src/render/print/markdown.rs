@@ -64,7 +64,7 @@ fn blocks(out: &mut Lines, blocks: &[Block]) {
             }
             Block::Code(lines) => out.code(lines.iter().map(String::as_str)),
             Block::Command(words) => {
-                out.line("Again:");
+                out.line("Rerun:");
                 out.blank();
                 out.code([&*words.join(" ")]);
             }

@@ -219,7 +219,7 @@ impl Printer {
                 line.extend([if line.is_empty() { "" } else { " " }, &*word]);
             }
         }
-        self.heading = "Again".to_owned();
+        self.heading = "Rerun".to_owned();
         for line in &lines {
             let heading = self.in_margin();
             self.margin_line(MARGIN, &heading, Some(Tone::Faint), line);

@@ -117,7 +117,7 @@ type OverTime = (&'static str, &'static str, &'static str, Unit, &'static str, V
 fn heat(course: &Course<'_>, time: &Axis) -> Option<Chart> {
     let (heat, latency) = map(course)?;
     let about = "Each column is an interval of the run: the stronger the colour of a cell, the more of \
-                 its answers took so long.";
+                 its responses took so long.";
     let p99 = Series::line("p99", 3, course.points(|slice| slice.response.p99_ns));
     let longest = instead_of(
         &p99,
@@ -189,7 +189,7 @@ fn rate(document: &Document, course: &Course<'_>) -> OverTime {
     };
     let asked = course.points(|slice| asked_per_s(document, slice.rows.middle_s()));
     let about =
-        "Complete answers a second, right or wrong ones, beside what was sent and asked for.";
+        "Complete responses per second, expected or not, beside the requests sent and asked for.";
     let series = vec![
         line("answered", 0, |row| row.answered),
         line("as expected", 2, |row| row.ok).hidden(),

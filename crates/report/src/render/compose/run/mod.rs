@@ -106,12 +106,12 @@ fn findings(section: &mut Section, document: &Document) {
 /// Where every request went.
 fn ledger(section: &mut Section, document: &Document) {
     let ledger = &document.ledger;
-    let mut parts = vec![Term("ok", ledger.ok, "answered as expected")];
+    let mut parts = vec![Term("ok", ledger.ok, "response as expected")];
     if ledger.broken_off > 0 {
         parts.push(Term("broken off", ledger.broken_off, "by us, as the plan says"));
     }
     parts.push(Term("errors", ledger.errors, "failed after being sent"));
-    parts.push(Term("unfinished", ledger.unfinished, "not answered when the drain ended"));
+    parts.push(Term("unfinished", ledger.unfinished, "no response when the drain ended"));
     let due = "due, and still waiting when the run ended";
     section.blocks.push(Block::Sums(vec![
         Sum {
@@ -137,7 +137,7 @@ fn ledger(section: &mut Section, document: &Document) {
     }
     if !document.broken_off_statuses.is_empty() {
         let heard = words::statuses(&document.broken_off_statuses);
-        section.fact("Broken off", None, format!("answered after the break: {heard}"));
+        section.fact("Broken off", None, format!("responses after the break: {heard}"));
     }
 }
 
@@ -150,7 +150,7 @@ fn errors(section: &mut Section, heading: &str, errors: &[ErrorCount], of: u64) 
     for one in errors {
         let mut row = vec![one.kind.clone(), fmt_count(one.count)];
         row.extend((of > 0).then(|| share_of(one.count, of)));
-        let example = one.example.as_ref().map(|example| format!("e.g. {example}"));
+        let example = one.example.as_ref().map(|text| format!("e.g. {text}{}", one.advice()));
         row.extend([one.sentence.clone(), example.unwrap_or_default()]);
         table.row(row);
     }

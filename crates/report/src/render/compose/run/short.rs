@@ -167,7 +167,7 @@ fn troubles(section: &mut Section, document: &Document) {
     for one in errors.iter().take(ERRORS) {
         let example = one.example.as_ref().unwrap_or(&one.sentence);
         let text = format!("{} {}: {example}", fmt_count(one.count), one.kind);
-        section.fact("Errors", Some(Tone::Bad), shorten(&text, LONG));
+        section.fact("Errors", Some(Tone::Bad), shorten(&text, LONG) + &one.advice());
     }
     if errors.len() > ERRORS {
         let rest: u64 = errors[ERRORS..].iter().map(|one| one.count).sum();
@@ -177,7 +177,7 @@ fn troubles(section: &mut Section, document: &Document) {
     if let Some(one) = document.connect_errors.iter().max_by_key(|one| one.count) {
         let example = one.example.as_ref().unwrap_or(&one.sentence);
         let text = format!("{} failed: {example}", fmt_plural(one.count, "attempt"));
-        section.fact("Connect", Some(Tone::Bad), shorten(&text, LONG));
+        section.fact("Connect", Some(Tone::Bad), shorten(&text, LONG) + &one.advice());
     }
     if document.statuses.len() > 1 {
         section.fact("Statuses", None, shorten(&words::statuses(&document.statuses), LONG));

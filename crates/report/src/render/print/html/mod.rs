@@ -113,7 +113,7 @@ fn blocks(out: &mut Markup, blocks: &[Block]) {
             Block::Chart(chart) => svg::figure(out, chart),
             Block::Code(lines) => code(out, lines.iter().map(String::as_str)),
             Block::Command(words) => {
-                out.leaf("p", &[], "Again:");
+                out.leaf("p", &[], "Rerun:");
                 code(out, [&*words.join(" ")]);
             }
             Block::Finding(one) => finding(out, one),

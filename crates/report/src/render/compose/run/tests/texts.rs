@@ -92,14 +92,14 @@ fn the_command_can_be_copied() {
     document.arguments = vec!["/usr/bin/candor".to_owned()];
     document.arguments.extend(std::iter::repeat_n(typed, 5).flatten().map(str::to_owned));
     let text = render(&document, Style::Plain);
-    let (_, command) = text.split_once("\nAgain        ").unwrap();
+    let (_, command) = text.split_once("\nRerun        ").unwrap();
     assert!(command.lines().count() > 2);
     let joined = command.replace(" \\\n               ", " ");
     let once = r"-c 10 --expect 'p99 < 5ms' -H 'A: it'\''s' 'http://h/?a=1&b=2'";
     assert_eq!(joined.trim_end(), format!("candor {}", [once; 5].join(" ")));
 
     document.arguments.clear();
-    assert!(!render(&document, Style::Plain).contains("Again"));
+    assert!(!render(&document, Style::Plain).contains("Rerun"));
 }
 
 /// 300 calls of 8 µs and 100 of 4 µs are 400 of 7 µs.

@@ -1,0 +1,168 @@
+//! What to do about errors of the library crates, in words of this command line.
+//!
+//! Libraries say what is wrong and where, in types; they know no flags. Here, and nowhere else, each of
+//! their errors gets its remedy: a new variant does not compile before it is decided. Remedies of causes
+//! that results keep are in [`candor_report::remedies`], since documents have them too.
+
+use candor_engine::EngineError;
+use candor_engine::reactor::{ConnectCause, ConnectFailure};
+use candor_lab::{LabError, Side};
+use candor_protocol::tls::{Choice, ConfigError, Material};
+use candor_record::ConnectErrorKind;
+use candor_report::remedies;
+use candor_serve::ServeError;
+
+/// The error and its remedy, in one sentence.
+pub(crate) fn told(error: &LabError) -> String {
+    sentence(error, lab(error))
+}
+
+/// The same for the command line of another tool, which does not have the flags.
+pub(crate) fn told_elsewhere(error: &LabError) -> String {
+    sentence(error, lab(error).map(|remedy| format!("with candor run: {remedy}")))
+}
+
+/// The same for an error of a server of ours.
+pub(crate) fn told_of_server(error: &ServeError) -> String {
+    sentence(error, Some(serve(error).to_owned()))
+}
+
+/// The error with its remedy attached, for documents that keep its text.
+pub(crate) fn advise(error: LabError) -> LabError {
+    match lab(&error) {
+        Some(remedy) => LabError::Advised { error: Box::new(error), remedy },
+        None => error,
+    }
+}
+
+fn sentence(error: &impl std::fmt::Display, remedy: Option<String>) -> String {
+    match remedy {
+        Some(remedy) => format!("{error}; {remedy}"),
+        None => error.to_string(),
+    }
+}
+
+/// What to do about it; `None`: nothing can be done, or the error says it already.
+fn lab(error: &LabError) -> Option<String> {
+    let remedy = match error {
+        LabError::Engine(error) => return engine(error),
+        LabError::NoPortFile { .. } => {
+            "if the target does not understand --standalone --port-file FILE, say with --target-ready \
+             how to tell that it is ready"
+        }
+        LabError::NoCore { of: Side::Target, .. } => "choose among them with --target-cores",
+        LabError::NoCore { of: Side::Loader, .. } => "choose among them with --loader-cores",
+        LabError::NoPeak { .. } => "add it to --loads",
+        LabError::NoResults { .. } => "give files that --json wrote",
+        LabError::NotOurs { .. } => "name another directory with --out, or delete this one",
+        LabError::Held { .. } => {
+            "wait until it has ended, end it, or name another directory with --out"
+        }
+        LabError::NoDirectory { .. } => "name another directory with --out",
+        LabError::UnknownScenario { hint, .. } if hint.is_empty() => {
+            "`candor bench --list-scenarios` prints the names"
+        }
+        LabError::UnknownScenario { .. }
+        | LabError::Advised { .. }
+        | LabError::Plan(_)
+        | LabError::Interrupted
+        | LabError::Target { .. }
+        | LabError::Script(_)
+        | LabError::Verify(_)
+        | LabError::Usage(_)
+        | LabError::File { .. } => return None,
+    };
+    Some(remedy.to_owned())
+}
+
+fn engine(error: &EngineError) -> Option<String> {
+    let remedy = match error {
+        EngineError::Resolve { host, port, .. } => {
+            return Some(format!(
+                "check the name, or give its address with --resolve {host}:{port}:ADDRESS"
+            ));
+        }
+        EngineError::NotAllowed { .. } => "choose another target, or add its host or network there",
+        EngineError::Configuration { .. } => "check its permissions",
+        EngineError::NoConnection { first: Some(failure), .. } => no_connection(failure),
+        EngineError::NoConnection { first: None, .. } => NO_SERVER,
+        EngineError::OpenFiles { needed, .. } => {
+            return Some(format!("raise it with `ulimit -n {needed}`, or ask for fewer with -c"));
+        }
+        EngineError::Ports { .. } => {
+            "add local addresses with --source, widen the range, or ask for fewer with -c"
+        }
+        EngineError::Tls(error) => tls(error),
+        // These say it already, or are no fault of what was asked.
+        EngineError::AllowList(_) | EngineError::Workers { .. } | EngineError::System { .. } => {
+            return None;
+        }
+    };
+    Some(remedy.to_owned())
+}
+
+const NO_SERVER: &str = "check that the server is running, and that this is its address";
+
+fn no_connection(failure: &ConnectFailure) -> &'static str {
+    if let ConnectCause::Other(reason) = &failure.why
+        && let Some(cause) = reason.cause
+    {
+        return remedies::of(cause);
+    }
+    match failure.kind {
+        ConnectErrorKind::PortsExhausted => {
+            "wait until ports are free again, or add local addresses with --source"
+        }
+        ConnectErrorKind::FdsExhausted => "raise the limit with `ulimit -n`",
+        ConnectErrorKind::Refused
+        | ConnectErrorKind::Timeout
+        | ConnectErrorKind::Unreachable
+        | ConnectErrorKind::Reset
+        | ConnectErrorKind::Other => NO_SERVER,
+        ConnectErrorKind::Handshake => "check the protocol of this port, and the server's log",
+    }
+}
+
+fn tls(error: &ConfigError) -> &'static str {
+    match error {
+        ConfigError::ServerName(_) => "give one with --sni",
+        ConfigError::Pem { of, .. } => match of {
+            Material::Trust => "check the file of --cacert",
+            Material::Certificate => "check the file of --cert",
+            Material::Key => "check the file of --key",
+        },
+        ConfigError::Unusable { of, .. } => match of {
+            Material::Trust => "check the file of --cacert",
+            Material::Certificate | Material::Key => "check the files of --cert and --key",
+        },
+        ConfigError::Unknown { of: Choice::Cipher, .. } => "correct --tls-ciphers",
+        ConfigError::Unknown { of: Choice::Group, .. } => "correct --tls-groups",
+        ConfigError::NoRoots { .. } => {
+            "install ca-certificates, name trusted CAs with --cacert, or use --insecure"
+        }
+        ConfigError::Nothing(_) => "change --tls-ciphers, --tls-groups, --tls-min or --tls-max",
+    }
+}
+
+fn serve(error: &ServeError) -> &'static str {
+    match error {
+        ServeError::Listen { .. } => "choose another port, or port 0 for a free one",
+        ServeError::UnixSocket { .. } => "choose a path that is free",
+        ServeError::PortFile { .. } | ServeError::Log { .. } => "choose a writable place",
+        ServeError::Certificate { .. } => "check its name and content",
+        ServeError::MakeCertificate(_) => "name one with --tls-cert and --tls-key",
+        ServeError::Runtime(_) => "lower --threads or raise the system's limits",
+    }
+}
+
+/// A script's error in one sentence.
+#[cfg(feature = "script")]
+pub(crate) fn told_of_script(error: &candor_script::ScriptError) -> String {
+    use candor_script::ScriptError;
+    let remedy = match error {
+        ScriptError::Late { .. } => Some("--script-timeout sets the limit"),
+        ScriptError::Upgrade => Some("use --h2c in the place of --h2c-upgrade"),
+        ScriptError::Load(_) | ScriptError::Call { .. } => None,
+    };
+    sentence(error, remedy.map(str::to_owned))
+}
