@@ -1,11 +1,9 @@
-//! Histograms: ours against hdrhistogram, and the text form of result documents.
+//! Histograms: ours against hdrhistogram.
 
 use candor_record::{Exact, Histogram};
-use candor_report::render::v1;
 use hdrhistogram::serialization::Deserializer;
 
-/// Numbers of eight bytes: as samples, and as places that a driver claims. The bytes as text: an
-/// encoded histogram.
+/// Numbers of eight bytes: as samples, and as places that a driver claims.
 pub(crate) fn histogram(bytes: &[u8]) {
     let numbers: Vec<u64> = bytes
         .chunks_exact(8)
@@ -32,11 +30,5 @@ pub(crate) fn histogram(bytes: &[u8]) {
             let count: u128 = places.iter().map(|(_, samples)| u128::from(*samples)).sum();
             assert_eq!(u128::from(claimed.count()), count);
         }
-    }
-    if let Ok(text) = std::str::from_utf8(bytes)
-        && let Ok(decoded) = v1::decode(text)
-    {
-        let again = v1::decode(&v1::encode(&decoded)).expect("what was encoded decodes");
-        assert_eq!(again, decoded);
     }
 }

@@ -60,7 +60,7 @@ impl Flags {
         let shared = if split.is_shared() { " (shared: figures are of both)" } else { "" };
         let (targets, loaders) = (fmt_cores(&split.target), fmt_cores(&split.loader));
         About {
-            tool: Tool { name: "candor".to_owned(), version: facts.version },
+            tool: Tool::of(&facts),
             arguments: facts.typed.shown(secrets),
             secrets,
             host: facts.host,

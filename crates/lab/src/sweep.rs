@@ -81,7 +81,7 @@ pub fn run(
     let (plan_summary, subject) = first.ok_or(LabError::Interrupted)?;
     Ok(Sweep {
         format: FORMAT.to_owned(),
-        tool: Tool { name: "candor".to_owned(), version: about.version.clone() },
+        tool: Tool::of(about),
         arguments: about.typed.shown(plan.secrets),
         started_at: rfc3339(about.started_unix_ms),
         host: about.host.clone(),

@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::model::{Asked, Client, PoolRule, Pools, Server, Suite, check_size};
 use crate::error::LabError;
-use crate::matrix::file::{FNV_START, HeadKeys, Reader};
+use crate::matrix::file::{FNV_START, HeadKeys, Reader, time};
 
 /// The server, if the file names none: the kit's own, which answers as the httpc benchmark's did.
 const DEFAULT_SERVER: [&str; 5] =
@@ -106,9 +106,9 @@ impl Reader<'_> {
         let (server, path, expect_status, expect_body_bytes) = self.client_server(table.server)?;
         let asked = Asked {
             warm_up: table.warm_up.map_or(WARM_UP, |Nanos(ns)| Duration::from_nanos(ns)),
-            duration: table.duration.map_or(DURATION, |one| Duration::from_nanos(one.get())),
-            timeout: table.timeout.map_or(TIMEOUT, |one| Duration::from_nanos(one.get())),
-            grace: table.grace.map_or(GRACE, |one| Duration::from_nanos(one.get())),
+            duration: time(table.duration, DURATION),
+            timeout: time(table.timeout, TIMEOUT),
+            grace: time(table.grace, GRACE),
             path,
             expect_status,
             expect_body_bytes,
@@ -184,9 +184,7 @@ impl Reader<'_> {
                 Server::Command {
                     command: command.get_ref().clone(),
                     env: table.env.clone().into_iter().collect(),
-                    ready_timeout: table
-                        .ready_timeout
-                        .map_or(READY_TIMEOUT, |one| Duration::from_nanos(one.get())),
+                    ready_timeout: time(table.ready_timeout, READY_TIMEOUT),
                 }
             }
             (false, None, None) => default_server(),

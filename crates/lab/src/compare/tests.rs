@@ -91,7 +91,7 @@ fn a_server_compared_with_itself_is_as_often_different_as_promised() {
     let (mut primary, mut others) = (0, 0);
     for seed in 1..=60 {
         let comparison = compared(&[TWO_MS, TWO_MS], &settings(10, seed));
-        primary += usize::from(comparison.claims_difference());
+        primary += usize::from(comparison.findings.iter().any(|one| one.primary && one.is_claim()));
         others += usize::from(comparison.findings.iter().any(|one| !one.primary && one.is_claim()));
     }
     assert!(primary <= 7 && others <= 7, "primary {primary}, others {others} of 60");

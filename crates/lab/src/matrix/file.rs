@@ -4,8 +4,10 @@
 //! suites, which extend [`Reader`].
 
 use std::path::Path;
+use std::time::Duration;
 
 pub(crate) use candor_plan::redact::{FNV_START, fnv};
+use candor_plan::values::PositiveNanos;
 use candor_plan::{PlanError, plan_file};
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -38,6 +40,11 @@ pub(crate) struct HeadKeys {
     pub(crate) about: String,
     pub(crate) rounds: Option<Spanned<u64>>,
     pub(crate) seed: Option<u64>,
+}
+
+/// A time that is typed, or the usual one.
+pub(crate) fn time(typed: Option<PositiveNanos>, usual: Duration) -> Duration {
+    typed.map_or(usual, |one| Duration::from_nanos(one.get()))
 }
 
 /// What errors need: the file and its text.

@@ -75,7 +75,7 @@ pub fn find(
     };
     let mut peak = Peak {
         format: FORMAT.to_owned(),
-        tool: Tool { name: "candor".to_owned(), version: about.version.clone() },
+        tool: Tool::of(about),
         arguments,
         started_at: rfc3339(about.started_unix_ms),
         host: about.host.clone(),

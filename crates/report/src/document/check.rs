@@ -15,12 +15,12 @@ impl Saved for Document {
     const FORMAT: &'static str = FORMAT;
 
     fn check(&self) -> Result<(), String> {
-        for (name, one) in self.latencies.named() {
-            one.check(name)?;
-        }
         let tls = [("handshake", &self.latencies.handshake), ("secured", &self.latencies.secured)];
-        tls.iter()
-            .filter_map(|(name, one)| Some((name, one.as_ref()?)))
+        let tls = tls.into_iter().filter_map(|(name, one)| Some((name, one.as_ref()?)));
+        self.latencies
+            .named()
+            .into_iter()
+            .chain(tls)
             .try_for_each(|(name, one)| one.check(name))?;
         if let Some(kernel) = &self.kernel {
             kernel.service.check("kernel.service")?;

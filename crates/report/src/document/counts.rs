@@ -2,8 +2,7 @@
 
 use candor_plan::Parts;
 use candor_record::{
-    ConnectErrorKind, DeviationKind, ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind,
-    RunRecord, StatusCount, Tally,
+    ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind, RunRecord, StatusCount, Tally,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,57 +96,29 @@ impl ErrorCount {
     pub fn advice(&self) -> String {
         self.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"))
     }
+}
 
-    fn of<const N: usize>(
-        tally: &Tally<N>,
-        index: usize,
-        id: &str,
-        sentence: &str,
-    ) -> Option<Self> {
-        (tally.count(index) > 0).then(|| ErrorCount {
+/// Those of a tally's kinds that occurred, each by its id and its sentence. One that says everything has
+/// no example.
+pub(super) fn by_kind<const N: usize>(
+    tally: &Tally<N>,
+    kinds: [(&str, &str); N],
+) -> Vec<ErrorCount> {
+    let kinds = kinds.into_iter().enumerate().filter(|(at, _)| tally.count(*at) > 0);
+    kinds
+        .map(|(at, (id, sentence))| ErrorCount {
             kind: id.to_owned(),
-            count: tally.count(index),
+            count: tally.count(at),
             sentence: sentence.to_owned(),
-            example: tally.example(index).map(str::to_owned),
-            remedy: tally.cause(index).map(|cause| remedies::of(cause).to_owned()),
+            example: tally.example(at).filter(|text| !text.is_empty()).map(str::to_owned),
+            remedy: tally.cause(at).map(|cause| remedies::of(cause).to_owned()),
         })
-    }
+        .collect()
 }
 
-/// Failed requests by kind, those that occurred.
+/// Failed requests by kind.
 pub(super) fn errors(tally: &Tally<{ ErrorKind::ALL.len() }>) -> Vec<ErrorCount> {
-    ErrorKind::ALL
-        .iter()
-        .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
-        .collect()
-}
-
-/// Failed attempts to connect by kind, those that occurred.
-pub(super) fn connect_errors(tally: &Tally<{ ConnectErrorKind::ALL.len() }>) -> Vec<ErrorCount> {
-    ConnectErrorKind::ALL
-        .iter()
-        .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
-        .collect()
-}
-
-/// Answers that deviate from the RFC by kind, those that occurred.
-pub(super) fn deviations(tally: &Tally<{ DeviationKind::ALL.len() }>) -> Vec<ErrorCount> {
-    DeviationKind::ALL
-        .iter()
-        .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
-        .collect()
-}
-
-/// Lost connections by kind, those that occurred. A kind that says everything has no example.
-fn losses(tally: &Tally<{ LossKind::ALL.len() }>) -> Vec<ErrorCount> {
-    let kinds = LossKind::ALL.iter();
-    let mut all: Vec<ErrorCount> = kinds
-        .filter_map(|&kind| ErrorCount::of(tally, kind as usize, kind.id(), kind.sentence()))
-        .collect();
-    for one in &mut all {
-        one.example.take_if(|example| example.is_empty());
-    }
-    all
+    by_kind(tally, ErrorKind::ALL.map(|kind| (kind.id(), kind.sentence())))
 }
 
 /// Count of the kind with this id.
@@ -227,7 +198,7 @@ fn h2_error_name(code: u32) -> &'static str {
 }
 
 /// TLS handshakes that came to the same, in the names of the registries.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandshakeCount {
     /// Version, such as `TLSv1.3`.
     pub version: String,
@@ -257,29 +228,21 @@ impl HandshakeCount {
         sorted.sort();
         let mut rows: Vec<HandshakeCount> = Vec::new();
         for (one, count) in sorted {
-            let (full, resumed) = if one.resumed { (0, count) } else { (count, 0) };
-            let row = HandshakeCount {
-                version: one.version.to_string(),
-                cipher: one.cipher.to_string(),
-                group: text(&one.group),
-                alpn: text(&one.alpn),
-                full,
-                resumed,
-                early_data_accepted: if one.early_data == Some(true) { count } else { 0 },
-                early_data_rejected: if one.early_data == Some(false) { count } else { 0 },
-            };
-            let is_same = |known: &&mut HandshakeCount| {
-                (&known.version, &known.cipher, &known.group, &known.alpn)
-                    == (&row.version, &row.cipher, &row.group, &row.alpn)
-            };
-            match rows.iter_mut().find(is_same) {
-                Some(known) => {
-                    known.full += full;
-                    known.resumed += resumed;
-                    known.early_data_accepted += row.early_data_accepted;
-                    known.early_data_rejected += row.early_data_rejected;
-                }
-                None => rows.push(row),
+            let (group, alpn) = (text(&one.group), text(&one.alpn));
+            let is_same = rows.last().is_some_and(|last| {
+                (&*last.version, &*last.cipher) == (&*one.version, &*one.cipher)
+                    && (&last.group, &last.alpn) == (&group, &alpn)
+            });
+            if !is_same {
+                let (version, cipher) = (one.version.into_owned(), one.cipher.into_owned());
+                rows.push(HandshakeCount { version, cipher, group, alpn, ..Default::default() });
+            }
+            let row = rows.last_mut().expect("there is one now");
+            *(if one.resumed { &mut row.resumed } else { &mut row.full }) += count;
+            match one.early_data {
+                Some(true) => row.early_data_accepted += count,
+                Some(false) => row.early_data_rejected += count,
+                None => {}
             }
         }
         rows
@@ -296,7 +259,7 @@ impl Connections {
             closed_by_server: counts.closed_by_server,
             retired: counts.retired,
             lost: counts.lost.total(),
-            losses: losses(&counts.lost),
+            losses: by_kind(&counts.lost, LossKind::ALL.map(|kind| (kind.id(), kind.sentence()))),
             handshakes: HandshakeCount::all(&counts.handshakes),
             goaways: GoAwayCount::all(&counts.goaways),
         }
@@ -320,12 +283,10 @@ pub struct RequestRow {
 
 impl RequestRow {
     pub(super) fn all(plan: &Parts, total: &Interval) -> Vec<Self> {
-        if plan.requests.list.len() < 2 {
-            return Vec::new();
-        }
-        plan.requests
-            .list
-            .iter()
+        let several = Some(&plan.requests.list).filter(|list| list.len() > 1);
+        several
+            .into_iter()
+            .flatten()
             .zip(&total.requests)
             .map(|(request, counts)| RequestRow {
                 name: request.name.clone(),

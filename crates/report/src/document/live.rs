@@ -59,7 +59,7 @@ impl Line {
     pub fn begin(facts: &Facts, load: String) -> Self {
         Line::Begin {
             format: FORMAT.to_owned(),
-            tool: Tool { name: "candor".to_owned(), version: facts.version.clone() },
+            tool: Tool::of(facts),
             started_at: time::rfc3339(facts.started_unix_ms),
             load,
         }

@@ -28,8 +28,8 @@ mod time;
 use candor_plan::redact::Typed;
 use candor_plan::{Parts, Plan};
 use candor_record::{
-    Bytes, IntervalSummary, Machine, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport,
-    Workers,
+    Bytes, ConnectErrorKind, DeviationKind, IntervalSummary, Machine, RateSamples, RunRecord,
+    SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory};
 use schemars::JsonSchema;
@@ -157,6 +157,13 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
+}
+
+impl Tool {
+    /// This program.
+    pub fn of(facts: &Facts) -> Self {
+        Tool { name: "candor".to_owned(), version: facts.version.clone() }
+    }
 }
 
 /// One machine of the loader, and what it did meanwhile.
@@ -340,40 +347,30 @@ impl ConnectionRate {
     }
 }
 
-/// What stands in a document that is not of its record.
-struct Identity {
-    tool: Tool,
-    arguments: Vec<String>,
-    started_unix_ms: u64,
-    target_note: Option<String>,
-    plan: Parts,
-}
-
 impl Document {
     /// The document of a finished run, with its verdicts.
     pub fn new(facts: &Facts, plan: &Plan, record: &RunRecord) -> Self {
-        let identity = Identity {
-            tool: Tool { name: "candor".to_owned(), version: facts.version.clone() },
-            arguments: facts.typed.shown(plan.secrets),
-            started_unix_ms: facts.started_unix_ms,
-            target_note: facts.target_note.clone(),
-            plan: plan.redacted(),
-        };
-        Document::of(identity, plan, record)
+        let arguments = facts.typed.shown(plan.secrets);
+        Document::of(facts, arguments, plan.redacted(), plan, record)
     }
 
-    /// The document of what `plan` came to.
-    fn of(identity: Identity, plan: &Parts, record: &RunRecord) -> Self {
+    /// The document of what `plan` came to, in which `shown` stands for it.
+    fn of(
+        facts: &Facts,
+        arguments: Vec<String>,
+        shown: Parts,
+        plan: &Parts,
+        record: &RunRecord,
+    ) -> Self {
         let total = &record.total;
-        let Identity { tool, arguments, started_unix_ms, target_note, plan: shown } = identity;
         let mut document = Document {
             format: FORMAT.to_owned(),
-            tool,
+            tool: Tool::of(facts),
             arguments,
-            started_at: time::rfc3339(started_unix_ms),
-            started_unix_ms,
+            started_at: time::rfc3339(facts.started_unix_ms),
+            started_unix_ms: facts.started_unix_ms,
             machines: MachineRow::all(record),
-            target_note,
+            target_note: facts.target_note.clone(),
             plan: shown,
             end: Ending::new(record.end),
             time: Lengths {
@@ -390,10 +387,16 @@ impl Document {
             trace: TraceSummary::of(plan, record),
             statuses: counts::statuses(&total.statuses),
             broken_off_statuses: counts::statuses(&total.broken_off_statuses),
-            deviations: counts::deviations(&total.deviations),
+            deviations: counts::by_kind(
+                &total.deviations,
+                DeviationKind::ALL.map(|kind| (kind.id(), kind.sentence())),
+            ),
             errors: counts::errors(&total.ledger.errors),
             warm_up_errors: counts::errors(&total.warm_up.errors),
-            connect_errors: counts::connect_errors(&total.connections.failed),
+            connect_errors: counts::by_kind(
+                &total.connections.failed,
+                ConnectErrorKind::ALL.map(|kind| (kind.id(), kind.sentence())),
+            ),
             connections: Connections::of(record),
             bytes: total.bytes,
             requests: RequestRow::all(plan, total),

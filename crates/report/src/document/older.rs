@@ -121,21 +121,14 @@ fn plan(old: &Value) -> Option<Value> {
         "requests": { "list": requests?, "order": old["order"], "sequence": { "whole": [] } },
         "load": load(&old["load"])?,
         "stop": old["stop"],
-        "connections": {
-            "count": connections["count"],
-            "max": connections["max"],
-            "pipeline": connections["pipeline"],
+        "connections": with(connections, json!({
             "streams": or(&connections["streams"], 1),
             "windows": { "stream_bits": 30, "connection_bits": 30 },
             "frames": candor_plan::Frames::default(),
-            "requests_per_connection": connections["requests_per_connection"],
-            "lifetime_ns": connections["lifetime_ns"],
             "connect_rate": connect_rate.as_f64().map(|per_s| rate(per_s, "")),
             "connect_during_run": connections["during_run"] == true && !once,
             "once": once,
-            "nodelay": connections["nodelay"],
-            "sources": connections["sources"],
-        },
+        })),
         "timeouts": old["timeouts"],
         "recording": {
             "digits": old["digits"],
@@ -155,6 +148,16 @@ fn plan(old: &Value) -> Option<Value> {
         "script": null,
         "secrets": "hidden",
     }))
+}
+
+/// An object of the old form in which some fields are others.
+fn with(old: &Value, mut new: Value) -> Value {
+    for (name, value) in old.as_object().into_iter().flatten() {
+        if new.get(name).is_none() {
+            new[name] = value.clone();
+        }
+    }
+    new
 }
 
 fn or(value: &Value, default: impl Into<Value>) -> Value {
@@ -178,21 +181,19 @@ fn tls(old: &Value) -> Value {
     let own = || json!({ "certificates": pem(&"".into()), "key": pem(&"".into()) });
     match old {
         Value::Null => Value::Null,
-        old => json!({
-            "trust": match old["trust"].as_str() {
-                Some("system" | "anybody") => old["trust"].clone(),
-                _ => json!({ "only": pem(&old["trust"]) }),
-            },
-            "server_name": old["server_name"],
-            "identity": (old["own_certificate"] == true).then(own),
-            "alpn": old["alpn"],
-            "min": old["versions"][0],
-            "max": old["versions"][1],
-            "ciphers": old["ciphers"],
-            "groups": old["groups"],
-            "resumption": old["resumption"],
-            "early_data": old["early_data"] == true,
-        }),
+        old => with(
+            old,
+            json!({
+                "trust": match old["trust"].as_str() {
+                    Some("system" | "anybody") => old["trust"].clone(),
+                    _ => json!({ "only": pem(&old["trust"]) }),
+                },
+                "identity": (old["own_certificate"] == true).then(own),
+                "min": old["versions"][0],
+                "max": old["versions"][1],
+                "early_data": old["early_data"] == true,
+            }),
+        ),
     }
 }
 
@@ -203,34 +204,33 @@ fn request(old: &Value) -> Option<Value> {
     let pieces = json!({ "count": delivery["pieces"], "gap_ns": delivery["piece_gap_ns"] });
     let expected = old["expect_body"].as_str()?;
     let bytes = || expected.split(' ').find_map(|word| word.parse::<u64>().ok());
-    Some(json!({
-        "name": old["name"],
-        "method": old["method"],
-        "path": old["path"],
-        "headers": headers,
-        "body": match old["body_bytes"].as_u64()? {
-            0 => json!({ "whole": [] }),
-            _ => left_out(&old["body_bytes"], &old["body_hash"]),
-        },
-        "delivery": {
-            "chunk_bytes": delivery["chunk_bytes"],
-            "pieces": if delivery["pieces"].is_null() { Value::Null } else { pieces },
-            "continue_ns": delivery["continue_timeout_ns"],
-            "break_off_after": delivery["break_off_after_bytes"],
-        },
-        "expect": {
-            "status": old["expect_status"].as_str()?.parse::<StatusSet>().ok()?,
-            "body": match expected {
-                "any" => json!("any"),
-                text if text.starts_with("exactly") => {
-                    json!({ "exact": left_out(&bytes()?.into(), &Value::Null) })
-                }
-                _ => json!({ "length": bytes()? }),
+    Some(with(
+        old,
+        json!({
+            "headers": headers,
+            "body": match old["body_bytes"].as_u64()? {
+                0 => json!({ "whole": [] }),
+                _ => left_out(&old["body_bytes"], &old["body_hash"]),
             },
-        },
-        "weight": old["weight"],
-        "redacted": { "query_hash": old["query_hash"] },
-    }))
+            "delivery": {
+                "chunk_bytes": delivery["chunk_bytes"],
+                "pieces": if delivery["pieces"].is_null() { Value::Null } else { pieces },
+                "continue_ns": delivery["continue_timeout_ns"],
+                "break_off_after": delivery["break_off_after_bytes"],
+            },
+            "expect": {
+                "status": old["expect_status"].as_str()?.parse::<StatusSet>().ok()?,
+                "body": match expected {
+                    "any" => json!("any"),
+                    text if text.starts_with("exactly") => {
+                        json!({ "exact": left_out(&bytes()?.into(), &Value::Null) })
+                    }
+                    _ => json!({ "length": bytes()? }),
+                },
+            },
+            "redacted": { "query_hash": old["query_hash"] },
+        }),
+    ))
 }
 
 fn load(old: &Value) -> Option<Value> {

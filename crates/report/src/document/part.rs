@@ -10,7 +10,7 @@ use candor_record::{Encoded, MergeError, RunRecord, Workers, merge, wire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Document, Identity};
+use super::{Document, Facts};
 use crate::expect::Expectation;
 
 /// Which part of a run a result is of.
@@ -68,14 +68,13 @@ impl Document {
         let plan = &first.plan;
         let merged = merge(records?, plan.recording.digits, plan.requests.list.len());
         let merged = merged.map_err(PartError::Records)?;
-        let identity = Identity {
-            tool: first.tool.clone(),
-            arguments: first.arguments.clone(),
+        let facts = Facts {
             started_unix_ms: parts.iter().map(|one| one.started_unix_ms).min().unwrap_or(0),
             target_note: first.target_note.clone(),
-            plan: plan.clone(),
+            ..Facts::default()
         };
-        let mut whole = Document::of(identity, plan, &merged);
+        let mut whole = Document::of(&facts, first.arguments.clone(), plan.clone(), plan, &merged);
+        whole.tool = first.tool.clone();
         if has_left_out_offsets(&plan.load) {
             // What was asked is not in the plan any more, but in each part.
             whole.rate.asked_per_s = parts.iter().map(|one| one.rate.asked_per_s).sum();

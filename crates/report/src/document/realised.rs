@@ -47,21 +47,14 @@ impl Realised {
         let pairs = || record.workers.iter().flat_map(|worker| worker.gaps.iter().copied());
         let arrivals =
             |from_ns, to_ns| asked_between(load, from_ns, to_ns).unwrap_or(0.0) / workers;
-        match open.arrivals {
+        let (largest_deviation_ns, anderson_darling) = match open.arrivals {
             Arrivals::Constant => {
                 let deviations = pairs().filter_map(|(due_ns, next_ns)| {
                     let found = arrivals(due_ns, next_ns);
                     // A gap of one arrival there takes its own length by what it held.
                     (found > 0.0).then(|| (next_ns - due_ns) as f64 * (1.0 - 1.0 / found).abs())
                 });
-                let largest_deviation_ns = deviations.max_by(f64::total_cmp);
-                Some(Realised {
-                    arrivals: Arrivals::Constant,
-                    gaps: count as u64,
-                    largest_deviation_ns,
-                    anderson_darling: None,
-                    p: None,
-                })
+                (deviations.max_by(f64::total_cmp), None)
             }
             Arrivals::Poisson => {
                 let span_ns: u64 = pairs().map(|(due_ns, next_ns)| next_ns - due_ns).sum();
@@ -72,15 +65,15 @@ impl Realised {
                 let half = |due_ns: u64| arrivals(due_ns, due_ns.saturating_add(1)) / 2.0;
                 let sample: Vec<f64> =
                     pairs().map(|(due_ns, next)| arrivals(due_ns, next) + half(due_ns)).collect();
-                let statistic = process::exponential(&sample);
-                Some(Realised {
-                    arrivals: Arrivals::Poisson,
-                    gaps: count as u64,
-                    largest_deviation_ns: None,
-                    anderson_darling: statistic,
-                    p: statistic.map(process::anderson_darling_p),
-                })
+                (None, process::exponential(&sample))
             }
-        }
+        };
+        Some(Realised {
+            arrivals: open.arrivals,
+            gaps: count as u64,
+            largest_deviation_ns,
+            anderson_darling,
+            p: anderson_darling.map(process::anderson_darling_p),
+        })
     }
 }

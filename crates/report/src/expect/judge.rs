@@ -66,24 +66,19 @@ enum Measured {
 impl Expectation {
     /// Holds the expectation against a finished document.
     pub fn judge(&self, document: &Document) -> Judgement {
+        let holds = |value: f64| self.comparison.holds(value, self.wanted);
+        let met_if = |holds: bool| if holds { Outcome::Met } else { Outcome::NotMet };
         let (outcome, measured, found) = match self.measure(document) {
-            Measured::Value(value) => {
-                let holds = self.comparison.holds(value, self.wanted);
-                let outcome = if holds { Outcome::Met } else { Outcome::NotMet };
-                (outcome, Some(value), self.show(value))
-            }
+            Measured::Value(value) => (met_if(holds(value)), Some(value), self.show(value)),
             Measured::Never => {
-                let holds = self.comparison.holds(f64::INFINITY, self.wanted);
-                let outcome = if holds { Outcome::Met } else { Outcome::NotMet };
-                (outcome, None, "requests that were never answered decide it".to_owned())
+                let why = "requests that were never answered decide it";
+                (met_if(holds(f64::INFINITY)), None, why.to_owned())
             }
             Measured::Nothing(why) => (Outcome::NotMeasurable, None, why),
             Measured::Between(low, high, why) => {
-                let [below, above] = [low, high].map(|end| self.comparison.holds(end, self.wanted));
-                let outcome = match (below == above && self.comparison.is_ordering(), below) {
-                    (false, _) => Outcome::NotMeasurable,
-                    (true, true) => Outcome::Met,
-                    (true, false) => Outcome::NotMet,
+                let outcome = match holds(low) {
+                    below if below == holds(high) && self.comparison.is_ordering() => met_if(below),
+                    _ => Outcome::NotMeasurable,
                 };
                 let shown = |ns: f64| fmt_duration_ns(ns.round() as u64);
                 let bounds = match high.is_finite() {
@@ -160,14 +155,13 @@ impl Expectation {
 /// The distribution of a series, and how many that belong to it were never answered.
 pub(super) fn never_answered(document: &Document, series: Series) -> (&Distribution, u64) {
     let latencies = &document.latencies;
-    let sent_unanswered = count_of(&document.errors, "timeout")
-        .saturating_add(count_of(&document.errors, "idle-timeout"))
-        .saturating_add(document.ledger.unfinished);
+    let errors = |kind: &str| count_of(&document.errors, kind);
+    let ledger = &document.ledger;
+    let sent = errors("timeout").saturating_add(errors("idle-timeout"));
+    let sent = sent.saturating_add(ledger.unfinished);
     match series {
-        Series::Response => {
-            (&latencies.response, sent_unanswered.saturating_add(document.ledger.unsent))
-        }
-        Series::Service => (&latencies.service, sent_unanswered),
+        Series::Response => (&latencies.response, sent.saturating_add(ledger.unsent)),
+        Series::Service => (&latencies.service, sent),
         Series::FirstByte => (&latencies.first_byte, 0),
         Series::QueueWait => (&latencies.queue_wait, 0),
         Series::SendLag => (&latencies.send_lag, 0),
@@ -187,19 +181,21 @@ fn latency(document: &Document, series: Series, statistic: Statistic) -> Measure
         Statistic::Mean | Statistic::Max if never > 0 => Measured::Never,
         Statistic::Mean => Measured::Value(mean_ns),
         Statistic::Max => Measured::Value(max_ns as f64),
-        Statistic::Quantile(q) => quantile(distribution, never, q),
+        Statistic::Quantile(q) => quantile(distribution, (min_ns, max_ns), never, q),
     }
 }
 
 /// The quantile of the samples and of `never` more that lie above all of them.
-fn quantile(distribution: &Distribution, never: u64, q: f64) -> Measured {
+fn quantile(
+    distribution: &Distribution,
+    (min_ns, max_ns): (u64, u64),
+    never: u64,
+    q: f64,
+) -> Measured {
     let all = distribution.count.saturating_add(never);
     let hdr = match distribution.decode() {
         Ok(hdr) => hdr,
         Err(error) => return Measured::Nothing(error.to_string()),
-    };
-    let (Some(min_ns), Some(max_ns)) = (distribution.min_ns, distribution.max_ns) else {
-        return Measured::Nothing("there is no sample".to_owned());
     };
     // What lies among those never answered is infinite.
     let at = |level: f64| {

@@ -14,6 +14,8 @@ pub use judge::{Judgement, Outcome};
 pub use parse::ParseError;
 pub use weigh::{Standing, Weighed};
 
+use std::cmp::Ordering;
+
 /// A parsed expectation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expectation {
@@ -70,30 +72,17 @@ enum Counter {
     Unfinished,
 }
 
+/// The orders of what is measured and what is wanted that it allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    Equal,
-    NotEqual,
-}
+struct Comparison(&'static [Ordering]);
 
 impl Comparison {
     /// Whether it holds on all of one side of what is wanted, and nowhere on the other.
     fn is_ordering(self) -> bool {
-        !matches!(self, Comparison::Equal | Comparison::NotEqual)
+        self.0.contains(&Ordering::Less) != self.0.contains(&Ordering::Greater)
     }
 
     fn holds(self, measured: f64, wanted: f64) -> bool {
-        match self {
-            Comparison::Less => measured < wanted,
-            Comparison::LessOrEqual => measured <= wanted,
-            Comparison::Greater => measured > wanted,
-            Comparison::GreaterOrEqual => measured >= wanted,
-            Comparison::Equal => measured == wanted,
-            Comparison::NotEqual => measured != wanted,
-        }
+        measured.partial_cmp(&wanted).is_some_and(|order| self.0.contains(&order))
     }
 }

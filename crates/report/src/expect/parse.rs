@@ -4,6 +4,9 @@
 //! `[SERIES.]min|mean|max|pN`, where the series is `response` unless said otherwise. The unit of
 //! the value follows from the metric.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
+
+use candor_plan::suggest::did_you_mean;
 use candor_plan::units;
 
 use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
@@ -21,14 +24,14 @@ pub struct ParseError {
 }
 
 const COMPARISONS: [(&str, Comparison); 8] = [
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
-    ("≤", Comparison::LessOrEqual),
-    ("≥", Comparison::GreaterOrEqual),
+    ("<=", Comparison(&[Less, Equal])),
+    (">=", Comparison(&[Greater, Equal])),
+    ("==", Comparison(&[Equal])),
+    ("!=", Comparison(&[Less, Greater])),
+    ("<", Comparison(&[Less])),
+    (">", Comparison(&[Greater])),
+    ("≤", Comparison(&[Less, Equal])),
+    ("≥", Comparison(&[Greater, Equal])),
 ];
 
 const SERIES: [(&str, Series); 6] = [
@@ -53,27 +56,6 @@ const COUNTERS: [(&str, Counter); 8] = [
 
 const STATISTICS: [(&str, Statistic); 3] =
     [("min", Statistic::Min), ("mean", Statistic::Mean), ("max", Statistic::Max)];
-
-/// Names of metrics, for suggestions.
-const NAMES: [&str; 17] = [
-    "p50",
-    "p90",
-    "p99",
-    "p99.9",
-    "min",
-    "mean",
-    "max",
-    "error-rate",
-    "rate",
-    "scheduled",
-    "sent",
-    "ok",
-    "broken-off",
-    "errors",
-    "shed",
-    "unsent",
-    "unfinished",
-];
 
 /// A problem at a byte of the expression.
 type Problem = (usize, String);
@@ -146,7 +128,13 @@ fn metric(name: &str) -> Result<Metric, String> {
             Ok(Metric::Latency(series, Statistic::Quantile(percent / 100.0)))
         }
         Some(_) => Err(format!("'{statistic_name}' is not between p0 and p100; use min or max")),
-        None => Err(unknown(statistic_name, &NAMES)),
+        None => {
+            let mut known = vec!["p50", "p90", "p99", "p99.9"];
+            known.extend(STATISTICS.map(|(name, _)| name));
+            known.extend(["error-rate", "rate"]);
+            known.extend(COUNTERS.map(|(name, _)| name));
+            Err(unknown(statistic_name, &known))
+        }
     }
 }
 
@@ -187,29 +175,12 @@ fn lookup<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {
-    let nearest = known.iter().min_by_key(|known| distance(name, known));
-    match nearest {
-        Some(nearest) if distance(name, nearest) <= 2 => {
-            format!("'{name}' is not known; did you mean '{nearest}'?")
+    match did_you_mean(name, known.iter().copied()) {
+        hint if hint.is_empty() => {
+            format!("'{name}' is not known; use one of {}", known.join(", "))
         }
-        _ => format!("'{name}' is not known; use one of {}", known.join(", ")),
+        hint => format!("'{name}' is not known{hint}"),
     }
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -229,11 +200,18 @@ mod tests {
 
     #[test]
     fn what_can_be_said() {
-        use Comparison::*;
+        let below = Comparison(&[Less]);
+        let at_least = Comparison(&[Greater, Equal]);
         let response = Series::Response;
-        assert_eq!(parsed("p99 < 5ms"), (latency(response, 0.99), Less, 5e6));
-        assert_eq!(parsed(" p99.9<=10ms "), (latency(response, 99.9 / 100.0), LessOrEqual, 1e7));
-        assert_eq!(parsed("response.p50 > 1us"), (latency(response, 0.5), Greater, 1e3));
+        assert_eq!(parsed("p99 < 5ms"), (latency(response, 0.99), below, 5e6));
+        assert_eq!(
+            parsed(" p99.9<=10ms "),
+            (latency(response, 99.9 / 100.0), Comparison(&[Less, Equal]), 1e7)
+        );
+        assert_eq!(
+            parsed("response.p50 > 1us"),
+            (latency(response, 0.5), Comparison(&[Greater]), 1e3)
+        );
         assert_eq!(parsed("service.p99.99 < 1s").0, latency(Series::Service, 99.99 / 100.0));
         assert_eq!(parsed("send-lag.p99 < 1ms").0, latency(Series::SendLag, 0.99));
         assert_eq!(
@@ -241,11 +219,14 @@ mod tests {
             Metric::Latency(Series::QueueWait, Statistic::Max)
         );
         assert_eq!(parsed("mean < 1s").0, Metric::Latency(response, Statistic::Mean));
-        assert_eq!(parsed("error-rate < 0.1%"), (Metric::ErrorRate, Less, 0.001));
-        assert_eq!(parsed("errors < 0.1%"), (Metric::ErrorRate, Less, 0.001));
-        assert_eq!(parsed("errors == 0"), (Metric::Count(Counter::Errors), Equal, 0.0));
-        assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, GreaterOrEqual, 0.99));
-        assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, GreaterOrEqual, 20_000.0));
+        assert_eq!(parsed("error-rate < 0.1%"), (Metric::ErrorRate, below, 0.001));
+        assert_eq!(parsed("errors < 0.1%"), (Metric::ErrorRate, below, 0.001));
+        assert_eq!(
+            parsed("errors == 0"),
+            (Metric::Count(Counter::Errors), Comparison(&[Equal]), 0.0)
+        );
+        assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, at_least, 0.99));
+        assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, at_least, 20_000.0));
         assert_eq!(parsed("rate>20k").0, Metric::Rate);
         for counter in ["shed", "unsent", "unfinished", "ok", "broken-off", "sent", "scheduled"] {
             assert!(matches!(parsed(&format!("{counter} != 1k")).0, Metric::Count(_)));
@@ -266,13 +247,13 @@ mod tests {
             ("p99 < -1ms", 7, "negative"),
             ("rate >= 5/fortnight", 9, "not a rate; write"),
             ("  eror-rate < 1%", 3, "did you mean"),
-            ("error < 1", 1, "did you mean 'errors'?"),
-            ("servce.p99 < 1ms", 1, "did you mean 'service'?"),
+            ("error < 1", 1, "did you mean \"errors\"?"),
+            ("servce.p99 < 1ms", 1, "did you mean \"service\"?"),
             ("p100 < 1ms", 1, "use min or max"),
             ("p1.2.3 < 1ms", 1, "not known"),
             ("wibble-wobble < 1", 1, "use one of p50"),
             ("shed < 1%", 8, "'1%': not a count; write"),
-            ("µ99 < 5", 1, "did you mean 'p99'?"),
+            ("µ99 < 5", 1, "did you mean \"p99\"?"),
             ("error-rate < 5", 14, "'5': too large; a share can be at most 1 without a % sign"),
         ] {
             let error = Expectation::parse(expression).unwrap_err();

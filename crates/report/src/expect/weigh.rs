@@ -54,9 +54,7 @@ impl Expectation {
     /// Holds the expectation against finished runs under the same load, all together.
     pub fn weigh(&self, runs: &[&Document]) -> Weighed {
         let Some(estimate) = self.estimate(runs) else {
-            let nothing =
-                Weighed { standing: Standing::NotMet, measured: None, low: None, high: None };
-            return nothing;
+            return Weighed { standing: Standing::NotMet, measured: None, low: None, high: None };
         };
         let holds = |value: f64| self.comparison.holds(value, self.wanted);
         let standing = match (holds(estimate.low), holds(estimate.high)) {
@@ -90,11 +88,7 @@ impl Expectation {
     fn estimate(&self, runs: &[&Document]) -> Option<Estimate> {
         match self.metric {
             Metric::Latency(series, statistic) => {
-                let pick = |document: &&Document| {
-                    let (distribution, never) = never_answered(document, series);
-                    (distribution.clone(), never)
-                };
-                let parts: Vec<(Distribution, u64)> = runs.iter().map(pick).collect();
+                let parts: Vec<_> = runs.iter().map(|run| never_answered(run, series)).collect();
                 match statistic {
                     Statistic::Quantile(q) => quantile(&parts, q),
                     Statistic::Mean => mean(&parts),
@@ -145,7 +139,7 @@ fn effective(distribution: &Distribution, q: f64) -> f64 {
 
 /// The quantile of all samples together, and of those never answered above them, by order
 /// statistics on the effective sample size.
-fn quantile(parts: &[(Distribution, u64)], q: f64) -> Option<Estimate> {
+fn quantile(parts: &[(&Distribution, u64)], q: f64) -> Option<Estimate> {
     let (mut answered, mut all, mut worth) = (0u64, 0u64, 0.0);
     let mut sum: Option<hdrhistogram::Histogram<u64>> = None;
     let (mut min_ns, mut max_ns) = (u64::MAX, 0);
@@ -182,7 +176,7 @@ fn quantile(parts: &[(Distribution, u64)], q: f64) -> Option<Estimate> {
 const Z: f64 = 1.96;
 
 /// The mean, ± z·s/√n with n the effective sample size at their median.
-fn mean(parts: &[(Distribution, u64)]) -> Option<Estimate> {
+fn mean(parts: &[(&Distribution, u64)]) -> Option<Estimate> {
     if parts.iter().any(|(_, never)| *never > 0) {
         return Some(Estimate::exact(f64::INFINITY));
     }

@@ -82,27 +82,22 @@ pub struct Trial {
 
 /// What is compared of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Metric {
     /// Right answers a second.
-    #[serde(rename = "rate")]
     Rate,
     /// The median of the response time.
-    #[serde(rename = "p50")]
     P50,
     /// Its 90th percentile.
-    #[serde(rename = "p90")]
     P90,
     /// Its 99th percentile.
-    #[serde(rename = "p99")]
     P99,
     /// Its 99.9th percentile.
     #[serde(rename = "p99.9")]
     P999,
     /// Share of requests that were not answered as expected.
-    #[serde(rename = "errors")]
     Errors,
     /// The target's CPU time by answers.
-    #[serde(rename = "cpu")]
     Cpu,
 }
 
@@ -272,11 +267,6 @@ impl Comparison {
     /// What was found of the variant's primary metric.
     pub fn primary_of(&self, variant: usize) -> Option<&Finding> {
         self.of_variant(variant).find(|one| one.primary)
-    }
-
-    /// Whether the primary metric of any variant differs from the baseline's.
-    pub fn claims_difference(&self) -> bool {
-        self.findings.iter().any(|one| one.primary && one.is_claim())
     }
 
     /// Whether the objective is missed, with confidence.

@@ -129,16 +129,20 @@ impl Figures {
         let rate_per_s = rate_per_s(document, window_s);
         let target = document.target.as_ref();
         let plan = &document.plan.connections;
+        let places = plan.pipeline.max(plan.streams).max(1);
+        let rate = &document.rate;
+        let asked = rate.asked_per_s.filter(|asked| *asked > 0.0);
+        let cpu_shares = document.workers.iter().filter_map(|one| one.cpu_share);
+        let per_cpu_s = target.and_then(|one| one.requests_per_cpu_s);
         let (notes, warnings): (Vec<_>, Vec<_>) =
             document.verdicts.iter().partition(|one| one.severity == Severity::Note);
         let ids = |verdicts: Vec<&Verdict>| verdicts.iter().map(|one| one.id.clone()).collect();
         Figures {
             rate_per_s,
-            asked_per_s: document.rate.asked_per_s,
-            achieved_share: document
-                .rate
+            asked_per_s: rate.asked_per_s,
+            achieved_share: rate
                 .achieved_per_s
-                .zip(document.rate.asked_per_s.filter(|asked| *asked > 0.0))
+                .zip(asked)
                 .map(|(achieved, asked)| achieved / asked),
             window_s,
             scheduled: ledger.scheduled,
@@ -150,22 +154,12 @@ impl Figures {
             service: Percentiles::of(&document.latencies.service),
             connections: document.connections.asked,
             connections_least: document.connections.least,
-            in_flight_most: document
-                .connections
-                .asked
-                .saturating_mul(plan.pipeline.max(plan.streams).max(1).into()),
+            in_flight_most: document.connections.asked.saturating_mul(places.into()),
             opened: document.connections.opened,
-            loader_cpu_share: document
-                .workers
-                .iter()
-                .filter_map(|one| one.cpu_share)
-                .max_by(f64::total_cmp),
+            loader_cpu_share: cpu_shares.max_by(f64::total_cmp),
             target_cpu_share: target.and_then(|one| one.cpu_share_mean),
-            target_cpu_us: target
-                .and_then(|one| one.requests_per_cpu_s)
-                .filter(|per_s| *per_s > 0.0)
-                .map(|per_s| 1e6 / per_s),
-            requests_per_cpu_s: target.and_then(|one| one.requests_per_cpu_s),
+            target_cpu_us: per_cpu_s.filter(|per_s| *per_s > 0.0).map(|per_s| 1e6 / per_s),
+            requests_per_cpu_s: per_cpu_s,
             rss_peak_bytes: target.and_then(|one| one.rss_peak_bytes),
             runtime_memory_peak_bytes: target.and_then(runtime_memory),
             scheduler_utilization: target.and_then(utilization),
@@ -212,13 +206,8 @@ fn failures(document: &Document) -> String {
     let ledger = &document.ledger;
     let others =
         [("shed", ledger.shed), ("unsent", ledger.unsent), ("unfinished", ledger.unfinished)];
-    let mut kinds: Vec<(&str, u64)> = document
-        .errors
-        .iter()
-        .map(|one| (one.kind.as_str(), one.count))
-        .chain(others)
-        .filter(|(_, count)| *count > 0)
-        .collect();
+    let errors = document.errors.iter().map(|one| (one.kind.as_str(), one.count));
+    let mut kinds: Vec<_> = errors.chain(others).filter(|(_, count)| *count > 0).collect();
     kinds.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
     let text: Vec<_> =
         kinds.iter().take(3).map(|(kind, count)| format!("{kind} {count}")).collect();

@@ -206,24 +206,6 @@ impl Suite {
         read::read(text)
     }
 
-    /// The representative trial of the cell with these names and no share of a peak.
-    pub fn speaker(
-        &self,
-        scenario: &str,
-        protocol: &str,
-        server: &str,
-        load: &str,
-    ) -> Option<&Trial> {
-        self.cells
-            .iter()
-            .find(|one| {
-                one.of_peak.is_none()
-                    && (one.scenario == scenario && one.protocol == protocol)
-                    && (one.server == server && one.load == load)
-            })
-            .and_then(Cell::speaker)
-    }
-
     /// Trials that are there, and trials that there will be.
     pub fn progress(&self) -> (u64, u64) {
         let rounds = |cell: &Cell| cell.rounds.unwrap_or(self.heading.rounds);

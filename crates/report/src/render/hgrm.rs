@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use hdrhistogram::Histogram as Hdr;
+
 use crate::document::Document;
 use crate::document::latency::{DecodeError, Distribution};
 
@@ -39,64 +41,42 @@ fn render(distribution: &Distribution) -> Result<String, DecodeError> {
         }
         text.push('\n');
     }
-    let ms = |ns: Option<f64>| ns.unwrap_or(0.0) / NS_PER_MS;
-    let _ = writeln!(
-        text,
-        "#[Mean    = {:12.6}, StdDeviation   = {:12.6}]",
-        ms(distribution.mean_ns),
-        ms(distribution.stdev_ns)
-    );
-    let _ = writeln!(
-        text,
-        "#[Max     = {:12.6}, Total count    = {:12}]",
-        max_ns as f64 / NS_PER_MS,
-        distribution.count
-    );
-    let _ = writeln!(
-        text,
-        "#[Buckets = {:12}, SubBuckets     = {:12}]",
-        hdr.buckets(),
-        sub_buckets(hdr.sigfig())
-    );
+    text += &footer(distribution, &hdr, 6);
     Ok(text)
 }
 
-/// Sub-buckets of a histogram with so many significant digits: the power of two that tells two
-/// units of the last digit apart.
-fn sub_buckets(digits: u8) -> u64 {
-    (2 * 10u64.pow(u32::from(digits.min(5)))).next_power_of_two()
+/// What HdrHistogram's C library writes below percentiles. Mean, deviation and maximum are those of
+/// `distribution`, which are exact.
+pub(super) fn footer(distribution: &Distribution, hdr: &Hdr<u64>, decimals: usize) -> String {
+    let Distribution { mean_ns, stdev_ns, max_ns, .. } = distribution;
+    let [mean, stdev, max] = [*mean_ns, *stdev_ns, max_ns.map(|ns| ns as f64)]
+        .map(|ns| format!("{:12.decimals$}", ns.unwrap_or(0.0) / NS_PER_MS));
+    let (count, buckets, sub_buckets) = (hdr.len(), hdr.buckets(), sub_buckets(hdr));
+    format!(
+        "#[Mean    = {mean}, StdDeviation   = {stdev}]\n\
+         #[Max     = {max}, Total count    = {count:12}]\n\
+         #[Buckets = {buckets:12}, SubBuckets     = {sub_buckets:12}]\n"
+    )
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing;
+/// The share of samples within one standard deviation of the mean, in [0, 1]; `None` without samples. A
+/// step of the histogram is within if the `first` of its values is not below, and the `last` not above.
+pub(super) fn near_mean(
+    distribution: &Distribution,
+    hdr: &Hdr<u64>,
+    (first, last): (impl Fn(u64) -> u64, impl Fn(u64) -> u64),
+) -> Option<f64> {
+    let (mean_ns, stdev_ns) =
+        (distribution.mean_ns.unwrap_or(0.0), distribution.stdev_ns.unwrap_or(0.0));
+    let is_near = |value: u64| {
+        mean_ns - stdev_ns <= first(value) as f64 && last(value) as f64 <= mean_ns + stdev_ns
+    };
+    let near = hdr.iter_recorded().filter(|step| is_near(step.value_iterated_to()));
+    let near: u64 = near.map(|step| step.count_at_value()).sum();
+    (!hdr.is_empty()).then(|| near as f64 / hdr.len() as f64)
+}
 
-    #[test]
-    fn the_text_that_plotters_read() {
-        let document = testing::healthy_open();
-        testing::golden("golden/open.hgrm", &response(&document).unwrap());
-        assert_ne!(response(&document).unwrap(), service(&document).unwrap());
-    }
-
-    #[test]
-    fn every_line_has_its_columns_and_counts_ascend() {
-        let text = response(&testing::healthy_closed()).unwrap();
-        let rows: Vec<Vec<f64>> = text
-            .lines()
-            .skip(2)
-            .filter(|line| !line.starts_with('#'))
-            .map(|line| line.split_whitespace().map(|field| field.parse().unwrap()).collect())
-            .collect();
-        assert!(rows.windows(2).all(|pair| pair[0][0] <= pair[1][0] && pair[0][2] <= pair[1][2]));
-        let (last, rest) = rows.split_last().unwrap();
-        assert!(rest.iter().all(|row| row.len() == 4 || row[1] == 1.0));
-        assert_eq!(last.len(), 3);
-    }
-
-    #[test]
-    fn a_histogram_without_samples() {
-        let text = response(&testing::empty_run().document()).unwrap();
-        assert!(text.contains("Total count    =            0]"), "{text}");
-    }
+/// The power of two that tells two units of a histogram's last significant digit apart.
+pub(super) fn sub_buckets(hdr: &Hdr<u64>) -> u64 {
+    (2 * 10u64.pow(hdr.sigfig().into())).next_power_of_two()
 }

@@ -38,27 +38,25 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
 
 /// No local port was left.
 pub(super) fn ports_exhausted(document: &Document) -> Option<Finding> {
-    let failed = count_of(&document.connect_errors, "ports-exhausted");
-    (failed > 0).then(|| Finding {
-        severity: Severity::Warning,
-        sentence: format!("Local ports ran out: {} connection attempts failed.", fmt_count(failed)),
-        evidence: vec![("attempts", failed as f64)],
-        remedy: "Keep connections alive, add local addresses with --source, or widen \
-                 net.ipv4.ip_local_port_range.",
-    })
+    const REMEDY: &str = "Keep connections alive, add local addresses with --source, or widen \
+                          net.ipv4.ip_local_port_range.";
+    exhausted(document, "ports-exhausted", "Local ports", REMEDY)
 }
 
 /// No file descriptor was left.
 pub(super) fn fds_exhausted(document: &Document) -> Option<Finding> {
-    let failed = count_of(&document.connect_errors, "fds-exhausted");
+    const REMEDY: &str = "Raise the limit with ulimit -n, or use fewer --connections.";
+    exhausted(document, "fds-exhausted", "File descriptors", REMEDY)
+}
+
+fn exhausted(document: &Document, kind: &str, what: &str, remedy: &'static str) -> Option<Finding> {
+    let failed = count_of(&document.connect_errors, kind);
+    let count = fmt_count(failed);
     (failed > 0).then(|| Finding {
         severity: Severity::Warning,
-        sentence: format!(
-            "File descriptors ran out: {} connection attempts failed.",
-            fmt_count(failed)
-        ),
+        sentence: format!("{what} ran out: {count} connection attempts failed."),
         evidence: vec![("attempts", failed as f64)],
-        remedy: "Raise the limit with ulimit -n, or use fewer --connections.",
+        remedy,
     })
 }
 

@@ -5,17 +5,24 @@ use candor_plan::units::fmt_duration_ns;
 use super::{Finding, Severity};
 use crate::document::{Document, EndReason};
 
-/// A signal ended the run.
-pub(super) fn interrupted(document: &Document) -> Option<Finding> {
-    (document.end.reason == EndReason::Interrupted).then(|| Finding {
+/// It ended in this way, in mid-run.
+fn partial(document: &Document, how: &str, remedy: &'static str) -> Finding {
+    Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The run was interrupted after {} of measured time: the result is partial.",
+            "{how} after {} of measured time: the result is partial.",
             fmt_duration_ns(document.time.window_ns)
         ),
         evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Let the run end by itself, or make it shorter with --duration.",
-    })
+        remedy,
+    }
+}
+
+/// A signal ended the run.
+pub(super) fn interrupted(document: &Document) -> Option<Finding> {
+    const REMEDY: &str = "Let the run end by itself, or make it shorter with --duration.";
+    (document.end.reason == EndReason::Interrupted)
+        .then(|| partial(document, "The run was interrupted", REMEDY))
 }
 
 /// No request could be sent for too long.
@@ -36,29 +43,17 @@ pub(super) fn gave_up(document: &Document) -> Option<Finding> {
 
 /// The script failed.
 pub(super) fn script_failed(document: &Document) -> Option<Finding> {
-    (document.end.reason == EndReason::ScriptFailed).then(|| Finding {
-        severity: Severity::Warning,
-        sentence: format!(
-            "The script failed after {} of measured time: the result is partial.",
-            fmt_duration_ns(document.time.window_ns)
-        ),
-        evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Fix the script at the line that the message on standard error names.",
-    })
+    const REMEDY: &str = "Fix the script at the line that the message on standard error names.";
+    (document.end.reason == EndReason::ScriptFailed)
+        .then(|| partial(document, "The script failed", REMEDY))
 }
 
 /// The managed target ended in mid-run.
 pub(super) fn target_ended(document: &Document) -> Option<Finding> {
+    const REMEDY: &str =
+        "Read the last lines of its log in the full report, and fix what ended it.";
     let how = document.target.as_ref()?.ended.as_ref()?;
-    Some(Finding {
-        severity: Severity::Warning,
-        sentence: format!(
-            "The target ended {how} after {} of measured time: the result is partial.",
-            fmt_duration_ns(document.time.window_ns)
-        ),
-        evidence: vec![("window_ns", document.time.window_ns as f64)],
-        remedy: "Read the last lines of its log in the full report, and fix what ended it.",
-    })
+    Some(partial(document, &format!("The target ended {how}"), REMEDY))
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 
 use candor_plan::units::fmt_count;
 use candor_plan::{Arrivals, Load};
+use candor_record::{IntervalSummary, StatusCount};
 
 use super::{Finding, Severity};
-use crate::document::counts::{LedgerCounts, count_of};
+use crate::document::counts::{LedgerCounts, RequestRow, count_of};
 use crate::document::latency::Distribution;
 use crate::document::{Document, EndReason};
 
@@ -129,49 +130,22 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     {
         equal(&format!("{name} samples and requests ok"), distribution.count, ledger.ok);
     }
-    let answered = ledger
-        .ok
-        .saturating_add(count_of(&document.errors, "status"))
-        .saturating_add(count_of(&document.errors, "body"));
+    let failed = |kind: &str| count_of(&document.errors, kind);
+    let answered = ledger.ok.saturating_add(failed("status")).saturating_add(failed("body"));
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
-    equal(
-        "responses by status and in the ledger",
-        sum(&mut document.statuses.iter().map(|one| one.count)),
-        answered,
-    );
-    equal(
-        "errors by kind and in the ledger",
-        sum(&mut document.errors.iter().map(|e| e.count)),
-        ledger.errors,
-    );
+    let by_status = |all: &[StatusCount]| sum(&mut all.iter().map(|one| one.count));
+    equal("responses by status and in the ledger", by_status(&document.statuses), answered);
+    let by_kind = sum(&mut document.errors.iter().map(|one| one.count));
+    equal("errors by kind and in the ledger", by_kind, ledger.errors);
     let intervals = &document.intervals;
-    equal(
-        "requests sent by interval and in the ledger",
-        sum(&mut intervals.iter().map(|one| one.sent)),
-        ledger.sent,
-    );
-    equal(
-        "requests ok by interval and in the ledger",
-        sum(&mut intervals.iter().map(|one| one.ok)),
-        ledger.ok,
-    );
+    let in_intervals = |pick: fn(&IntervalSummary) -> u64| sum(&mut intervals.iter().map(pick));
+    equal("requests sent by interval and in the ledger", in_intervals(|one| one.sent), ledger.sent);
+    equal("requests ok by interval and in the ledger", in_intervals(|one| one.ok), ledger.ok);
     if !document.requests.is_empty() {
-        let rows = &document.requests;
-        equal(
-            "requests sent by kind and in the ledger",
-            sum(&mut rows.iter().map(|r| r.sent)),
-            ledger.sent,
-        );
-        equal(
-            "requests ok by kind and in the ledger",
-            sum(&mut rows.iter().map(|r| r.ok)),
-            ledger.ok,
-        );
-        equal(
-            "errors by request and in the ledger",
-            sum(&mut rows.iter().map(|r| r.errors)),
-            ledger.errors,
-        );
+        let in_rows = |pick: fn(&RequestRow) -> u64| sum(&mut document.requests.iter().map(pick));
+        equal("requests sent by kind and in the ledger", in_rows(|row| row.sent), ledger.sent);
+        equal("requests ok by kind and in the ledger", in_rows(|row| row.ok), ledger.ok);
+        equal("errors by request and in the ledger", in_rows(|row| row.errors), ledger.errors);
     }
     // A recorder closes its last interval at the end of the drain at the latest.
     let drain_ns = document.plan.stop.drain_ns.saturating_add(document.time.window_ns);
@@ -179,7 +153,7 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     if intervals.iter().any(|one| one.ok > 0 && one.start_ns > last_ns) {
         found.push("an interval with responses begins after the end of the drain".to_owned());
     }
-    let heard = sum(&mut document.broken_off_statuses.iter().map(|one| one.count));
+    let heard = by_status(&document.broken_off_statuses);
     if heard > ledger.broken_off {
         let broken_off = ledger.broken_off;
         found.push(format!("{heard} responses to {broken_off} requests that were broken off"));

@@ -140,12 +140,7 @@ impl CompareArguments {
 }
 
 fn about(facts: Facts, load: String, secrets: Secrets) -> About {
-    About {
-        tool: Tool { name: "candor".to_owned(), version: facts.version },
-        arguments: facts.typed.shown(secrets),
-        host: facts.host,
-        load,
-    }
+    About { tool: Tool::of(&facts), arguments: facts.typed.shown(secrets), host: facts.host, load }
 }
 
 fn of_saved(

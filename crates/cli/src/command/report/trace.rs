@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use candor_record::trace::format::{FRAME_HEAD_BYTES, Frame, FrameHead, MAGIC};
-use candor_report::render::trace::{Summary, csv_columns, csv_rows};
+use candor_report::render::trace::{CSV_COLUMNS, Summary, csv_rows};
 
 use super::Format;
 use crate::console;
@@ -34,7 +34,7 @@ pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), 
     let mut frames = Frames { file, at: MAGIC.len() as u64 };
     let mut summary = Summary::default();
     if format == Format::Csv {
-        console::print(&(csv_columns() + "\n"))?;
+        console::print(&format!("{CSV_COLUMNS}\n"))?;
     }
     let ending = loop {
         match frames.next() {

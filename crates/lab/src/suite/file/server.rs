@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::super::model::{Command, Protocol, ReadyWhen, Scenario, Server, ServerKind, Urls};
 use super::tables::ServerTable;
 use crate::error::LabError;
-use crate::matrix::file::Reader;
+use crate::matrix::file::{Reader, time};
 
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -130,9 +130,7 @@ impl Reader<'_> {
             env: table.env.clone().into_iter().collect(),
             urls,
             ready,
-            ready_timeout: table
-                .ready_timeout
-                .map_or(READY_TIMEOUT, |one| Duration::from_nanos(one.get())),
+            ready_timeout: time(table.ready_timeout, READY_TIMEOUT),
         }))
     }
 }

@@ -8,16 +8,14 @@ use std::collections::BTreeSet;
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_share};
 
-use super::suite::{short_rate, spread};
-use super::{again, made_by, matrix, or_nothing, time};
+use super::matrix::{self, MOST_CHARTS, in_brackets, lines, short_rate, spread, three_digits};
+use super::{or_nothing, time};
 use crate::experiment::clients::{Cell, Clients, Trial};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
 use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use crate::render::style::Tone;
 
-/// Charts of a kind at most; what is beyond is in the tables.
-const MOST_CHARTS: usize = 12;
 /// Kinds of errors that a row has at most.
 const MOST_KINDS: usize = 3;
 
@@ -43,7 +41,7 @@ const READING: [&str; 5] = [
 pub fn page(clients: &Clients, depth: Depth) -> Page {
     let heading = &clients.heading;
     let mut page =
-        matrix(depth, "HTTP client libraries", heading, clients.complete, clients.progress());
+        matrix::page(depth, "HTTP client libraries", heading, clients.complete, clients.progress());
     let wrong = clients.wrong();
     if wrong > 0 {
         let wrong = fmt_plural(wrong, "trial");
@@ -85,35 +83,15 @@ pub fn page(clients: &Clients, depth: Depth) -> Page {
             section.fact("COUNTS DO NOT AGREE", Some(Tone::Bad), what);
         }
     }
-    section.facts(
-        clients.failures.iter().map(|one| ("Failed", format!("{}: {}", one.trial, one.why))),
-    );
-    section
-        .facts(clients.notes.iter().map(|one| ("Left out", format!("{}: {}", one.what, one.why))));
-    page.section("reading", "Reading the numbers")
-        .full(|section| READING.into_iter().for_each(|remark| section.text(remark)));
-    let mut facts = vec![
-        ("Suite", heading.file.clone()),
-        (
-            "Rounds",
-            format!(
-                "{} a cell, in rounds, the order within a round drawn at random (seed {}); a fresh driver for \
-             each run, one at a time, against one server",
-                fmt_plural(heading.rounds, "run"),
-                heading.seed
-            ),
-        ),
-        ("Cores", heading.cores.clone()),
-        ("Asked", asked(clients)),
-        ("Server", clients.server.clone()),
-    ];
-    facts.extend(clients.clients.iter().map(|one| {
-        let about = if one.about.is_empty() { String::new() } else { format!(" ({})", one.about) };
+    matrix::missing(section, &clients.failures, &clients.notes);
+    let facts = [("Asked", asked(clients)), ("Server", clients.server.clone())].into_iter();
+    let facts = facts.chain(clients.clients.iter().map(|one| {
+        let about = in_brackets(&one.about);
         let what = format!("{} {}, {}{about}", one.library, one.version, one.runtime);
         ("Client", format!("{}: {what}: {}", one.name, one.command.join(" ")))
     }));
-    again(&mut page, facts, &heading.host, &heading.arguments);
-    made_by(&mut page, &heading.tool, &clients.format);
+    let each = "a fresh driver for each run, one at a time, against one server";
+    matrix::end(&mut page, heading, &clients.format, &READING, each, facts);
     page
 }
 
@@ -149,14 +127,11 @@ fn sending(clients: &Clients, pool: Option<u64>) -> Vec<&Cell> {
 
 /// Pools that cells have in common; `None` where each concurrency has its own.
 fn pools(clients: &Clients) -> Vec<Option<u64>> {
-    match clients.pools.starts_with(|c: char| c.is_ascii_digit()) {
-        true => {
-            let pools: BTreeSet<u64> =
-                sending(clients, None).iter().map(|cell| cell.pool).collect();
-            pools.into_iter().map(Some).collect()
-        }
-        false => vec![None],
+    if !clients.pools.starts_with(|c: char| c.is_ascii_digit()) {
+        return vec![None];
     }
+    let pools: BTreeSet<u64> = sending(clients, None).iter().map(|cell| cell.pool).collect();
+    pools.into_iter().map(Some).collect()
 }
 
 /// A chart over the number of callers for each pool, with as many clients as there are colours; the others
@@ -174,18 +149,11 @@ fn charts(
     let mut groups = groups.zip(1..);
     for ((pool, few), n) in groups.by_ref().take(MOST_CHARTS) {
         let cells = sending(clients, pool);
-        let series: Vec<Series> = few
-            .iter()
-            .enumerate()
-            .map(|(colour, name)| {
-                let own = cells.iter().filter(|cell| cell.client == *name);
-                let mut points: Vec<(f64, Option<f64>)> = own
-                    .map(|cell| (cell.concurrency as f64, cell.speaker().and_then(pick)))
-                    .collect();
-                points.sort_by(|a, b| a.0.total_cmp(&b.0));
-                Series::line(*name, colour, points)
-            })
-            .collect();
+        let own = cells.iter().filter(|cell| few.contains(&&*cell.client));
+        let series =
+            lines(own.map(|cell| {
+                (&*cell.client, (cell.concurrency as f64, cell.speaker().and_then(pick)))
+            }));
         let pool = pool.map_or(clients.pools.clone(), |pool| format!("of {}", fmt_count(pool)));
         let callers = cells.iter().map(|cell| cell.concurrency as f64);
         let x = Axis::around("callers", Unit::Count, callers);
@@ -329,11 +297,6 @@ pub fn in_words(trial: &Trial) -> String {
     format!("{rate}, p99 {p99}, CPU {} µs/request{failed}{wrong}", us(trial.cpu_us_per_request))
 }
 
-/// Three digits that matter.
 fn us(us: Option<f64>) -> String {
-    or_nothing(us, |us| match us {
-        us if us >= 99.95 => format!("{us:.0}"),
-        us if us >= 9.995 => format!("{us:.1}"),
-        us => format!("{us:.2}"),
-    })
+    or_nothing(us, three_digits)
 }

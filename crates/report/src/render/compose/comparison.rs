@@ -4,7 +4,7 @@ use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share}
 
 use super::{again, made_by, or_nothing};
 use crate::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
-use crate::render::page::axis::{Axis, Unit};
+use crate::render::page::axis::{Axis, Unit, decimals};
 use crate::render::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
 use crate::render::page::{Column, Depth, Page, Table};
 use crate::render::style::Tone;
@@ -84,27 +84,15 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
         told.extend(others.map(|one| claim(one, comparison)));
         parts.push(format!("{} (against {})", told.join(", "), name(0)));
     } else {
-        parts.push(format!(
-            "No difference between {} and {} could be told",
-            name(variant),
-            name(0)
-        ));
+        let (variant, baseline) = (name(variant), name(0));
+        parts.push(format!("No difference between {variant} and {baseline} could be told"));
     }
-    let noise: Vec<&str> = rest
-        .iter()
-        .filter(|one| one.conclusion == Conclusion::Noise)
-        .map(|one| one.metric.name())
-        .collect();
-    match noise.as_slice() {
-        [] => {}
-        [one] => parts.push(format!("the difference in {one} is within noise")),
-        [many @ .., last] => {
-            parts.push(format!(
-                "the differences in {} and {last} are within noise",
-                many.join(", ")
-            ));
-        }
-    }
+    let noise = rest.iter().filter(|one| one.conclusion == Conclusion::Noise);
+    let noise: Vec<&str> = noise.map(|one| one.metric.name()).collect();
+    parts.extend(noise.split_last().map(|(last, others)| match others {
+        [] => format!("the difference in {last} is within noise"),
+        others => format!("the differences in {} and {last} are within noise", others.join(", ")),
+    }));
     parts.join("; ") + "."
 }
 
@@ -152,9 +140,7 @@ fn table(comparison: &Comparison, variant: usize) -> Table {
             figure(finding.metric, finding.baseline),
             figure(finding.metric, finding.value),
             or_nothing(finding.change, |one| signed(one.estimate) + unit),
-            or_nothing(finding.change, |one| {
-                format!("{} … {}{unit}", signed(one.low), signed(one.high))
-            }),
+            or_nothing(finding.change, |one| signed(one.low) + " … " + &signed(one.high) + unit),
             or_nothing(finding.higher_in, |higher| format!("{higher} of {}", finding.rounds)),
             or_nothing(finding.effect, effect),
             match finding.conclusion {
@@ -288,11 +274,7 @@ fn in_unit(metric: Metric, value: f64) -> f64 {
 /// Two digits that matter: `0.31`, `4.1`, `12`.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    match percent.abs() {
-        size if size < 1.0 => format!("{percent:.2}"),
-        size if size < 10.0 => format!("{percent:.1}"),
-        _ => format!("{percent:.0}"),
-    }
+    format!("{percent:.*}", decimals(percent))
 }
 
 /// What was typed as a percentage, as it was typed: `95 %`, `99.9 %`.

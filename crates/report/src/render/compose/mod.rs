@@ -5,6 +5,7 @@
 //!  run/            the page of a run: charts.rs over course.rs (its intervals, as many as can be seen), loader.rs
 //!  peak.rs, sweep.rs, comparison.rs, suite.rs, clients.rs
 //!    curve.rs      latency against rate, of peaks and sweeps
+//!    matrix.rs     what suites and clients have in common
 //!    trials.rs     what pages of several runs have in common
 //!  words.rs        what is said of a run, in sentences
 //! ```
@@ -12,6 +13,7 @@
 mod clients;
 mod comparison;
 mod curve;
+mod matrix;
 mod peak;
 mod run;
 mod suite;
@@ -29,12 +31,10 @@ pub use run::page as run;
 pub use suite::page as suite;
 pub use sweep::page as sweep;
 
-use candor_plan::units::{fmt_duration_ns, fmt_plural};
+use candor_plan::units::fmt_duration_ns;
 
-use super::page::{Depth, NOTHING, Page};
-use super::style::Tone;
+use super::page::{NOTHING, Page};
 use crate::document::{Host, Tool};
-use crate::experiment::matrix::Heading;
 
 /// A time, or a dash.
 fn time(ns: Option<u64>) -> String {
@@ -69,33 +69,4 @@ fn again(
         section.facts(words::host(host).map(|host| ("Machine", host)));
     });
     words::again(&mut page.again, arguments);
-}
-
-/// The page of a matrix: what its suite is about, when it was measured, and how much of it is there.
-fn matrix(
-    depth: Depth,
-    title: &str,
-    heading: &Heading,
-    complete: bool,
-    (made, all): (u64, u64),
-) -> Page {
-    let mut page = Page::new(depth, format!("{title}: {}", heading.name));
-    let Heading { tool, started_at, seed, rounds, .. } = heading;
-    page.header.text(&heading.about);
-    page.header.remark(format!(
-        "{} {} · {started_at} · {} in random order · seed {seed}",
-        tool.name,
-        tool.version,
-        fmt_plural(*rounds, "round")
-    ));
-    let there = format!("{made} of {all} trials are there.");
-    match complete {
-        true => page.header.text(there),
-        false => page.header.standing(
-            Tone::Doubtful,
-            "NOT COMPLETE",
-            format!("{there} The command below goes on where it was interrupted."),
-        ),
-    }
-    page
 }

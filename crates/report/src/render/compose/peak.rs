@@ -23,23 +23,21 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
     header.remark(format!("{} {} · {}", peak.tool.name, peak.tool.version, peak.started_at));
     let cores = trials::who_had(&peak.subject.cores, &peak.subject.loader_cores);
     header.remark(cores.unwrap_or_default());
-    let (tone, word) = match (&peak.answer, &peak.partial) {
-        (_, Some(_)) => (Tone::Doubtful, "NOT DONE"),
-        (None, None) => (Tone::Bad, "NO ANSWER"),
-        (Some(answer), None) => match answer.confidence {
-            Confidence::Good => (Tone::Good, "SURE"),
-            Confidence::Fair => (Tone::Doubtful, "FAIR"),
-            Confidence::Poor => (Tone::Doubtful, "POOR"),
-        },
+    let (tone, word, sure) = match peak.answer.map(|answer| answer.confidence) {
+        None => (Tone::Bad, "NO ANSWER", ""),
+        Some(Confidence::Good) => (Tone::Good, "SURE", "How sure: good."),
+        Some(Confidence::Fair) => {
+            let sure = "How sure: fair; both ends are known, and further than 5 % apart.";
+            (Tone::Doubtful, "FAIR", sure)
+        }
+        Some(Confidence::Poor) => (Tone::Doubtful, "POOR", "How sure: poor; an end is not known."),
     };
+    let (tone, word) =
+        if peak.partial.is_some() { (Tone::Doubtful, "NOT DONE") } else { (tone, word) };
     let mut sentences = peak.sentences.iter();
     header.standing(tone, word, sentences.next().map_or("", String::as_str));
     sentences.for_each(|sentence| header.text(sentence));
-    header.text(peak.answer.map_or("", |answer| match answer.confidence {
-        Confidence::Good => "How sure: good.",
-        Confidence::Fair => "How sure: fair; both ends are known, and further than 5 % apart.",
-        Confidence::Poor => "How sure: poor; an end is not known.",
-    }));
+    header.text(sure);
     let runs = peak.steps.iter().flat_map(|step| &step.trials).map(|trial| &trial.figures);
     trials::remarks(runs).for_each(|remark| header.text(remark));
     header.blocks.push(Block::Figures(figures(peak)));

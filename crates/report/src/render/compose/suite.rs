@@ -6,16 +6,14 @@
 
 use candor_plan::units::{fmt_bytes, fmt_plural, fmt_share};
 
-use super::{again, made_by, matrix, or_nothing, time, trials};
+use super::matrix::{self, MOST_CHARTS, grouped, in_brackets, lines, short_rate, spread};
+use super::{or_nothing, time, trials};
 use crate::experiment::figures::{Figures, Percentiles};
-use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite};
+use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite, Trial};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
 use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use crate::render::style::Tone;
-
-/// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
-const MOST_CHARTS: usize = 12;
 
 /// What stands beside figures of the tables.
 const MARKS: &str = "Each figure is of one run: of a cell's runs the one with the median rate, as a whole \
@@ -49,7 +47,8 @@ const PROTOCOLS: [(&str, &str); 4] = [
 /// The page of a suite.
 pub fn page(suite: &Suite, depth: Depth) -> Page {
     let heading = &suite.heading;
-    let mut page = matrix(depth, "Benchmark results", heading, suite.complete, suite.progress());
+    let mut page =
+        matrix::page(depth, "Benchmark results", heading, suite.complete, suite.progress());
     let all = suite.cells.iter().flat_map(|cell| &cell.trials).map(|trial| &trial.figures);
     trials::remarks(all)
         .for_each(|remark| page.header.standing(Tone::Doubtful, "DOUBTFUL", remark));
@@ -71,31 +70,14 @@ pub fn page(suite: &Suite, depth: Depth) -> Page {
             }
         }
     });
-    section
-        .facts(suite.failures.iter().map(|one| ("Failed", format!("{}: {}", one.trial, one.why))));
-    section.facts(suite.notes.iter().map(|one| ("Left out", format!("{}: {}", one.what, one.why))));
-    page.section("reading", "Reading the numbers")
-        .full(|section| READING.into_iter().for_each(|remark| section.text(remark)));
-    let mut facts = vec![
-        ("Suite", heading.file.clone()),
-        (
-            "Rounds",
-            format!(
-                "{} a cell, in rounds, the order within a round drawn at random (seed {}); one server at a \
-             time, in a fresh process for each run",
-                fmt_plural(heading.rounds, "run"),
-                heading.seed
-            ),
-        ),
-        ("Cores", heading.cores.clone()),
-    ];
-    facts.extend(suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about))));
-    facts.extend(suite.servers.iter().map(|one| {
-        let about = if one.about.is_empty() { String::new() } else { format!(" ({})", one.about) };
-        ("Server", format!("{}: {}{about}", one.name, one.source))
-    }));
-    again(&mut page, facts, &heading.host, &heading.arguments);
-    made_by(&mut page, &heading.tool, &suite.format);
+    matrix::missing(section, &suite.failures, &suite.notes);
+    let loads = suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about)));
+    let servers = suite
+        .servers
+        .iter()
+        .map(|one| ("Server", format!("{}: {}{}", one.name, one.source, in_brackets(&one.about))));
+    let each = "one server at a time, in a fresh process for each run";
+    matrix::end(&mut page, heading, &suite.format, &READING, each, loads.chain(servers));
     page
 }
 
@@ -160,12 +142,6 @@ fn rate_with_spread(cell: &Cell) -> String {
     short_rate(rate) + &far + &marks(&trial.figures)
 }
 
-/// How far the lowest and the highest rate lie from this one at most, as a share of it.
-pub(super) fn spread(rate: f64, ends: Option<(f64, f64)>) -> Option<f64> {
-    let (low, high) = ends.filter(|_| rate > 0.0)?;
-    Some((high - rate).max(rate - low) / rate)
-}
-
 fn marks(figures: &Figures) -> String {
     let failed = figures.failed_share.filter(|share| *share > 0.0);
     let failed = failed.map_or(String::new(), |share| format!(" ✗{}", fmt_share(share)));
@@ -199,27 +175,23 @@ fn resources(section: &mut Section, suite: &Suite) {
     for (protocol, heading) in PROTOCOLS {
         let columns = [Column::new("scenario", Kind::Code), Column::words("server")].into_iter();
         let mut table = Table::new(columns.chain(names.map(Column::figures)));
-        for scenario in &suite.scenarios {
-            let cells = suite.cells.iter().filter(|cell| {
-                (cell.scenario == scenario.name && cell.protocol == protocol)
-                    && cell.of_peak.is_none()
-            });
-            for (cell, trial) in cells.filter_map(|cell| Some((cell, cell.speaker()?))) {
-                let figures = &trial.figures;
-                if figures.target_cpu_share.is_none() && figures.rss_peak_bytes.is_none() {
-                    continue;
-                }
-                table.row([
-                    cell.scenario.clone(),
-                    cell.server.clone(),
-                    or_nothing(figures.rate_per_s, short_rate),
-                    or_nothing(figures.rss_peak_bytes, fmt_bytes),
-                    or_nothing(figures.runtime_memory_peak_bytes, fmt_bytes),
-                    or_nothing(figures.target_cpu_share, percent),
-                    or_nothing(figures.scheduler_utilization, percent),
-                    or_nothing(figures.requests_per_cpu_s, short_rate),
-                ]);
+        let at_peak = |cell: &&Cell| cell.protocol == protocol && cell.of_peak.is_none();
+        let cells = suite.cells.iter().filter(at_peak);
+        for (cell, trial) in cells.filter_map(|cell| Some((cell, cell.speaker()?))) {
+            let figures = &trial.figures;
+            if figures.target_cpu_share.is_none() && figures.rss_peak_bytes.is_none() {
+                continue;
             }
+            table.row([
+                cell.scenario.clone(),
+                cell.server.clone(),
+                or_nothing(figures.rate_per_s, short_rate),
+                or_nothing(figures.rss_peak_bytes, fmt_bytes),
+                or_nothing(figures.runtime_memory_peak_bytes, fmt_bytes),
+                or_nothing(figures.target_cpu_share, percent),
+                or_nothing(figures.scheduler_utilization, percent),
+                or_nothing(figures.requests_per_cpu_s, short_rate),
+            ]);
         }
         if !table.rows.is_empty() && !std::mem::replace(&mut is_told, true) {
             section.remark(RESOURCES);
@@ -230,15 +202,10 @@ fn resources(section: &mut Section, suite: &Suite) {
 
 /// Groups of cells that differ in their server (and in the share of the peak), in order.
 fn groups(suite: &Suite, wanted: impl Fn(&Cell) -> bool) -> Vec<(String, Vec<&Cell>)> {
-    let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
-    for cell in suite.cells.iter().filter(|cell| wanted(cell) && cell.speaker().is_some()) {
-        let name = format!("{}, {}, {}", cell.scenario, cell.protocol, cell.load);
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, cells)) => cells.push(cell),
-            None => groups.push((name, vec![cell])),
-        }
-    }
-    groups
+    let cells = suite.cells.iter().filter(|cell| wanted(cell) && cell.speaker().is_some());
+    grouped(
+        cells.map(|cell| (format!("{}, {}, {}", cell.scenario, cell.protocol, cell.load), cell)),
+    )
 }
 
 /// Answers in every second of the run that is shown, all servers in one chart, and how busy the schedulers
@@ -246,24 +213,27 @@ fn groups(suite: &Suite, wanted: impl Fn(&Cell) -> bool) -> Vec<(String, Vec<&Ce
 fn seconds(section: &mut Section, suite: &Suite) {
     let groups = groups(suite, |cell| cell.of_peak.is_none());
     for ((name, cells), n) in groups.iter().zip(1..).take(MOST_CHARTS) {
-        let series = cells.iter().take(COLOURS).enumerate().filter_map(|(colour, cell)| {
-            let rates = cell.speaker()?.per_second.iter().enumerate();
-            let points = rates.map(|(n, rate)| (n as f64 + 0.5, Some(*rate)));
-            Some(Series::line(cell.server.clone(), colour, points))
+        let lines = |points: fn(&Trial) -> Vec<(f64, Option<f64>)>| -> Vec<Series> {
+            let shown = cells.iter().take(COLOURS).enumerate();
+            shown
+                .filter_map(|(colour, cell)| {
+                    Some(Series::line(cell.server.clone(), colour, points(cell.speaker()?)))
+                })
+                .collect()
+        };
+        let series = lines(|trial| {
+            let rates = trial.per_second.iter().enumerate();
+            rates.map(|(n, rate)| (n as f64 + 0.5, Some(*rate))).collect()
         });
-        let series: Vec<Series> = series.collect();
         let length = series.iter().map(|one| one.at.len()).max().unwrap_or(0);
         let x = Axis::span("interval of the run", Unit::Count, 0.0, length as f64);
         let y = from_zero("a second", Unit::Rate, &series);
         let chart = Chart::new(format!("s{n}"), format!("Answers a second: {name}"), x, y)
             .about("Of each server the run that its row in the table is of.");
         section.chart(chart.all(series));
-        let looks = cells.iter().take(COLOURS).enumerate().filter_map(|(colour, cell)| {
-            let looks = cell.speaker()?.utilization.iter();
-            let points = looks.map(|look| (look.at_s, Some(look.share)));
-            Some(Series::line(cell.server.clone(), colour, points))
+        let series = lines(|trial| {
+            trial.utilization.iter().map(|one| (one.at_s, Some(one.share))).collect()
         });
-        let series: Vec<Series> = looks.collect();
         let length_s = series.iter().filter_map(|one| one.at.last()).copied().fold(0.0, f64::max);
         let x = Axis::span("seconds of the run", Unit::Count, 0.0, length_s);
         let y = Axis::linear("busy", Unit::Share, 1.0);
@@ -328,23 +298,12 @@ fn latencies(cells: &[&Cell], of: fn(&Figures) -> &Percentiles) -> Table {
 }
 
 fn shares(id: &str, name: &str, cells: &[&Cell]) -> Chart {
-    let mut servers: Vec<&str> = Vec::new();
-    for cell in cells {
-        if !servers.contains(&cell.server.as_str()) {
-            servers.push(&cell.server);
-        }
-    }
-    let line = |(colour, server): (usize, &&str)| {
-        let own = cells.iter().filter(|cell| cell.server == *server);
-        let point = |cell: &&Cell| {
-            let p99_ns = cell.speaker()?.figures.response.p99_ns;
-            Some((cell.of_peak?, p99_ns.map(|ns| ns as f64)))
-        };
-        let mut points: Vec<(f64, Option<f64>)> = own.filter_map(point).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Series::line(*server, colour, points)
+    let point = |cell: &&Cell| {
+        let p99_ns = cell.speaker()?.figures.response.p99_ns;
+        Some((cell.of_peak?, p99_ns.map(|ns| ns as f64)))
     };
-    let series: Vec<Series> = servers.iter().take(COLOURS).enumerate().map(line).collect();
+    let points = cells.iter().filter_map(|cell| Some((&*cell.server, point(cell)?)));
+    let series = lines(points);
     let highest = cells.iter().filter_map(|cell| cell.of_peak).fold(0.0, f64::max);
     let x = Axis::linear("share of the server's own peak", Unit::Share, highest);
     let title = format!("p99 below the peak: {name}");
@@ -353,21 +312,6 @@ fn shares(id: &str, name: &str, cells: &[&Cell]) -> Chart {
             "The 99th percentile of response time, at shares of what each server reached itself.",
         )
         .all(series)
-}
-
-/// Three digits that matter: `307 k`, `20.4 k`, `6.91 k`, `980`, `24.7`.
-pub(super) fn short_rate(per_s: f64) -> String {
-    let digits = |value: f64| match value {
-        value if value >= 99.95 => format!("{value:.0}"),
-        value if value >= 9.995 => format!("{value:.1}"),
-        value => format!("{value:.2}"),
-    };
-    match per_s {
-        per_s if !per_s.is_finite() => NOTHING.to_owned(),
-        per_s if per_s >= 999_500.0 => digits(per_s / 1e6) + " M",
-        per_s if per_s >= 999.5 => digits(per_s / 1e3) + " k",
-        per_s => digits(per_s),
-    }
 }
 
 fn percent(share: f64) -> String {

@@ -47,39 +47,34 @@ pub(super) fn percentiles() -> impl Iterator<Item = Column> {
     Percentiles::default().named().into_iter().map(|(name, _)| Column::figures(name))
 }
 
+/// A run as cells, each with the name of its column. The last are of a target that was watched.
+fn row(figures: &Figures, has_target: bool) -> Vec<(&'static str, String)> {
+    let mut cells = vec![
+        ("achieved", or_nothing(figures.rate_per_s, fmt_per_second)),
+        ("p50", time(figures.response.p50_ns)),
+        ("p99", time(figures.response.p99_ns)),
+        ("p99.9", time(figures.response.p999_ns)),
+        ("max", time(figures.response.max_ns)),
+        ("service p99", time(figures.service.p99_ns)),
+        ("failed", or_nothing(figures.failed_share, fmt_share)),
+        ("loader CPU", or_nothing(figures.loader_cpu_share, fmt_share)),
+        ("target CPU", or_nothing(figures.target_cpu_share, fmt_share)),
+        (
+            "req/CPU s",
+            or_nothing(figures.requests_per_cpu_s, |per_s| fmt_per_second(per_s.round())),
+        ),
+        ("RSS", or_nothing(figures.rss_peak_bytes, fmt_bytes)),
+    ];
+    cells.truncate(if has_target { 11 } else { 8 });
+    cells
+}
+
 /// Columns of a run.
 pub(super) fn columns(has_target: bool) -> impl Iterator<Item = Column> {
-    const NAMES: [&str; 11] = [
-        "achieved",
-        "p50",
-        "p99",
-        "p99.9",
-        "max",
-        "service p99",
-        "failed",
-        "loader CPU",
-        "target CPU",
-        "req/CPU s",
-        "RSS",
-    ];
-    NAMES.into_iter().take(if has_target { 11 } else { 8 }).map(Column::figures)
+    row(&Figures::default(), has_target).into_iter().map(|(name, _)| Column::figures(name))
 }
 
 /// A run in those columns.
 pub(super) fn cells(trial: &Trial, has_target: bool) -> impl Iterator<Item = String> {
-    let figures = &trial.figures;
-    let cells = [
-        or_nothing(figures.rate_per_s, fmt_per_second),
-        time(figures.response.p50_ns),
-        time(figures.response.p99_ns),
-        time(figures.response.p999_ns),
-        time(figures.response.max_ns),
-        time(figures.service.p99_ns),
-        or_nothing(figures.failed_share, fmt_share),
-        or_nothing(figures.loader_cpu_share, fmt_share),
-        or_nothing(figures.target_cpu_share, fmt_share),
-        or_nothing(figures.requests_per_cpu_s, |per_s| fmt_per_second(per_s.round())),
-        or_nothing(figures.rss_peak_bytes, fmt_bytes),
-    ];
-    cells.into_iter().take(if has_target { 11 } else { 8 })
+    row(&trial.figures, has_target).into_iter().map(|(_, cell)| cell)
 }

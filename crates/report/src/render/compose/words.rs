@@ -16,7 +16,7 @@ use crate::expect::Judgement;
 use crate::render::page::{Block, NOTHING, Section};
 use crate::render::style::Tone;
 use crate::verdicts::{Severity, Verdict};
-use candor_plan::{Load, describe};
+use candor_plan::describe;
 
 /// Findings about the loader and its machine.
 const LOADER: [&str; 5] = ["loader-cpu", "send-lag", "shared-core", "host-hiccup", "clock-jump"];
@@ -59,6 +59,12 @@ pub(super) fn how(document: &Document) -> Vec<String> {
     }
     parts.push(window);
     parts
+}
+
+/// `5 lost` and the like, of those that there are.
+fn counted<const N: usize>(all: [(u64, &str); N]) -> impl Iterator<Item = String> {
+    let some = all.into_iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, what)| format!("{} {what}", fmt_count(count)))
 }
 
 /// Answers by status.
@@ -148,20 +154,17 @@ pub(super) fn warm_up(document: &Document) -> Option<String> {
 /// The distributions of the latency table with their names and what they measure.
 pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &Distribution)> {
     let latencies = &document.latencies;
-    match document.plan.load {
-        Load::Open(_) => vec![
-            ("response", "due→done", &latencies.response),
-            ("service", "sent→done", &latencies.service),
-            ("queue wait", "due→ready", &latencies.queue_wait),
-            ("send lag", "ready→sent", &latencies.send_lag),
-            ("first byte", "sent→first", &latencies.first_byte),
-        ],
-        Load::Closed { .. } => vec![
-            ("service", "sent→done", &latencies.service),
-            ("send lag", "ready→sent", &latencies.send_lag),
-            ("first byte", "sent→first", &latencies.first_byte),
-        ],
-    }
+    let mut columns = vec![
+        ("response", "due→done", &latencies.response),
+        ("service", "sent→done", &latencies.service),
+        ("queue wait", "due→ready", &latencies.queue_wait),
+        ("send lag", "ready→sent", &latencies.send_lag),
+        ("first byte", "sent→first", &latencies.first_byte),
+    ];
+    // Nothing waits in a closed load: what is due is ready.
+    let is_open = document.plan.load.is_open();
+    columns.retain(|(name, ..)| is_open || !matches!(*name, "response" | "queue wait"));
+    columns
 }
 
 /// The figure of a distribution in this row.
@@ -272,13 +275,15 @@ pub(super) fn never_answered(document: &Document) -> Option<String> {
 /// Time to connect; `None` if nothing was connected.
 pub(super) fn connect(document: &Document) -> Option<String> {
     let connect = &document.latencies.connect;
-    let figures: Vec<_> = ["min", "p50", "p99", "max"]
-        .into_iter()
-        .map(|row| (row, cell(connect, row)))
-        .filter(|(_, cell)| cell != NOTHING)
-        .map(|(row, cell)| format!("{row} {cell}"))
-        .collect();
-    (connect.count > 0).then(|| format!("{}, of {}", figures.join(", "), fmt_count(connect.count)))
+    let figures = figures(connect, ["min", "p50", "p99", "max"]);
+    (connect.count > 0).then(|| format!("{figures}, of {}", fmt_count(connect.count)))
+}
+
+/// The figures of a distribution that there are of these.
+fn figures(distribution: &Distribution, rows: [&str; 4]) -> String {
+    let cells = rows.map(|row| (row, cell(distribution, row)));
+    let cells = cells.iter().filter(|(_, cell)| cell != NOTHING);
+    cells.map(|(row, cell)| format!("{row} {cell}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The parts of service time with their names and what they measure.
@@ -303,14 +308,11 @@ pub(super) fn kernel_note(kernel: &Kernel) -> String {
         fmt_plural(kernel.connections, "connection"),
         fmt_duration_ns(kernel.conversion_error_ns)
     );
-    let left_out: Vec<_> = [
+    let left_out: Vec<_> = counted([
         (kernel.without_send_stamp, "without a send stamp"),
         (kernel.without_receive_stamp, "without a receive stamp"),
         (kernel.out_of_order, "out of order"),
-    ]
-    .iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{} {what}", fmt_count(*count)))
+    ])
     .collect();
     if !left_out.is_empty() {
         note += &format!(" Left out: {}.", left_out.join(", "));
@@ -349,15 +351,11 @@ pub(super) fn connections(document: &Document) -> String {
         format!("at least {} at a time", fmt_count(connections.least)),
         format!("{} opened", fmt_count(connections.opened)),
     ];
-    for (number, what) in [
+    parts.extend(counted([
         (connections.closed_by_server, "closed by the server"),
         (connections.retired, "retired"),
         (connections.lost, "lost"),
-    ] {
-        if number > 0 {
-            parts.push(format!("{} {what}", fmt_count(number)));
-        }
-    }
+    ]));
     parts.join(", ")
 }
 
@@ -366,47 +364,30 @@ pub(super) fn handshakes(one: &HandshakeCount) -> String {
     let mut parts = vec![one.version.clone(), one.cipher.clone()];
     parts.extend(one.group.clone());
     parts.push(one.alpn.clone().unwrap_or_else(|| "no ALPN".to_owned()));
-    let parts = parts.join(", ");
-    let resumed = match one.resumed {
-        0 => String::new(),
-        some => format!(", {} resumed", fmt_count(some)),
-    };
-    let early = match (one.early_data_accepted, one.early_data_rejected) {
-        (0, 0) => String::new(),
-        (taken, 0) => format!(", {} with 0-RTT", fmt_count(taken)),
-        (taken, not) => {
-            format!(", {} with 0-RTT, {} with it refused", fmt_count(taken), fmt_count(not))
-        }
-    };
-    let count = fmt_plural(one.full, "full handshake");
-    format!("{parts}: {count}{resumed}{early}")
+    let mut counts = vec![fmt_plural(one.full, "full handshake")];
+    let refused =
+        if one.early_data_accepted > 0 { "with it refused" } else { "with 0-RTT refused" };
+    counts.extend(counted([
+        (one.resumed, "resumed"),
+        (one.early_data_accepted, "with 0-RTT"),
+        (one.early_data_rejected, refused),
+    ]));
+    format!("{}: {}", parts.join(", "), counts.join(", "))
 }
 
 /// How long handshakes took; `None` without TLS.
 pub(super) fn handshake_time(document: &Document) -> Option<String> {
     let handshake = document.latencies.handshake.as_ref()?;
-    let mut figures: Vec<String> = ["p50", "p99"]
-        .iter()
-        .filter_map(|name| {
-            let ns = handshake.percentile_ns(name)?;
-            Some(format!("{name} {}", fmt_duration_ns(ns)))
-        })
-        .collect();
-    figures.extend(handshake.mean_ns.map(|ns| format!("mean {}", fmt_duration_ns(ns as u64))));
-    figures.extend(handshake.max_ns.map(|ns| format!("max {}", fmt_duration_ns(ns))));
-    Some(format!("handshake {}", figures.join(", ")))
+    Some(format!("handshake {}", figures(handshake, ["p50", "p99", "mean", "max"])))
 }
 
 /// How many bytes there were.
 pub(super) fn bytes(document: &Document) -> String {
     let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
-    let one = |name: &str, number: u64| {
-        let per_s = if elapsed_s > 0.0 {
-            format!(" ({}/s)", fmt_bytes((number as f64 / elapsed_s) as u64))
-        } else {
-            String::new()
-        };
-        format!("{name} {}{per_s}", fmt_bytes(number))
+    let per_s = |number: u64| fmt_bytes((number as f64 / elapsed_s) as u64);
+    let one = |name: &str, number: u64| match elapsed_s > 0.0 {
+        true => format!("{name} {} ({}/s)", fmt_bytes(number), per_s(number)),
+        false => format!("{name} {}", fmt_bytes(number)),
     };
     let all = &document.bytes;
     [one("sent", all.sent), one("received", all.received), one("bodies", all.bodies)].join(", ")

@@ -1,8 +1,8 @@
 //! Every trial of a matrix of client libraries, one row each (RFC 4180). The columns are described in
 //! docs/clients.md, and a test there sees to it that none is missing.
 
-use super::{flag, float, table, whole};
-use crate::experiment::clients::{Cell, Clients, Trial};
+use super::{flag, float, table, whole, with_representative};
+use crate::experiment::clients::{Cell, Client, Clients, Trial};
 
 /// The names of the columns, in order and with commas between; units are in the names.
 pub const COLUMNS: &str = "suite,client,library,version,runtime,null,pool,concurrency,round,representative,\
@@ -17,19 +17,15 @@ const KINDS: [&str; 8] =
 /// The trials.
 pub fn csv(clients: &Clients) -> String {
     let rows = clients.cells.iter().flat_map(|cell| {
-        cell.trials
-            .iter()
-            .zip(0..)
-            .map(move |(trial, at)| row(clients, cell, trial, cell.representative == Some(at)))
+        let trials = with_representative(&cell.trials, cell.representative);
+        trials.map(move |(trial, represents)| row(clients, cell, trial, represents))
     });
     table(COLUMNS, rows)
 }
 
 fn row(clients: &Clients, cell: &Cell, trial: &Trial, represents: bool) -> Vec<String> {
     let client = clients.client(&cell.client);
-    let text = |pick: fn(&crate::experiment::clients::Client) -> &String| {
-        client.map(pick).cloned().unwrap_or_default()
-    };
+    let text = |pick: fn(&Client) -> &String| client.map(pick).cloned().unwrap_or_default();
     let mut fields = vec![
         clients.heading.name.clone(),
         cell.client.clone(),

@@ -64,6 +64,11 @@ fn float(value: Option<f64>) -> String {
     value.map(|value| format!("{value:.4}")).unwrap_or_default()
 }
 
+/// Each of the trials, and whether it is the one that speaks for all.
+fn with_representative<T>(trials: &[T], place: Option<u64>) -> impl Iterator<Item = (&T, bool)> {
+    trials.iter().zip(0..).map(move |(trial, at)| (trial, place == Some(at)))
+}
+
 fn row(interval: &IntervalSummary) -> Vec<String> {
     let mut row: Vec<String> = [
         interval.index,

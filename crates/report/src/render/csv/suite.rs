@@ -1,9 +1,8 @@
 //! Every trial of a suite, one row each (RFC 4180). The columns are described in docs/suites.md, and
 //! a test there sees to it that none is missing.
 
-use super::{flag, float, table, whole};
-use crate::experiment::figures::Figures;
-use crate::experiment::suite::{Cell, Suite, Trial};
+use super::{flag, float, table, whole, with_representative};
+use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite, Trial};
 
 /// The names of the columns, in order and with commas between; units are in the names.
 pub const COLUMNS: &str = "suite,server,scenario,protocol,load,of_peak,round,representative,usable,started_at,\
@@ -18,20 +17,15 @@ pub const COLUMNS: &str = "suite,server,scenario,protocol,load,of_peak,round,rep
 /// The trials.
 pub fn csv(suite: &Suite) -> String {
     let rows = suite.cells.iter().flat_map(|cell| {
-        cell.trials
-            .iter()
-            .zip(0..)
-            .map(move |(trial, at)| row(suite, cell, trial, cell.representative == Some(at)))
+        let trials = with_representative(&cell.trials, cell.representative);
+        trials.map(move |(trial, represents)| row(suite, cell, trial, represents))
     });
     table(COLUMNS, rows)
 }
 
 fn row(suite: &Suite, cell: &Cell, trial: &Trial, represents: bool) -> Vec<String> {
-    let figures: &Figures = &trial.figures;
-    let saturated = figures
-        .achieved_share
-        .map(|share| flag(share < crate::experiment::suite::SATURATED_BELOW))
-        .unwrap_or_default();
+    let figures = &trial.figures;
+    let saturated = figures.achieved_share.map(|share| flag(share < SATURATED_BELOW));
     let mut fields = vec![
         suite.heading.name.clone(),
         cell.server.clone(),
@@ -68,7 +62,7 @@ fn row(suite: &Suite, cell: &Cell, trial: &Trial, represents: bool) -> Vec<Strin
         whole(figures.runtime_memory_peak_bytes),
         float(figures.scheduler_utilization),
         figures.warnings.join(" "),
-        saturated,
+        saturated.unwrap_or_default(),
         trial.file.clone(),
     ]);
     fields

@@ -1,5 +1,6 @@
 //! What h2load's words count: how requests ended, how long the run was, what came over the wire.
 
+use super::units;
 use crate::document::Document;
 use crate::document::counts::count_of;
 use candor_plan::Segment;
@@ -29,49 +30,27 @@ impl Mode {
     }
 }
 
-/// The line `requests:`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Requests {
-    /// To be made; in a run for a duration, those that were.
-    pub(super) total: u64,
-    /// Sent.
-    pub(super) started: u64,
-    /// With an outcome.
-    pub(super) done: u64,
-    /// Answered with 2xx or 3xx.
-    pub(super) succeeded: u64,
-    /// All others that are done.
-    pub(super) failed: u64,
-    /// Of the failed, those without a complete answer for another reason than a time-out.
-    pub(super) errored: u64,
-    /// Of the failed, those that took too long.
-    pub(super) timeout: u64,
-}
-
-impl Requests {
-    pub(super) fn of(document: &Document) -> Self {
-        let ledger = &document.ledger;
-        let done = ledger.ok + ledger.errors;
-        let [_, _, success, redirect, ..] = status_classes(document);
-        let succeeded = success + redirect;
-        let answered: u64 = document.statuses.iter().map(|one| one.count).sum();
-        let timeout = ["timeout", "idle-timeout"]
-            .iter()
-            .map(|kind| count_of(&document.errors, kind))
-            .sum::<u64>();
-        Requests {
-            total: match Mode::of(document) {
-                Mode::Timed => ledger.scheduled,
-                Mode::Count | Mode::Script => total(document),
-            },
-            started: ledger.sent,
-            done,
-            succeeded,
-            failed: done.saturating_sub(succeeded),
-            errored: done.saturating_sub(answered).saturating_sub(timeout),
-            timeout,
-        }
-    }
+/// The line `requests:`. `done` have an outcome, `succeeded` were answered with 2xx or 3xx, and all others
+/// that are done `failed`: `timeout` took too long, `errored` have no complete answer for another reason.
+pub(super) fn requests(document: &Document) -> String {
+    let ledger = &document.ledger;
+    // In a run for a duration those that were made.
+    let total = match Mode::of(document) {
+        Mode::Timed => ledger.scheduled,
+        Mode::Count | Mode::Script => total(document),
+    };
+    let done = ledger.ok + ledger.errors;
+    let [_, _, success, redirect, ..] = status_classes(document);
+    let succeeded = success + redirect;
+    let answered: u64 = document.statuses.iter().map(|one| one.count).sum();
+    let late = ["timeout", "idle-timeout"].map(|kind| count_of(&document.errors, kind));
+    let timeout: u64 = late.iter().sum();
+    format!(
+        "requests: {total} total, {} started, {done} done, {succeeded} succeeded, {} failed, {} errored, {timeout} timeout\n",
+        ledger.sent,
+        done.saturating_sub(succeeded),
+        done.saturating_sub(answered).saturating_sub(timeout),
+    )
 }
 
 /// How many requests the run is to make; those that it made if only a duration ends it.
@@ -126,33 +105,24 @@ impl Pace {
     }
 }
 
-/// What came over the wire in the whole run.
-pub(super) struct Traffic {
-    pub(super) total: u64,
-    pub(super) headers: u64,
-    /// By compression, in [0, 1].
-    pub(super) savings: f64,
-    pub(super) data: u64,
-}
-
-impl Traffic {
-    pub(super) fn of(document: &Document) -> Self {
-        let bytes = &document.bytes;
-        let is_compressed = bytes.headers > 0;
-        Traffic {
-            total: bytes.received,
-            // Over HTTP/1.1 it is all that is no body.
-            headers: match is_compressed {
-                true => bytes.headers,
-                false => bytes.received.saturating_sub(bytes.bodies),
-            },
-            savings: match is_compressed && bytes.headers_decoded > 0 {
-                true => 1.0 - bytes.headers as f64 / bytes.headers_decoded as f64,
-                false => 0.0,
-            },
-            data: bytes.bodies,
-        }
-    }
+/// The line `traffic:`, of what came over the wire in the whole run.
+pub(super) fn traffic(document: &Document) -> String {
+    let bytes = &document.bytes;
+    // Over HTTP/1.1 headers are all that is no body.
+    let headers = match bytes.headers {
+        0 => bytes.received.saturating_sub(bytes.bodies),
+        headers => headers,
+    };
+    let savings = match bytes.headers > 0 && bytes.headers_decoded > 0 {
+        true => 1.0 - bytes.headers as f64 / bytes.headers_decoded as f64,
+        false => 0.0,
+    };
+    let [total, headers, data] =
+        [bytes.received, headers, bytes.bodies].map(|n| format!("{}B ({n})", units::size(n)));
+    format!(
+        "traffic: {total} total, {headers} headers (space savings {:.2}%), {data} data\n",
+        savings * 100.0
+    )
 }
 
 /// Whether connections come at a rate while the run goes on.

@@ -3,12 +3,11 @@
 use candor_plan::HttpVersion;
 use std::fmt::Write;
 
-use hdrhistogram::Histogram as Hdr;
-
-use super::figures::{self, Mode, Pace, Requests, Traffic};
+use super::figures::{self, Mode, Pace};
 use super::units;
 use crate::document::Document;
 use crate::document::latency::{DecodeError, Distribution};
+use crate::render::hgrm::near_mean;
 
 // Writing to a string cannot fail, here and below.
 
@@ -49,12 +48,7 @@ pub fn opening(document: &Document) -> String {
         let requests = share(figures::total(document), thread, threads);
         let _ = writeln!(text, "{requests} total requests");
     }
-    if Mode::of(document) == Mode::Timed {
-        for thread in 0..threads {
-            let _ = writeln!(text, "Warm-up started for thread #{thread}.");
-        }
-    }
-    text
+    text + &of_threads(document, |n| format!("Warm-up started for thread #{n}.\n"))
 }
 
 /// Whether [`connected`] can be written of this document already.
@@ -88,13 +82,13 @@ pub fn connected(document: &Document) -> String {
             let _ = writeln!(text, "Application protocol: {spoken}");
         }
     }
-    if Mode::of(document) == Mode::Timed {
-        for thread in 0..threads(document) {
-            let _ = writeln!(text, "Warm-up phase is over for thread #{thread}.");
-            let _ = writeln!(text, "Main benchmark duration is started for thread #{thread}.");
-        }
-    }
-    text
+    let begun = |n| {
+        format!(
+            "Warm-up phase is over for thread #{n}.\n\
+             Main benchmark duration is started for thread #{n}.\n"
+        )
+    };
+    text + &of_threads(document, begun)
 }
 
 /// How many requests are done.
@@ -125,17 +119,20 @@ fn steps(what: &str, before: u64, now: u64, total: u64) -> String {
 
 /// The end of a run for a duration.
 pub fn closing(document: &Document) -> String {
-    let mut text = String::new();
-    if Mode::of(document) == Mode::Timed {
-        for thread in 0..threads(document) {
-            let _ = writeln!(
-                text,
-                "Main benchmark duration is over for thread #{thread}. Stopping all clients."
-            );
-            let _ = writeln!(text, "Stopped all clients for thread #{thread}");
-        }
+    of_threads(document, |n| {
+        format!(
+            "Main benchmark duration is over for thread #{n}. Stopping all clients.\n\
+             Stopped all clients for thread #{n}\n"
+        )
+    })
+}
+
+/// What is said of each thread of a run for a duration.
+fn of_threads(document: &Document, say: impl Fn(u64) -> String) -> String {
+    match Mode::of(document) {
+        Mode::Timed => (0..threads(document)).map(say).collect(),
+        Mode::Count | Mode::Script => String::new(),
     }
-    text
 }
 
 /// The summary.
@@ -147,23 +144,10 @@ pub fn summary(document: &Document) -> Result<String, DecodeError> {
         pace.answers_per_s,
         units::size(pace.bytes_per_s as u64)
     );
-    let Requests { total, started, done, succeeded, failed, errored, timeout } =
-        Requests::of(document);
-    let _ = writeln!(
-        text,
-        "requests: {total} total, {started} started, {done} done, {succeeded} succeeded, {failed} failed, {errored} errored, {timeout} timeout"
-    );
+    text += &figures::requests(document);
     let [_, _, c2, c3, c4, c5, ..] = figures::status_classes(document);
     let _ = writeln!(text, "status codes: {c2} 2xx, {c3} 3xx, {c4} 4xx, {c5} 5xx");
-    let Traffic { total, headers, savings, data } = Traffic::of(document);
-    let _ = writeln!(
-        text,
-        "traffic: {}B ({total}) total, {}B ({headers}) headers (space savings {:.2}%), {}B ({data}) data",
-        units::size(total),
-        units::size(headers),
-        savings * 100.0,
-        units::size(data)
-    );
+    text += &figures::traffic(document);
     text += "                     min         max         mean         sd        +/- sd\n";
     let latencies = &document.latencies;
     let request = if figures::is_open(document) { &latencies.response } else { &latencies.service };
@@ -180,49 +164,27 @@ pub fn summary(document: &Document) -> Result<String, DecodeError> {
 
 fn times(text: &mut String, label: &str, of: &Distribution) -> Result<(), DecodeError> {
     let hdr = of.decode()?;
-    let figure = |ns: f64| units::duration_ns(ns);
-    let [min, max] = [of.min_ns, of.max_ns].map(|ns| figure(ns.unwrap_or(0) as f64));
-    let (mean_ns, stdev_ns) = (of.mean_ns.unwrap_or(0.0), of.stdev_ns.unwrap_or(0.0));
-    let within = within(&hdr, mean_ns, stdev_ns) * 100.0;
-    row(text, label, [min, max, figure(mean_ns), figure(stdev_ns)], within);
+    let figures = [of.min_ns, of.max_ns].map(|ns| ns.map(|ns| ns as f64));
+    let [min, max, mean, sd] = [figures[0], figures[1], of.mean_ns, of.stdev_ns];
+    let figures = [min, max, mean, sd].map(|ns| units::duration_ns(ns.unwrap_or(0.0)));
+    // A step stands for a range of values: it counts if any of them is inside.
+    let ends = (|highest| highest, |highest| hdr.lowest_equivalent(highest));
+    row(text, label, figures, near_mean(of, &hdr, ends));
     Ok(())
 }
 
 fn rates(text: &mut String, document: &Document) {
     let rate = document.connection_rate;
-    let figure = |pick: fn(&crate::document::ConnectionRate) -> f64| {
-        format!("{:.2}", rate.as_ref().map_or(0.0, pick))
-    };
-    let figures = [
-        figure(|rate| rate.min_per_s),
-        figure(|rate| rate.max_per_s),
-        figure(|rate| rate.mean_per_s),
-        figure(|rate| rate.stdev_per_s),
-    ];
-    let within = rate.map_or(0.0, |rate| rate.within_stdev * 100.0);
-    row(text, "req/s           :", figures, within);
+    let figures = rate.map_or([0.0; 4], |rate| {
+        [rate.min_per_s, rate.max_per_s, rate.mean_per_s, rate.stdev_per_s]
+    });
+    let figures = figures.map(|per_s| format!("{per_s:.2}"));
+    row(text, "req/s           :", figures, rate.map(|rate| rate.within_stdev));
 }
 
-fn row(text: &mut String, label: &str, [min, max, mean, sd]: [String; 4], within: f64) {
+fn row(text: &mut String, label: &str, [min, max, mean, sd]: [String; 4], within: Option<f64>) {
+    let within = within.unwrap_or(0.0) * 100.0;
     let _ = writeln!(text, "{label} {min:>10}  {max:>10}  {mean:>10}  {sd:>10}{within:>9.2}%");
-}
-
-/// Share of samples within one standard deviation of the mean, in [0, 1]; 0 without samples.
-fn within(hdr: &Hdr<u64>, mean_ns: f64, stdev_ns: f64) -> f64 {
-    if hdr.is_empty() {
-        return 0.0;
-    }
-    let (low, high) = (mean_ns - stdev_ns, mean_ns + stdev_ns);
-    let inside: u64 = hdr
-        .iter_recorded()
-        // A step stands for a range of values: it counts if any of them is inside.
-        .filter(|step| {
-            let highest = step.value_iterated_to();
-            low <= highest as f64 && hdr.lowest_equivalent(highest) as f64 <= high
-        })
-        .map(|step| step.count_at_value())
-        .sum();
-    inside as f64 / hdr.len() as f64
 }
 
 fn threads(document: &Document) -> u64 {

@@ -14,12 +14,10 @@ pub(super) fn duration_ns(ns: f64) -> String {
 
 /// A size in units of 1024; the caller writes the B.
 pub(super) fn size(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    match bytes {
-        b if b >= 1024.0 * 1024.0 * 1024.0 => format!("{:.2}G", b / (1024.0 * 1024.0 * 1024.0)),
-        b if b >= 1024.0 * 1024.0 => format!("{:.2}M", b / (1024.0 * 1024.0)),
-        b if b >= 1024.0 => format!("{:.2}K", b / 1024.0),
-        b => format!("{b:.0}"),
+    let units = [(1u64 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+    match units.into_iter().find(|(one, _)| bytes >= *one) {
+        Some((one, unit)) => format!("{:.2}{unit}", bytes as f64 / one as f64),
+        None => bytes.to_string(),
     }
 }
 

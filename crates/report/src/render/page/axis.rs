@@ -51,27 +51,33 @@ impl Unit {
 /// `+4.1 %`; small ones with two digits that matter.
 fn change(share: f64) -> String {
     let percent = share * 100.0;
-    let text = match percent.abs() {
-        size if size < 1.0 => format!("{percent:+.2}"),
-        size if size < 10.0 => format!("{percent:+.1}"),
-        _ => format!("{percent:+.0}"),
-    };
+    let text = format!("{percent:+.*}", decimals(percent));
     match text.trim_start_matches(['+', '-', '0', '.']).is_empty() {
         true => "0 %".to_owned(),
-        false if text.contains('.') => {
-            format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
-        }
-        false => format!("{text} %"),
+        false => without_zeros(&text),
+    }
+}
+
+/// Decimals of a percentage of which two digits matter.
+pub(crate) fn decimals(percent: f64) -> usize {
+    match percent.abs() {
+        size if size < 1.0 => 2,
+        size if size < 10.0 => 1,
+        _ => 0,
     }
 }
 
 /// `99.9 %` for 1000.
 fn percentile(odds: f64) -> String {
     let decimals = odds.log10().floor().clamp(0.0, 7.0) as usize;
-    let text = format!("{:.decimals$}", 100.0 - 100.0 / odds);
-    match text.contains('.') {
-        true => format!("{} %", text.trim_end_matches('0').trim_end_matches('.')),
-        false => format!("{text} %"),
+    without_zeros(&format!("{:.decimals$}", 100.0 - 100.0 / odds))
+}
+
+/// A percentage without zeros at the end of its decimals.
+pub(super) fn without_zeros(percent: &str) -> String {
+    match percent.contains('.') {
+        true => format!("{} %", percent.trim_end_matches('0').trim_end_matches('.')),
+        false => format!("{percent} %"),
     }
 }
 
@@ -112,14 +118,7 @@ impl Axis {
     pub(crate) fn linear(name: &'static str, unit: Unit, high: f64) -> Self {
         let high = if sane(high) > 0.0 { sane(high) } else { 1.0 };
         let step = step(high, unit);
-        Axis {
-            name,
-            unit,
-            log: false,
-            low: 0.0,
-            high: (high / step).ceil() * step,
-            names: Vec::new(),
-        }
+        Axis { high: (high / step).ceil() * step, ..Axis::span(name, unit, 0.0, 1.0) }
     }
 
     /// From one value to another, exactly.
@@ -258,13 +257,8 @@ impl Axis {
             for part in parts..10 * parts {
                 let digit = f64::from(part) / f64::from(parts);
                 let rank = match (self.unit == Unit::Percentile, digit) {
-                    (_, 1.0) => {
-                        if (power - first) % every == 0 {
-                            0
-                        } else {
-                            2
-                        }
-                    }
+                    (_, 1.0) if (power - first) % every == 0 => 0,
+                    (_, 1.0) => 2,
                     (true, 2.0) if decades <= 5.5 => 1,
                     (false, 2.0 | 5.0) if decades < 2.5 => 1,
                     (_, 2.0) | (false, 5.0) => 2,

@@ -3,6 +3,8 @@
 
 use candor_plan::units::fmt_share;
 
+use super::axis::without_zeros;
+
 /// A cell's level begins above each of these shares of its column.
 const LEVELS: [f64; 7] = [0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.4];
 
@@ -57,12 +59,7 @@ impl Heat {
 }
 
 fn short(share: f64) -> String {
-    let text = fmt_share(share);
-    let digits = text.trim_end_matches(" %");
-    match digits.contains('.') {
-        true => format!("{} %", digits.trim_end_matches('0').trim_end_matches('.')),
-        false => text,
-    }
+    without_zeros(fmt_share(share).trim_end_matches(" %"))
 }
 
 /// Which of the levels the cell in this row of a column has; `None`: nothing is in it.

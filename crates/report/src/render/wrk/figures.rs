@@ -8,7 +8,7 @@ use crate::document::counts::count_of;
 use crate::document::latency::{DecodeError, Distribution};
 use candor_plan::Load;
 
-const NS_PER_US: f64 = 1e3;
+pub(super) const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
 /// Answers and bytes of the measured window, and its length.
@@ -81,37 +81,6 @@ pub(super) fn latency(document: &Document) -> &Distribution {
     match document.plan.load {
         Load::Open(_) => &document.latencies.response,
         Load::Closed { .. } => &document.latencies.service,
-    }
-}
-
-/// Mean, standard deviation and maximum in microseconds, and the share within one deviation.
-pub(super) struct Spread {
-    pub(super) mean_us: f64,
-    pub(super) stdev_us: f64,
-    pub(super) max_us: f64,
-    /// In [0, 1]; `None` without samples.
-    pub(super) within_stdev: Option<f64>,
-}
-
-impl Spread {
-    pub(super) fn of(distribution: &Distribution, hdr: &Hdr<u64>) -> Self {
-        let mean_ns = distribution.mean_ns.unwrap_or(0.0);
-        let stdev_ns = distribution.stdev_ns.unwrap_or(0.0);
-        let (low, high) = (mean_ns - stdev_ns, mean_ns + stdev_ns);
-        let inside: u64 = hdr
-            .iter_recorded()
-            .filter(|step| {
-                let middle = hdr.median_equivalent(step.value_iterated_to()) as f64;
-                low <= middle && middle <= high
-            })
-            .map(|step| step.count_at_value())
-            .sum();
-        Spread {
-            mean_us: mean_ns / NS_PER_US,
-            stdev_us: stdev_ns / NS_PER_US,
-            max_us: distribution.max_ns.unwrap_or(0) as f64 / NS_PER_US,
-            within_stdev: (!hdr.is_empty()).then(|| inside as f64 / hdr.len() as f64),
-        }
     }
 }
 

@@ -11,12 +11,12 @@ use hdrhistogram::Histogram as Hdr;
 
 use super::units;
 use crate::document::latency::Distribution;
+use crate::render::hgrm;
 
 /// The percentiles of the short distribution.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 const TICKS_PER_HALF_DISTANCE: f64 = 5.0;
 const US_PER_MS: f64 = 1e3;
-const NS_PER_MS: f64 = 1e6;
 
 /// Both, of a histogram in microseconds. Mean, deviation and maximum are those of
 /// `distribution`, which are exact.
@@ -35,7 +35,7 @@ pub(super) fn render(label: &str, distribution: &Distribution, hdr: &Hdr<u64>) -
         "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
     );
     let decimals = usize::from(hdr.sigfig());
-    for Tick { value_us, quantile, total } in ticks(hdr) {
+    for (value_us, quantile, total) in ticks(hdr) {
         let value_ms = value_us as f64 / US_PER_MS;
         let _ = write!(text, "{value_ms:12.decimals$} {quantile:12.6} {total:12} ");
         let _ = match quantile < 1.0 {
@@ -43,33 +43,13 @@ pub(super) fn render(label: &str, distribution: &Distribution, hdr: &Hdr<u64>) -
             false => writeln!(text, "{:>12}", "inf"),
         };
     }
-    let ms = |ns: f64| ns / NS_PER_MS;
-    let _ = writeln!(
-        text,
-        "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]",
-        ms(distribution.mean_ns.unwrap_or(0.0)),
-        ms(distribution.stdev_ns.unwrap_or(0.0)),
-    );
-    let _ = writeln!(
-        text,
-        "#[Max     = {:12.3}, Total count    = {:12}]",
-        ms(distribution.max_ns.unwrap_or(0) as f64),
-        hdr.len(),
-    );
-    let sub_buckets = (2 * 10u64.pow(u32::from(hdr.sigfig()))).next_power_of_two();
-    let _ =
-        writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", hdr.buckets(), sub_buckets);
+    text += &hgrm::footer(distribution, hdr, 3);
     text.push_str("----------------------------------------------------------\n");
     text
 }
 
-struct Tick {
-    value_us: u64,
-    quantile: f64,
-    total: u64,
-}
-
-fn ticks(hdr: &Hdr<u64>) -> Vec<Tick> {
+/// Each with its value, its quantile, and how many samples reach up to it.
+fn ticks(hdr: &Hdr<u64>) -> Vec<(u64, f64, u64)> {
     let mut ticks = Vec::new();
     let count = hdr.len();
     let (mut next, mut total, mut value_us) = (0.0, 0, 0); // next: in per cent
@@ -78,14 +58,14 @@ fn ticks(hdr: &Hdr<u64>) -> Vec<Tick> {
         value_us = step.value_iterated_to();
         let reached = 100.0 * total as f64 / count as f64;
         while next <= reached {
-            ticks.push(Tick { value_us, quantile: next / 100.0, total });
+            ticks.push((value_us, next / 100.0, total));
             next += 100.0 / (TICKS_PER_HALF_DISTANCE * half_distances(next));
             if total == count {
                 break;
             }
         }
     }
-    ticks.push(Tick { value_us, quantile: 1.0, total });
+    ticks.push((value_us, 1.0, total));
     ticks
 }
 
@@ -108,10 +88,9 @@ mod tests {
             0.990625 1.000000";
         let mut hdr = Hdr::<u64>::new_with_bounds(1, 86_400_000_000, 3).unwrap();
         (1..=100).for_each(|us| hdr.record(us).unwrap());
-        let ours: Vec<String> =
-            ticks(&hdr).iter().map(|tick| format!("{:.6}", tick.quantile)).collect();
+        let ours: Vec<String> = ticks(&hdr).iter().map(|tick| format!("{:.6}", tick.1)).collect();
         assert_eq!(ours, transcript.split_whitespace().collect::<Vec<_>>());
-        assert_eq!(ticks(&hdr).last().unwrap().total, 100);
+        assert_eq!(ticks(&hdr).last().unwrap().2, 100);
         assert_eq!(hdr.buckets(), 27, "as the footer of the original has it");
     }
 }

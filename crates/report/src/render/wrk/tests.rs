@@ -5,7 +5,7 @@ use candor_testkit::wrk_form::{form, line, transcript};
 use super::text::{Percentiles, calibration, opening, report};
 use super::{json, units};
 use crate::document::Document;
-use crate::render::v1;
+use crate::render::v1::tests::decode;
 use crate::testing;
 use candor_record::StatusCount;
 
@@ -138,7 +138,7 @@ fn the_object_of_the_fork_is_json_whatever_went_wrong() {
     let rps = value["rps"].as_f64().unwrap();
     assert!((rps - document.rate.achieved_per_s.unwrap()).abs() < 0.006);
     assert!(value["rx_bps"].as_str().unwrap().ends_with('B'));
-    let hdr = v1::decode(value["hist"].as_str().unwrap()).unwrap();
+    let hdr = decode(value["hist"].as_str().unwrap());
     assert_eq!(hdr.len(), document.latencies.response.count);
     assert_eq!((hdr.low(), hdr.high()), (1, 86_400_000_000));
     let max_us = document.latencies.response.max_ns.unwrap() / 1000;

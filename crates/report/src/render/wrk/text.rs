@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use hdrhistogram::Histogram as Hdr;
 
-use super::figures::{Errors, Spread, Traffic, in_microseconds, latency};
+use super::figures::{Errors, NS_PER_US, Traffic, in_microseconds, latency};
 use super::{spectrum, units};
 use crate::document::Document;
 use crate::document::latency::{DecodeError, Distribution};
+use crate::render::hgrm::near_mean;
 
 /// Which distribution follows the thread stats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +58,7 @@ pub fn report(document: &Document, percentiles: Percentiles) -> Result<String, D
     let latency = latency(document);
     let hdr = latency.decode()?;
     let open = document.plan.load.is_open();
-    latency_row(&mut text, &Spread::of(latency, &hdr), open);
+    latency_row(&mut text, latency, &hdr, open);
     rate_row(&mut text, document, open);
     match (open, percentiles) {
         (_, Percentiles::None) => {}
@@ -93,19 +94,18 @@ fn threads(document: &Document) -> u64 {
     asked.unwrap_or(document.workers.len() as u64)
 }
 
-fn latency_row(text: &mut String, spread: &Spread, open: bool) {
-    let figures = [spread.mean_us, spread.stdev_us, spread.max_us].map(units::time_us);
-    row(text, "Latency", &figures, share(spread.within_stdev, open));
+fn latency_row(text: &mut String, latency: &Distribution, hdr: &Hdr<u64>, open: bool) {
+    let figures = [latency.mean_ns, latency.stdev_ns, latency.max_ns.map(|ns| ns as f64)];
+    let figures = figures.map(|ns| units::time_us(ns.unwrap_or(0.0) / NS_PER_US));
+    let middle = |value| hdr.median_equivalent(value);
+    row(text, "Latency", &figures, share(near_mean(latency, hdr, (middle, middle)), open));
 }
 
 fn rate_row(text: &mut String, document: &Document, open: bool) {
     let rate = document.thread_rate.as_ref();
-    let figure = |of: Option<f64>| units::metric(of.unwrap_or(0.0));
-    let figures = [
-        figure(rate.and_then(|rate| rate.mean_per_s)),
-        figure(rate.and_then(|rate| rate.stdev_per_s)),
-        figure(rate.and_then(|rate| rate.max_per_s)),
-    ];
+    let figures =
+        rate.map_or([None; 3], |rate| [rate.mean_per_s, rate.stdev_per_s, rate.max_per_s]);
+    let figures = figures.map(|of| units::metric(of.unwrap_or(0.0)));
     row(text, "Req/Sec", &figures, share(rate.and_then(|rate| rate.within_stdev), open));
 }
 

@@ -93,22 +93,28 @@ fn drawing(out: &mut Markup, chart: &Chart) {
     });
 }
 
+/// A line over the whole drawing, at a share of its width or of its height.
+fn line(out: &mut Markup, across: Across, place: &str) {
+    out.shape(
+        "line",
+        &match across {
+            Across::Up => [("x1", place), ("x2", place), ("y1", "0"), ("y2", "100%")],
+            Across::Along => [("x1", "0"), ("x2", "100%"), ("y1", place), ("y2", place)],
+        },
+    );
+}
+
 fn ticks(out: &mut Markup, axis: &Axis, across: Across) {
     for Tick { at, label, rank } in axis.whole() {
         let class = if rank > 0 { "minor" } else { "major" };
-        let place = match across {
-            Across::Up => percent(at),
-            Across::Along => percent(1.0 - at),
-        };
-        out.element("g", &[("class", class)], |g| match across {
-            Across::Up => {
-                g.shape("line", &[("x1", &place), ("x2", &place), ("y1", "0"), ("y2", "100%")]);
-                g.leaf("text", &[("x", &place), ("y", "100%"), ("dy", "18")], &label);
-            }
-            Across::Along => {
-                g.shape("line", &[("x1", "0"), ("x2", "100%"), ("y1", &place), ("y2", &place)]);
-                g.leaf("text", &[("x", "-8"), ("y", &place), ("dy", "4")], &label);
-            }
+        let place = percent(if across == Across::Up { at } else { 1.0 - at });
+        out.element("g", &[("class", class)], |g| {
+            line(g, across, &place);
+            let position = match across {
+                Across::Up => [("x", &*place), ("y", "100%"), ("dy", "18")],
+                Across::Along => [("x", "-8"), ("y", &*place), ("dy", "4")],
+            };
+            g.leaf("text", &position, &label);
         });
     }
 }
@@ -181,24 +187,15 @@ fn mark(out: &mut Markup, chart: &Chart, mark: &Mark) {
     if !(0.0..=1.0).contains(&at) {
         return;
     }
-    let (share, from_top) = (percent(at), percent(1.0 - at));
+    let share = percent(if mark.across == Across::Up { at } else { 1.0 - at });
     let position = format!("{at:.5}");
-    out.element("g", &[("class", "mark"), (place, &position)], |g| match mark.across {
-        Across::Up => {
-            g.shape("line", &[("x1", &share), ("x2", &share), ("y1", "0"), ("y2", "100%")]);
-            let side = if at > 0.7 { ("class", "before") } else { ("class", "after") };
-            let dx = if at > 0.7 { "-5" } else { "5" };
-            g.leaf(
-                "text",
-                &[side, ("x", &share), ("y", "0"), ("dx", dx), ("dy", "14")],
-                &mark.label,
-            );
-        }
-        Across::Along => {
-            g.shape("line", &[("x1", "0"), ("x2", "100%"), ("y1", &from_top), ("y2", &from_top)]);
-            let place = [("class", "before"), ("x", "100%"), ("y", &*from_top), ("dy", "-5")];
-            g.leaf("text", &place, &mark.label);
-        }
+    out.element("g", &[("class", "mark"), (place, &position)], |g| {
+        line(g, mark.across, &share);
+        let (side, dx) = if at > 0.7 { ("before", "-5") } else { ("after", "5") };
+        let up = [("class", side), ("x", &*share), ("y", "0"), ("dx", dx), ("dy", "14")];
+        let along = [("class", "before"), ("x", "100%"), ("y", &*share), ("dy", "-5")];
+        let position = if mark.across == Across::Up { &up[..] } else { &along };
+        g.leaf("text", position, &mark.label);
     });
 }
 
