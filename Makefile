@@ -9,13 +9,8 @@ build: ## The release binary, target/release/candor
 	@scripts/need-cc
 	cargo build --release --bin candor
 
-demo: build ## Closed and open load against the embedded target
-	@echo
-	@echo '$$ candor -c 20 -d 3s'
-	@target/release/candor -c 20 -d 3s
-	@echo
-	@echo '$$ candor -R 2k -c 20 -d 3s'
-	@target/release/candor -R 2k -c 20 -d 3s
+demo: build ## Half a minute against the embedded target: a healthy run, a stall, a peak
+	@scripts/demo
 
 test: ## Every test; installs the peers that tests need (nginx)
 	@scripts/need-peers

@@ -43,7 +43,7 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
     header.blocks.push(Block::Figures(figures(peak)));
     page.section("rates", "Latency against rate").chart(against_rate(peak));
     page.section("ceiling", "Closed loop").chart(ceiling(peak));
-    page.section("steps", "Every load").table(table(peak));
+    page.section("steps", "Every load").beyond_short(|section| section.table(table(peak)));
     let mut facts = vec![("Load", describe::load(&peak.plan))];
     facts.extend(peak.objectives.iter().map(|one| ("Objective", one.clone())));
     facts.push(("Limit", peak.limit.why.clone()));

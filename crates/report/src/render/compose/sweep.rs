@@ -39,7 +39,9 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
         })
         .collect();
     let latency = page.section("latency", "Latency");
-    latency.chart(curve::against_rate(&points, Vec::new(), &["p99"]));
+    latency.beyond_short(|latency| {
+        latency.chart(curve::against_rate(&points, Vec::new(), &["p99"]));
+    });
     for (id, title, pick) in [
         ("response", "Response time by percentile", RESPONSE),
         ("service", "Service time by percentile", SERVICE),
@@ -48,7 +50,9 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
     }
     let rates = page.section("rates", "Each rate");
     rates.headed("Response time (due → done)", table(sweep, RESPONSE));
-    rates.headed("Service time (sent → done)", table(sweep, SERVICE));
+    rates.beyond_short(|rates| {
+        rates.headed("Service time (sent → done)", table(sweep, SERVICE));
+    });
     notes(sweep).into_iter().for_each(|note| rates.remark(note));
     again(&mut page, [("Seed", sweep.seed.to_string())], &sweep.host, &sweep.arguments);
     made_by(&mut page, &sweep.tool, &sweep.format);

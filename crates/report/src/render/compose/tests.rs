@@ -113,6 +113,18 @@ fn a_sweep_in_all_forms() {
 }
 
 #[test]
+fn short_pages_have_the_answer_and_what_it_rests_on() {
+    for (name, page) in [
+        ("peak", super::peak(&sample_peak(), Depth::Short)),
+        ("sweep", super::sweep(&sample_sweep(), Depth::Short)),
+    ] {
+        let text = page.text(Style::Plain);
+        testing::golden(&format!("golden/short-{name}.txt"), &text);
+        assert!(text.lines().count() <= 25, "{text}");
+    }
+}
+
+#[test]
 fn a_matrix_in_all_forms() {
     let clients = sample_clients();
     forms("clients", |depth| super::clients(&clients, depth), &csv::clients(&clients));

@@ -62,7 +62,7 @@ pub(super) fn how(document: &Document) -> Vec<String> {
 }
 
 /// `5 lost` and the like, of those that there are.
-fn counted<const N: usize>(all: [(u64, &str); N]) -> impl Iterator<Item = String> {
+pub(super) fn counted<const N: usize>(all: [(u64, &str); N]) -> impl Iterator<Item = String> {
     let some = all.into_iter().filter(|(count, _)| *count > 0);
     some.map(|(count, what)| format!("{} {what}", fmt_count(count)))
 }

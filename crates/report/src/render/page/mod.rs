@@ -246,6 +246,13 @@ impl Section {
         }
     }
 
+    /// What a short page does not have.
+    pub(super) fn beyond_short(&mut self, fill: impl FnOnce(&mut Section)) {
+        if self.depth != Depth::Short {
+            fill(self);
+        }
+    }
+
     /// What is only on a page that has everything.
     pub(super) fn full(&mut self, fill: impl FnOnce(&mut Section)) {
         if self.depth == Depth::Full {

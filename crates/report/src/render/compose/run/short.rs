@@ -153,13 +153,10 @@ fn troubles(section: &mut Section, document: &Document) {
             (ledger.shed, "shed"),
             (ledger.unsent, "unsent"),
         ];
-        let parts = all.iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<_> =
-            parts.map(|(count, name)| format!("{} {name}", fmt_count(*count))).collect();
         let sum: u64 =
             all.iter().map(|(count, _)| count).fold(0, |sum, one| sum.saturating_add(*one));
         let sign = if sum == ledger.scheduled { "=" } else { "≠" };
-        let parts = parts.join(" + ");
+        let parts = words::counted(all).collect::<Vec<_>>().join(" + ");
         section.fact("Ledger", None, format!("{} due {sign} {parts}", fmt_count(ledger.scheduled)));
     }
     let mut errors: Vec<_> = document.errors.iter().collect();
