@@ -1,8 +1,11 @@
 //! Writing to the terminal: reports to the standard output, progress and errors to the standard error.
+//! While a live view has the terminal ([`terminal`]), all of it waits until the view has gone.
 //!
 //! Everything that this command prints goes through here, and whatever it says that somebody else wrote
 //! (a server, a file, a target's log) cannot move the cursor, set a title or hide: what is printed is
 //! visible text, ends of lines, and the colours of [`Style`].
+
+pub(crate) mod terminal;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,12 +14,12 @@ use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-use candor_record::IntervalSummary;
 use candor_report::Style;
-use candor_report::render::{progress, visible_lines, visible_styled};
+use candor_report::render::{visible_lines, visible_styled};
 
 use crate::ascii;
 use crate::exit::Failure;
+use terminal::Stream;
 
 /// How to write to the standard output: colours if it is a terminal and `NO_COLOR` is not set.
 pub(crate) fn stdout_style() -> Style {
@@ -24,16 +27,17 @@ pub(crate) fn stdout_style() -> Style {
 }
 
 fn style(is_terminal: bool) -> Style {
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if is_terminal && !no_color { Style::Colour } else { Style::Plain }
+    if is_terminal && has_colours() { Style::Colour } else { Style::Plain }
 }
 
-/// Characters in a line of the terminal behind the standard error, asked each time because it
-/// may change. The last column stays free: some terminals go to the next line after it.
-fn columns() -> usize {
-    const USUAL: u16 = 80;
-    let known = rustix::termios::tcgetwinsize(io::stderr()).map(|size| size.ws_col);
-    usize::from(known.ok().filter(|&columns| columns > 0).unwrap_or(USUAL)) - 1
+/// Whether a terminal may have colours.
+pub(crate) fn has_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Whether the standard output is a terminal.
+pub(crate) fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Prints a report, to the standard error if the standard output is taken by something else.
@@ -53,6 +57,9 @@ pub(crate) fn report(
 /// Prints `text`, a rendering. A reader that has seen enough and is gone is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let text = for_terminal(visible_styled(text), io::stdout().is_terminal());
+    if terminal::hold(Stream::Out, &text) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -93,15 +100,14 @@ impl Printer {
     }
 }
 
-/// A line to the standard error, instead of the progress line if there is one. Not worth a failure.
-pub(crate) fn note(line: &str) {
-    let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-    to_stderr(&format!("{clear}{}\n", visible_lines(line)));
-}
-
-/// Lines to the standard error as they are written, with no progress line to take away.
+/// Lines to the standard error. Not worth a failure.
 pub(crate) fn say(lines: impl Display) {
     to_stderr(&format!("{}\n", visible_lines(&lines.to_string())));
+}
+
+/// Lines of progress, with their ends.
+pub(crate) fn progress(lines: &str) {
+    to_stderr(&visible_lines(lines));
 }
 
 /// As the terminal's encoding has it; a file or a pipe gets UTF-8.
@@ -114,15 +120,19 @@ fn for_terminal(text: Cow<'_, str>, is_terminal: bool) -> Cow<'_, str> {
 
 fn to_stderr(text: &str) {
     let text = for_terminal(text.into(), io::stderr().is_terminal());
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    if !terminal::hold(Stream::Err, &text) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
 }
 
-/// Says once for each host that its addresses may be somebody else's, whatever is quiet.
-pub(crate) fn public_target(host: &str, addresses: &[IpAddr]) {
+/// Says once for each host that its addresses may be somebody else's, whatever is quiet. Returns what
+/// was said.
+pub(crate) fn public_target(host: &str, addresses: &[IpAddr]) -> Option<String> {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned()) {
-        note(&format!("candor: {}", public_target_line(host, addresses)));
-    }
+    let is_new = TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());
+    let line = is_new.then(|| public_target_line(host, addresses))?;
+    say(format_args!("candor: {line}"));
+    Some(line)
 }
 
 fn public_target_line(host: &str, addresses: &[IpAddr]) -> String {
@@ -133,39 +143,6 @@ fn public_target_line(host: &str, addresses: &[IpAddr]) -> String {
         several => (format!("{host} ({})", several.join(", ")), "has public addresses"),
     };
     format!("{shown} {verb}; send load only with the consent of its owner")
-}
-
-/// Intervals shorter than this are not shown while a run goes on.
-const SHORTEST_SHOWN_NS: u64 = 50_000_000;
-
-/// One line that is written over and over while a run goes on; nothing if nobody looks.
-pub(crate) struct Progress {
-    is_on: bool,
-    shown: bool,
-}
-
-impl Progress {
-    pub(crate) fn new(quiet: bool) -> Self {
-        Progress { is_on: !quiet && io::stderr().is_terminal(), shown: false }
-    }
-
-    pub(crate) fn show(&mut self, interval: &IntervalSummary) {
-        // A sliver, such as the drain of a healthy run, has no rate worth showing.
-        let is_sliver = interval.end_ns - interval.start_ns < SHORTEST_SHOWN_NS;
-        if self.is_on && !is_sliver {
-            let line = progress::line(interval, style(true), columns());
-            to_stderr(&format!("\r\x1b[K{line}"));
-            self.shown = true;
-        }
-    }
-
-    /// Takes the line away.
-    pub(crate) fn clear(&mut self) {
-        if self.shown {
-            to_stderr("\r\x1b[K");
-            self.shown = false;
-        }
-    }
 }
 
 #[cfg(test)]

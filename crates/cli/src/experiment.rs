@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use candor_files::{create_directory, write_atomically};
-use candor_lab::{EngineRunner, Progress, Site};
+use candor_lab::{Ahead, EngineRunner, Progress, Site};
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan, Rate};
@@ -16,7 +16,7 @@ use crate::facts::facts;
 use crate::files::Disk;
 use crate::forms;
 use crate::measure::{self, Watched};
-use crate::outputs;
+use crate::show::{Asked, Show};
 use crate::target_flags::TargetFlags;
 use crate::{console, input};
 
@@ -28,6 +28,8 @@ pub(crate) struct Ready {
     pub(crate) connections: Option<u32>,
     site: Site,
     facts: Facts,
+    /// What it does, for who looks on.
+    title: String,
 }
 
 /// An experiment that was made.
@@ -57,7 +59,8 @@ impl Ready {
         let site = target.site(&mut options, true)?;
         let (plan, outputs) = options.build(&Disk).map_err(Failure::usage)?;
         forms::check(&outputs)?;
-        Ok(Ready { plan, outputs, connections, site, facts: facts(typed) })
+        let title = format!("{command} {}", plan.secrets.url(&plan.target.url));
+        Ok(Ready { plan, outputs, connections, site, facts: facts(typed), title })
     }
 
     pub(crate) fn facts(&self) -> &Facts {
@@ -71,12 +74,13 @@ impl Ready {
         keep: Option<&Path>,
         make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn Progress) -> Result<T, Failure>,
     ) -> Result<Made<T>, Failure> {
-        let Ready { plan, outputs, site, facts, .. } = self;
+        let Ready { plan, outputs, site, facts, title, .. } = self;
         make_directory(keep)?;
-        let mut watched = Watched::new(outputs::Outputs::none(outputs.quiet))?;
+        let asked = Asked { shares_stdout: plan.script.is_some(), ..Asked::of(&outputs) };
+        let (mut watched, show) = Watched::show(asked, &title)?;
         let mut runner = watched.runner(facts);
         runner.sites.push(site);
-        let mut told = Told { quiet: outputs.quiet, keep: keep.map(Path::to_owned), failed: None };
+        let mut told = Told { show, keep: keep.map(Path::to_owned), failed: None };
         let made = make(&plan, &mut runner, &mut told);
         let sites = std::mem::take(&mut runner.sites);
         watched.outputs.hide();
@@ -127,16 +131,18 @@ fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
 
 /// Says what runs were made, and keeps their results.
 struct Told {
-    quiet: bool,
+    show: Show,
     keep: Option<PathBuf>,
     failed: Option<String>,
 }
 
 impl Progress for Told {
+    fn begins(&mut self, what: &str, ahead: &Ahead) {
+        self.show.begins(what, ahead.clone(), None);
+    }
+
     fn done(&mut self, what: &str, outcome: &str) {
-        if !self.quiet {
-            console::note(&format!("candor: {what}: {outcome}"));
-        }
+        self.show.done(what, outcome, false);
     }
 
     fn result(&mut self, name: &str, document: &Document) {

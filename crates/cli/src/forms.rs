@@ -11,7 +11,7 @@ use candor_report::{Document, ReadError};
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::{console, outputs};
+use crate::{console, last, outputs};
 
 /// How one kind of document is read and rendered.
 pub(crate) struct Forms<T> {
@@ -44,9 +44,13 @@ pub(crate) fn depth(report: ReportDepth) -> Option<Depth> {
     }
 }
 
-/// The report of a run, and where there is more of it.
-pub(crate) fn of_run(document: &Document, depth: Depth, style: Style) -> String {
-    let more = if depth == Depth::Short { "\nmore: --report full\n" } else { "" };
+/// The report of a run, and where there is more of it: also in the last result, if this `is_last`.
+pub(crate) fn of_run(document: &Document, depth: Depth, style: Style, is_last: bool) -> String {
+    let more = match (depth, is_last) {
+        (Depth::Short, true) => "\nmore: --report full · candor report last --html run.html\n",
+        (Depth::Short, false) => "\nmore: --report full\n",
+        _ => "",
+    };
     compose::run(document, depth).text(style) + more
 }
 
@@ -57,15 +61,12 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
 }
 
 impl<T: Serialize> Forms<T> {
-    /// Prints the report and writes the outputs that were asked for, these also if nothing could be
-    /// printed, or the result would be lost. Says of the first that could not be written.
+    /// Keeps the result, writes the outputs that were asked for and prints the report. Says of the first
+    /// output that could not be written.
     pub(crate) fn give_out(&self, document: &T, to: &Outputs) -> Result<(), Failure> {
-        let printed = match depth(to.report) {
-            None => Ok(()),
-            Some(depth) => console::report(outputs::take_stdout(&to.list), |style| {
-                (self.page)(document, depth).text(style)
-            }),
-        };
+        if to.keep {
+            last::keep(to.quiet, || json::any(document));
+        }
         let write = |out: &Out| {
             let text = match out.kind.as_str() {
                 "csv" => (self.csv)(document),
@@ -75,7 +76,14 @@ impl<T: Serialize> Forms<T> {
             };
             outputs::write(&out.place, &text)
         };
+        // Files first: whoever reads what is printed may take any time.
         let failed: Vec<_> = to.list.iter().filter_map(|out| write(out).err()).collect();
+        let printed = match depth(to.report) {
+            None => Ok(()),
+            Some(depth) => console::report(outputs::take_stdout(&to.list), |style| {
+                (self.page)(document, depth).text(style)
+            }),
+        };
         failed.into_iter().next().map_or(printed, Err)
     }
 }

@@ -16,6 +16,7 @@ mod findings;
 mod forms;
 mod getopt;
 mod input;
+mod last;
 mod matrix;
 mod measure;
 mod outputs;
@@ -23,6 +24,7 @@ mod part;
 mod profiling;
 mod remedy;
 mod scripting;
+mod show;
 #[cfg(test)]
 mod shown;
 mod signals;

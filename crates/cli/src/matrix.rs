@@ -1,5 +1,5 @@
 //! What `candor bench` and `candor clients` have in common: a suite's file in, a directory of results
-//! out, and a line for each trial in between.
+//! out, and what is shown of its trials in between.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,20 +7,23 @@ use std::time::Duration;
 
 use candor_lab::matrix::{About, Directory, Head, Kind, Watcher};
 use candor_lab::target::cores::{Split, fmt_cores};
-use candor_lab::{LabError, Outcome};
+use candor_lab::{Ahead, LabError, Outcome};
 use candor_plan::allow::Allowed;
-use candor_plan::units::{fmt_duration_ns, fmt_plural};
+use candor_plan::options::WatchingOptions;
+use candor_plan::units::fmt_plural;
 use candor_plan::{ReportDepth, Secrets};
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
-use candor_report::render::Depth;
+use candor_report::render::{Depth, json};
 use clap::Args;
+use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::forms::{self, Forms};
+use crate::show::{Asked, Show};
 use crate::target_flags::CoreFlags;
-use crate::{console, input, remedy};
+use crate::{console, input, last, remedy};
 
 /// Flags of both.
 #[derive(Debug, Clone, Default, Args)]
@@ -44,11 +47,28 @@ pub(crate) struct Flags {
     #[arg(long)]
     pub(crate) show_secrets: bool,
 
+    /// Do not keep the result for `candor report last`
+    #[arg(long)]
+    no_keep: bool,
+
+    #[command(flatten)]
+    watching: WatchingOptions,
+
     #[command(flatten)]
     cores: CoreFlags,
 }
 
 impl Flags {
+    /// What is shown while it goes on.
+    pub(crate) fn asked(&self) -> Asked {
+        Asked {
+            quiet: self.quiet,
+            tui: self.watching.tui.unwrap_or_default(),
+            progress: self.watching.progress.unwrap_or_default(),
+            shares_stdout: false,
+        }
+    }
+
     /// Who has which cores.
     pub(crate) fn split(&self) -> Result<Split, Failure> {
         self.cores.split()
@@ -68,14 +88,9 @@ impl Flags {
         }
     }
 
-    /// A line for each trial, which `in_words` tells in half a sentence.
-    pub(crate) fn lines<T>(&self, in_words: fn(&T) -> String) -> Lines<T> {
-        Lines { quiet: self.quiet, in_words, line: String::new() }
-    }
-
     /// Writes what is made of the trials, and says what came of them. `exit` is of a matrix that was not
     /// stopped.
-    pub(crate) fn finish<D>(
+    pub(crate) fn finish<D: Serialize>(
         &self,
         directory: &Directory,
         forms: &Forms<D>,
@@ -87,12 +102,15 @@ impl Flags {
         let page = (forms.page)(document, Depth::Full);
         directory.write("README.md", &page.markdown())?;
         directory.write("index.html", &page.html())?;
+        if !self.no_keep {
+            last::keep(self.quiet, || json::any(document));
+        }
         if let Some(depth) = forms::depth(self.report).filter(|_| !self.quiet) {
             console::print(&(forms.page)(document, depth).text(console::stdout_style()))?;
-            console::note(&format!("candor: the results are in {}", directory.path().display()));
+            console::say(format_args!("candor: the results are in {}", directory.path().display()));
         }
         let Some(why) = &outcome.stopped else { return Ok(exit(document).into()) };
-        console::note(&match why {
+        console::say(match why {
             LabError::Interrupted => {
                 "candor: interrupted; the same command goes on where it stopped".to_owned()
             }
@@ -138,39 +156,27 @@ pub(crate) fn listed(keys: impl Iterator<Item = String>, notes: &[Note]) -> Stri
     cells.chain(notes).collect()
 }
 
-/// Progress, a line for each trial.
-pub(crate) struct Lines<T> {
-    quiet: bool,
-    /// A trial in half a sentence.
-    in_words: fn(&T) -> String,
-    line: String,
+/// Shows each trial, which `in_words` tells in half a sentence.
+pub(crate) struct Shown<T> {
+    pub(crate) show: Show,
+    pub(crate) in_words: fn(&T) -> String,
 }
 
-impl<T> Lines<T> {
-    fn say(&self, line: &str) {
-        if !self.quiet {
-            console::note(&format!("candor: {line}"));
-        }
-    }
-}
-
-impl<T> Watcher<T> for Lines<T> {
+impl<T> Watcher<T> for Shown<T> {
     fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
-        let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
-        // Whole seconds: it is a guess.
-        let left_ns = left_ns.checked_next_multiple_of(1_000_000_000).unwrap_or(u64::MAX);
-        self.line = format!("[{number}/{of}, {} left] {trial}", fmt_duration_ns(left_ns));
+        let ahead = Ahead { steps: Some(of.saturating_sub(number)), next: Vec::new() };
+        self.show.begins(trial, ahead, Some(left));
     }
 
-    fn done(&mut self, _: &str, made: &T) {
-        self.say(&format!("{}: {}", self.line, (self.in_words)(made)));
+    fn done(&mut self, trial: &str, made: &T) {
+        self.show.done(trial, &(self.in_words)(made), false);
     }
 
     fn failed(&mut self, trial: &str, why: &str) {
-        self.say(&format!("{trial}: {why}"));
+        self.show.done(trial, why, true);
     }
 
     fn note(&mut self, line: &str) {
-        self.say(line);
+        self.show.note(line);
     }
 }

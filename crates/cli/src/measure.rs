@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::outputs::Outputs;
 use crate::remedy;
 use crate::scripting::{self, Scripted};
+use crate::show::{Asked, Show};
 use crate::signals;
 
 /// An interrupt that the first signal from now on triggers.
@@ -70,8 +71,11 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(outputs: Outputs) -> Result<Self, Failure> {
-        Ok(Watched { outputs, interrupt: interrupt()? })
+    /// Shows runs of an experiment.
+    pub(crate) fn show(asked: Asked, title: &str) -> Result<(Self, Show), Failure> {
+        let interrupt = interrupt()?;
+        let show = Show::start(asked, title, Some(Arc::clone(&interrupt)), None)?;
+        Ok((Watched { outputs: Outputs::shown(show.clone()), interrupt }, show))
     }
 
     /// Makes runs of an experiment.

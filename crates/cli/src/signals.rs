@@ -3,13 +3,16 @@
 //!
 //! One thread waits for SIGINT and SIGTERM and calls what [`on_signal`] was given last. It never
 //! waits for anybody else, so that the third signal is heard whatever the rest of the process does.
+//! Before a signal ends the process, a live view gives the terminal back.
 
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::{emulate_default_handler, exit};
 
+use crate::console::terminal;
 use crate::exit::{Exit, Failure};
 
 /// Signals after which nothing is waited for.
@@ -21,10 +24,15 @@ static STOP: Mutex<Option<Stop>> = Mutex::new(None);
 
 /// From now on, each signal calls `stop` in the place of what was called before. It must not block.
 pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> Result<(), Failure> {
-    static WATCHING: Once = Once::new();
     *STOP.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
+    guard()
+}
+
+/// From now on, a signal that ends the process does so without leaving a live view behind.
+pub(crate) fn guard() -> Result<(), Failure> {
+    static WATCHING: Once = Once::new();
     let mut refused = None;
-    WATCHING.call_once(|| match Signals::new([SIGINT, SIGTERM]) {
+    WATCHING.call_once(|| match Signals::new([SIGINT, SIGTERM, SIGQUIT]) {
         Ok(signals) => drop(thread::spawn(move || watch(signals))),
         Err(error) => refused = Some(error),
     });
@@ -35,12 +43,23 @@ pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> Result<(), Failure>
 }
 
 fn watch(mut signals: Signals) {
-    for (nth, _) in (1..).zip(signals.forever()) {
-        if nth >= PATIENCE {
-            signal_hook::low_level::exit(Exit::Interrupted as i32);
-        }
-        if let Some(stop) = &*STOP.lock().unwrap_or_else(PoisonError::into_inner) {
-            stop();
+    let mut heard = 0;
+    for signal in signals.forever() {
+        let stop = STOP.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*stop {
+            Some(stop) if signal != SIGQUIT => {
+                heard += 1;
+                if heard >= PATIENCE {
+                    terminal::restore();
+                    exit(Exit::Interrupted as i32);
+                }
+                stop();
+            }
+            // Nobody stops in order.
+            _ => {
+                terminal::restore();
+                let _ = emulate_default_handler(signal);
+            }
         }
     }
 }

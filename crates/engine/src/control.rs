@@ -13,6 +13,8 @@ pub struct Control {
     origin_ns: AtomicU64,
     /// Workers that may still send.
     sending: AtomicU32,
+    /// The longest that a sleeping thread of the run was woken late until now.
+    hiccup_ns: AtomicU64,
 }
 
 /// Where a run is.
@@ -53,6 +55,16 @@ impl Control {
             (_, 0) => Course::SentAll,
             (origin_monotonic_ns, _) => Course::Sending { origin_monotonic_ns },
         }
+    }
+
+    /// The longest hiccup of the loader's machine until now.
+    pub fn worst_hiccup_ns(&self) -> u64 {
+        self.hiccup_ns.load(Ordering::Relaxed)
+    }
+
+    /// A sleeping thread was woken so late.
+    pub(crate) fn saw_hiccup(&self, late_ns: u64) {
+        self.hiccup_ns.fetch_max(late_ns, Ordering::Relaxed);
     }
 
     /// So many workers will send.

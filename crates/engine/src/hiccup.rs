@@ -17,6 +17,7 @@ use rustix::event::Timespec;
 use rustix::thread::nanosleep;
 use rustix::time::ClockId;
 
+use crate::control::Control;
 use crate::health::{clock_ns, waited_ns};
 
 /// How long it sleeps: a pause that long is never missed, and what matters is tens of milliseconds.
@@ -28,8 +29,8 @@ const SLEEP_NS: u64 = 4_000_000;
 const REFRESH: u32 = 32;
 
 /// Watches until `over` is set. Time begins at `origin_ns` on the monotonic clock, which is 0
-/// until it is known.
-pub(crate) fn watch(origin_ns: &AtomicU64, over: &AtomicBool) -> Hiccups {
+/// until it is known. `control` is told of the longest hiccup so far.
+pub(crate) fn watch(origin_ns: &AtomicU64, over: &AtomicBool, control: &Control) -> Hiccups {
     // Or the kernel may round each sleep up by 50 µs. Failing shows as that much lateness.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let mut seen = Hiccups::new();
@@ -47,6 +48,7 @@ pub(crate) fn watch(origin_ns: &AtomicU64, over: &AtomicBool) -> Hiccups {
         }
         let late_ns = woke_ns.saturating_sub(asked_ns);
         seen.late.record(late_ns);
+        control.saw_hiccup(late_ns);
         let is_worst = seen.is_among_worst(late_ns);
         sleeps += 1;
         if is_worst || sleeps % REFRESH == 0 {
@@ -148,8 +150,9 @@ mod tests {
     #[test]
     fn it_watches_from_the_origin_to_the_end_and_costs_little() {
         let (origin_ns, over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let control = Control::default();
         let seen = std::thread::scope(|scope| {
-            let watch = scope.spawn(|| watch(&origin_ns, &over));
+            let watch = scope.spawn(|| watch(&origin_ns, &over, &control));
             std::thread::sleep(Duration::from_millis(30));
             let begun_ns = clock_ns(ClockId::Monotonic);
             origin_ns.store(begun_ns, Ordering::Relaxed);
@@ -162,6 +165,7 @@ mod tests {
         assert!(seen.wall_ns >= 200_000_000, "{}", seen.wall_ns);
         assert!(seen.cpu_ns < seen.wall_ns / 10, "{} of {}", seen.cpu_ns, seen.wall_ns);
         assert!(seen.wall_clock_moved_ns.abs() < 20_000_000, "{}", seen.wall_clock_moved_ns);
+        assert_eq!(Some(control.worst_hiccup_ns()), seen.worst.iter().map(|one| one.late_ns).max());
         assert!(seen.worst.iter().all(|one| one.waited_ns <= one.late_ns));
     }
 }

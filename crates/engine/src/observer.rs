@@ -14,6 +14,11 @@ use crate::worker;
 
 /// Sees a run while it goes on.
 pub trait Observer {
+    /// A run of `plan` is made. Comes before everything else of it.
+    fn prepares(&mut self, plan: &Plan) {
+        let _ = plan;
+    }
+
     /// Connections will go to `addresses` of `host`, which may be anybody's on the internet. Comes
     /// before the first of them.
     fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {

@@ -134,6 +134,7 @@ pub fn run_part(
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
+    observer.prepares(plan);
     let protocol = Protocol::of(plan)?;
     let Workers { count: workers, of, .. } = part.workers;
     if of > plan.connections.count {
@@ -211,7 +212,7 @@ fn run_on<U: Start>(
     let mut intake = TraceIntake::new(plan);
     let over = AtomicBool::new(false);
     let (ends, hiccups) = thread::scope(|scope| {
-        let watch = scope.spawn(|| hiccup::watch(&meeting.origin_ns, &over));
+        let watch = scope.spawn(|| hiccup::watch(&meeting.origin_ns, &over, control));
         let mut backs = Vec::new();
         for (worker, reactor) in reactors.into_iter().enumerate() {
             let (back_to, back) = channel();

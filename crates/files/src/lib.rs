@@ -1,16 +1,19 @@
 //! Every file that this program makes, so that no other user of the machine can choose what is
 //! written, where, or over what.
 //!
-//! There are two kinds. An *output* has a path that the user named ([`output`]): it is written whole or
+//! There are three kinds. An *output* has a path that the user named ([`output`]): it is written whole or
 //! not at all, and no link is followed in a directory that other users can write. What is *temporary*
-//! has a path that no other user can know or enter ([`private`]). Nothing here knows what a file means.
+//! has a path that no other user can know or enter ([`private`]). What is *kept* for later commands is in
+//! a directory of the user's own, and bounded ([`store`]). Nothing here knows what a file means.
 #![forbid(unsafe_code)]
 
 pub mod output;
 pub mod private;
+pub mod store;
 mod trust;
 
 pub use output::{
     Draft, WriteError, append, check, create, create_directory, open, write_atomically,
 };
 pub use private::{Private, private, refuge};
+pub use store::{Limits, Store};

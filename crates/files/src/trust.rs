@@ -106,7 +106,8 @@ fn is_shared(directory: &Metadata) -> bool {
     !is_trusted(directory) || directory.mode() & WRITABLE_BY_OTHERS != 0
 }
 
-fn is_trusted(found: &Metadata) -> bool {
+/// Whether it belongs to this user or to root.
+pub(crate) fn is_trusted(found: &Metadata) -> bool {
     found.uid() == 0 || found.uid() == rustix::process::geteuid().as_raw()
 }
 

@@ -27,6 +27,11 @@ impl Interrupt {
         self.asked.load(Ordering::SeqCst)
     }
 
+    /// The control of the run that goes on, or went on last.
+    pub fn run(&self) -> Option<Arc<Control>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The control of the next run.
     pub fn next_run(&self) -> Arc<Control> {
         let control = Arc::new(Control::default());

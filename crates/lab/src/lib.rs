@@ -27,4 +27,4 @@ pub use error::{LabError, Side};
 pub use interrupt::Interrupt;
 pub use site::Site;
 pub use target::{Ready, Running, TargetSpec};
-pub use trial::{Outcome, Progress, Runner};
+pub use trial::{Ahead, Outcome, Progress, Runner};

@@ -13,7 +13,7 @@ use candor_stats::bootstrap::Random;
 
 use crate::error::LabError;
 use crate::loads;
-use crate::trial::{Progress, Runner, in_words, why_no_more};
+use crate::trial::{Ahead, Progress, Runner, in_words, why_no_more};
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -46,17 +46,23 @@ pub fn run(
 ) -> Result<Sweep, LabError> {
     let mut rows: Vec<Row> = settings.rates.iter().map(empty_row).collect();
     rows.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    let rates: Vec<f64> = rows.iter().map(|row| row.rate_per_s).collect();
     let mut order = Random::new(plan.seed);
     let mut first: Option<(Parts, Subject)> = None;
     let mut partial = None;
     let mut nth = 0;
     'rounds: for round in 0..settings.rounds.max(1) {
-        for at in shuffled(rows.len(), &mut order) {
+        let shuffled = shuffled(rows.len(), &mut order);
+        let what = |at: usize| format!("{}, round {}", fmt_per_second(rates[at]), round + 1);
+        for (position, &at) in (1..).zip(&shuffled) {
             let rate_per_s = rows[at].rate_per_s;
             let run = loads::open(plan, rate_per_s, plan.connections.count, nth)?;
             nth += 1;
-            let what = format!("{}, round {}", fmt_per_second(rate_per_s), round + 1);
-            progress.begins(&what);
+            let next: Vec<String> = shuffled[position..].iter().map(|&at| what(at)).collect();
+            let later_rounds = settings.rounds.max(1) - round - 1;
+            let steps = next.len() as u64 + u64::from(later_rounds) * rates.len() as u64;
+            let what = what(at);
+            progress.begins(&what, &Ahead { steps: Some(steps), next });
             let document = match (runner.run(0, &run), first.is_some()) {
                 (Ok(document), _) => document,
                 (Err(error), false) => return Err(error),

@@ -20,11 +20,20 @@ pub trait Runner {
     fn run(&mut self, variant: usize, plan: &Plan) -> Result<Document, LabError>;
 }
 
+/// What follows when a step of an experiment begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ahead {
+    /// Steps after this one; `None`: it depends on what is found.
+    pub steps: Option<u64>,
+    /// The next of them by name, as far as their order is known.
+    pub next: Vec<String>,
+}
+
 /// Sees an experiment while it goes on.
 pub trait Progress {
-    /// A run begins: what it is, in a few words such as `64 connections, closed loop`.
-    fn begins(&mut self, what: &str) {
-        let _ = what;
+    /// A run begins: what it is, in a few words such as `64 connections, closed loop`, and what follows.
+    fn begins(&mut self, what: &str, ahead: &Ahead) {
+        let _ = (what, ahead);
     }
 
     /// The same run is over, in half a sentence.

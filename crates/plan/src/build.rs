@@ -21,7 +21,7 @@ use crate::model::{Connections, NS_PER_S, Parts, Recording, Stop, Threads, Timeo
 use crate::options::{Options, ReadFile};
 use crate::plan::Plan;
 use crate::redact::Secrets;
-use crate::values::{Nanos, Out, ReportDepth, SmallCount};
+use crate::values::{Nanos, Out, ProgressForm, ReportDepth, SmallCount, Tui};
 
 /// Connections, if nothing is said.
 pub const DEFAULT_CONNECTIONS: u32 = 10;
@@ -45,6 +45,12 @@ pub struct Outputs {
     pub report: ReportDepth,
     /// Print no progress.
     pub quiet: bool,
+    /// Keep the result for `candor report last`.
+    pub keep: bool,
+    /// Whether there is a live view.
+    pub tui: Tui,
+    /// How progress is told where there is none.
+    pub progress: ProgressForm,
     /// Objectives as text, such as `p99 < 5ms`.
     pub expect: Vec<String>,
     /// Exit with an error if the result is not trustworthy.
@@ -192,6 +198,9 @@ impl Options {
                 false => self.output.report.unwrap_or_default(),
             },
             quiet: self.output.quiet,
+            keep: !self.output.no_keep,
+            tui: self.watching.tui.unwrap_or_default(),
+            progress: self.watching.progress.unwrap_or_default(),
             expect: self.output.expect.clone(),
             strict: self.output.strict,
         }

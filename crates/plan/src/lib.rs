@@ -37,4 +37,4 @@ pub use options::{Options, ReadFile, looks_like_plan};
 pub use plan::Plan;
 pub use redact::Secrets;
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
-pub use values::{Out, Place, ReportDepth};
+pub use values::{Out, Place, ProgressForm, ReportDepth, Tui};

@@ -9,11 +9,13 @@ mod from_toml;
 mod out;
 mod sampling;
 mod tls;
+mod watching;
 
 pub use address::{HostPort, Resolve, Sources};
 pub(crate) use from_toml::{headers, one_or_many, one_or_many_typed, typed};
 pub use out::{Out, Place, ReportDepth};
 pub use tls::{Names, OnOff, WindowBits};
+pub use watching::{ProgressForm, Tui};
 
 use std::str::FromStr;
 

@@ -67,6 +67,9 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "window-bits" | "connection-window-bits" => "17",
             "tls-min" | "tls-max" => "1.3",
             "tls-resumption" => "\"on\"",
+            "report" => "\"full\"",
+            "tui" => "\"on\"",
+            "progress" => "\"json\"",
             "trace-sample" => "\"1/7\"",
             "kernel-timestamps" => "\"1/7\"",
             _ if argument.get_action().takes_values() => "\"x\"",
@@ -101,6 +104,7 @@ fn the_definition_is_sound_and_keeps_the_commands_description() {
         "Time-outs",
         "Recording",
         "Output",
+        "Progress",
     ] {
         assert!(short.contains(&format!("\n{heading}:\n")), "{heading} is missing in {short}");
     }

@@ -82,7 +82,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
     };
     let (plan, outputs) = try_build(&[URL]).unwrap();
     assert_eq!(*plan, expected);
-    assert_eq!(outputs, Outputs::default());
+    assert_eq!(outputs, Outputs { keep: true, ..Outputs::default() });
 }
 
 #[test]

@@ -22,9 +22,8 @@ use crate::exit::{Exit, Failure};
 use crate::facts::facts;
 use crate::files::Disk;
 use crate::forms::SUITE;
-use crate::matrix::{self, Flags};
+use crate::matrix::{self, Flags, Shown};
 use crate::measure::Watched;
-use crate::outputs::Outputs;
 use crate::profiling::{self, ProfileFlags};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -107,14 +106,14 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode
     let directory = matrix::directory(arguments.out.as_deref(), &suite.head, &KIND, &fingerprint)?;
     let facts = facts(typed);
     let about = flags.about(facts.clone(), &split, "servers", "loader");
-    let mut watched = Watched::new(Outputs::none(flags.quiet))?;
+    let (mut watched, show) = Watched::show(flags.asked(), &format!("bench {}", suite.head.name))?;
     let mut bench = Managed {
         runner: watched.runner(facts),
         place: Place { split, directory: directory.clone() },
         files: &Disk,
         profile_command: selection.profiler(&suite).map(str::to_owned),
     };
-    let told = &mut flags.lines(in_words);
+    let told = &mut Shown { show, in_words };
     let outcome = run(&suite, &cells, about, &directory, &mut bench, told);
     watched.outputs.hide();
     flags.finish(&directory, &SUITE, &outcome?, exit)

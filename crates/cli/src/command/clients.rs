@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use candor_lab::clients::managed::{Managed, allow_connections, describe};
@@ -19,7 +20,8 @@ use clap::Args;
 use crate::exit::{Exit, Failure};
 use crate::facts::facts;
 use crate::forms::CLIENTS;
-use crate::matrix::{self, Flags};
+use crate::matrix::{self, Flags, Shown};
+use crate::show::Show;
 use crate::{console, measure, remedy};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -108,7 +110,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     if !flags.quiet {
         let clients = selection.clients.as_ref().map_or(suite.clients.len(), Vec::len);
         let clients = fmt_plural(clients as u64, "client");
-        console::note(&format!("candor: asking the drivers of {clients} what they are"));
+        console::say(format_args!("candor: asking the drivers of {clients} what they are"));
     }
     let grace = suite.asked.grace;
     let mut find = |client: &Client| describe(client, grace, &split, &interrupt);
@@ -131,12 +133,15 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
         allow: AllowList::of_option(&flags.allow),
         up: None,
     };
-    let told = &mut flags.lines(compose::in_words);
+    let title = format!("clients {}", suite.head.name);
+    let mut show = Show::start(flags.asked(), &title, Some(Arc::clone(&bench.interrupt)), None)?;
+    let told = &mut Shown { show: show.clone(), in_words: compose::in_words };
     let outcome = run::run(&suite, &cells, &selection, about, &directory, &mut bench, told);
     let stopped = bench.take_down();
+    show.end();
     let outcome = outcome?;
     if let Err(error) = stopped {
-        console::note(&format!("candor: {}", remedy::told(&error)));
+        console::say(format_args!("candor: {}", remedy::told(&error)));
     }
     flags.finish(&directory, &CLIENTS, &outcome, exit)
 }

@@ -1,4 +1,4 @@
-//! `candor report`: renders saved results again, and traces.
+//! `candor report`: renders saved results again, the last ones that were kept, and traces.
 
 mod experiment;
 mod trace;
@@ -6,7 +6,7 @@ mod trace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use candor_plan::ReportDepth;
+use candor_plan::{Out, Place, ReportDepth};
 use candor_record::{MergeError, Workers};
 use candor_report::document::part::PartError;
 use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
@@ -14,7 +14,7 @@ use candor_report::{Document, read};
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
-use crate::{console, forms};
+use crate::{console, forms, last, outputs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -30,19 +30,64 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, clients.json, or traces written by --trace
-    #[arg(required = true, value_name = "FILE")]
+    ///
+    /// `last` is the last result that was kept, `last-1` the one before it, up to `last-9`; for a file
+    /// of that name write ./last.
+    #[arg(required = true, value_name = "FILE|last")]
     files: Vec<PathBuf>,
-    /// How to render them on the standard output
-    #[arg(long, visible_alias = "to", value_name = "FORM", default_value = "text")]
-    format: Format,
+    /// How to render them on the standard output [default: text, if nothing is written to files]
+    #[arg(long, visible_alias = "to", value_name = "FORM")]
+    format: Option<Format>,
     /// How much the text has
     #[arg(long, value_name = "HOW MUCH", default_value = "short")]
     report: ReportDepth,
+    #[command(flatten)]
+    written: Written,
     /// Make one result of results that are parts of one run (run --part)
     ///
     /// Exact: as if one process had made the run.
     #[arg(long)]
     merge: bool,
+}
+
+/// Renderings that are written to files.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+struct Written {
+    /// Write the result document
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the intervals, every request of a trace, or every run of an experiment
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write a page for a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the report as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Write response-time percentiles, as HdrHistogram's plotter takes them
+    #[arg(long, value_name = "FILE")]
+    hgrm: Option<PathBuf>,
+    /// Write the intervals' histograms, as an HdrHistogram log
+    #[arg(long, value_name = "FILE")]
+    hlog: Option<PathBuf>,
+}
+
+impl Written {
+    /// Each form with its place.
+    fn list(&self) -> Vec<(Format, Place)> {
+        let all = [
+            (Format::Json, &self.json),
+            (Format::Csv, &self.csv),
+            (Format::Html, &self.html),
+            (Format::Markdown, &self.markdown),
+            (Format::Hgrm, &self.hgrm),
+            (Format::Hlog, &self.hlog),
+        ];
+        let place = |path: &PathBuf| Out::new("", path.clone()).place;
+        all.into_iter().filter_map(|(form, path)| Some((form, place(path.as_ref()?)))).collect()
+    }
 }
 
 /// The renderings of a result.
@@ -72,27 +117,59 @@ struct Asked {
     format: Format,
     /// Of text; `None`: none of it.
     depth: Option<Depth>,
+    /// It is the last result.
+    is_last: bool,
 }
 
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
-    let asked = Asked { format: arguments.format, depth: forms::depth(arguments.report) };
+    let named = arguments.files.iter().map(|file| match last::find(file) {
+        Some(found) => found,
+        None => Ok(file.clone()),
+    });
+    let files: Vec<PathBuf> = named.collect::<Result<_, _>>()?;
+    let written = arguments.written.list();
+    let printed = match arguments.format {
+        None if written.is_empty() => Some(Format::Text),
+        format => format,
+    };
+    let is_one = files.len() == 1 || arguments.merge;
+    if !is_one && (!written.is_empty() || printed == Some(Format::Html)) {
+        return Err(Failure::usage(
+            "a page, or a file that is written, is of one result; give one FILE",
+        ));
+    }
+    outputs::check_paths(written.iter().filter_map(|(_, place)| place.file()))?;
+    let depth = forms::depth(arguments.report);
+    let is_last = arguments.files[0].as_os_str() == "last";
+    let asked = |format| Asked { format, depth, is_last };
+    let render = |format| match arguments.merge {
+        true => merged(&files, asked(format)),
+        false => rendered(&files[0], asked(format)),
+    };
+    for (format, place) in &written {
+        if files[0].is_file() && trace::open(&files[0]).is_ok_and(|trace| trace.is_some()) {
+            return Err(Failure::usage(format!(
+                "{} is a trace, which is printed: leave the file out and write --format csv",
+                files[0].display()
+            )));
+        }
+        outputs::write(place, &render(*format)?)?;
+    }
+    let Some(format) = printed else { return Ok(Exit::Fine.into()) };
     if arguments.merge {
-        console::print(&merged(&arguments.files, asked)?)?;
+        console::print(&render(format)?)?;
         return Ok(Exit::Fine.into());
     }
-    if arguments.format == Format::Html && arguments.files.len() > 1 {
-        return Err(Failure::usage("a page is of one result; give one FILE with --format html"));
-    }
-    for (n, path) in arguments.files.iter().enumerate() {
-        if n > 0 && arguments.format == Format::Text {
+    for (n, path) in files.iter().enumerate() {
+        if n > 0 && format == Format::Text {
             console::print("\n")?;
         }
         // What cannot be opened is said below, in the same words for whatever it would be.
         if let Ok(Some(file)) = trace::open(path) {
-            trace::print(file, arguments.format, path)?;
+            trace::print(file, format, path)?;
             continue;
         }
-        console::print(&rendered(path, asked)?)?;
+        console::print(&rendered(path, asked(format))?)?;
     }
     Ok(Exit::Fine.into())
 }
@@ -174,7 +251,8 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 fn of_run(document: &Document, asked: Asked, path: &Path) -> Result<String, Failure> {
     let histogram = match asked.format {
         Format::Text => {
-            let text = |depth| forms::of_run(document, depth, console::stdout_style());
+            let text =
+                |depth| forms::of_run(document, depth, console::stdout_style(), asked.is_last);
             return Ok(asked.depth.map_or(String::new(), text));
         }
         Format::Json => return Ok(json::render(document)),

@@ -1,23 +1,26 @@
 //! `candor run`: one run, from what was typed to the exit code.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use candor_lab::Running;
 use candor_plan::Outputs;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_report::document::EndReason;
+use candor_report::render::json;
 use candor_report::{Document, Expectation, Severity};
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
 use crate::facts::facts;
 use crate::files::Disk;
-use crate::measure::{self, Watched};
+use crate::measure;
 use crate::part::PartFlags;
 use crate::profiling::ProfileFlags;
+use crate::show::{Asked, Show};
 use crate::target_flags::{self, TargetFlags};
-use crate::{console, forms, input, outputs};
+use crate::{console, forms, input, last, outputs};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
@@ -66,10 +69,20 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
 
     let mut facts = facts(typed);
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
-    let mut watched = Watched::new(outputs::Outputs::open(&outputs, &plan, &facts)?)?;
-    let interrupt = watched.interrupt.clone();
-    let made = measure::run_part(&mut site, &plan, part, &interrupt, &mut watched.outputs);
-    let mut written = watched.outputs;
+    let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
+    let interrupt = measure::interrupt()?;
+    // What a script prints goes to the standard output while the run goes on.
+    let shares_stdout = plan.script.is_some() || outputs::write_meanwhile(&outputs.list);
+    let asked = Asked { shares_stdout, ..Asked::of(&outputs) };
+    let shown = Some((plan.clone(), facts.clone()));
+    let mut written = match Show::start(asked, "", Some(Arc::clone(&interrupt)), shown) {
+        Ok(show) => written.show(show, &plan),
+        Err(why) => {
+            written.discard();
+            return Err(why);
+        }
+    };
+    let made = measure::run_part(&mut site, &plan, part, &interrupt, &mut written);
     let (mut run, beside) = match made {
         Ok(made) => made,
         Err(why) => {
@@ -82,17 +95,18 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     let mut document = Document::new(&facts, &plan, &run.record);
     beside.finish(&site, &run.record, &mut document, interrupt.is_asked());
     let met = document.judge_expectations(&expectations);
+    let is_kept = outputs.keep && last::keep(outputs.quiet, || json::render(&document));
+    // Files first: whoever reads what is printed may take any time.
+    let written = written.end(&document);
     let printed = match forms::depth(outputs.report) {
         None => Ok(()),
         Some(depth) => console::report(outputs::take_stdout(&outputs.list), |style| {
-            forms::of_run(&document, depth, style)
+            forms::of_run(&document, depth, style, is_kept)
         }),
     };
     let done = run.done(&plan).map(drop).map_err(Failure::from);
-    // Files are written even if nothing could be printed, or the result would be lost.
-    let written = written.end(&document).and(printed).and(done);
     measure::end(site);
-    written?;
+    written.and(printed).and(done)?;
     Ok(exit(&document, met, outputs.strict).into())
 }
 

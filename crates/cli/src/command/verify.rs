@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use candor_files::write_atomically;
+use candor_lab::Ahead;
 use candor_lab::verify::{self, CHECKS, Finding, Floor, Length, Line, Settings};
+use candor_plan::options::WatchingOptions;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Count, PositiveNanos};
 use candor_report::Host;
@@ -17,6 +19,7 @@ use serde::Serialize;
 
 use crate::console;
 use crate::exit::{Exit, Failure};
+use crate::show::{Asked, Show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -52,6 +55,8 @@ pub(crate) struct VerifyArguments {
     /// Print nothing
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    watching: WatchingOptions,
 }
 
 /// Everything that was found; the document of `--json`.
@@ -72,8 +77,10 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
     let settings = settings(arguments)?;
     let begun = Instant::now();
     say(arguments, &header())?;
+    let mut steps = Steps::begin(arguments)?;
     let mut printed = Ok(());
     let checks = verify::run(&settings, |finding| {
+        steps.done(&outcome(finding), !finding.ok);
         printed =
             std::mem::replace(&mut printed, Ok(())).and_then(|()| say(arguments, &text(finding)));
     })?;
@@ -82,6 +89,7 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
         true => verify::noise_floor(settings.length)?,
         false => Vec::new(),
     };
+    steps.show.end();
     say(arguments, &floor_text(&noise_floor))?;
     let verification = Verification {
         format: "candor.verify/1",
@@ -98,6 +106,57 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
         write(path, &verification)?;
     }
     Ok(if verification.ok { Exit::Fine } else { Exit::NotTrustworthy }.into())
+}
+
+/// What is shown: each check by its title, and the noise floor.
+struct Steps {
+    show: Show,
+    /// Those to come, the next one last.
+    ahead: Vec<String>,
+    present: String,
+}
+
+impl Steps {
+    fn begin(arguments: &VerifyArguments) -> Result<Self, Failure> {
+        let asked = Asked {
+            quiet: arguments.quiet,
+            tui: arguments.watching.tui.unwrap_or_default(),
+            progress: arguments.watching.progress.unwrap_or_default(),
+            shares_stdout: false,
+        };
+        let is_wanted =
+            |id: &str| arguments.only.is_empty() || arguments.only.iter().any(|o| o == id);
+        let wanted = CHECKS.iter().filter(|check| is_wanted(check.id));
+        let mut ahead: Vec<String> = wanted.map(|check| check.title.to_owned()).collect();
+        ahead.extend(arguments.only.is_empty().then(|| "noise floor of this machine".to_owned()));
+        ahead.reverse();
+        let show = Show::start(asked, "verify", None, None)?;
+        let mut steps = Steps { show, ahead, present: String::new() };
+        steps.next();
+        Ok(steps)
+    }
+
+    fn next(&mut self) {
+        let Some(present) = self.ahead.pop() else { return };
+        self.present = present;
+        let next: Vec<String> = self.ahead.iter().rev().cloned().collect();
+        let ahead = Ahead { steps: Some(next.len() as u64), next };
+        self.show.begins(&self.present, ahead, None);
+    }
+
+    fn done(&mut self, outcome: &str, is_failure: bool) {
+        self.show.done(&self.present, outcome, is_failure);
+        self.next();
+    }
+}
+
+/// A check in half a sentence.
+fn outcome(finding: &Finding) -> String {
+    let wrong = finding.lines.iter().filter(|line| !line.ok).count();
+    match wrong {
+        0 => format!("{} as expected", fmt_plural(finding.lines.len() as u64, "line")),
+        wrong => format!("{wrong} of {} not as expected", finding.lines.len()),
+    }
 }
 
 fn settings(arguments: &VerifyArguments) -> Result<Settings, Failure> {

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use candor_engine::collecting;
 use candor_plan::{Place, Plan, describe};
-use candor_record::{Collector, Stretch};
+use candor_record::Stretch;
 use candor_report::document::live::Line;
 use candor_report::render::json;
 use candor_report::verdicts::{Severity, Verdict};
 use candor_report::{Document, Facts};
 
+use super::following::Following;
 use super::sink::{Drained, Sink};
 use super::whole::cannot_write;
 use super::{Making, Output};
@@ -19,21 +19,13 @@ use crate::exit::Failure;
 
 /// Lines that wait to be written, at most: some 6 KiB each.
 const PIECES: usize = 256;
-/// What has happened so far is judged once in a second of the run.
-const JUDGE_EVERY_NS: u64 = 1_000_000_000;
-/// And where there are many intervals less often: each takes so long of a look at them.
-const JUDGE_EVERY_NS_EACH: u64 = 1_000_000;
 
 struct Live {
     place: Place,
     plan: Plan,
     facts: Facts,
     sink: Sink,
-    window_end_ns: u64,
-    /// All that has happened so far.
-    so_far: Collector,
-    intervals: u64,
-    judged_ns: u64,
+    so_far: Following,
     /// Findings that were told.
     told: BTreeSet<(String, Option<u32>)>,
 }
@@ -52,13 +44,7 @@ pub(super) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, Failure> {
         plan: to.plan.clone(),
         facts: to.facts.clone(),
         sink,
-        window_end_ns: match to.plan.stop.duration_ns {
-            Some(length_ns) => to.plan.recording.warm_up_ns.saturating_add(length_ns),
-            None => u64::MAX,
-        },
-        so_far: Collector::new(collecting(to.plan)),
-        intervals: 0,
-        judged_ns: 0,
+        so_far: Following::new(to.plan),
         told: BTreeSet::new(),
     };
     live.say(&Line::begin(to.facts, describe::load(to.plan)));
@@ -81,18 +67,14 @@ impl Live {
 
 impl Output for Live {
     fn stretch(&mut self, stretch: &Stretch<'_>) {
-        let end_ns = stretch.summary.end_ns;
         self.say(&Line::Interval(Box::new(stretch.summary.clone())));
-        self.so_far.follow(stretch, self.window_end_ns);
-        self.intervals += 1;
-        let every_ns = JUDGE_EVERY_NS.max(self.intervals * JUDGE_EVERY_NS_EACH);
-        if end_ns >= self.judged_ns.saturating_add(every_ns) {
-            self.judged_ns = end_ns;
-            let document = Document::new(&self.facts, &self.plan, &self.so_far.so_far());
-            // What is only worth knowing waits until it is known of the whole run.
+        if let Some(record) = self.so_far.follow(stretch) {
+            let document = Document::new(&self.facts, &self.plan, &record);
+            // What is only worth knowing waits until it is known of the whole run. And figures need not
+            // agree with each other before their time: some requests are in flight.
             let mut verdicts = document.verdicts;
-            verdicts.retain(|one| one.severity >= Severity::Warning);
-            self.tell(end_ns, &verdicts);
+            verdicts.retain(|one| one.severity == Severity::Warning);
+            self.tell(stretch.summary.end_ns, &verdicts);
         }
     }
 

@@ -4,6 +4,7 @@
 //! writes while the run goes on does so through a [`Sink`](sink::Sink), so that none of them can hold
 //! up the thread that collects, let alone a worker.
 
+mod following;
 mod live;
 mod sink;
 mod trace;
@@ -20,8 +21,10 @@ use candor_report::{Document, Facts};
 
 pub(crate) use whole::{check_paths, write};
 
-use crate::console::{self, Progress};
+use crate::console;
 use crate::exit::Failure;
+use crate::show::Show;
+use following::Following;
 
 /// Something that a run is written to.
 pub(crate) trait Output {
@@ -80,16 +83,19 @@ fn page(document: &Document) -> Page {
     compose::run(document, Depth::Full)
 }
 
-/// The outputs of a run, and the line that tells of it.
+/// The outputs of runs, and what is shown of them.
+#[derive(Default)]
 pub(crate) struct Outputs {
-    progress: Progress,
+    show: Show,
+    /// Of a run that is judged while it is shown.
+    shown: Option<Following>,
     list: Vec<Box<dyn Output>>,
 }
 
 impl Outputs {
-    /// None but the line.
-    pub(crate) fn none(quiet: bool) -> Self {
-        Outputs { progress: Progress::new(quiet), list: Vec::new() }
+    /// None, but they are shown.
+    pub(crate) fn shown(show: Show) -> Self {
+        Outputs { show, shown: None, list: Vec::new() }
     }
 
     /// Those of a run of `plan`. Whatever cannot be written is refused before anything is sent.
@@ -99,7 +105,7 @@ impl Outputs {
         facts: &Facts,
     ) -> Result<Self, Failure> {
         check(&asked.list, KINDS.iter().map(|kind| kind.name))?;
-        let mut outputs = Outputs::none(asked.quiet);
+        let mut outputs = Outputs::default();
         for out in &asked.list {
             let kind = KINDS.iter().find(|kind| kind.name == out.kind).expect("it was checked");
             match (kind.make)(&Making { place: &out.place, plan, facts }) {
@@ -111,6 +117,13 @@ impl Outputs {
             }
         }
         Ok(outputs)
+    }
+
+    /// These, of a run of `plan` that is shown too.
+    pub(crate) fn show(mut self, show: Show, plan: &Plan) -> Self {
+        self.shown = show.wants_records().then(|| Following::new(plan));
+        self.show = show;
+        self
     }
 
     /// The run is over, and this is its record.
@@ -131,9 +144,9 @@ impl Outputs {
         std::mem::take(&mut self.list).into_iter().for_each(Output::discard);
     }
 
-    /// Takes the line away.
+    /// Shows it no more.
     pub(crate) fn hide(&mut self) {
-        self.progress.clear();
+        self.show.end();
     }
 }
 
@@ -145,11 +158,20 @@ impl Drop for Outputs {
 
 impl Observer for Outputs {
     fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
-        console::public_target(host, addresses);
+        if let Some(said) = console::public_target(host, addresses) {
+            self.show.notice(&said);
+        }
+    }
+
+    fn prepares(&mut self, plan: &Plan) {
+        self.show.prepares(plan);
     }
 
     fn stretch(&mut self, stretch: &Stretch<'_>) {
-        self.progress.show(stretch.summary);
+        self.show.stretch(stretch);
+        if let Some(record) = self.shown.as_mut().and_then(|run| run.follow(stretch)) {
+            self.show.record(record);
+        }
         self.list.iter_mut().for_each(|one| one.stretch(stretch));
     }
 
@@ -189,6 +211,11 @@ pub(crate) fn check<'a>(
 /// The files among them.
 pub(crate) fn files(list: &[Out]) -> impl Iterator<Item = &PathBuf> {
     list.iter().filter_map(|out| out.place.file())
+}
+
+/// Whether one of them is written to the standard output while the run goes on.
+pub(crate) fn write_meanwhile(list: &[Out]) -> bool {
+    list.iter().any(|out| out.place == Place::Stdout && out.kind == "ndjson")
 }
 
 /// Whether one of them goes to the standard output, so that a report does not.

@@ -8,7 +8,7 @@ use candor_report::{Document, Expectation};
 
 use super::{Search, Stop};
 use crate::loads;
-use crate::trial::{in_words, why_no_more};
+use crate::trial::{Ahead, in_words, why_no_more};
 
 /// A single run that had less of its rate than this did not hold it, whatever chance may do.
 const FAR_FROM_HELD: f64 = 0.9;
@@ -89,7 +89,8 @@ impl Search<'_> {
                 (format!("closed loop, {with}"), format!("{:03}-closed-{connections}", nth + 1))
             }
         };
-        self.progress.begins(&what);
+        // How many more there will be depends on what they find.
+        self.progress.begins(&what, &Ahead::default());
         let document = self.runner.run(0, &plan).map_err(Stop::Error)?;
         self.runs += 1;
         self.progress.result(&name, &document);

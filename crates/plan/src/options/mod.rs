@@ -21,6 +21,7 @@ mod requests;
 mod script;
 mod timeouts;
 mod tls;
+mod watching;
 
 pub use connecting::ConnectingOptions;
 pub use expected::ExpectedOptions;
@@ -33,6 +34,7 @@ pub use requests::RequestsOptions;
 pub use script::ScriptOptions;
 pub use timeouts::TimeoutsOptions;
 pub use tls::TlsOptions;
+pub use watching::WatchingOptions;
 
 use std::path::{Path, PathBuf};
 
@@ -137,6 +139,8 @@ groups! {
     recording: RecordingOptions,
     /// Output.
     output: OutputOptions,
+    /// Progress.
+    watching: WatchingOptions,
 }
 
 impl Options {

@@ -50,6 +50,13 @@ group! {
         #[arg(short, long)]
         pub quiet: bool,
 
+        /// Do not keep the result for `candor report last`
+        ///
+        /// Without it, the last ten results are kept in $XDG_STATE_HOME/candor, readable by this user
+        /// alone.
+        #[arg(long)]
+        pub no_keep: bool,
+
         /// Objective to meet, or exit with 3, such as 'p99 < 5ms'; may be repeated
         ///
         /// Also 'error-rate < 0.1%', 'rate >= 99%' and the like.

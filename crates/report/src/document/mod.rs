@@ -20,6 +20,7 @@ pub mod live;
 pub(crate) mod older;
 pub mod part;
 pub mod profile;
+pub mod progress;
 pub mod realised;
 pub mod schema;
 pub mod target;

@@ -29,7 +29,7 @@ mod tests {
     use serde::Serialize;
     use serde_json::Value;
 
-    use super::super::live;
+    use super::super::{live, progress};
     use super::*;
     use crate::experiment::{clients, comparison, peak, suite, sweep};
     use crate::testing;
@@ -57,6 +57,7 @@ mod tests {
         let fresh =
             |file: &str, schema: String| testing::golden(&format!("schema/{file}"), &schema);
         fresh("candor.live-1.json", of::<live::Line>(live::FORMAT));
+        fresh("candor.progress-1.json", of::<progress::Line>(progress::FORMAT));
         fresh("candor.peak-2.json", of::<peak::Peak>(peak::FORMAT));
         fresh("candor.sweep-2.json", of::<sweep::Sweep>(sweep::FORMAT));
         fresh("candor.comparison-1.json", of::<comparison::Comparison>(comparison::FORMAT));

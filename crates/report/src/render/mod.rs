@@ -14,7 +14,6 @@ mod hostile;
 pub mod json;
 mod page;
 mod print;
-pub mod progress;
 mod style;
 pub mod trace;
 pub mod v1;

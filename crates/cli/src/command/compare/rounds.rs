@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use candor_lab::compare::{Entrant, Measured, Slot, interleaved};
 use candor_lab::target::cores::Split;
-use candor_lab::{EngineRunner, LabError, Outcome, Runner, Running, Site, TargetSpec};
+use candor_lab::{Ahead, EngineRunner, LabError, Outcome, Runner, Running, Site, TargetSpec};
 use candor_plan::options::Options;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second};
 use candor_plan::{Load, Plan};
@@ -19,8 +19,8 @@ use crate::exit::Failure;
 use crate::experiment::make_directory;
 use crate::files::Disk;
 use crate::measure::Watched;
-use crate::outputs::Outputs;
-use crate::{console, input, target_flags};
+use crate::show::Asked;
+use crate::{input, target_flags};
 
 /// A variant that can be measured.
 struct Variant {
@@ -51,24 +51,26 @@ pub(super) fn measure(
     let load = load_of(&plans);
     make_directory(arguments.keep.as_deref())?;
     let settings = arguments.settings(is_open);
-    let quiet = arguments.options.output.quiet;
-    let mut watched = Watched::new(Outputs::none(quiet))?;
+    let names: Vec<&str> = variants.iter().map(|one| one.name.as_str()).collect();
+    let title = format!("compare {}", names.join(", "));
+    let shares_stdout = plans.iter().any(|plan| plan.script.is_some());
+    let asked = Asked { shares_stdout, ..Asked::of(&arguments.options.outputs()) };
+    let (mut watched, show) = Watched::show(asked, &title)?;
     let mut runner = watched.runner(facts.clone());
-    let rounds = settings.rounds;
+    let mut left = settings.rounds * variants.len() as u64;
     let mut trial = |slot: Slot| {
         let variant = &variants[slot.variant];
+        let what = format!("round {} of {}, {}", slot.round, settings.rounds, variant.name);
+        left = left.saturating_sub(1);
+        show.begins(&what, Ahead { steps: Some(left), next: Vec::new() }, None);
         let document = variant.measure(&mut runner, &split, slot)?;
         let measured =
             Measured::of(&document, keep(arguments.keep.as_deref(), variant, slot, &document)?);
-        if !quiet && !measured.interrupted {
+        if !measured.interrupted {
             let figures = &measured.figures;
-            console::note(&format!(
-                "candor: round {} of {rounds}, {}: {}, p99 {}",
-                slot.round,
-                variant.name,
-                figures.rate_per_s.map_or("–".to_owned(), fmt_per_second),
-                figures.response.p99_ns.map_or("–".to_owned(), fmt_duration_ns)
-            ));
+            let rate = figures.rate_per_s.map_or("–".to_owned(), fmt_per_second);
+            let p99 = figures.response.p99_ns.map_or("–".to_owned(), fmt_duration_ns);
+            show.done(&what, &format!("{rate}, p99 {p99}"), false);
         }
         Ok(measured)
     };

@@ -1,0 +1,238 @@
+//! The terminal while a live view has it: taken, written to without waiting, given back.
+//!
+//! The view is on the alternate screen, so that nothing of it stays behind. What others print meanwhile is
+//! held back and comes when the terminal is given back, or it would vanish with the view. The terminal is
+//! given back at the end of the view, on a panic, and by `signals` before a signal ends
+//! the process: whoever comes first.
+//!
+//! A terminal may stop reading. Nothing here waits for it: it is opened a second time, so that only we
+//! write without blocking and not every process that shares our standard error.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::panic;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::getpgrp;
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcgetpgrp, tcgetwinsize, tcsetattr,
+};
+
+/// To the alternate screen, cursor hidden.
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
+/// Back again. The first byte ends a sequence that may have been cut off.
+const LEAVE: &[u8] = b"\x18\x1b[0m\x1b[?25h\x1b[?1049l";
+/// More text than this is not held back; the last is kept.
+const MOST_HELD: usize = 1 << 20;
+/// A control character that no key sends.
+const DISABLED: u8 = 0;
+/// How often, and after how long, a terminal that takes nothing is tried again when it is given back.
+const TRIES: u32 = 40;
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// Where text goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Out,
+    Err,
+}
+
+/// A terminal that is taken.
+struct Taken {
+    tty: File,
+    before: Termios,
+    held: Vec<(Stream, String)>,
+    held_bytes: usize,
+}
+
+static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+
+/// Whether a view can be shown: the standard error is a terminal that understands sequences, and this
+/// process is in its foreground.
+pub(crate) fn is_possible() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    io::stderr().is_terminal() && !is_dumb && is_foreground(io::stderr().as_fd())
+}
+
+/// A process in the background would be stopped for changing its terminal or reading from it.
+fn is_foreground(tty: BorrowedFd<'_>) -> bool {
+    match tcgetpgrp(tty) {
+        Ok(group) => group == getpgrp(),
+        // It is not the terminal of our session, whose rules these are.
+        Err(errno) => errno == Errno::NOTTY,
+    }
+}
+
+/// Keys and size of the terminal that is taken.
+pub(crate) struct Keyboard(File);
+
+/// Takes the terminal. Keys come one by one and are not shown; those that send signals still do, but for
+/// the one that suspends, which the view has to see.
+pub(crate) fn take() -> io::Result<Keyboard> {
+    let tty = open()?;
+    if !is_foreground(tty.as_fd()) {
+        return Err(io::Error::other("it is not in the foreground"));
+    }
+    let before = tcgetattr(&tty)?;
+    let mut modes = before.clone();
+    modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+    modes.special_codes[SpecialCodeIndex::VSUSP] = DISABLED;
+    let keyboard = Keyboard(tty.try_clone()?);
+    restore_on_panic();
+    let mut taken = lock();
+    tcsetattr(&tty, OptionalActions::Now, &modes)?;
+    let taken = taken.insert(Taken { tty, before, held: Vec::new(), held_bytes: 0 });
+    write_all(&taken.tty, ENTER);
+    Ok(keyboard)
+}
+
+/// The terminal behind the standard error, once more, so that not to wait is ours alone.
+fn open() -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    options.read(true).write(true).custom_flags(flags.bits().cast_signed());
+    // Another user's terminal (su) can only be opened by the name that it has for everybody.
+    let tty = options.open("/proc/self/fd/2").or_else(|_| options.open("/dev/tty"))?;
+    match tty.is_terminal() {
+        true => Ok(tty),
+        false => Err(io::Error::other("it is no terminal")),
+    }
+}
+
+/// Gives the terminal back, if it is taken, and prints what was held.
+pub(crate) fn leave() {
+    let taken = lock().take();
+    for (stream, text) in taken.map_or_else(Vec::new, Taken::restore) {
+        let _ = match stream {
+            Stream::Out => io::stdout().lock().write_all(text.as_bytes()),
+            Stream::Err => io::stderr().lock().write_all(text.as_bytes()),
+        };
+    }
+}
+
+/// Gives the terminal back before the process ends at once: what was held may be more than it takes.
+pub(crate) fn restore() {
+    let taken = lock().take();
+    drop(taken.map(Taken::restore));
+}
+
+impl Taken {
+    /// Returns what was held.
+    fn restore(self) -> Vec<(Stream, String)> {
+        if !write_all(&self.tty, LEAVE) {
+            // It has stopped reading: what it has not read of the pictures makes room.
+            let _ = tcflush(&self.tty, QueueSelector::OFlush);
+            write_all(&self.tty, LEAVE);
+        }
+        if is_foreground(self.tty.as_fd()) {
+            let _ = tcsetattr(&self.tty, OptionalActions::Now, &self.before);
+        }
+        self.held
+    }
+}
+
+/// Holds text back if a view has the terminal that it would go to; returns whether.
+pub(crate) fn hold(stream: Stream, text: &str) -> bool {
+    let mut taken = lock();
+    let Some(taken) = &mut *taken else { return false };
+    if stream == Stream::Out && !io::stdout().is_terminal() {
+        return false;
+    }
+    taken.held.push((stream, text.to_owned()));
+    taken.held_bytes += text.len();
+    while taken.held_bytes > MOST_HELD && taken.held.len() > 1 {
+        taken.held_bytes -= taken.held.remove(0).1.len();
+    }
+    true
+}
+
+/// Writes as many of the bytes as the terminal takes now; `None` if it is not taken any more.
+pub(crate) fn write(bytes: &[u8]) -> Option<usize> {
+    let taken = lock();
+    Some((&taken.as_ref()?.tty).write(bytes).unwrap_or(0))
+}
+
+impl Keyboard {
+    /// The keys that were pressed, after `patience` at most.
+    pub(crate) fn keys(&self, patience: Duration) -> Vec<u8> {
+        let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
+        let wait = Timespec { tv_sec: 0, tv_nsec: patience.as_nanos() as _ };
+        let seen = poll(&mut ready, Some(&wait)).unwrap_or(0);
+        if seen == 0 {
+            return Vec::new();
+        }
+        let mut bytes = [0; 64];
+        let flags = ready[0].revents();
+        match flags.contains(PollFlags::IN) && is_foreground(self.0.as_fd()) {
+            true => {
+                let count = (&self.0).read(&mut bytes).unwrap_or(0);
+                bytes[..count].to_vec()
+            }
+            false => {
+                // It hung up, or somebody else is in front: poll would return at once again.
+                thread::sleep(patience);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Columns and rows; what is unknown is 80 and 24.
+    pub(crate) fn size(&self) -> (u16, u16) {
+        let known = tcgetwinsize(&self.0).ok().map(|size| (size.ws_col, size.ws_row));
+        let or = |size: u16, usual: u16| if size == 0 { usual } else { size };
+        known.map_or((80, 24), |(columns, rows)| (or(columns, 80), or(rows, 24)))
+    }
+}
+
+/// Writes all of a few bytes, for which it waits a little; returns whether it could.
+fn write_all(mut tty: &File, mut bytes: &[u8]) -> bool {
+    for _ in 0..TRIES {
+        match tty.write(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(AGAIN),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return false,
+        }
+        if bytes.is_empty() {
+            return true;
+        }
+    }
+    false
+}
+
+fn restore_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |what| {
+            // Whoever panics may be in the middle of a write.
+            for _ in 0..TRIES {
+                let taken = match TAKEN.try_lock() {
+                    Ok(mut taken) => taken.take(),
+                    Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
+                    Err(TryLockError::WouldBlock) => {
+                        thread::sleep(AGAIN);
+                        continue;
+                    }
+                };
+                drop(taken.map(Taken::restore));
+                break;
+            }
+            usual(what);
+        }));
+    });
+}
+
+fn lock() -> MutexGuard<'static, Option<Taken>> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,334 @@
+//! The blocks of a run.
+
+use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
+use candor_report::Document;
+use candor_report::render::{shorten, visible};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::text::Line;
+
+use super::super::state::{FIRST_DECADE, PER_DECADE, Point, Run, State};
+use super::{Block, Painter, Tone, clock};
+
+/// The share of a core above which a thread of the loader is near its limit.
+const BUSY: f64 = 0.8;
+/// Findings that are shown.
+const MOST_FINDINGS: usize = 6;
+/// With fewer rows than this there is no table.
+const TABLE: u16 = 5;
+/// Rows of the spectrum.
+const ROWS: usize = 5;
+/// Width of the first column of strips and tables.
+const LABEL: usize = 10;
+
+/// Draws them: one below the other, or figures beside strips over time.
+pub(super) fn put(painter: &Painter, state: &State, is_wide: bool, area: Rect, out: &mut Buffer) {
+    let Some(run) = &state.run else {
+        painter.put_blocks(vec![notes(painter, state)], area, out);
+        return;
+    };
+    let document = run.so_far.as_ref().map(|so_far| &so_far.document);
+    let head = vec![rate(painter, run, document), notes(painter, state)];
+    let figures = |painter: &Painter| {
+        vec![
+            if area.height < TABLE { tail(painter, run) } else { latency(painter, run, document) },
+            counts(painter, run, document),
+            loader(painter, state, document),
+        ]
+    };
+    let over_time = |painter: &Painter| vec![strips(painter, run), spectrum(painter, run)];
+    let findings = vec![findings(painter, state)];
+    if !is_wide {
+        let all = [head, figures(painter), findings, over_time(painter)];
+        painter.put_blocks(all.into_iter().flatten().collect(), area, out);
+        return;
+    }
+    let below = |area: Rect, rows: u16| Rect {
+        y: area.y + rows,
+        height: area.height.saturating_sub(rows),
+        ..area
+    };
+    let area = below(area, painter.put_blocks(head, area, out));
+    let half = area.width / 2;
+    let column = Painter { width: usize::from(half) - 2, ..*painter };
+    let left = column.put_blocks(figures(&column), Rect { width: half - 2, ..area }, out);
+    let at = Rect { x: area.x + half, width: area.width - half, ..area };
+    let right = column.put_blocks(over_time(&column), at, out);
+    painter.put_blocks(findings, below(area, left.max(right)), out);
+}
+
+/// Rate asked and achieved, and what is amiss.
+pub(super) fn rate(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
+    let Some(last) = &run.last else {
+        return Block::new(0, vec![painter.line(Tone::Faint, "no interval is over yet")]);
+    };
+    let one = &last.summary;
+    let achieved = last.rate_per_s().unwrap_or(0.0);
+    let asked = last.asked_per_s().filter(|_| run.head.is_open);
+    let tone = match asked {
+        Some(asked) if achieved < 0.99 * asked && one.backlog > 0 => Tone::Doubtful,
+        _ => Tone::Strong,
+    };
+    // The first that has no room, and all behind it, are left out.
+    let mut pieces = vec![(tone, fmt_per_second(achieved))];
+    pieces.extend(asked.map(|asked| (Tone::Plain, format!(" of {} asked", fmt_per_second(asked)))));
+    let mut add = |tone, text: String| pieces.push((tone, format!(" · {text}")));
+    let amiss = [
+        (run.errors, "errors", Tone::Bad),
+        (one.backlog, "backlog", Tone::Doubtful),
+        (run.shed, "shed", Tone::Doubtful),
+    ];
+    for (count, name, tone) in amiss.into_iter().filter(|(count, ..)| *count > 0) {
+        add(tone, format!("{name} {}", fmt_count(count)));
+    }
+    add(Tone::Plain, format!("ok {}", fmt_count(run.ok)));
+    for (_, name, _) in amiss.into_iter().filter(|(count, name, _)| *count == 0 && *name != "shed")
+    {
+        add(Tone::Plain, format!("{name} 0"));
+    }
+    let length_s = last.length_ns() as f64 / 1e9;
+    if length_s > 0.0 {
+        let bytes = (one.bytes_received as f64 / length_s) as u64;
+        add(Tone::Plain, format!("{}/s", fmt_bytes(bytes)));
+    }
+    if let Some(rate_per_s) = document.and_then(|document| document.rate.achieved_per_s) {
+        add(Tone::Faint, format!("whole run {}", fmt_per_second(rate_per_s)));
+    }
+    let mut room = painter.width;
+    let fitting = pieces.into_iter().map_while(|(tone, text)| {
+        room = room.checked_sub(text.chars().count())?;
+        Some(painter.span(tone, text))
+    });
+    Block::new(0, vec![fitting.collect::<Vec<_>>().into()])
+}
+
+/// Percentiles now and over the run.
+fn latency(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
+    const NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+    // The median, the tail and the maximum stay where there is little room.
+    let columns: &[usize] = match painter.width {
+        60.. => &[0, 1, 2, 3, 4],
+        50.. => &[0, 2, 3, 4],
+        40.. => &[0, 2, 4],
+        30.. => &[2, 4],
+        _ => &[2],
+    };
+    let cells = |texts: [String; 5]| -> String {
+        columns.iter().map(|&at| format!("{:>9}", texts[at])).collect()
+    };
+    let head = format!("{:<LABEL$}    {}", "", cells(NAMES.map(str::to_owned)));
+    let mut lines = vec![painter.line(Tone::Faint, &head)];
+    let last = run.last.as_ref().map(|last| &last.summary);
+    let (response, service) = last.map(|last| (last.response, last.service)).unwrap_or_default();
+    let whole = document.map(|document| &document.latencies);
+    let (all_response, all_service) =
+        (whole.map(|one| &one.response), whole.map(|one| &one.service));
+    for (name, now, whole) in
+        [("response", response, all_response), ("service", service, all_service)]
+    {
+        let texts = [now.p50_ns, now.p90_ns, now.p99_ns, now.p999_ns, now.max_ns].map(latency_text);
+        lines.push(painter.line(Tone::Plain, &format!("{name:<LABEL$}now {}", cells(texts))));
+        let Some(whole) = whole else { continue };
+        let texts = NAMES.map(|name| match name {
+            "max" => latency_text(whole.max_ns),
+            name => latency_text(whole.percentile_ns(name)),
+        });
+        lines.push(painter.line(Tone::Strong, &format!("{:<LABEL$}run {}", "", cells(texts))));
+    }
+    Block::new(1, lines).at_least(3)
+}
+
+/// The same in a line.
+fn tail(painter: &Painter, run: &Run) -> Block {
+    let now = run.last.as_ref().map(|last| last.summary.response).unwrap_or_default();
+    let (p99, max) = (latency_text(now.p99_ns), latency_text(now.max_ns));
+    Block::new(1, vec![painter.line(Tone::Plain, &format!("p99 {p99} max {max}"))])
+}
+
+fn latency_text(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "–".to_owned(), fmt_duration_ns)
+}
+
+/// Rate, p99 and backlog over the last minutes.
+pub(super) fn strips(painter: &Painter, run: &Run) -> Block {
+    /// Room for the highest value.
+    const HIGHEST: usize = 14;
+    let width = painter.width.saturating_sub(LABEL + HIGHEST).max(1);
+    // Columns are of as many points as it takes for all to be shown.
+    let each = run.points.len().div_ceil(width).max(1);
+    let columns: Vec<Point> = run.points.chunks(each).map(Point::of).collect();
+    if columns.is_empty() || painter.width < LABEL + 4 {
+        return Block::new(3, Vec::new());
+    }
+    let length_ns = columns.iter().map(|one| one.length_ns).sum();
+    let head = format!("{:<LABEL$}last {}; at the right the highest", "", clock(length_ns));
+    let mut lines = vec![painter.line(Tone::Faint, &head)];
+    let mut strip = |name: &str, tone, value: fn(&Point) -> f64, text: fn(f64) -> String| {
+        let values: Vec<f64> = columns.iter().map(value).collect();
+        let highest = values.iter().copied().fold(0.0, f64::max);
+        lines.push(Line::from(vec![
+            painter.span(Tone::Plain, format!("{name:<LABEL$}")),
+            painter.span(tone, format!("{:<width$}", painter.spark(&values, highest))),
+            painter.span(Tone::Plain, format!(" {:>12}", text(highest))),
+        ]));
+    };
+    let duration = |ns: f64| fmt_duration_ns(ns as u64);
+    strip("rate", Tone::Bar, Point::rate_per_s, fmt_per_second);
+    strip("p99", Tone::Bar, |one| one.p99_ns.unwrap_or(0) as f64, duration);
+    strip("backlog", Tone::Doubtful, |one| one.backlog as f64, |count| fmt_count(count as u64));
+    Block::new(3, lines).at_least(2)
+}
+
+/// How many responses took how long: bars from the fastest to the slowest.
+fn spectrum(painter: &Painter, run: &Run) -> Block {
+    let none = || Block::new(6, Vec::new());
+    let Some(so_far) = &run.so_far else { return none() };
+    let counts = &so_far.spectrum;
+    let filled = |count: &u64| *count > 0;
+    let (Some(first), Some(last)) =
+        (counts.iter().position(filled), counts.iter().rposition(filled))
+    else {
+        return none();
+    };
+    // Whole decades, so that the axis has names.
+    let (first, last) = (first - first % PER_DECADE, last - last % PER_DECADE + PER_DECADE);
+    let width = painter.width.saturating_sub(LABEL);
+    let decades = (last - first) / PER_DECADE;
+    if width < decades * 4 {
+        return none();
+    }
+    // Each bar is so many columns wide, or of so many buckets, that decades are alike.
+    let per_decade = (width / decades).min(PER_DECADE * 2);
+    let columns: Vec<u64> = (0..decades * per_decade)
+        .map(|column| {
+            let bucket = |column: usize| first + column * PER_DECADE / per_decade;
+            let (from, to) = (bucket(column), bucket(column + 1).max(bucket(column) + 1));
+            counts[from..to.min(counts.len())]
+                .iter()
+                .fold(0, |sum, count| count.saturating_add(sum))
+        })
+        .collect();
+    let log = |count: u64| (1.0 + count as f64).log10();
+    let highest = columns.iter().copied().max().map_or(0.0, log);
+    let mut lines = Vec::new();
+    for row in (0..ROWS).rev() {
+        let values: Vec<f64> = columns
+            .iter()
+            .map(|&count| (log(count) / highest * ROWS as f64 - row as f64).clamp(0.0, 1.0))
+            .collect();
+        let label = if row + 1 == ROWS { "spectrum" } else { "" };
+        lines.push(Line::from(vec![
+            painter.span(Tone::Plain, format!("{label:<LABEL$}")),
+            painter.span(Tone::Bar, painter.spark(&values, 1.0)),
+        ]));
+    }
+    let mut axis = " ".repeat(LABEL);
+    for decade in 0..decades {
+        let exponent = FIRST_DECADE + first / PER_DECADE + decade;
+        let name = fmt_duration_ns(10u64.saturating_pow(exponent as u32));
+        axis += &format!("{name:<per_decade$}");
+    }
+    lines.push(painter.line(Tone::Faint, &axis));
+    Block::new(6, lines)
+}
+
+/// Statuses, errors and connections.
+fn counts(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
+    let mut lines = Vec::new();
+    let mut add = |name: &str, tone, text: String| {
+        lines.push(Line::from(vec![
+            painter.span(Tone::Plain, format!("{name:<LABEL$}")),
+            painter.span(tone, text),
+        ]));
+    };
+    if let Some(document) = document {
+        let statuses = document.statuses.iter();
+        let statuses: Vec<String> =
+            statuses.map(|one| format!("{} {}", one.status, fmt_count(one.count))).collect();
+        if !statuses.is_empty() {
+            add("status", Tone::Plain, statuses.join(" · "));
+        }
+        let mut errors: Vec<_> = document.errors.iter().chain(&document.connect_errors).collect();
+        errors.sort_by_key(|one| std::cmp::Reverse(one.count));
+        for one in errors.iter().take(3) {
+            let example = one.example.as_deref().map_or(String::new(), |example| {
+                // A server may have written it.
+                format!(": {}", visible(example))
+            });
+            let count = fmt_count(one.count);
+            add("error", Tone::Bad, painter.cut(&format!("{count} {}{example}", one.kind)));
+        }
+        let more = errors.len().saturating_sub(3);
+        if more > 0 {
+            add("", Tone::Bad, format!("and {more} other kinds"));
+        }
+    }
+    let (last, asked) = (run.last.as_ref().map(|last| &last.summary), run.head.connections);
+    let mut text = match last {
+        Some(last) => format!("{} of {}", fmt_count(last.connections), fmt_count(asked)),
+        None => format!("{} asked for", fmt_count(asked)),
+    };
+    if let Some(last) = last {
+        text += &format!(" · {} in flight", fmt_count(last.in_flight));
+    }
+    if let Some(document) = document {
+        let opened = document.connections.opened;
+        text += &format!(" · {} opened", fmt_count(opened));
+        let lost = document.connections.lost;
+        if lost > 0 {
+            text += &format!(" · {} lost", fmt_count(lost));
+        }
+    }
+    let tone = match last {
+        Some(last) if last.connections < asked => Tone::Doubtful,
+        _ => Tone::Plain,
+    };
+    add("conns", tone, text);
+    Block::new(4, lines).at_least(1)
+}
+
+/// The loader's own health.
+fn loader(painter: &Painter, state: &State, document: Option<&Document>) -> Block {
+    let now = &state.now;
+    let mut spans = vec![painter.span(Tone::Plain, format!("{:<LABEL$}", "loader"))];
+    if let Some(busiest) = now.busiest {
+        let tone = if busiest >= BUSY { Tone::Doubtful } else { Tone::Plain };
+        spans.push(painter.span(tone, format!("busiest thread {}", fmt_share(busiest))));
+    }
+    let lag = document.map(|one| &one.latencies.send_lag).map(|lag| {
+        let p99 = latency_text(lag.percentile_ns("p99"));
+        format!(" · send lag p99 {p99}, max {}", latency_text(lag.max_ns))
+    });
+    let hiccup = match now.worst_hiccup_ns {
+        0 => String::new(),
+        ns => format!(" · worst hiccup {}", fmt_duration_ns(ns)),
+    };
+    spans.push(painter.span(Tone::Plain, lag.unwrap_or_default() + &hiccup));
+    Block::new(5, vec![Line::from(spans)])
+}
+
+/// What is to be known before figures are believed.
+fn findings(painter: &Painter, state: &State) -> Block {
+    let findings = state.findings();
+    let lines = findings.iter().take(MOST_FINDINGS).map(|one| {
+        let text = format!(" {}", visible(&one.sentence));
+        let room = painter.width.saturating_sub(one.id.chars().count() + 2);
+        let text = if room == 0 { String::new() } else { shorten(&text, room) };
+        Line::from(vec![
+            painter.span(Tone::Doubtful, format!("! {}", one.id)),
+            painter.span(Tone::Plain, text),
+        ])
+    });
+    let mut lines: Vec<_> = lines.collect();
+    let more = findings.len().saturating_sub(lines.len());
+    if more > 0 {
+        lines.push(painter.line(Tone::Doubtful, &format!("! and {more} more")));
+    }
+    Block::new(2, lines).at_least(1)
+}
+
+/// What was said meanwhile.
+pub(super) fn notes(painter: &Painter, state: &State) -> Block {
+    let lines = state.notes.iter().map(|note| painter.line(Tone::Doubtful, note));
+    Block::new(2, lines.collect()).at_least(1)
+}

@@ -1,0 +1,128 @@
+//! The last results: kept for `candor report last`, for their user alone, and never a reason to fail.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{CANDOR, Candor, Document, Outcome, Target, files_in};
+
+/// Runs `candor` with its state in `state`.
+fn candor(state: &Path, arguments: &[&str]) -> Outcome {
+    Candor::start_as(Command::new(CANDOR), |directory, command| {
+        command.args(arguments).current_dir(directory).env("XDG_STATE_HOME", state);
+    })
+    .finish()
+}
+
+fn state() -> (tempfile::TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join("state");
+    (home, state)
+}
+
+fn short<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["-c", "1", "-n", "10"][..], more, &[url]].concat()
+}
+
+#[test]
+fn the_last_result_is_rendered_in_any_form() {
+    let target = Target::start(&[]);
+    let (_home, state) = state();
+    let url = target.url("/");
+    let run = candor(&state, &short(&url, &["--json", "result.json"]));
+    assert_eq!(run.code(), 0, "{}", run.stderr);
+    let kept = files_in(&state.join("candor"));
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(&state.join("candor")), 0o700);
+    assert_eq!(mode(&state.join("candor").join(&kept[0])), 0o600);
+
+    let again = candor(&state, &["report", "last"]);
+    assert_eq!((again.code(), again.stdout.as_str()), (0, run.stdout.as_str()));
+    assert!(run.stdout.contains("candor report last --html"), "{}", run.stdout);
+    let json = candor(&state, &["report", "last", "--format", "json"]);
+    assert_eq!(json.stdout, run.file("result.json"));
+    let files = ["--html", "a.html", "--csv", "a.csv", "--json", "a.json", "--markdown", "a.md"];
+    let written = candor(&state, &[&["report", "last"][..], &files].concat());
+    assert_eq!((written.code(), written.stdout.as_str()), (0, ""), "{}", written.stderr);
+    assert_eq!(written.files(), ["a.csv", "a.html", "a.json", "a.md"]);
+    assert_eq!(written.file("a.json"), run.file("result.json"));
+    assert!(written.file("a.html").starts_with("<!"), "{}", written.file("a.html"));
+    let both = candor(&state, &["report", "last", "--csv", "a.csv", "--format", "text"]);
+    assert_eq!(both.stdout, run.stdout);
+    // A file of this name is another thing.
+    let file = candor(&state, &["report", "./last"]);
+    file.assert_refused(1, &["cannot read ./last"]);
+}
+
+#[test]
+fn there_are_ten_and_the_ones_before_can_be_had() {
+    let target = Target::start(&[]);
+    let (_home, state) = state();
+    let url = target.url("/");
+    candor(&state, &["report", "last"]).assert_refused(1, &["no result is kept", "make a run"]);
+    for count in 1..=12 {
+        let count = count.to_string();
+        assert_eq!(candor(&state, &["-c", "1", "-n", &count, "-q", &url]).code(), 0);
+    }
+    assert_eq!(files_in(&state.join("candor")).len(), 10);
+    let ok = |word: &str| {
+        let outcome = candor(&state, &["report", word, "--format", "json"]);
+        Document::checked(&outcome.stdout).ledger("ok")
+    };
+    assert_eq!((ok("last"), ok("last-0"), ok("last-1"), ok("last-9")), (12, 12, 11, 3));
+    candor(&state, &["report", "last-10"]).assert_refused(1, &["10 before the last", "has 10"]);
+    candor(&state, &["report", "last", "last-1", "--html", "a"]).assert_refused(2, &["one FILE"]);
+}
+
+#[test]
+fn experiments_are_kept_too() {
+    let target = Target::start(&[]);
+    let (_home, state) = state();
+    let flags = ["sweep", "--rates", "100", "--rounds", "1", "-d", "300ms", "--warm-up", "0"];
+    let sweep = candor(&state, &[&flags[..], &[&target.url("/")]].concat());
+    assert_eq!(sweep.code(), 0, "{}", sweep.stderr);
+    let again = candor(&state, &["report", "last"]);
+    assert_eq!((again.code(), again.stdout.as_str()), (0, sweep.stdout.as_str()));
+}
+
+#[test]
+fn what_cannot_be_kept_is_a_note_and_no_failure() {
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    let (home, state) = state();
+    let no_keep = candor(&state, &short(&url, &["--no-keep"]));
+    assert_eq!((no_keep.code(), no_keep.stderr.as_str()), (0, ""));
+    assert!(!state.exists());
+    let plan = home.path().join("plan.toml");
+    fs::write(&plan, format!("url = '{url}'\nrequests = 5\nno-keep = true\n")).unwrap();
+    assert_eq!(candor(&state, &["run", plan.to_str().unwrap()]).code(), 0);
+    assert!(!state.exists());
+
+    fs::create_dir(&state).unwrap();
+    fs::write(state.join("candor"), "a file in its place").unwrap();
+    let refused = candor(&state, &short(&url, &[]));
+    assert_eq!(refused.code(), 0);
+    assert!(refused.stderr.contains("the result is not kept in"), "{}", refused.stderr);
+    assert_eq!(candor(&state, &short(&url, &["-q"])).stderr, "");
+
+    let open = home.path().join("open");
+    fs::create_dir_all(open.join("candor")).unwrap();
+    fs::set_permissions(open.join("candor"), Permissions::from_mode(0o777)).unwrap();
+    let refused = candor(&open, &short(&url, &[]));
+    assert_eq!(refused.code(), 0);
+    assert!(refused.stderr.contains("other users can change"), "{}", refused.stderr);
+    assert_eq!(files_in(&open.join("candor")).len(), 0);
+
+    let homeless = Candor::start_as(Command::new(CANDOR), |directory, command| {
+        command.args(short(&url, &[])).current_dir(directory);
+        command.env_remove("XDG_STATE_HOME").env_remove("HOME");
+    });
+    let homeless = homeless.finish();
+    assert_eq!((homeless.code(), homeless.stderr.as_str()), (0, ""));
+    assert_eq!(homeless.files(), [""; 0]);
+}
