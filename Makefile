@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
+.PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -27,6 +27,18 @@ beam-test: ## Tests of the Erlang kit against real servers and clients (installs
 
 beam-test-current: ## The same on a current Erlang, in a Debian chroot (root, debootstrap); LIBRARIES=FOLDER: servers' sources
 	@scripts/beam-current
+
+docs: ## The documentation as a site, target/docs/site (builds mdBook first, once)
+	@scripts/need-mdbook
+	@scripts/docs
+
+dist: ## Archive, Debian package, image and checksums in target/dist (as root; builds in a Debian 11)
+	scripts/dist/build
+	scripts/dist/pack
+	scripts/dist/image
+
+dist-try: ## Tries them in Debian 11, 12 and 13, and the image with podman (as root)
+	scripts/dist/try
 
 lint: ## Formatting and clippy, warnings denied
 	cargo fmt --all --check

@@ -11,6 +11,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command::bench::BenchArguments;
 use crate::command::clients::ClientsArguments;
 use crate::command::compare::CompareArguments;
+use crate::command::completions::CompletionsArguments;
+use crate::command::man::ManArguments;
 use crate::command::peak::PeakArguments;
 use crate::command::report::ReportArguments;
 use crate::command::run::RunArguments;
@@ -18,11 +20,25 @@ use crate::command::sweep::SweepArguments;
 use crate::command::verify::VerifyArguments;
 use crate::exit::Failure;
 
+const EXAMPLES_OF_ALL: &str = "\
+Examples:
+  candor -c 50 -d 30s http://localhost:8080/
+      How many requests a second can the server take? A closed loop over 50 connections.
+  candor -R 5k -d 30s http://localhost:8080/
+      How fast are responses at 5,000 requests a second?
+  candor peak --objective 'p99 < 10ms' http://localhost:8080/
+      What is the highest rate with a p99 below 10 ms?
+  candor compare http://localhost:8080/ http://localhost:8081/
+      Which of the two servers is slower, and how sure is that?
+  candor run --help
+      Every option of a run, with more examples.";
+
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 could not run, or was given up because the target went away; 2 usage; 3 an
 --expect was not met; 4 the result is not trustworthy (the ledger does not balance, a figure is
 impossible, or --strict and a warning); 130 interrupted, what was measured is reported.";
 
+const USAGE: &str = "candor [OPTIONS] [URL]\n       candor COMMAND [OPTIONS]...";
 const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";
 const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 
@@ -30,7 +46,8 @@ const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 ///
 /// `candor URL` is short for `candor run URL`. Without a URL it measures its own embedded target.
 #[derive(Debug, Parser)]
-#[command(name = "candor", version, after_long_help = EXIT_CODES, arg_required_else_help = false)]
+#[command(name = "candor", version, arg_required_else_help = false)]
+#[command(after_long_help = footer(EXAMPLES_OF_ALL), override_usage = USAGE)]
 struct Candor {
     #[command(subcommand)]
     command: Command,
@@ -43,7 +60,7 @@ pub(crate) enum Command {
     /// A closed loop sends a connection's next request when its last one is answered. An open
     /// load sends by a schedule, whatever the server does, and counts latency from when a request
     /// was due. Without a URL the embedded target is measured, in a process of its own.
-    #[command(after_long_help = run_footer(), override_usage = RUN_USAGE)]
+    #[command(after_long_help = footer(EXAMPLES), override_usage = RUN_USAGE)]
     Run(Box<RunArguments>),
     /// Find the highest rate that a server can take, or that meets an objective
     ///
@@ -82,6 +99,7 @@ pub(crate) enum Command {
     #[command(after_long_help = crate::command::clients::EXAMPLES)]
     Clients(Box<ClientsArguments>),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
+    #[command(after_long_help = crate::command::serve::EXAMPLES)]
     Serve(Box<ServeOptions>),
     /// Prove on this machine that the figures are true: known answers beside measured ones
     ///
@@ -89,8 +107,10 @@ pub(crate) enum Command {
     /// are known by calculation, and compares request by request with the schedule, with the
     /// server's log and with theory. Takes a minute and a half; end other work first. It also
     /// says which differences can be seen on this machine. Exit code 4: not all is as expected.
+    #[command(after_long_help = crate::command::verify::EXAMPLES)]
     Verify(VerifyArguments),
     /// Render saved results again
+    #[command(after_long_help = crate::command::report::EXAMPLES)]
     Report(ReportArguments),
     /// The command lines and the output of wrk and wrk2
     #[command(override_help = crate::command::wrk::HELP, disable_help_flag = true)]
@@ -98,6 +118,12 @@ pub(crate) enum Command {
     /// The command line and the output of h2load
     #[command(override_help = crate::command::h2load::HELP, disable_help_flag = true)]
     H2load(ToolArguments),
+    /// Print manual pages, or write all of them to a directory
+    #[command(after_long_help = crate::command::man::EXAMPLES)]
+    Man(ManArguments),
+    /// Print completions for a shell
+    #[command(after_long_help = crate::command::completions::EXAMPLES)]
+    Completions(CompletionsArguments),
 }
 
 /// Another tool's command line, which is read as that tool reads it.
@@ -108,8 +134,8 @@ pub(crate) struct ToolArguments {
     pub(crate) words: Vec<String>,
 }
 
-fn run_footer() -> String {
-    format!("{EXAMPLES}\n\n{EXIT_CODES}")
+fn footer(examples: &str) -> String {
+    format!("{examples}\n\n{EXIT_CODES}")
 }
 
 /// The arguments, which have to be UTF-8.
@@ -159,7 +185,7 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Puts `run` where no command was typed.
-fn with_command(typed: &[String]) -> Vec<String> {
+pub(crate) fn with_command(typed: &[String]) -> Vec<String> {
     let mut all = typed.to_vec();
     let command = command();
     let is_known = |word: &str| {

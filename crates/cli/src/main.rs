@@ -25,6 +25,8 @@ mod profiling;
 mod remedy;
 mod scripting;
 mod show;
+#[cfg(test)]
+mod shown;
 mod signals;
 mod target_flags;
 mod typed;
@@ -69,6 +71,10 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(verify) => command::verify::verify(&verify),
         Command::Report(report) => command::report::report(&report),
+        Command::Man(man) => command::man::man(&man, arguments::command()),
+        Command::Completions(shell) => {
+            command::completions::completions(&shell, arguments::command())
+        }
         // Taken above: other tools' command lines are no matter of clap's.
         Command::Wrk(other) => wrk::wrk(wrk::Name::CandorWrk, &other.words, typed()),
         Command::H2load(other) => h2load::h2load(h2load::Name::CandorH2load, &other.words, typed()),

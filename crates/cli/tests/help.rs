@@ -67,3 +67,64 @@ fn the_version_is_one_line() {
         assert_eq!(outcome.stdout, format!("candor {}\n", env!("CARGO_PKG_VERSION")));
     }
 }
+
+#[test]
+fn manual_pages_are_printed_and_written() {
+    let page = candor(&["man", "run"]);
+    assert_eq!((page.code(), page.stderr.as_str()), (0, ""));
+    let title = format!(".TH candor-run 1 \" \" \"candor {}\" Candor", env!("CARGO_PKG_VERSION"));
+    assert!(page.stdout.contains(&title), "{}", page.stdout);
+    assert_says(
+        &page.stdout,
+        &[".SH SYNOPSIS", "\\-\\-rate", ".SH EXAMPLES", ".SH \"EXIT STATUS\""],
+    );
+    let whole = candor(&["man"]).stdout;
+    assert_says(&whole, &[".TH candor 1", "candor\\-peak(1)", ".SH EXAMPLES"]);
+    // Other tools' options are not clap's; their text is taken as it is.
+    assert_says(&candor(&["man", "wrk"]).stdout, &["\\-\\-u_latency", ".nf"]);
+
+    let written = candor(&["man", "--dir", "pages/man1"]);
+    assert_eq!((written.code(), written.stdout.as_str()), (0, ""), "{}", written.stderr);
+    assert_eq!(written.file("pages/man1/candor-run.1"), page.stdout);
+    assert_eq!(written.file("pages/man1/candor.1"), whole);
+
+    candor(&["man", "frobnicate"]).assert_refused(2, &["frobnicate", "the commands are run, peak"]);
+    candor(&["man", "run", "--dir", "x"]).assert_refused(2, &["--dir"]);
+    let outcome = candor(&["man", "--dir", "/dev/null/pages"]);
+    outcome.assert_refused(1, &["cannot write pages to /dev/null/pages"]);
+}
+
+#[test]
+fn completions_know_every_command_and_flag() {
+    for shell in ["bash", "zsh", "fish"] {
+        let outcome = candor(&["completions", shell]);
+        assert_eq!((outcome.code(), outcome.stderr.as_str()), (0, ""));
+        for word in ["compare", "max-connections", "port-file", "fail-if-slower"] {
+            assert!(outcome.stdout.contains(word), "{shell}: {word}");
+        }
+    }
+    candor(&["completions", "csh"]).assert_refused(2, &["csh", "bash, zsh, fish"]);
+}
+
+/// What bash offers behind these words.
+fn completed(words: &[&str]) -> String {
+    let script = "source <(\"$0\" completions bash); COMP_WORDS=(\"$@\"); \
+                  COMP_CWORD=$(($# - 1)); _candor candor \"${@: -1}\" \"${@: -2:1}\"; \
+                  echo \"${COMPREPLY[*]}\"";
+    let run = common::Candor::start_as(std::process::Command::new("bash"), |directory, command| {
+        command.args(["-c", script, common::CANDOR, "candor"]).args(words);
+        command.current_dir(directory);
+    });
+    let outcome = run.finish();
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (0, ""));
+    outcome.stdout
+}
+
+#[test]
+fn bash_completes() {
+    assert_eq!(completed(&["pea"]), "peak\n");
+    assert_eq!(completed(&["run", "--max-conn"]), "--max-connections\n");
+    // `run` may be left out.
+    assert_eq!(completed(&["--max-conn"]), "--max-connections\n");
+    assert_eq!(completed(&["serve", "--truth", ""]), "fifo delay capped\n");
+}

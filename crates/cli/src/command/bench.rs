@@ -30,7 +30,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor bench suites/main.toml
       Everything of the suite, into the directory main-results.
-  candor bench suites/main.toml --servers embedded,nginx --scenarios hello,json --rounds 1 --duration 1s
+  candor bench suites/main.toml --servers embedded,nginx --scenarios hello --rounds 1 --duration 1s
       A part of it, quickly. What a server cannot do is an error if it was named.
   candor bench suites/main.toml --list
       What would be measured, what not and why, and how long it takes.

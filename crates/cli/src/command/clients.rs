@@ -30,9 +30,9 @@ Examples:
       What is installed of a few clients, against the embedded target, in a minute.
   candor clients suites/http-clients.toml --list
       Which clients are installed here, what would be measured, and how long it takes.
-  candor clients suites/http-clients.toml --clients httpc,gun --concurrencies 4,64,256 -d 2s --rounds 1
+  candor clients suites/http-clients.toml --clients httpc,gun --concurrencies 4,64 -d 2s --rounds 1
       A part of it. A client that is not installed is an error if it was named.
-  candor clients suites/http-clients.toml --pools concurrency/4 --timeout 50ms --clients gun --out small
+  candor clients suites/http-clients.toml --pools concurrency/4 --timeout 50ms --clients gun
       Callers that have to wait for a connection, and errors by kind if they wait for too long.
   candor clients suites/http-clients.toml --pools 4,16,64 --concurrencies 4,16,64
       Every pool with every number of callers.

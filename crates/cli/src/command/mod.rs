@@ -4,8 +4,10 @@
 pub(crate) mod bench;
 pub(crate) mod clients;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod h2load;
 pub(crate) mod keep;
+pub(crate) mod man;
 pub(crate) mod peak;
 pub(crate) mod report;
 pub(crate) mod run;

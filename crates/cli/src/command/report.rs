@@ -16,6 +16,17 @@ use clap::Args;
 use crate::exit::{Exit, Failure};
 use crate::{console, forms, last, outputs};
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor report result.json
+      Print the report of a saved run again.
+  candor report --format html result.json > run.html
+      The same run as a page for a browser.
+  candor report --format csv run.trace > requests.csv
+      Every request of a trace as a line.
+  candor report --merge one.json two.json
+      One result of the parts of a run (candor run --part).";
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, clients.json, or traces written by --trace

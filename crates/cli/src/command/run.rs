@@ -134,3 +134,27 @@ fn exit(document: &Document, met: bool, strict: bool) -> Exit {
         Exit::Fine
     }
 }
+
+/// Why there is no plan of these arguments; for tests of what pages show. A plan's file is not read, and
+/// what other files hold is not looked at.
+#[cfg(test)]
+pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
+    struct AnyFile;
+    impl candor_plan::options::ReadFile for AnyFile {
+        fn read(&self, _: &std::path::Path) -> std::io::Result<Vec<u8>> {
+            Ok(b"0\n".to_vec())
+        }
+    }
+    let RunArguments { mut options, part, instead, .. } = arguments;
+    let built = input::take_plan_file(&mut options, instead).and_then(|plan_file| {
+        if plan_file.is_some() {
+            return Ok(());
+        }
+        let scheme = if options.tls.tls { "https" } else { "http" };
+        options.url.get_or_insert_with(|| format!("{scheme}://localhost:8080/"));
+        let (plan, outputs) = options.build(&AnyFile).map_err(Failure::usage)?;
+        part.of(&plan)?;
+        expectations(&outputs).map(drop)
+    });
+    built.err().map(|failure| failure.to_string())
+}

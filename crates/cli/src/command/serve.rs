@@ -9,6 +9,19 @@ use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::signals;
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor serve --listen 8080
+      Every scenario on http://127.0.0.1:8080/, until Ctrl-C.
+  candor serve --listen 8080 --stall 2s@10s
+      The same, with a stall of 2 s that begins 10 s after the start.
+  candor serve --listen 8443 --tls --tls-cert-out ca.pem
+      HTTP/2 and HTTP/1.1 over TLS; `candor --cacert ca.pem https://localhost:8443/` trusts it.
+  candor serve --truth fifo --service-time 10ms --listen 8080
+      The truth server: one request at a time, 10 ms each.
+
+docs/target.md describes paths, faults and the truth server.";
+
 pub(crate) fn serve(options: ServeOptions) -> Result<ExitCode, Failure> {
     match options.into_served() {
         Served::Target(config) => serve_target(config)?,

@@ -21,6 +21,17 @@ use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::show::{Asked, Show};
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor verify
+      All checks and the noise floor, in a minute and a half.
+  candor verify --quick
+      The same with fewer requests, in under twenty seconds.
+  candor verify --only closed --only pause
+      Two of the checks.
+  candor verify --json verify.json
+      Keep the findings in a file.";
+
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
     /// The same checks with fewer requests, in under twenty seconds

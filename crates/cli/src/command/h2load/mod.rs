@@ -122,6 +122,12 @@ fn refuse(refusal: &Refusal) -> ExitCode {
     Exit::CouldNotRun.into()
 }
 
+/// Why these words are not understood; for tests of what pages show.
+#[cfg(test)]
+pub(crate) fn refusal(name: Name, words: &[String]) -> Option<String> {
+    arguments::parse(name, words).err().map(|refusal| refusal.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

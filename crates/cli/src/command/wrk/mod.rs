@@ -153,6 +153,13 @@ fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
     Ok(Exit::CouldNotRun.into())
 }
 
+/// Why these words are not understood; for tests of what pages show.
+#[cfg(test)]
+pub(crate) fn refusal(name: Name, words: &[String]) -> Option<String> {
+    let refusal = arguments::parse(name, words).request.err()?;
+    Some(refusal.message.unwrap_or_default())
+}
+
 /// What `strerror` says of the errors that a connection meets, as wrk prints it.
 fn system_words(errno: i32) -> String {
     let words = match Errno::from_raw_os_error(errno) {

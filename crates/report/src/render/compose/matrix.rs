@@ -4,7 +4,7 @@ use candor_plan::units::fmt_plural;
 
 use super::{again, made_by};
 use crate::experiment::matrix::{Failure, Heading, Note};
-use crate::render::page::chart::{COLOURS, Series};
+use crate::render::page::chart::{COLOURS, Points, Series};
 use crate::render::page::{Depth, NOTHING, Page, Section};
 use crate::render::style::Tone;
 
@@ -89,7 +89,7 @@ pub(super) fn grouped<K: PartialEq, T>(all: impl Iterator<Item = (K, T)>) -> Vec
 pub(super) fn lines<'a>(
     points: impl Iterator<Item = (&'a str, (f64, Option<f64>))>,
 ) -> Vec<Series> {
-    let line = |((name, mut own), colour): ((&str, Vec<(f64, Option<f64>)>), usize)| {
+    let line = |((name, mut own), colour): ((&str, Points), usize)| {
         own.sort_by(|a, b| a.0.total_cmp(&b.0));
         Series::line(name, colour, own)
     };

@@ -7,7 +7,7 @@ use super::curve::{self, Point};
 use super::{again, made_by, trials};
 use crate::experiment::peak::{Confidence, Peak, Step, Who};
 use crate::render::page::axis::{Axis, Unit};
-use crate::render::page::chart::{Across, Chart, Mark, Series, from_zero};
+use crate::render::page::chart::{Across, Chart, Mark, Points, Series, from_zero};
 use crate::render::page::{Block, Column, Depth, Figure, NOTHING, Page, Table};
 use crate::render::style::Tone;
 
@@ -108,7 +108,7 @@ fn against_rate(peak: &Peak) -> Chart {
 /// What more connections brought.
 fn ceiling(peak: &Peak) -> Chart {
     let closed = peak.steps.iter().filter(|step| step.rate_per_s.is_none());
-    let mut runs: Vec<(f64, Option<f64>)> = closed
+    let mut runs: Points = closed
         .flat_map(|step| {
             step.trials.iter().map(|run| (step.connections.into(), run.figures.rate_per_s))
         })

@@ -11,7 +11,7 @@ use super::{or_nothing, time, trials};
 use crate::experiment::figures::{Figures, Percentiles};
 use crate::experiment::suite::{Cell, SATURATED_BELOW, Server, Suite, Trial};
 use crate::render::page::axis::{Axis, Unit};
-use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
+use crate::render::page::chart::{COLOURS, Chart, Points, Series, from_zero, of_values};
 use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use crate::render::style::Tone;
 
@@ -221,7 +221,7 @@ fn groups(suite: &Suite, wanted: impl Fn(&Cell) -> bool) -> Vec<(String, Vec<&Ce
 fn seconds(section: &mut Section, suite: &Suite) {
     let groups = groups(suite, |cell| cell.of_peak.is_none());
     for ((name, cells), n) in groups.iter().zip(1..).take(MOST_CHARTS) {
-        let lines = |points: fn(&Trial) -> Vec<(f64, Option<f64>)>| -> Vec<Series> {
+        let lines = |points: fn(&Trial) -> Points| -> Vec<Series> {
             let shown = cells.iter().take(COLOURS).enumerate();
             shown
                 .filter_map(|(colour, cell)| {

@@ -3,6 +3,9 @@
 use super::axis::{Axis, Unit};
 use super::heat::Heat;
 
+/// Values at places, in order; where there is none, a line has a gap.
+pub(crate) type Points = Vec<(f64, Option<f64>)>;
+
 /// Colours that there are for series.
 pub(crate) const COLOURS: usize = 8;
 

@@ -10,6 +10,7 @@ use hdrhistogram::Histogram as Hdr;
 
 use crate::document::Document;
 use crate::document::latency::{self, DecodeError};
+use crate::render::page::chart::Points;
 
 /// Slices at most: one for every three pixels of a wide chart.
 const MOST: usize = 240;
@@ -59,7 +60,7 @@ impl<'a> Course<'a> {
     }
 
     /// A figure of each slice at its middle.
-    pub(super) fn points(&self, figure: impl Fn(&Slice) -> Option<f64>) -> Vec<(f64, Option<f64>)> {
+    pub(super) fn points(&self, figure: impl Fn(&Slice) -> Option<f64>) -> Points {
         self.slices.iter().map(|one| (one.rows.middle_s(), figure(one))).collect()
     }
 
