@@ -233,7 +233,7 @@ fn an_answer_after_the_break_is_heard() {
     });
     let url = peer.url();
     let flags = ["-c", "1", "-n", "4", "-X", "POST", "-b", "hello", "--break-off-after", "3", &url];
-    let outcome = candor(&[&flags[..], &["--json", "result.json"]].concat());
+    let outcome = candor(&[&flags[..], &["--json", "result.json", "--report", "full"]].concat());
     let document = outcome.document();
     assert_eq!((document.ledger("sent"), document.ledger("broken_off")), (4, 4));
     assert_eq!(document.count("/connections/retired"), 4);

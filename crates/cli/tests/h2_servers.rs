@@ -72,7 +72,8 @@ fn a_restarted_nginx_is_used_again_within_a_second_and_nothing_is_lost() {
 fn goaways_in_mid_run_are_counted_with_their_code_closed_and_open() {
     for load in [&["-n", "3k"][..], &["-R", "1k", "-d", "2s"]] {
         let (nginx, url) = h2c("keepalive_requests 50;");
-        let fixed = ["--h2c", "-c", "4", "-m", "5", "--interval", "100ms", &url];
+        let fixed =
+            ["--h2c", "-c", "4", "-m", "5", "--interval", "100ms", "--report", "full", &url];
         let outcome = Candor::start_measuring(&[load, &fixed].concat()).finish();
         assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
         let document = outcome.document();

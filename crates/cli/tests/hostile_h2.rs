@@ -66,7 +66,7 @@ fn script(after: After) -> Script {
 /// One second of load, four connections with two streams each.
 fn run(url: &str, flags: &[&str]) -> Outcome {
     let fixed = ["--h2c", "-c", "4", "-m", "2", "-d", "1s", "--drain", "500ms", "-t", "1"];
-    let limits = ["--timeout", "600ms", "--connect-timeout", "1s"];
+    let limits = ["--timeout", "600ms", "--connect-timeout", "1s", "--report", "full"];
     Candor::start_measuring(&[&fixed[..], &limits, flags, &[url]].concat()).finish()
 }
 

@@ -57,7 +57,7 @@ fn weighted_requests_have_their_shares_and_rows() {
         "#,
         target.url("/")
     );
-    let outcome = run(&plan, &[], &[]);
+    let outcome = run(&plan, &["--report", "full"], &[]);
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let document = outcome.document();
     document.assert_all_ok();

@@ -119,7 +119,18 @@ fn a_sample_of_no_trace_and_stamps_on_uring_are_refused() {
 #[test]
 fn kernel_time_stamps_are_reported() {
     let target = Target::start(&[]);
-    let flags = ["-R", "500", "-c", "4", "-d", "1s", "--kernel-timestamps=1/2", &target.url("/")];
+    let flags = [
+        "-R",
+        "500",
+        "-c",
+        "4",
+        "-d",
+        "1s",
+        "--kernel-timestamps=1/2",
+        "--report",
+        "full",
+        &target.url("/"),
+    ];
     let outcome = Candor::start_measuring(&flags).finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     assert!(outcome.stdout.contains("\nKernel "), "{}", outcome.stdout);
@@ -138,7 +149,16 @@ fn without_tcp_there_are_no_stamps_and_the_run_goes_on() {
     let socket = directory.path().join("s");
     let socket = socket.to_str().expect("a path of text");
     let target = Target::start(&["--unix-socket", socket]);
-    let flags = ["-d", "300ms", "--kernel-timestamps", "--unix-socket", socket, "http://h/"];
+    let flags = [
+        "-d",
+        "300ms",
+        "--kernel-timestamps",
+        "--report",
+        "full",
+        "--unix-socket",
+        socket,
+        "http://h/",
+    ];
     let outcome = Candor::start_measuring(&flags).finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     assert!(outcome.stdout.contains("No time stamps"), "{}", outcome.stdout);

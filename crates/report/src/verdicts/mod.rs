@@ -112,6 +112,7 @@ const CHECKS: &[Check] = &[
     Check { id: "errors-dominate", find: Run(errors::dominate) },
     Check { id: "deviating-responses", find: Run(errors::deviating) },
     Check { id: "censored", find: Run(samples::censored) },
+    Check { id: "clumped-samples", find: Run(samples::clumped) },
     Check { id: "too-few-samples", find: Run(samples::too_few) },
     Check { id: "fewer-connections", find: Run(connections::fewer) },
     Check { id: "ports-exhausted", find: Run(connections::ports_exhausted) },
@@ -197,6 +198,7 @@ mod tests {
                 "fewer-connections",
                 "ports-exhausted",
                 "fds-exhausted",
+                "clumped-samples",
             ]
         );
         assert!(document.verdicts.is_sorted_by_key(|one| std::cmp::Reverse(one.severity)));

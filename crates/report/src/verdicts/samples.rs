@@ -4,7 +4,7 @@ use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
 
 use super::{Finding, Severity};
 use crate::document::Document;
-use crate::document::latency::{PercentileInterval, enough_samples};
+use crate::document::latency::{PercentileInterval, Standing, enough_samples};
 
 /// From this share of all requests on, the unanswered ones move the percentiles people read.
 const CENSORED_WARNING_SHARE: f64 = 0.001;
@@ -38,6 +38,35 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
             ("p99_high_ns", bound(|one| one.high_ns)),
         ],
         remedy: "Run longer with --duration, or send more with --requests.",
+    })
+}
+
+/// Slow requests came in clumps, so that the p99 of this run says little of another one. A stall that has a
+/// finding of its own is not told twice.
+pub(super) fn clumped(document: &Document) -> Option<Finding> {
+    let response = &document.latencies.response;
+    response.percentile_ns("p99")?;
+    let interval = response.interval_ns("p99")?;
+    // As few independent samples would do no better.
+    if interval.effective_samples.saturating_mul(2) > response.count
+        || interval.standing() == Standing::Bounded
+        || super::stalls::target_stalled(document).is_some()
+        || super::stalls::coordinated_omission(document).is_some()
+    {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Note,
+        sentence: format!(
+            "Slow requests came in clumps: effective sample size {} of {} at p99.",
+            fmt_count(interval.effective_samples),
+            fmt_count(response.count)
+        ),
+        evidence: vec![
+            ("effective_samples", interval.effective_samples as f64),
+            ("samples", response.count as f64),
+        ],
+        remedy: "Expect another p99 of another run; run longer, or compare several runs.",
     })
 }
 
@@ -90,6 +119,22 @@ mod tests {
         let verdict = verdict(&one_in_a_hundred).unwrap();
         assert!(verdict.sentence.contains("lie too far apart"), "{}", verdict.sentence);
         assert!(verdict.evidence["p99_high_ns"] > 9e8 && verdict.evidence["p99_low_ns"] < 2e6);
+    }
+
+    #[test]
+    fn clumps_are_told_unless_a_stall_is() {
+        assert!(found(&testing::healthy_open(), "clumped-samples").is_none());
+        let verdict = found(&testing::broken(), "clumped-samples").unwrap();
+        assert_eq!(verdict.severity, Severity::Note);
+        assert!(verdict.evidence["effective_samples"] < verdict.evidence["samples"] / 2.0);
+        let stalled = testing::stalled_open();
+        assert!(found(&stalled, "target-stalled").is_some());
+        assert!(found(&stalled, "clumped-samples").is_none());
+        // 368 independent samples bound p99 by the slowest of them.
+        let mut few = testing::healthy_open();
+        let samples: Vec<u64> = (0..368).map(|i| 1_000_000 + i).collect();
+        few.latencies.response = testing::distribution(&samples);
+        assert!(found(&few, "clumped-samples").is_none());
     }
 
     #[test]

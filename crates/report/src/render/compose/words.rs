@@ -238,21 +238,6 @@ pub(super) fn missing(columns: &[(&str, &str, &Distribution)]) -> Option<String>
     })
 }
 
-/// The effective sample size, where it is so small that a percentile of this run is none of others.
-pub(super) fn clumps(distribution: &Distribution) -> Option<String> {
-    let row = ROWS.iter().find(|row| {
-        distribution.percentile_ns(row).is_some()
-            && distribution.interval_ns(row).is_some_and(|one| one.high_ns.is_none())
-    })?;
-    let interval = distribution.interval_ns(row)?;
-    Some(format!(
-        "Slow requests came in clumps: at {row}, the effective sample size is {} of {}. The percentile \
-         is that of this run; another run may have another.",
-        fmt_count(interval.effective_samples),
-        fmt_count(distribution.count),
-    ))
-}
-
 /// What a table of a closed load cannot show.
 pub(super) const CLOSED: &str = "Closed load: response = service + our send lag. While the server stalls nothing is sent, so a \
      stall shows in few samples; use --rate to see it as users do.";

@@ -180,8 +180,7 @@ fn latency(section: &mut Section, document: &Document) {
         section.table(table);
         let closed = !document.plan.load.is_open();
         let closed = closed.then(|| words::CLOSED.to_owned());
-        let notes =
-            [words::missing(&columns), words::standings(first), words::clumps(first), closed];
+        let notes = [words::missing(&columns), words::standings(first), closed];
         notes.into_iter().flatten().for_each(|note| section.remark(note));
     }
     let never = words::never_answered(document);

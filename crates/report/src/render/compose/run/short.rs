@@ -165,10 +165,11 @@ fn troubles(section: &mut Section, document: &Document) {
     }
     let mut errors: Vec<_> = document.errors.iter().collect();
     errors.sort_by_key(|one| std::cmp::Reverse(one.count));
-    for one in errors.iter().take(ERRORS) {
+    // The most frequent one is told in full: two lines.
+    for (one, room) in errors.iter().take(ERRORS).zip([2 * LONG, LONG, LONG]) {
         let example = one.example.as_ref().unwrap_or(&one.sentence);
-        let text = format!("{} {}: {example}", fmt_count(one.count), one.kind);
-        section.fact("Errors", Some(Tone::Bad), shorten(&text, LONG) + &one.advice());
+        let text = format!("{} {}: {example}{}", fmt_count(one.count), one.kind, one.advice());
+        section.fact("Errors", Some(Tone::Bad), shorten(&text, room));
     }
     if errors.len() > ERRORS {
         let rest: u64 = errors[ERRORS..].iter().map(|one| one.count).sum();
