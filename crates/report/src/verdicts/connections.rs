@@ -1,6 +1,6 @@
 //! Whether there were the connections that were asked for.
 
-use candor_plan::units::fmt_count;
+use candor_plan::units::{fmt_count, fmt_plural};
 
 use super::{Finding, Severity};
 use crate::document::Document;
@@ -51,10 +51,10 @@ pub(super) fn fds_exhausted(document: &Document) -> Option<Finding> {
 
 fn exhausted(document: &Document, kind: &str, what: &str, remedy: &'static str) -> Option<Finding> {
     let failed = count_of(&document.connect_errors, kind);
-    let count = fmt_count(failed);
+    let attempts = fmt_plural(failed, "connection attempt");
     (failed > 0).then(|| Finding {
         severity: Severity::Warning,
-        sentence: format!("{what} ran out: {count} connection attempts failed."),
+        sentence: format!("{what} ran out: {attempts} failed."),
         evidence: vec![("attempts", failed as f64)],
         remedy,
     })
