@@ -2,7 +2,8 @@
 //! printed in.
 //!
 //! ```text
-//!  run/            the page of a run: charts.rs over course.rs (its intervals, as many as can be seen), loader.rs
+//!  run/            the page of a run: charts.rs over course.rs (its intervals, as many as can be seen), loader.rs;
+//!                  short.rs, one screen of it
 //!  peak.rs, sweep.rs, comparison.rs, suite.rs, clients.rs
 //!    curve.rs      latency against rate, of peaks and sweeps
 //!    matrix.rs     what suites and clients have in common

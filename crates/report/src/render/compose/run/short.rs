@@ -148,7 +148,13 @@ fn troubles(section: &mut Section, document: &Document) {
         let tone = if one.met() { Tone::Good } else { Tone::Bad };
         section.fact("Objective", Some(tone), &one.sentence);
     }
-    if ledger.shed + ledger.unsent + ledger.unfinished > 0 || !ledger.balances() {
+    let (objectives, misses) = (document.expectations.len(), missed.len());
+    if objectives > OBJECTIVES {
+        let (more, missed) = (objectives - OBJECTIVES, misses.saturating_sub(OBJECTIVES));
+        section.fact("Objective", None, format!("and {more} more, of which {missed} missed"));
+    }
+    let went_elsewhere = [ledger.shed, ledger.unsent, ledger.unfinished].iter().any(|one| *one > 0);
+    if went_elsewhere || !ledger.balances() {
         let all = [
             (ledger.ok, "ok"),
             (ledger.broken_off, "broken off"),
@@ -172,7 +178,8 @@ fn troubles(section: &mut Section, document: &Document) {
         section.fact("Errors", Some(Tone::Bad), shorten(&text, room));
     }
     if errors.len() > ERRORS {
-        let rest: u64 = errors[ERRORS..].iter().map(|one| one.count).sum();
+        // A saved result may count anything.
+        let rest = errors[ERRORS..].iter().fold(0u64, |sum, one| sum.saturating_add(one.count));
         let kinds = fmt_plural((errors.len() - ERRORS) as u64, "more kind");
         section.fact("Errors", None, format!("{} of {kinds}", fmt_count(rest)));
     }
@@ -256,10 +263,31 @@ mod tests {
         let every = testing::every_document().into_iter().chain(testing::provoked());
         for document in every.chain([testing::full()]) {
             let text = short(&document);
-            // The command line adds three lines: a blank one, and where there is more.
+            // The command line adds a blank line, and where there is more.
             assert!(text.lines().count() <= 33, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         }
+    }
+
+    /// Results are read from files that anybody may have written.
+    #[test]
+    fn counts_beyond_all_measure_are_told() {
+        let mut document = testing::broken();
+        let ledger = &mut document.ledger;
+        (ledger.shed, ledger.unsent, ledger.unfinished) = (u64::MAX, u64::MAX, u64::MAX);
+        let one = document.errors[0].clone();
+        document.errors = vec![crate::document::counts::ErrorCount { count: u64::MAX, ..one }; 6];
+        let text = short(&document);
+        assert!(text.contains("≠") && text.contains("of 3 more kinds"), "{text}");
+    }
+
+    #[test]
+    fn objectives_that_have_no_room_are_counted() {
+        let mut document = testing::full();
+        let one = document.expectations.first().cloned().expect("it has objectives");
+        document.expectations = vec![one; 7];
+        let text = short(&document);
+        assert!(text.contains("and 3 more, of which "), "{text}");
     }
 
     #[test]
