@@ -38,8 +38,6 @@ pub(crate) struct Connection<S> {
     pub(crate) blocked: bool,
     /// What it had no more time for in its turn.
     pub(crate) postponed: Option<Ready>,
-    /// What it has to send is put, and goes with that of others.
-    pub(crate) is_put: bool,
     /// Places that were offered and have no request yet.
     pub(crate) offered: u32,
     /// Those of them that came up while blocked.
@@ -67,7 +65,6 @@ impl<S> Default for Connection<S> {
             asked_after: 0,
             blocked: false,
             postponed: None,
-            is_put: false,
             offered: 0,
             parked_slots: 0,
             last_byte_ns: 0,

@@ -323,7 +323,6 @@ impl<U: Start> Use for Thread<'_, U> {
             let before = Snapshot::take();
             let mut ended = worker.run(origin_ns, control, &mut link);
             ended.health = WorkerHealth {
-                sent_together: worker.sent_together(),
                 spun_ns: worker.spun_ns(),
                 ..before.until(Snapshot::take(), core, worker.waits())
             };

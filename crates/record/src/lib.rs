@@ -43,8 +43,7 @@ pub use merge::{MergeError, merge};
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
 pub use run::{
-    EndReason, Host, Machine, Memory, RunRecord, SentTogether, WorkerFigures, WorkerHealth,
-    WorkerReport, Workers,
+    EndReason, Host, Machine, Memory, RunRecord, WorkerFigures, WorkerHealth, WorkerReport, Workers,
 };
 pub use summary::{Brief, IntervalSummary};
 pub use trace::{Outcome, TraceCounts, Traced};

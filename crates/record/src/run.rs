@@ -89,32 +89,6 @@ pub struct WorkerHealth {
     /// Of a worker that never sleeps: how long it looked for events and found none over `wall_ns`.
     /// That was CPU time which it did not need.
     pub spun_ns: u64,
-    /// Requests that left together.
-    pub sent_together: SentTogether,
-}
-
-/// Requests of several connections that left in one call. All of a call have the time stamp of its
-/// beginning, so that the last of them left up to the length of the call after its stamp.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SentTogether {
-    /// Calls that had more than one.
-    pub calls: u64,
-    /// What they sent.
-    pub sends: u64,
-    /// The length of all of them.
-    pub took_ns: u64,
-    /// The length of the longest.
-    pub longest_ns: u64,
-}
-
-impl SentTogether {
-    /// A call with so many sends took so long.
-    pub fn add(&mut self, sends: u64, took_ns: u64) {
-        self.calls += 1;
-        self.sends += sends;
-        self.took_ns += took_ns;
-        self.longest_ns = self.longest_ns.max(took_ns);
-    }
 }
 
 /// Memory of the loader's process, by the kernel's books.

@@ -159,25 +159,6 @@ pub trait Reactor {
         StampFacts::default()
     }
 
-    /// How many sends can be put together at most; 0: none.
-    const TOGETHER: usize = 0;
-
-    /// Takes a copy of `slices`, to be sent when [`Reactor::send_put`] is called, together with
-    /// what other connections put. Once for a connection. False: it has to be sent by itself.
-    fn put(&mut self, key: Key, slices: &[IoSlice<'_>]) -> bool {
-        let _ = (key, slices);
-        false
-    }
-
-    /// Sends what was put, in that order.
-    fn send_put(&mut self) {}
-
-    /// The next one, in the same order: how many bytes were put, and what came of them. Those of
-    /// connections that were closed since are left out.
-    fn next_put(&mut self) -> Option<(Key, usize, Sent)> {
-        None
-    }
-
     /// Monotonic time in nanoseconds since the origin; zero before it.
     fn now_ns(&mut self) -> u64;
 

@@ -3,12 +3,8 @@
 //! Each connection has one multishot receive, begun when it is established, which fills buffers
 //! that all connections share; so a batch of answers costs one system call. What was received is
 //! queued by connection, as a chain through the buffers, and handed out one buffer at a time.
-//! Requests that several connections have ready in one round leave in one call ([`sends`]), a
-//! single one by a system call of its own.
+//! Requests leave by a system call of their own, as on epoll.
 //!
-//! - *Time stamps of sends.* They leave one after another, and their stamp is taken before the
-//!   call: it is too early for the last of them by what the others take. So a call takes few, and
-//!   how long it took is measured and reported (`SentTogether`). A stamp is never too late.
 //! - *Generations.* An operation's name has its connection's generation in it. Completions of a
 //!   connection that was closed find another generation, give their buffer back, and are gone.
 //! - *Running out of buffers* ends a receive (ENOBUFS) and loses nothing: the bytes stay in the
@@ -16,35 +12,26 @@
 //!   when the worker has taken what was queued and the buffers are back.
 //! - *Time.* A piece carries the time at which its completion was taken, one for the batch: that
 //!   it is handed out later is the loader's doing, and counted as send lag.
-//! - *Registered files.* A connection that has sent through the ring for a while gets a place in
-//!   the ring's own table of files, that of its key. When it is closed, operations that name the
-//!   place and that the kernel has not seen are handed over first, then the place is emptied,
-//!   so that none of them finds the next connection there.
 //!
-//! The modules: [`ring`] has what is asked of the kernel, [`buffers`] the memory that it fills,
-//! [`sends`] requests that leave together, [`connection`] what is known of each socket,
-//! [`completions`] what the kernel's answers mean, [`mod@probe`] whether any of it can be had.
+//! The modules: [`ring`] has the calls to the kernel, [`buffers`] the memory that it fills,
+//! [`connection`] the state of each socket, [`completions`] what completions mean, and
+//! [`mod@probe`] finds out whether this kernel allows any of it.
 
 mod buffers;
 mod completions;
 mod connection;
 mod probe;
 mod ring;
-mod sends;
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::marker::PhantomData;
 
-use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
-
 use super::clock::Clock;
 use super::socket::{self, Dialer};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
-use connection::{Ending, Filled, GENERATIONS, NONE, Purpose, REGISTER_AT, Socket, name};
+use connection::{Ending, Filled, GENERATIONS, NONE, Purpose, Socket, name};
 use ring::Ring;
-use sends::{Part, SENDS_AT_ONCE, Sends};
 
 pub use buffers::Shape;
 pub use probe::{pretend_forbidden, probe};
@@ -55,15 +42,10 @@ pub use ring::TaskWork;
 /// ever used.
 pub const BUFFERS: Shape = Shape { count: 1024, bytes: 16 * 1024 };
 
-/// Places in the ring's table of files, where the limit of open files allows so many. Connections
-/// with higher keys do without. Each takes 8 bytes.
-const FILES: u32 = 1 << 15;
-
 /// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
 pub struct Unstarted {
     ring: Ring,
     dialer: Dialer,
-    files: u32,
 }
 
 /// Sockets and clock of one worker, on io_uring.
@@ -71,7 +53,6 @@ pub struct UringReactor {
     ring: Ring,
     dialer: Dialer,
     sockets: Vec<Socket>,
-    sends: Sends,
     clock: Clock,
     filled: Box<[Filled]>,
     /// The buffer whose bytes the worker has.
@@ -97,12 +78,7 @@ impl Unstarted {
     /// # Panics
     /// If the number of buffers is no power of two, or there are no bytes in them.
     pub fn with(dialer: Dialer, buffers: Shape, task_work: TaskWork) -> io::Result<Self> {
-        Ok(Unstarted { ring: Ring::new(buffers, task_work)?, dialer, files: FILES })
-    }
-
-    /// The same with so many places in the ring's table of files.
-    pub fn with_files(self, files: u32) -> Self {
-        Unstarted { files, ..self }
+        Ok(Unstarted { ring: Ring::new(buffers, task_work)?, dialer })
     }
 }
 
@@ -111,15 +87,12 @@ impl Start for Unstarted {
 
     fn start(mut self) -> UringReactor {
         socket::wake_punctually();
-        let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let files = self.files.min(u32::try_from(open_files).unwrap_or(u32::MAX));
-        self.ring.enable(files).expect("a ring that was made disabled can be enabled, once");
+        self.ring.enable().expect("a ring that was made disabled can be enabled, once");
         let buffers = usize::from(self.ring.buffers().shape().count);
         UringReactor {
             ring: self.ring,
             dialer: self.dialer,
             sockets: Vec::new(),
-            sends: Sends::new(),
             clock: Clock::default(),
             filled: vec![Filled { length: 0, next: NONE, at_ns: 0 }; buffers].into(),
             handed_out: NONE,
@@ -142,8 +115,8 @@ impl UringReactor {
     /// Begins to receive, unless that is going on or the socket is gone.
     fn begin_to_receive(&mut self, key: Key) {
         let socket = &mut self.sockets[key as usize];
-        let Some(file) = socket.file(key).filter(|_| !socket.receiving) else { return };
-        self.ring.receive(file, name(key, socket.generation, Purpose::Receive));
+        let Some(fd) = socket.fd.as_ref().filter(|_| !socket.receiving) else { return };
+        self.ring.receive(fd, name(key, socket.generation, Purpose::Receive));
         socket.receiving = true;
         socket.batch = self.ring.batch();
     }
@@ -151,8 +124,8 @@ impl UringReactor {
     /// Begins to wait for room, unless that is going on or the socket is gone.
     fn await_writable(&mut self, key: Key) {
         let socket = &mut self.sockets[key as usize];
-        let Some(file) = socket.file(key).filter(|_| !socket.polling) else { return };
-        self.ring.poll_writable(file, name(key, socket.generation, Purpose::Writable));
+        let Some(fd) = socket.fd.as_ref().filter(|_| !socket.polling) else { return };
+        self.ring.poll_writable(fd, name(key, socket.generation, Purpose::Writable));
         socket.polling = true;
         socket.batch = self.ring.batch();
     }
@@ -189,20 +162,6 @@ impl UringReactor {
         }
     }
 
-    /// A connection that has sent so often will send again: it gets a place in the ring's table.
-    #[inline]
-    fn count_send(&mut self, key: Key) {
-        let socket = &mut self.sockets[key as usize];
-        if socket.sends < REGISTER_AT {
-            socket.sends += 1;
-            if socket.sends == REGISTER_AT
-                && let Some(fd) = &socket.fd
-            {
-                socket.registered = self.ring.register(key, fd);
-            }
-        }
-    }
-
     /// Nothing is queued for a connection, but the kernel may have something that it was not
     /// asked for. A worker comes here for what is left of a connection to which a send failed.
     #[cold]
@@ -215,54 +174,6 @@ impl UringReactor {
 }
 
 impl Reactor for UringReactor {
-    const TOGETHER: usize = SENDS_AT_ONCE;
-
-    #[inline]
-    fn put(&mut self, key: Key, slices: &[IoSlice<'_>]) -> bool {
-        self.sends.put(key, self.sockets[key as usize].generation, slices)
-    }
-
-    fn send_put(&mut self) {
-        self.clock.time_passed();
-        self.sends.go();
-        let UringReactor { sends, sockets, ring, .. } = self;
-        if let Some((key, bytes)) = sends.only() {
-            if let Some(fd) = &sockets[key as usize].fd {
-                let taken = socket::send_bytes(fd, bytes);
-                sends.only_went(taken);
-            }
-            return;
-        }
-        let file = |part: &Part| sockets[part.key as usize].file(part.key);
-        let going = sends.going();
-        let going = going.filter_map(|(part, bytes)| Some((part.name(), file(part)?, bytes)));
-        let mut refused = Vec::new();
-        let are_read = ring.send_all(going, |name| refused.push(name));
-        sends.went(are_read);
-        refused.into_iter().for_each(|name| sends.fell_short(name, Err(Errno::AGAIN)));
-        // Only those that were not taken whole are heard of; among whatever else has come.
-        self.take_completions();
-    }
-
-    #[inline]
-    fn next_put(&mut self) -> Option<(Key, usize, Sent)> {
-        loop {
-            let Part { key, generation, length, taken, .. } = self.sends.next()?;
-            if self.sockets[key as usize].generation != generation {
-                // Closed since.
-                continue;
-            }
-            self.count_send(key);
-            let sent = match taken {
-                Ok(bytes) => Sent::Written(bytes),
-                Err(Errno::AGAIN | Errno::INTR) => Sent::Blocked,
-                Err(errno) => Sent::Failed(socket::io_failure(errno)),
-            };
-            self.await_room(key, &sent, length);
-            return Some((key, length, sent));
-        }
-    }
-
     #[inline]
     fn now_ns(&mut self) -> u64 {
         self.clock.now_ns()
@@ -345,7 +256,6 @@ impl Reactor for UringReactor {
     }
 
     fn end_sending(&mut self, key: Key) {
-        // What was put has gone: its session does not stop before it has heard so.
         if let Some(fd) = &self.sockets[key as usize].fd {
             socket::end_sending(fd);
         }
@@ -376,10 +286,6 @@ impl Reactor for UringReactor {
                 self.ring.release(fd);
             }
         }
-        if socket.registered {
-            self.ring.unregister(key);
-        }
-        self.sends.forget(key);
     }
 
     fn wait(&mut self, until_ns: u64) {

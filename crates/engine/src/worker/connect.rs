@@ -75,7 +75,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 connection.session = Some(session);
                 connection.taken = 0;
                 connection.blocked = false;
-                connection.is_put = false;
                 connection.offered = 0;
                 connection.parked_slots = 0;
                 connection.last_byte_ns = now_ns;

@@ -187,17 +187,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Writes what the session has to write, as far as the kernel takes it; or puts it together
-    /// with what others write in this round, if the reactor does that.
+    /// Writes what the session has to write, as far as the kernel takes it.
     pub(super) fn flush(&mut self, key: Key) {
         let mut share = SHARE_BYTES;
         loop {
             let connection = &mut self.connections[key as usize];
             let Some(session) = &mut connection.session else { return };
-            if R::TOGETHER > 0 && connection.is_put {
-                // Its session offers the same bytes until it is told that they have gone.
-                return;
-            }
             let mut slices = [IoSlice::new(&[]); SLICES];
             let used = session.poll_transmit(&mut slices);
             if used == 0 {
@@ -205,10 +200,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     self.take_hold(key);
                 }
                 return;
-            }
-            if R::TOGETHER > 0 && self.reactor.put(key, &slices[..used]) {
-                connection.is_put = true;
-                return self.one_more_put();
             }
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
             let at_ns = self.reactor.now_ns();
@@ -226,10 +217,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Of `offered` bytes of a connection so many have gone, not before `at_ns`. Returns whether
-    /// it may be offered more.
+    /// Records how many of the `offered` bytes the kernel accepted, not before `at_ns`. Returns
+    /// whether the connection may be offered more.
     #[inline]
-    pub(super) fn went(&mut self, key: Key, sent: Sent, offered: usize, at_ns: u64) -> bool {
+    fn went(&mut self, key: Key, sent: Sent, offered: usize, at_ns: u64) -> bool {
         let connection = &mut self.connections[key as usize];
         let Some(session) = &mut connection.session else { return false };
         match sent {
@@ -262,8 +253,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// read, and it comes first: an answer followed by a close is an answer.
     #[cold]
     fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
-        // No wait has said that there is something to read, so it may have come after the sending.
-        self.connections[key as usize].asked_after = 0;
+        // This looks for input without a wait, for other connections too: what comes may be an answer
+        // to a request of this round.
+        self.waits += 1;
         self.receive_all(key, true);
         let connection = &mut self.connections[key as usize];
         // Nothing more is written; what was postponed ends by itself.

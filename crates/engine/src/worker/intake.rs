@@ -160,10 +160,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.turn.spend(bytes.len());
         let mut input = bytes;
         let mut answered = None;
-        // They were there when the last wait ended, and its requests left after that. (A reactor
-        // that sends together learns of answers to those before it waits again.)
-        let is_early = R::TOGETHER == 0
-            && !S::SPEAKS_UNASKED
+        // They were there when the last wait ended, and its requests left after that.
+        let is_early = !S::SPEAKS_UNASKED
             && connection.outstanding > 0
             && connection.asked_after == self.waits;
         if is_early {

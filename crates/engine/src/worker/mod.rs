@@ -4,7 +4,7 @@
 //! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
 //! has the loop; [`connect`] makes and loses connections, [`dispatch`] sends, [`intake`] receives,
-//! [`together`] sends for several at once, [`stops`] lets requests go on that stopped on their way,
+//! [`stops`] lets requests go on that stopped on their way,
 //! [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
@@ -16,7 +16,6 @@ mod intake;
 pub(crate) mod kernel;
 mod scripted;
 mod stops;
-mod together;
 pub(crate) mod trace;
 mod turn;
 mod waiting;
@@ -32,7 +31,6 @@ use candor_record::{EndReason, HeldUp, Interval, Recorder, Settings, Traced, Wor
 
 use self::kernel::KernelBooks;
 use self::stops::Stops;
-use self::together::Together;
 use self::turn::Turn;
 use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
@@ -129,7 +127,6 @@ pub(crate) struct Worker<R, S, M> {
     first_failure: Option<ConnectFailure>,
     waits: u64,
     turn: Turn,
-    together: Together,
     /// Makes requests or reads answers; plain runs have none.
     script: Option<Box<Scripted>>,
     /// Where responses are kept for it, if it reads any.
@@ -189,7 +186,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             first_failure: None,
             waits: 0,
             turn: Turn::default(),
-            together: Together::default(),
             script: None,
             captures: None,
             own,
@@ -262,7 +258,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             // First, because a request that was due and could leave before the end is not unsent
             // only because this worker wakes late.
             self.dispatch(now_ns);
-            self.send_put();
             if let Some(why) = self.should_stop(now_ns, control) {
                 window_end = Some(self.end_window(now_ns, why));
                 control.has_sent();

@@ -93,18 +93,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// As [`wait_and_handle`](Self::wait_and_handle) for a worker that does not wait.
     fn look_and_handle(&mut self) {
         self.waits += 1;
-        self.send_put();
         let looks_ns = self.reactor.now_ns();
         self.held_up.looks(looks_ns);
         let first = self.find(0);
         if first.is_none() && !self.turn.has_more() {
             return;
         }
-        if R::TOGETHER == 0 && self.own.notes_held_up {
+        if self.own.notes_held_up {
             let found_ns = self.reactor.now_ns();
             self.held_up.found(found_ns, || self.reactor.cpu_ns());
         } else {
-            // With a reactor that sends together, what it found it has received, too.
             self.held_up.stops_looking();
         }
         self.leave_out_script();
@@ -189,7 +187,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Waits, and handles what is ready. Returns whether anything was.
     pub(super) fn wait_and_handle(&mut self, until_ns: u64) -> bool {
         self.waits += 1;
-        self.send_put();
         let first = self.find(until_ns);
         self.handle_found(first)
     }

@@ -46,7 +46,7 @@ impl On {
             On::Cooperative => job.with(uring(uring::BUFFERS, TaskWork::Cooperative)),
             On::FewBuffers => {
                 let reactor = uring::Unstarted::with(dialer, few, TaskWork::Deferred).unwrap();
-                job.with(reactor.with_files(5).start())
+                job.with(reactor.start())
             }
         }
     }

@@ -8,7 +8,7 @@ use candor_engine::reactor::{Reactor, Received, Sent};
 
 use crate::common::{MS, S};
 use crate::harness::{On, With, dialer, tcp};
-use crate::talk::{establish, pairs};
+use crate::talk::{establish, pairs, say};
 
 on_each_reactor! {
     an_answer_before_a_reset_is_an_answer sends_that_do_not_fit_or_fail waiting
@@ -47,42 +47,31 @@ fn an_answer_before_a_reset_is_an_answer(on: On) {
     assert_eq!(on.reactor(dialer(tcp(address)), Talk(listener)), "goodbye");
 }
 
-/// Of sends that leave together each has its own fate.
+/// A socket that is full takes a part, and says so when it has room again; a peer that is gone is a
+/// failure of its own connection alone.
 fn sends_that_do_not_fit_or_fail(on: On) {
     struct Fill(TcpListener);
     impl With<()> for Fill {
         fn with<R: Reactor>(self, mut reactor: R) {
-            if R::TOGETHER == 0 {
-                return;
-            }
             let mut peers = pairs(&mut reactor, &self.0, &[0, 1]);
             let piece = [7; 8192];
-            let (mut taken, mut others) = (0, 0);
+            let mut taken = 0;
             let mut is_full = false;
             while !is_full {
-                assert!(
-                    reactor.put(0, &[IoSlice::new(&piece[..4000]), IoSlice::new(&piece[4000..])])
-                );
-                assert!(reactor.put(1, &[IoSlice::new(b"x")]));
-                reactor.send_put();
-                match reactor.next_put() {
-                    Some((0, 8192, Sent::Written(bytes))) => {
+                match reactor.send(0, &[IoSlice::new(&piece[..4000]), IoSlice::new(&piece[4000..])])
+                {
+                    Sent::Written(bytes) => {
                         taken += bytes;
                         is_full = bytes < 8192;
                     }
-                    Some((0, 8192, Sent::Blocked)) => is_full = true,
+                    Sent::Blocked => is_full = true,
                     other => panic!("{other:?}"),
                 }
-                assert!(matches!(reactor.next_put(), Some((1, 1, Sent::Written(1)))));
-                others += 1;
                 assert!(taken < 64 << 20, "a socket is full some time");
             }
             let mut got = vec![0; taken];
             peers[0].read_exact(&mut got).unwrap();
             assert!(got.iter().all(|byte| *byte == 7));
-            let mut got = vec![0; others];
-            peers[1].read_exact(&mut got).unwrap();
-            // There is room again, and that is said.
             let deadline_ns = reactor.now_ns() + 5 * S;
             let mut is_writable = false;
             while !is_writable {
@@ -92,29 +81,20 @@ fn sends_that_do_not_fit_or_fail(on: On) {
                     is_writable |= ready.key == 0 && ready.writable;
                 }
             }
-            // A connection that broke, between two that did not.
-            establish(&mut reactor, 2);
-            let (mut last, _) = self.0.accept().unwrap();
             drop(peers.remove(1));
-            let mut has_failed = false;
             let mut said = 0;
-            while !has_failed {
+            loop {
                 assert!(reactor.now_ns() < deadline_ns);
-                for key in [0, 1, 2] {
-                    assert!(reactor.put(key, &[IoSlice::new(b"!")]));
-                }
-                reactor.send_put();
-                assert!(matches!(reactor.next_put(), Some((0, 1, Sent::Written(1)))));
-                match reactor.next_put() {
-                    Some((1, 1, Sent::Written(1))) => {}
-                    Some((1, 1, Sent::Failed(failure))) => has_failed = failure.reset,
+                say(&mut reactor, &[(0, b"!")]);
+                said += 1;
+                match reactor.send(1, &[IoSlice::new(b"!")]) {
+                    Sent::Written(1) => {}
+                    Sent::Failed(failure) if failure.reset => break,
                     other => panic!("{other:?}"),
                 }
-                assert!(matches!(reactor.next_put(), Some((2, 1, Sent::Written(1)))));
-                said += 1;
             }
             let mut got = vec![0; said];
-            last.read_exact(&mut got).unwrap();
+            peers[0].read_exact(&mut got).unwrap();
             assert!(got.iter().all(|byte| *byte == b'!'));
         }
     }

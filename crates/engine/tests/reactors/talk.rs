@@ -86,22 +86,10 @@ pub(crate) fn pairs<R: Reactor>(
     keys.iter().map(pair).collect()
 }
 
-/// Sends, together where that can be done; all of it fits.
+/// Sends; all of it fits.
 pub(crate) fn say<R: Reactor>(reactor: &mut R, what: &[(u32, &[u8])]) {
     for (key, bytes) in what {
-        let slices = [IoSlice::new(bytes)];
-        if R::TOGETHER > 0 {
-            assert!(reactor.put(*key, &slices));
-        } else {
-            let sent = reactor.send(*key, &slices);
-            assert!(matches!(sent, Sent::Written(n) if n == bytes.len()), "{sent:?}");
-        }
-    }
-    reactor.send_put();
-    for (key, bytes) in what.iter().filter(|_| R::TOGETHER > 0) {
-        let (told, offered, sent) = reactor.next_put().unwrap();
-        assert_eq!((told, offered), (*key, bytes.len()));
+        let sent = reactor.send(*key, &[IoSlice::new(bytes)]);
         assert!(matches!(sent, Sent::Written(n) if n == bytes.len()), "{sent:?}");
     }
-    assert!(reactor.next_put().is_none());
 }

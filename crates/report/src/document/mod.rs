@@ -241,34 +241,9 @@ pub struct WorkerRow {
     /// the machine held it up, that it did not need.
     #[serde(default)]
     pub spun_ns: u64,
-    /// Requests that left together; null if each left in a call of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent_together: Option<SentTogether>,
     /// Mean response time of what it measured; null without answers as expected.
     #[serde(default)]
     pub response_mean_ns: Option<f64>,
-}
-
-/// Requests of several connections that left in one call (`--reactor uring`). All of a call have
-/// the time stamp of its beginning: the last of them left up to the length of the call after it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SentTogether {
-    /// Calls that sent several.
-    pub calls: u64,
-    /// What they sent.
-    pub sends: u64,
-    /// Mean length of a call.
-    pub took_mean_ns: f64,
-    /// The longest call.
-    pub took_max_ns: u64,
-}
-
-impl SentTogether {
-    fn of(sums: candor_record::SentTogether) -> Option<Self> {
-        let candor_record::SentTogether { calls, sends, took_ns, longest_ns } = sums;
-        let took_mean_ns = took_ns as f64 / calls as f64;
-        (calls > 0).then_some(SentTogether { calls, sends, took_mean_ns, took_max_ns: longest_ns })
-    }
 }
 
 /// Answers of a single thread per second, sampled in each slot of the measured window. All but
@@ -515,7 +490,6 @@ impl WorkerRow {
             involuntary_switches: health.involuntary_switches,
             waits: health.waits,
             spun_ns: health.spun_ns,
-            sent_together: SentTogether::of(health.sent_together),
             response_mean_ns: worker.figures.response_mean_ns(),
         }
     }

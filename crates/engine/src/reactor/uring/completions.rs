@@ -1,13 +1,13 @@
-//! What the kernel's answers mean: bytes that came, room that is there, sends that fell short.
+//! What completions mean: bytes that came, or room to send.
 //!
-//! An answer to a connection that was closed since finds another generation, and gives back the
+//! A completion for a connection that was closed since finds another generation, and gives back the
 //! buffer that it brought.
 
 use rustix::io::Errno;
 
 use super::UringReactor;
 use super::connection::{Ending, Filled, GENERATIONS, NONE, Purpose, name};
-use super::ring::{AT_ONCE, CANCELLATION, Completion};
+use super::ring::{CANCELLATION, Completion};
 use crate::reactor::{Key, Ready};
 
 impl UringReactor {
@@ -23,10 +23,7 @@ impl UringReactor {
 
     #[inline]
     fn take(&mut self, completion: Completion, now_ns: u64) {
-        if completion.name >= AT_ONCE {
-            if completion.name != CANCELLATION {
-                self.fell_short(completion);
-            }
+        if completion.name == CANCELLATION {
             return;
         }
         let key = completion.name as Key;
@@ -98,15 +95,5 @@ impl UringReactor {
                 self.ready.push_back(key);
             }
         }
-    }
-
-    /// A send was not taken whole.
-    #[cold]
-    fn fell_short(&mut self, completion: Completion) {
-        let taken = match completion.result {
-            bytes @ 0.. => Ok(bytes as usize),
-            error => Err(Errno::from_raw_os_error(-error)),
-        };
-        self.sends.fell_short(completion.name, taken);
     }
 }

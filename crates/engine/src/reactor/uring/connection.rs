@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use super::ring::{AT_ONCE, File, Name};
+use super::ring::Name;
 use crate::reactor::{Key, Ready};
 
 /// No buffer.
@@ -12,23 +12,17 @@ pub(super) const NONE: u16 = u16::MAX;
 /// Generations are counted modulo this: a name has 30 bits for them.
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
-/// At so many sends through the ring a connection is put into the ring's table of files: that
-/// costs two system calls in its life, and saves a look-up in each further send.
-pub(super) const REGISTER_AT: u8 = 16;
-
 /// What an operation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Receive,
     Writable,
-    Send,
 }
 
 pub(super) fn name(key: Key, generation: u32, purpose: Purpose) -> Name {
     let purpose = match purpose {
         Purpose::Receive => 0,
         Purpose::Writable => 1 << 62,
-        Purpose::Send => AT_ONCE,
     };
     purpose | u64::from(generation) << 32 | u64::from(key)
 }
@@ -50,10 +44,6 @@ pub(super) struct Socket {
     pub(super) batch: u64,
     pub(super) receiving: bool,
     pub(super) polling: bool,
-    /// In the ring's table of files, in the place of its key.
-    pub(super) registered: bool,
-    /// Sends that went through the ring, up to [`REGISTER_AT`].
-    pub(super) sends: u8,
     /// In the queue of those that wait for buffers.
     pub(super) starved: bool,
     /// What the worker has not been told.
@@ -74,22 +64,12 @@ impl Default for Socket {
             batch: 0,
             receiving: false,
             polling: false,
-            registered: false,
-            sends: 0,
             starved: false,
             news: None,
             first: NONE,
             last: NONE,
             ending: None,
         }
-    }
-}
-
-impl Socket {
-    /// How an operation names it; `None`: it is gone.
-    pub(super) fn file(&self, key: Key) -> Option<File<'_>> {
-        let fd = self.fd.as_ref()?;
-        Some(if self.registered { File::Registered(key) } else { File::Descriptor(fd) })
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::io::Errno;
 
 use super::buffers::Shape;
-use super::ring::{Completion, File, Ring, TaskWork};
+use super::ring::{Completion, Ring, TaskWork};
 
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
@@ -36,12 +36,12 @@ pub fn probe() -> Result<(), String> {
     let shape = Shape { count: 2, bytes: 64 };
     let mut ring = Ring::new(shape, TaskWork::Deferred)
         .or_else(|_| Ring::new(shape, TaskWork::Cooperative))
-        .and_then(|mut ring| ring.enable(0).map(|()| ring))
+        .and_then(|mut ring| ring.enable().map(|()| ring))
         .map_err(words)?;
     let (mut there, here) = UnixStream::pair().map_err(words)?;
     there.write_all(b"x").map_err(words)?;
     let here = OwnedFd::from(here);
-    ring.receive(File::Descriptor(&here), 0);
+    ring.receive(&here, 0);
     ring.wait(1_000_000_000);
     let received = ring.next_completion();
     ring.cancel(0);

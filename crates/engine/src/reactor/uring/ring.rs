@@ -1,8 +1,7 @@
 //! The ring: what is asked of the kernel, and what it answers, without knowing of connections.
 //!
 //! All unsafe calls on the ring are here. They are sound because the only memory that operations
-//! use is that of the provided buffers, which this owns and keeps until no operation is left, and
-//! bytes to be sent, which are read before the call returns that hands them over.
+//! use is that of the provided buffers, which this owns and keeps until no operation is left.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,10 +11,9 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use io_uring::squeue::{Entry, Flags, SubmissionQueue};
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, Submitter, cqueue, opcode};
 use rustix::event::PollFlags;
-use rustix::net::SendFlags;
 
 use super::buffers::{Buffers, Shape};
 
@@ -31,26 +29,10 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// An operation's name, by which its completions are known.
 pub(super) type Name = u64;
-/// Names from here on are of operations that are over when the call returns that hands them over,
-/// and that are heard of only if they failed: sends and cancellations.
-pub(super) const AT_ONCE: Name = 1 << 63;
 /// The name of all cancellations.
 pub(super) const CANCELLATION: Name = u64::MAX;
-/// Not in rustix: a send that takes less than all is a failure, and heard of.
-const MSG_WAITALL: u32 = 0x100;
-/// Not in rustix either: a send never waits for room.
-const MSG_DONTWAIT: u32 = 0x40;
 /// Handing over is tried so often if the kernel takes only a part.
 const ATTEMPTS: usize = 64;
-
-/// The file of an operation.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum File<'a> {
-    /// By its descriptor, which the kernel looks up in the process's table.
-    Descriptor(&'a OwnedFd),
-    /// By its place in the ring's own table.
-    Registered(u32),
-}
 
 /// What the kernel says about an operation.
 #[derive(Debug, Clone, Copy)]
@@ -84,8 +66,6 @@ pub(super) struct Ring {
     in_flight: u32,
     /// Counts submissions: an operation pushed in the present one has not been seen by the kernel.
     batch: u64,
-    /// Places in the ring's table of files; 0: there is none.
-    files: u32,
     /// Completions that were moved out of the way of a full queue.
     aside: VecDeque<cqueue::Entry>,
     /// Files that an operation may name by a number, which the kernel has not seen: open until it
@@ -119,7 +99,6 @@ impl Ring {
             buffers: ManuallyDrop::new(buffers),
             in_flight: 0,
             batch: 0,
-            files: 0,
             aside: VecDeque::new(),
             kept: Vec::new(),
         };
@@ -133,30 +112,11 @@ impl Ring {
     }
 
     /// Binds the ring to the calling thread. The thread then knows the ring by a number of its
-    /// own, and the ring has a table for so many files, unless the kernel refuses either: both
-    /// save a look-up, and nothing depends on them.
-    pub(super) fn enable(&mut self, files: u32) -> io::Result<()> {
+    /// own, unless the kernel refuses: that saves a look-up, and nothing depends on it.
+    pub(super) fn enable(&mut self) -> io::Result<()> {
         self.submitter.register_enable_rings()?;
         let _ = self.submitter.register_ring_fd();
-        if files > 0 && self.submitter.register_files_sparse(files).is_ok() {
-            self.files = files;
-        }
         Ok(())
-    }
-
-    /// Puts a file into the ring's table, in the place of whatever is there. False: there is no
-    /// such place.
-    pub(super) fn register(&mut self, place: u32, fd: &OwnedFd) -> bool {
-        // An operation that the kernel has not seen may name the place, and mean what was there.
-        place < self.files
-            && self.submission().is_empty()
-            && self.submitter.register_files_update(place, &[fd.as_raw_fd()]).is_ok_and(|n| n == 1)
-    }
-
-    /// Takes a file out of the table. Operations on it that the kernel has seen go on.
-    pub(super) fn unregister(&mut self, place: u32) {
-        // It was put there, so it can be taken out.
-        let _ = self.submitter.register_files_update(place, &[-1]);
     }
 
     fn submission(&mut self) -> SubmissionQueue<'_> {
@@ -179,62 +139,17 @@ impl Ring {
     }
 
     /// Receives into provided buffers until it fails, ends or runs out of them.
-    pub(super) fn receive(&mut self, file: File<'_>, name: Name) {
-        let entry = match file {
-            File::Descriptor(fd) => opcode::RecvMulti::new(Fd(fd.as_raw_fd()), GROUP).build(),
-            File::Registered(place) => opcode::RecvMulti::new(Fixed(place), GROUP).build(),
-        };
+    pub(super) fn receive(&mut self, fd: &OwnedFd, name: Name) {
+        let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), GROUP).build();
         self.start(entry.user_data(name));
     }
 
     /// Completes once, when there is room to send, an attempt to connect has ended, or the
     /// socket is dead.
-    pub(super) fn poll_writable(&mut self, file: File<'_>, name: Name) {
+    pub(super) fn poll_writable(&mut self, fd: &OwnedFd, name: Name) {
         let events = u32::from(PollFlags::OUT.bits());
-        let entry = match file {
-            File::Descriptor(fd) => opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build(),
-            File::Registered(place) => opcode::PollAdd::new(Fixed(place), events).build(),
-        };
+        let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build();
         self.start(entry.user_data(name));
-    }
-
-    /// Hands over `sends`, in order, in one call, along with what was pushed before; their names
-    /// are from [`AT_ONCE`] on. Each is over
-    /// when this returns: the kernel has taken all of its bytes, or there is a completion that
-    /// says how many or why not; `refused` is called for those that it does not get. False: the
-    /// kernel has not looked at all of them yet, and may still read their bytes.
-    pub(super) fn send_all<'a>(
-        &mut self,
-        sends: impl Iterator<Item = (Name, File<'a>, &'a [u8])>,
-        mut refused: impl FnMut(Name),
-    ) -> bool {
-        for (name, file, bytes) in sends {
-            let (address, length) = (bytes.as_ptr(), bytes.len() as u32);
-            let flags = (SendFlags::NOSIGNAL.bits() | MSG_WAITALL | MSG_DONTWAIT) as i32;
-            let entry = match file {
-                File::Descriptor(fd) => {
-                    opcode::Send::new(Fd(fd.as_raw_fd()), address, length).flags(flags).build()
-                }
-                File::Registered(place) => {
-                    opcode::Send::new(Fixed(place), address, length).flags(flags).build()
-                }
-            };
-            if !self.push(&entry.flags(Flags::SKIP_SUCCESS).user_data(name)) {
-                refused(name);
-            }
-        }
-        self.submit_all()
-    }
-
-    /// Hands over everything that was pushed. False: the kernel does not take it now.
-    fn submit_all(&mut self) -> bool {
-        for _ in 0..ATTEMPTS {
-            if self.submission().is_empty() {
-                return true;
-            }
-            self.submit();
-        }
-        self.submission().is_empty()
     }
 
     /// Lets go of a file that operations of the present batch may name.
@@ -258,8 +173,7 @@ impl Ring {
     fn push(&mut self, entry: &Entry) -> bool {
         for _ in 0..ATTEMPTS {
             // SAFETY: what receives write to are the provided buffers, which outlive every
-            // operation: see `drop`. The bytes of a send are borrowed by `send_all`, which says
-            // when they may still be read. Other entries point to no memory.
+            // operation: see `drop`. Other entries point to no memory.
             if unsafe { self.submission().push(entry) }.is_ok() {
                 return true;
             }
@@ -326,7 +240,7 @@ impl Ring {
             buffer: cqueue::buffer_select(entry.flags()),
             more: cqueue::more(entry.flags()),
         };
-        if !completion.more && completion.name < AT_ONCE {
+        if !completion.more && completion.name != CANCELLATION {
             self.in_flight -= 1;
         }
         Some(completion)

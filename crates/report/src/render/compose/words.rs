@@ -423,7 +423,6 @@ pub(super) fn loader(document: &Document) -> Vec<String> {
     if let Some(lag_ns) = document.latencies.send_lag.percentile_ns("p99") {
         parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
     }
-    parts.extend(sent_together(document));
     let worst = document.hiccups().max_by_key(|one| one.longest_ns());
     if let Some(hiccups) = worst.filter(|one| one.late.count > 0) {
         let late = &hiccups.late;
@@ -438,24 +437,6 @@ pub(super) fn loader(document: &Document) -> Vec<String> {
         parts.push(format!("scheduling jitter {p99}up to {longest}{at}"));
     }
     parts
-}
-
-/// Requests of several connections that left in one call, and how long such calls took: by that much
-/// the last of them left later than its time stamp says. `None` if all left by themselves.
-fn sent_together(document: &Document) -> Option<String> {
-    let of_workers = || document.workers.iter().filter_map(|worker| worker.sent_together);
-    let calls: u64 = of_workers().map(|one| one.calls).sum();
-    let sends: u64 = of_workers().map(|one| one.sends).sum();
-    let took_ns: f64 = of_workers().map(|one| one.took_mean_ns * one.calls as f64).sum();
-    let longest_ns = of_workers().map(|one| one.took_max_ns).max()?;
-    let mean_ns = took_ns / calls.max(1) as f64;
-    Some(format!(
-        "{} sent together in {}, which took {} on average, at most {}",
-        fmt_plural(sends, "request"),
-        fmt_plural(calls, "call"),
-        fmt_duration_ns(mean_ns.round() as u64),
-        fmt_duration_ns(longest_ns)
-    ))
 }
 
 /// The loader's machines, as far as they are known.

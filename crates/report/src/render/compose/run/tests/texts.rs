@@ -4,7 +4,7 @@ use candor_plan::{KernelTimestamps, Trace};
 use candor_record::TraceCounts;
 use candor_record::kernel::{KernelSample, KernelTimes};
 
-use crate::document::{Document, SentTogether};
+use crate::document::Document;
 use crate::expect::Expectation;
 use crate::render::print::text::WIDTH;
 use crate::render::{Depth, Style, compose};
@@ -100,21 +100,6 @@ fn the_command_can_be_copied() {
 
     document.arguments.clear();
     assert!(!render(&document, Style::Plain).contains("Rerun"));
-}
-
-/// 300 calls of 8 µs and 100 of 4 µs are 400 of 7 µs.
-#[test]
-fn what_was_sent_together_is_said() {
-    let mut document = testing::healthy_closed();
-    assert!(!render(&document, Style::Plain).contains("sent together"));
-    let of = |calls, took_mean_ns, took_max_ns| {
-        Some(SentTogether { calls, sends: 4 * calls, took_mean_ns, took_max_ns })
-    };
-    document.workers[0].sent_together = of(300, 8000.0, 20_000);
-    document.workers[1].sent_together = of(100, 4000.0, 52_000);
-    let text = render(&document, Style::Plain);
-    let line = "\n             1,600 requests sent together in 400 calls, which took 7 µs on average, at most 52 µs\n";
-    assert!(text.contains(line), "{text}");
 }
 
 /// What a server sent may stand in an example; it must not reach the terminal as it is.
