@@ -1,6 +1,6 @@
-//! The command line: which command, and its options.
+//! The command line: the commands and their options.
 //!
-//! `candor URL` is `candor run URL`: what is not a command's name is an argument of `run`.
+//! `candor URL` is `candor run URL`: a word that is not a command's name is an argument of `run`.
 
 use candor_plan::options::EXAMPLES;
 use candor_plan::redact;
@@ -57,9 +57,10 @@ struct Candor {
 pub(crate) enum Command {
     /// Measure a server once: closed loop, or open with --rate or --load
     ///
-    /// A closed loop sends a connection's next request when its last one is answered. An open
-    /// load sends by a schedule, whatever the server does, and counts latency from when a request
-    /// was due. Without a URL the embedded target is measured, in a process of its own.
+    /// A closed loop sends a connection's next request when the response to its last one is
+    /// complete. An open load sends by a schedule, independent of the server, and counts latency
+    /// from when a request was due. Without a URL the embedded target is measured, in a process of
+    /// its own.
     #[command(after_long_help = footer(EXAMPLES), override_usage = RUN_USAGE)]
     Run(Box<RunArguments>),
     /// Find the highest rate that a server can take, or that meets an objective
@@ -76,11 +77,11 @@ pub(crate) enum Command {
     /// the maximum.
     #[command(after_long_help = crate::command::sweep::EXAMPLES)]
     Sweep(Box<SweepArguments>),
-    /// Compare servers, plans or saved results: is one of them slower, and how sure is that
+    /// Compare servers, plans or saved results: is one of them slower, and how certain is that
     ///
-    /// Rounds of runs, in each round one of every variant in random order, so that whatever drifts
-    /// on the machine meets all alike. Says the difference with an interval, and claims none that
-    /// chance would give.
+    /// Runs rounds, each with one run of every variant in random order, so that drift of the
+    /// machine affects all alike. Prints the difference with an interval, and claims no difference
+    /// that chance would give.
     #[command(after_long_help = crate::command::compare::EXAMPLES, override_usage = COMPARE_USAGE)]
     Compare(Box<CompareArguments>),
     /// Measure a suite: servers × scenarios × protocols × loads, into a directory
@@ -101,12 +102,13 @@ pub(crate) enum Command {
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
     #[command(after_long_help = crate::command::serve::EXAMPLES)]
     Serve(Box<ServeOptions>),
-    /// Prove on this machine that the figures are true: known answers beside measured ones
+    /// Prove on this machine that the figures are true: known results beside measured ones
     ///
-    /// Starts a server whose every answer leaves at a computed time, sends loads whose results
+    /// Starts a server whose every response leaves at a computed time, sends loads whose results
     /// are known by calculation, and compares request by request with the schedule, with the
-    /// server's log and with theory. Takes a minute and a half; end other work first. It also
-    /// says which differences can be seen on this machine. Exit code 4: not all is as expected.
+    /// server's log and with theory. Takes a minute and a half; end other work first. Also prints
+    /// the smallest differences that this machine can show. Exit code 4: a result is not as
+    /// expected.
     #[command(after_long_help = crate::command::verify::EXAMPLES)]
     Verify(VerifyArguments),
     /// Render saved results again
@@ -158,7 +160,7 @@ pub(crate) fn parse(typed: &[String]) -> Command {
     }
 }
 
-/// The values of some options are not repeated: what is wrong with them may be a slip in a secret.
+/// Error messages do not repeat the values of some options: a mistyped value may contain a secret.
 fn without_secrets(mut error: clap::Error) -> clap::Error {
     let is_secret =
         |argument: &str| ["--header", "--target-env"].iter().any(|name| argument.starts_with(name));
@@ -171,11 +173,11 @@ fn without_secrets(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The whole command line. What is a URL to other commands is the first of several things here.
+/// The whole command line. The argument that is a URL for other commands is `compare`'s baseline.
 pub(crate) fn command() -> clap::Command {
     Candor::command().mut_subcommand("compare", |compare| {
         compare.mut_arg("url", |url| {
-            // What is changed goes to the end, and its place with it, unless it is said.
+            // clap moves a changed argument to the end of the list, so its position is set again.
             url.index(1)
                 .value_name("[NAME=]A")
                 .help("The baseline: a URL, a command, a plan or saved results")

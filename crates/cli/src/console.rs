@@ -1,9 +1,9 @@
 //! Writing to the terminal: reports to the standard output, progress and errors to the standard error.
 //! While a live view has the terminal ([`terminal`]), all of it waits until the view has gone.
 //!
-//! Everything that this command prints goes through here, and whatever it says that somebody else wrote
-//! (a server, a file, a target's log) cannot move the cursor, set a title or hide: what is printed is
-//! visible text, ends of lines, and the colours of [`Style`].
+//! All output of this command goes through here. Text from outside (a server, a file, a target's
+//! log) cannot move the cursor, set a title or hide: only visible text, ends of lines, and the
+//! colours of [`Style`] get through.
 
 pub(crate) mod terminal;
 
@@ -54,7 +54,7 @@ pub(crate) fn report(
     }
 }
 
-/// Prints `text`, a rendering. A reader that has seen enough and is gone is no error.
+/// Prints `text`, a rendering. A reader that has closed the pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let text = for_terminal(visible_styled(text), io::stdout().is_terminal());
     if terminal::hold(Stream::Out, &text) {
@@ -81,7 +81,7 @@ impl Printer {
         self.keep(print(text));
     }
 
-    /// Prints what is made of figures that may be damaged.
+    /// Prints a rendering of figures that may be damaged.
     pub(crate) fn print_made(&mut self, text: Result<String, impl Display>) {
         match text {
             Ok(text) => self.print(&text),
@@ -125,8 +125,8 @@ fn to_stderr(text: &str) {
     }
 }
 
-/// Says once for each host that its addresses may be somebody else's, whatever is quiet. Returns what
-/// was said.
+/// Warns once for each host that its addresses may belong to a third party, even with quiet output.
+/// Returns the warning.
 pub(crate) fn public_target(host: &str, addresses: &[IpAddr]) -> Option<String> {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let is_new = TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());

@@ -8,7 +8,7 @@ use candor_serve::ServeError;
 
 use crate::remedy;
 
-/// What a process says when it ends; see `candor --help`.
+/// The exit codes of a process; see `candor --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Fine = 0,
@@ -50,7 +50,7 @@ impl Failure {
         Failure { exit: Exit::CouldNotRun, message: message.to_string() }
     }
 
-    /// What was typed makes no sense.
+    /// The command line makes no sense.
     pub(crate) fn usage(message: impl Display) -> Self {
         Failure { exit: Exit::Usage, message: message.to_string() }
     }

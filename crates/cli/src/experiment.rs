@@ -1,5 +1,5 @@
-//! What the commands of experiments have in common: load flags that become a base plan, a runner
-//! that signals stop, progress, and results that are kept.
+//! The common parts of experiments' commands: load flags that become a base plan, a runner that
+//! signals stop, progress, and results that are kept.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(crate) struct Ready {
     pub(crate) connections: Option<u32>,
     site: Site,
     facts: Facts,
-    /// What it does, for who looks on.
+    /// The title of the experiment, for the progress display.
     title: String,
 }
 
@@ -52,7 +52,7 @@ impl Ready {
         check(command, &options)?;
         with_plan_file(&mut options)?;
         let connections = options.load.connections.map(|count| count.get());
-        // An open load, so that what belongs to one (--arrivals, --shed-after) is understood; the
+        // An open load, so that options of open loads (--arrivals, --shed-after) are accepted; the
         // experiment puts its own rates in.
         options.load.rate = Some(Rate::per_second(1000));
         input::set_usual_length(&mut options);
@@ -67,7 +67,7 @@ impl Ready {
         &self.facts
     }
 
-    /// Makes the experiment: `make` gets a runner and somebody to tell. Signals stop it. Then the
+    /// Makes the experiment: `make` gets a runner and a progress display. Signals stop it. Then the
     /// target is ended.
     pub(crate) fn make<T>(
         self,
@@ -104,7 +104,7 @@ pub(crate) fn make_directory(keep: Option<&Path>) -> Result<(), Failure> {
     })
 }
 
-/// What an experiment decides itself, and what only single runs have.
+/// Refuses options that the experiment decides itself, and options of single runs.
 fn check(command: &str, options: &Options) -> Result<(), Failure> {
     let refused = [
         ("--rate", options.load.rate.is_some(), "it chooses the rates itself"),
@@ -118,7 +118,7 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
     input::refuse_outputs_of_runs(command, &options.output)
 }
 
-/// A plan's file in the place of the URL gives what was not typed, but for its rates.
+/// A plan's file in place of the URL sets every option that was not typed, except its rates.
 fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
     let Some(file) = input::take_plan_file(options, None)? else { return Ok(()) };
     let mut plan = input::plan(&file)?;

@@ -1,4 +1,4 @@
-//! What is known of a run before it begins: what was typed, which machine this is, and when.
+//! The facts of a run before it begins: its command line, the machine, and the time.
 
 use candor_lab::trial::unix_ms;
 use candor_plan::redact::Typed;

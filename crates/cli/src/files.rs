@@ -1,4 +1,4 @@
-//! Files that a plan reads. What is written of a result is in `outputs`.
+//! Files that a plan reads. `outputs` writes files of results.
 
 use std::fs;
 use std::io::{self, Read};

@@ -1,5 +1,5 @@
-//! What candor knows beyond another tool's output: the ledger, and every verdict. For the
-//! standard error.
+//! Candor's additions to another tool's output: the ledger, and every verdict. For the standard
+//! error.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use candor_plan::units::{fmt_count, fmt_plural};
 use candor_report::render::visible;
 use candor_report::{Document, Severity};
 
-/// A line for the ledger, one for answers that `tool` counts apart, one for each verdict.
+/// A line for the ledger, one for responses that `tool` counts apart, one for each verdict.
 pub(crate) fn render(document: &Document, tool: &str) -> String {
     let ledger = &document.ledger;
     let mut text = String::new();

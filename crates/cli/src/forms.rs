@@ -76,7 +76,7 @@ impl<T: Serialize> Forms<T> {
             };
             outputs::write(&out.place, &text)
         };
-        // Files first: whoever reads what is printed may take any time.
+        // Files first: the reader of the standard output may be slow.
         let failed: Vec<_> = to.list.iter().filter_map(|out| write(out).err()).collect();
         let printed = match depth(to.report) {
             None => Ok(()),

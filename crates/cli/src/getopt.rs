@@ -1,7 +1,7 @@
-//! Command lines as the C library's `getopt_long` reads them, for the tools whose place we take.
+//! Command lines as the C library's `getopt_long` reads them, for the tools that Candor replaces.
 //!
-//! Options may stand behind other words; short ones may be joined (`-t2 -Ld30s`); a long one may
-//! have its value behind `=`; `--` ends the options. What an option means is its tool's business.
+//! Options may follow other words; short ones may be joined (`-t2 -Ld30s`); a long one may have its
+//! value after `=`; `--` ends the options. Each tool gives its options their meaning.
 
 use candor_plan::redact::Kind;
 
@@ -15,8 +15,9 @@ pub(crate) struct Flag<Id: 'static> {
     pub(crate) long: &'static str,
     /// Whether a value follows.
     pub(crate) takes_value: bool,
-    /// A long name may be shortened to what is unique among the options of the lowest rank, or failing that
-    /// among those and the next. `None`: never, so that it takes no abbreviation away.
+    /// A long name may be abbreviated as long as it is unique among the options of the lowest rank,
+    /// or failing that among those and the next. `None`: never, so that it takes no abbreviation
+    /// away.
     pub(crate) rank: Option<u8>,
 }
 
@@ -29,7 +30,8 @@ impl<Id> Flag<Id> {
         flags.iter().find(|flag| flag.short == Some(letter))
     }
 
-    /// The one of this name, which may be shortened; or the C library's words for why there is none.
+    /// The option of this name, which may be abbreviated; or the C library's message that there is
+    /// none.
     pub(crate) fn of_name(flags: &'static [Self], typed: &str) -> Result<&'static Self, String> {
         if let Some(exact) = flags.iter().find(|flag| flag.long == typed) {
             return Ok(exact);
@@ -61,16 +63,17 @@ pub(crate) enum Name<'a> {
     Long(&'a str),
 }
 
-/// What an option's value is.
+/// The meaning of an option's value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meaning {
     /// It is the next word, if it does not stand in the option's own.
     pub(crate) takes_next: bool,
-    /// What it is.
+    /// The kind of value.
     pub(crate) kind: Kind,
 }
 
-/// What the value of an option is, if there is one of this name; `kind` says so of each.
+/// The meaning of the value of the option with this name, if there is one; `kind` gives it for
+/// each.
 pub(crate) fn meaning<Id: Copy>(
     flags: &'static [Flag<Id>],
     name: Name<'_>,
@@ -83,7 +86,7 @@ pub(crate) fn meaning<Id: Copy>(
     Some(Meaning { takes_next: flag.takes_value, kind: kind(flag.id) })
 }
 
-/// Whoever takes what was read, in order.
+/// The receiver of the words, in order.
 pub(crate) trait Taker {
     /// Which option.
     type Id: Copy + 'static;
@@ -100,7 +103,7 @@ pub(crate) trait Taker {
         value: Option<String>,
     ) -> Result<(), Self::Refusal>;
 
-    /// Takes a word that is no option.
+    /// Takes a word that is not an option.
     fn place(&mut self, word: String);
 
     /// A command line that cannot be read, in the C library's words.
@@ -141,7 +144,8 @@ pub(crate) fn read<T: Taker>(taker: &mut T, words: &[String]) -> Result<(), T::R
     Ok(())
 }
 
-/// `-Ld30s`: letters, of which the first that takes a value takes the rest, or the next word.
+/// `-Ld30s`: joined letters. The first one with a value takes the rest of the word, or the next
+/// word.
 fn read_cluster<'a, T: Taker>(
     taker: &mut T,
     cluster: &str,

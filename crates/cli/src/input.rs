@@ -1,6 +1,7 @@
-//! What commands read: options of a run from flags, a plan's file and a URL; texts of plans and suites.
+//! The input of commands: options of a run from flags, a plan's file and a URL; texts of plans and
+//! suites.
 //!
-//! What is typed goes before what a file says. Nothing is decided here of what a run is: that is plan's.
+//! Typed options override those of a file. This module does not define a run: crate plan does.
 
 use std::path::Path;
 
@@ -11,9 +12,9 @@ use candor_plan::values::Nanos;
 use crate::exit::Failure;
 use crate::files::Disk;
 
-/// Length of an experiment's run, if nothing is said.
+/// The default length of an experiment's run.
 const DURATION: &str = "5s";
-/// Warm-up of an experiment's run, if nothing is said.
+/// The default warm-up of an experiment's run.
 const WARM_UP_NS: u64 = 1_000_000_000;
 
 /// The text of a file; `what` it is stands in errors.
@@ -26,7 +27,7 @@ pub(crate) fn text(what: &str, path: &Path) -> Result<String, Failure> {
         .map_err(|_| Failure::usage(format!("the {what} {name} is not UTF-8 text")))
 }
 
-/// What the plan in this file says.
+/// The options in this plan's file.
 pub(crate) fn plan(file: &str) -> Result<Options, Failure> {
     let text = text("plan", file.as_ref())?;
     Options::from_toml(file, &text).map_err(Failure::usage)
@@ -64,7 +65,7 @@ pub(crate) fn is_elsewhere(options: &Options) -> bool {
         || options.connecting.connect_to.is_some()
 }
 
-/// Gives runs of an experiment the usual length and warm-up, if nothing is said.
+/// Gives runs of an experiment the default length and warm-up where the user set none.
 pub(crate) fn set_usual_length(options: &mut Options) {
     if options.load.duration.is_none()
         && options.load.requests.is_none()

@@ -12,12 +12,12 @@ use crate::console;
 use crate::exit::Failure;
 
 const LIMITS: Limits = Limits { files: 10, bytes: 64 << 20 };
-/// What names the last result in the place of a file, and before a number one of those before it.
+/// The word that names the last result in place of a file; with a number after it, an earlier one.
 const WORD: &str = "last";
 
 /// Keeps a result; returns whether it is kept.
 pub(crate) fn keep(quiet: bool, document: impl FnOnce() -> String) -> bool {
-    // Without a home there is nowhere to keep it, and nobody who would ask for it.
+    // Without a home directory there is nowhere to keep it.
     let Some(directory) = directory() else { return false };
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let name = format!("{:013}-{}.json", since.as_millis(), std::process::id());

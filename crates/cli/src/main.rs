@@ -1,7 +1,7 @@
 //! The `candor` command: arguments in, a run, a report and an exit code out.
 //!
-//! This crate wires the others together and is the only one that prints. What a run is, is
-//! decided in plan; what it does, in engine; what it means, in report.
+//! This crate wires the others together and is the only one that prints. Crate plan defines a run,
+//! engine performs it, and report interprets it.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -75,7 +75,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Completions(shell) => {
             command::completions::completions(&shell, arguments::command())
         }
-        // Taken above: other tools' command lines are no matter of clap's.
+        // Handled above: clap does not parse other tools' command lines.
         Command::Wrk(other) => wrk::wrk(wrk::Name::CandorWrk, &other.words, typed()),
         Command::H2load(other) => h2load::h2load(h2load::Name::CandorH2load, &other.words, typed()),
     }

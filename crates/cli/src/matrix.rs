@@ -1,5 +1,5 @@
-//! What `candor bench` and `candor clients` have in common: a suite's file in, a directory of results
-//! out, and what is shown of its trials in between.
+//! The common parts of `candor bench` and `candor clients`: a suite's file in, a directory of
+//! results out, and the progress display of its trials in between.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,7 +59,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// What is shown while it goes on.
+    /// The settings of the progress display.
     pub(crate) fn asked(&self) -> Asked {
         Asked {
             quiet: self.quiet,
@@ -69,12 +69,12 @@ impl Flags {
         }
     }
 
-    /// Who has which cores.
+    /// The split of cores between target and loader.
     pub(crate) fn split(&self) -> Result<Split, Failure> {
         self.cores.split()
     }
 
-    /// What a document says at its top. `target` and `loader` say who has the one cores and the other.
+    /// The head of a document. `target` and `loader` name the owners of the two sets of cores.
     pub(crate) fn about(&self, facts: Facts, split: &Split, target: &str, loader: &str) -> About {
         let secrets = Secrets::shown_if(self.show_secrets);
         let shared = if split.is_shared() { " (shared: figures are of both)" } else { "" };
@@ -88,8 +88,8 @@ impl Flags {
         }
     }
 
-    /// Writes what is made of the trials, and says what came of them. `exit` is of a matrix that was not
-    /// stopped.
+    /// Writes the renderings of the trials, and says how they ended. `exit` is the code for a
+    /// matrix that was not stopped.
     pub(crate) fn finish<D: Serialize>(
         &self,
         directory: &Directory,
@@ -149,7 +149,7 @@ pub(crate) fn extent(head: &Head, cells: usize, rounds: u64) -> String {
     )
 }
 
-/// Cells that would be measured, and what was left out, a line each.
+/// The cells to measure and the notes about those left out, a line each.
 pub(crate) fn listed(keys: impl Iterator<Item = String>, notes: &[Note]) -> String {
     let cells = keys.map(|key| format!("  {key}\n"));
     let notes = notes.iter().map(|note| format!("left out: {}: {}\n", note.what, note.why));

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::exit::Failure;
 
-/// What part of a run this is.
+/// The part of a run that this process makes.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Part of a run")]
 pub(crate) struct PartFlags {

@@ -12,12 +12,12 @@ const FLAG: &str = "--profile-command";
 /// A profiler beside each run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ProfileFlags {
-    /// Start this when the measured window begins, and interrupt it when it ends, such as
-    /// 'perf record -g -p {pid} -o {out}'; figures are then not comparable
+    /// Start this command when the measured window begins, and interrupt it when the window ends,
+    /// e.g. 'perf record -g -p {pid} -o {out}'; figures are then not comparable
     ///
     /// Program and arguments in one word; there is no shell. {pid} is the target's process id,
-    /// {out} the file of the profile, which stands beside the result; what the profiler prints is
-    /// kept there, too, with .log behind. The target has to be one that candor starts.
+    /// {out} the file of the profile, which stands beside the result; the profiler's output is kept
+    /// there, too, with .log appended. Candor has to start the target itself.
     #[arg(long, value_name = "COMMAND", help_heading = "Managed target")]
     pub(crate) profile_command: Option<String>,
 }
@@ -35,7 +35,8 @@ pub(crate) fn spec(command: &str, out: PathBuf) -> Result<ProfileSpec, Failure> 
     ProfileSpec::new(command, out).map_err(|problem| Failure::usage(format!("{FLAG}: {problem}")))
 }
 
-/// `result.json` has its profile in `result.profile`; what has no file, in `candor.profile`.
+/// `result.json` has its profile in `result.profile`; without a file the profile is
+/// `candor.profile`.
 fn beside(json: Option<&Path>) -> PathBuf {
     let is_file = |path: &&Path| path.metadata().map_or(true, |meta| meta.is_file());
     match json.filter(is_file) {

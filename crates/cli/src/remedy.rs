@@ -1,8 +1,8 @@
-//! What to do about errors of the library crates, in words of this command line.
+//! Remedies for errors of the library crates, in words of this command line.
 //!
-//! Libraries say what is wrong and where, in types; they know no flags. Here, and nowhere else, each of
-//! their errors gets its remedy: a new variant does not compile before it is decided. Remedies of causes
-//! that results keep are in [`candor_report::remedies`], since documents have them too.
+//! Libraries report the fault and its place, in types; they know no flags. Only this module adds
+//! remedies: a new variant does not compile before its remedy is decided. Remedies for causes that
+//! results keep are in [`candor_report::remedies`], since documents have them too.
 
 use candor_engine::EngineError;
 use candor_engine::reactor::{ConnectCause, ConnectFailure};
@@ -42,7 +42,7 @@ fn sentence(error: &impl std::fmt::Display, remedy: Option<String>) -> String {
     }
 }
 
-/// What to do about it; `None`: nothing can be done, or the error says it already.
+/// The remedy; `None`: there is none, or the error contains it.
 fn lab(error: &LabError) -> Option<String> {
     let remedy = match error {
         LabError::Engine(error) => return engine(error),
@@ -93,7 +93,7 @@ fn engine(error: &EngineError) -> Option<String> {
             "add local addresses with --source, widen the range, or ask for fewer with -c"
         }
         EngineError::Tls(error) => tls(error),
-        // These say it already, or are no fault of what was asked.
+        // These contain their remedy, or do not come from the command line.
         EngineError::AllowList(_) | EngineError::Workers { .. } | EngineError::System { .. } => {
             return None;
         }

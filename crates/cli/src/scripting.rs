@@ -23,14 +23,14 @@ pub(crate) fn make(
     made.and_then(|run| run.done(plan)).map_err(remedy::advise)
 }
 
-/// A run that was made, whatever became of its script.
+/// A completed run, even if its script failed.
 pub(crate) struct Scripted {
     pub(crate) record: RunRecord,
     script: Script,
     ended: Result<(), LabError>,
 }
 
-/// Makes `part` of a run of `plan` with its script, if it has one. What the script prints goes out.
+/// Makes `part` of a run of `plan` with its script, if it has one, and prints the script's output.
 pub(crate) fn run(
     plan: &Plan,
     part: Part,
@@ -68,12 +68,13 @@ impl Script {
         Ok((Script(Some(program)), scripts))
     }
 
-    /// Calls `done` with what happened.
+    /// Calls `done` with the run's figures.
     fn done(&self, plan: &Plan, record: &RunRecord) -> Result<(), LabError> {
         self.0.as_ref().map_or(Ok(()), |program| program.done(plan, record)).map_err(failed)
     }
 
-    /// The run is over: what the script printed goes out, and why it failed, if it did.
+    /// After the run: prints the rest of the script's output, and returns the script's error, if
+    /// any.
     fn ended(&self) -> Result<(), LabError> {
         self.0.as_ref().map_or(Ok(()), |program| program.ended()).map_err(failed)
     }

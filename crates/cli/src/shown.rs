@@ -84,13 +84,13 @@ fn typed_lines(block: &str) -> Vec<String> {
     lines
 }
 
-/// The commands of a line, each as its words. What a shell would fill in is `1`.
+/// The commands of a line, each as its words. A word that a shell would expand is `1`.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     let mut word: Option<String> = None;
     let mut is_file = false;
     let mut rest = line.chars().peekable();
-    // Ends a word; the word after a redirection is no argument.
+    // Ends a word; the word after a redirection is not an argument.
     fn end(word: &mut Option<String>, is_file: &mut bool, all: &mut [Vec<String>]) {
         if let Some(word) = word.take()
             && !std::mem::take(is_file)
@@ -168,8 +168,8 @@ fn call(words: &[String]) -> Option<&[String]> {
     (program == "candor").then_some(words)
 }
 
-/// Why the command line does not take these words; or there is no such run, unless a part of them is what
-/// a shell would have filled in.
+/// Why the command line refuses these words, or why the run is impossible, unless a shell would
+/// have expanded some of them.
 fn refusal(words: &[String], is_filled_in: bool) -> Option<String> {
     // In a synopsis, what can be left out stands in brackets, and dots say that there may be more.
     let words: Vec<String> = words
@@ -195,8 +195,8 @@ fn refusal(words: &[String], is_filled_in: bool) -> Option<String> {
     }
 }
 
-/// What is wrong with the calls in some lines, and how many there are. Commands that stand in an option's
-/// value, such as `--target 'candor serve'`, count.
+/// Checks the calls in some lines: collects the faults and returns the number of calls. Commands
+/// within an option's value, e.g. `--target 'candor serve'`, count.
 fn check(place: &str, lines: &[String], wrong: &mut Vec<String>) -> usize {
     let mut calls = 0;
     for line in lines {

@@ -1,9 +1,9 @@
-//! Signals, for the whole process: the first asks for an end in order, the second for one with what
-//! was measured so far, the third ends the process at once.
+//! Signals, for the whole process: the first asks for an orderly end, the second for an end with
+//! the measurements so far, the third ends the process at once.
 //!
-//! One thread waits for SIGINT and SIGTERM and calls what [`on_signal`] was given last. It never
-//! waits for anybody else, so that the third signal is heard whatever the rest of the process does.
-//! Before a signal ends the process, a live view gives the terminal back.
+//! One thread waits for SIGINT and SIGTERM and calls the function last given to [`on_signal`]. It
+//! never waits for other threads, so that the third signal always works. Before a signal ends the
+//! process, a live view gives the terminal back.
 
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
@@ -22,7 +22,7 @@ type Stop = Box<dyn Fn() + Send>;
 
 static STOP: Mutex<Option<Stop>> = Mutex::new(None);
 
-/// From now on, each signal calls `stop` in the place of what was called before. It must not block.
+/// From now on, each signal calls `stop` in place of the previous function. It must not block.
 pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> Result<(), Failure> {
     *STOP.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
     guard()
@@ -55,7 +55,7 @@ fn watch(mut signals: Signals) {
                 }
                 stop();
             }
-            // Nobody stops in order.
+            // No function is set that could stop in order.
             _ => {
                 terminal::restore();
                 let _ = emulate_default_handler(signal);

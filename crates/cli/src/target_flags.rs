@@ -1,5 +1,5 @@
-//! The flags of servers that candor starts and of their cores, the same for every command that can
-//! start one, and what they lead to: a target that runs, and a split of the machine.
+//! The flags of servers that Candor starts and of their cores, the same for every command that can
+//! start one, and their effect: a running target, and a split of the machine.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -18,18 +18,18 @@ use crate::input;
 /// A managed target.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TargetFlags {
-    /// Start this server, measure it, and end it with everything it started
+    /// Start this server, measure it, and end it with all processes that it started
     ///
-    /// Program and arguments in one word; there is no shell. The server gets the flags
-    /// --standalone --port-file FILE, or FILE in the place of {port_file}, and writes PORT=,
-    /// PATH= and METHOD= to it when it is ready. Servers that do not know this: --target-ready.
+    /// Program and arguments in one word; there is no shell. The server gets the flags --standalone
+    /// --port-file FILE, or FILE in place of {port_file}, and writes PORT=, PATH= and METHOD= to it
+    /// when it is ready. For servers without these flags: --target-ready.
     #[arg(long, value_name = "COMMAND", help_heading = "Managed target")]
     pub(crate) target: Option<String>,
 
-    /// How to know that it is ready: port-file, tcp:HOST:PORT or http://HOST:PORT/PATH
-    /// [default: port-file]
+    /// How to tell that it is ready: port-file, tcp:HOST:PORT or http://HOST:PORT/PATH [default:
+    /// port-file]
     ///
-    /// A URL has to answer 200; another status stands behind a blank, as in
+    /// A URL has to return 200; for another status add a blank and the status, as in
     /// 'http://localhost:8080/ 404'.
     #[arg(long, value_name = "HOW", help_heading = "Managed target", value_parser = parse_ready, requires = "target")]
     pub(crate) target_ready: Option<Ready>,
@@ -41,7 +41,7 @@ pub(crate) struct TargetFlags {
     #[command(flatten)]
     pub(crate) cores: CoreFlags,
 
-    /// Append what the target prints to this file [default: kept only if it fails]
+    /// Append the target's output to this file [default: kept only if it fails]
     #[arg(long, value_name = "FILE", help_heading = "Managed target", requires = "target")]
     pub(crate) target_log: Option<PathBuf>,
 
@@ -169,7 +169,7 @@ fn speak(options: &mut Options, announced: Option<&str>) {
     }
 }
 
-/// What a target says of itself is used where the user says nothing else.
+/// The target's announcements fill in the options that the user did not set.
 fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
     point(options, running);
     let announced = running.announced();

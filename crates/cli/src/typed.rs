@@ -1,7 +1,8 @@
-//! The command line as results may have it: what each word of it is, by the options that there are.
+//! The command line as results may show it: the kind of each word, by the options of the command.
 //!
-//! [`Typed`] then shows what may be shown. The rule allows: an option's value that is a number, a time or
-//! a file's name by its type is shown; free text is not, unless it is listed in [`PLAIN_TEXTS`].
+//! [`Typed`] then shows the permitted words. The rule allows: an option's value that is a number, a
+//! time or a file's name by its type is shown; free text is not, unless it is listed in
+//! [`PLAIN_TEXTS`].
 
 use std::any::TypeId;
 
@@ -16,8 +17,7 @@ use crate::getopt::{Meaning, Name};
 const PLAIN_TEXTS: [&str; 9] =
     ["clients", "expect", "loads", "objective", "peak", "protocols", "scenarios", "servers", "sni"];
 
-/// What was typed, after `program`, the first of `words`. It was understood before, so nothing is wrong
-/// with it.
+/// The words after `program`, the first of `words`. They were parsed before, so they are valid.
 pub(crate) fn typed(words: &[String], command: &Command) -> Typed {
     if let Some((_, rest)) = wrk::invocation(words) {
         let script_argument_behind_url =
@@ -59,8 +59,8 @@ fn kind(arg: &Arg) -> Kind {
     }
 }
 
-/// Reads `rest`, the end of `words`, as `getopt_long` and clap do. An option that is not known hides
-/// whatever may be its value.
+/// Reads `rest`, the end of `words`, as `getopt_long` and clap do. An unknown option hides anything
+/// that may be its value.
 fn read(
     words: &[String],
     rest: &[String],
@@ -101,7 +101,8 @@ fn read(
     typed
 }
 
-/// `-Ld30s`: letters, of which the first that takes a value takes the rest, or the next word.
+/// `-Ld30s`: joined letters. The first one with a value takes the rest of the word, or the next
+/// word.
 fn read_cluster(
     typed: &mut Typed,
     word: &str,

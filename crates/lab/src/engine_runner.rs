@@ -13,15 +13,15 @@ use crate::interrupt::Interrupt;
 use crate::site::Site;
 use crate::trial::{Runner, unix_ms};
 
-/// Makes one run of a plan with the engine. Whoever knows scripts loads the plan's before it: this
-/// crate does not.
+/// Makes one run of a plan with the engine. A caller that supports scripts loads the plan's script
+/// first: this crate knows no scripts.
 pub type Make = fn(&Plan, &Control, &mut dyn Observer) -> Result<RunRecord, LabError>;
 
 /// Makes runs with the engine.
 pub struct EngineRunner<'a> {
     /// One for each variant.
     pub sites: Vec<Site>,
-    /// What is known of every run, but for when it began.
+    /// The facts about every run, except when it began.
     pub facts: Facts,
     /// How the experiment is told to stop.
     pub interrupt: Arc<Interrupt>,

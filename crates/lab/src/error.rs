@@ -1,5 +1,5 @@
-//! What can stand in the way of an experiment: what is wrong, and where. Remedies that are words of a command
-//! line are the command line's.
+//! Errors of experiments: the fault, and its place. The command line adds remedies that name its
+//! flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub enum LabError {
     /// The engine could not run a plan.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// No plan could be made of what the experiment is to change.
+    /// The experiment's changes to the plan do not give a valid plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A signal came before there was anything to measure.
@@ -24,7 +24,7 @@ pub enum LabError {
     Target {
         /// Its name.
         name: String,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         problem: String,
         /// The last lines of its log.
         log_tail: Vec<String>,
@@ -48,7 +48,7 @@ pub enum LabError {
     /// A core that this process may not use.
     #[error("there is no core {core} for {of}; the cores that this process may use are {usable}")]
     NoCore {
-        /// Who should have it.
+        /// The side that should have the core.
         of: Side,
         /// The core.
         core: usize,
@@ -76,7 +76,7 @@ pub enum LabError {
     /// Nothing to compare.
     #[error("{source_name} has no result documents")]
     NoResults {
-        /// What was given.
+        /// The source as given.
         source_name: String,
     },
     /// The directory of results belongs to something else.
@@ -84,7 +84,7 @@ pub enum LabError {
     NotOurs {
         /// The directory.
         path: PathBuf,
-        /// What is in it.
+        /// The fault in it.
         why: String,
     },
     /// Another process measures into the directory of results.
@@ -102,7 +102,7 @@ pub enum LabError {
     NoDirectory {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         reason: String,
     },
     /// An error with a remedy, which the command line added where a document keeps the text.
@@ -110,31 +110,31 @@ pub enum LabError {
     Advised {
         /// The error.
         error: Box<LabError>,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
     /// A script could not be loaded, or failed.
     #[error("{0}")]
     Script(String),
-    /// An experiment of `verify` has not what it needs.
+    /// An experiment of `verify` lacks something that it needs.
     #[error("{0}")]
     Verify(String),
-    /// What was asked makes no sense.
+    /// The request contradicts itself.
     #[error("{0}")]
     Usage(String),
     /// A file could not be read or written.
     #[error("{what} {path}: {reason}")]
     File {
-        /// What was tried, such as `cannot read`.
+        /// The failed operation, e.g. `cannot read`.
         what: &'static str,
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's message.
         reason: String,
     },
 }
 
-/// Who has cores.
+/// The owner of cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The target.
@@ -153,7 +153,7 @@ impl std::fmt::Display for Side {
 }
 
 impl LabError {
-    /// There is no place for what is temporary.
+    /// No directory for temporary files.
     pub(crate) fn no_temporary(error: std::io::Error) -> LabError {
         LabError::File {
             what: "cannot make",

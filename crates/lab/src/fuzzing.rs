@@ -1,4 +1,4 @@
-//! The door for fuzzing: parsers of what other programs say, as functions of text. Not part of the
+//! The entry for fuzzing: parsers of other programs' output, as functions of text. Not part of the
 //! crate's interface.
 
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::clients::protocol::{self, Answer, Ask, Described};
 use crate::target::{http, ready};
 
-/// What a driver says of itself.
+/// Parses a driver's description of itself.
 pub fn described(line: &str) -> Result<Described, String> {
     protocol::described(line)
 }
 
-/// What the driver is asked whose answers are mutated.
+/// The command whose replies are mutated.
 pub(crate) const ASK: Ask<'_> = Ask {
     what: "run",
     url: "http://h/",
@@ -24,7 +24,7 @@ pub(crate) const ASK: Ask<'_> = Ask {
     expect_body_bytes: None,
 };
 
-/// What a driver counted, after a second.
+/// Parses a driver's counts after a second.
 pub fn answered(line: &str) -> Result<Answer, String> {
     protocol::answered(line, &ASK, Duration::from_secs(1))
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use candor_engine::Control;
 
-/// Told to stop from outside, any number of times. Each run has a control of its own, because a
-/// run also stops when its target ends, and that is no interruption.
+/// A request to stop from outside, made any number of times. Each run has a control of its own,
+/// because a run also stops when its target ends, which is not an interruption.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     asked: AtomicBool,

@@ -1,5 +1,5 @@
-//! One of the things that are measured, and what goes on beside a run of it: who has which cores,
-//! what a target of ours uses, and a profiler that looks at it.
+//! The site of a run: the target, its split of cores with the loader, the sampler of its resources,
+//! and a profiler.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::target::sampler::Sampler;
 /// One of the things that are measured.
 #[derive(Debug, Default)]
 pub struct Site {
-    /// What is worth knowing of it, such as `embedded`.
+    /// A remark about the target, e.g. `embedded`.
     pub note: Option<String>,
     /// The target, if it is ours.
     pub running: Option<Running>,
-    /// Who has which cores; `None`: nobody was told.
+    /// The split of cores; `None`: no cores were assigned.
     pub split: Option<Split>,
     /// How to profile the target while it is measured; only of use if it is ours.
     pub profile: Option<ProfileSpec>,
@@ -67,14 +67,15 @@ impl Site {
             Ok(made) => Ok((made, beside)),
             Err(_) if interrupt.is_asked() => Err(LabError::Interrupted),
             Err(error) => {
-                // That nobody listens has a reason if the target has ended.
+                // A refused connection has an explanation if the target has ended.
                 self.check_alive()?;
                 Err(error)
             }
         }
     }
 
-    /// Begins what goes on beside a run. From here on this thread has the loader's cores.
+    /// Starts the sampler and the profiler for a run. From here on this thread runs on the loader's
+    /// cores.
     fn begin(&self, plan: &Plan, control: &Arc<Control>) -> Beside {
         let all = usable_cores();
         let mut beside = Beside { sampler: None, profiler: None, cores: None };
@@ -106,7 +107,7 @@ fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Result<Plan, PlanErro
     })
 }
 
-/// What goes on beside a run.
+/// The sampler and the profiler of one run.
 pub struct Beside {
     sampler: Option<Sampler>,
     profiler: Option<Profiler>,
@@ -115,7 +116,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// The run is over: puts into its document what was seen of the target.
+    /// Ends them after the run and enters the target's resources into its document.
     pub fn finish(
         mut self,
         site: &Site,
@@ -124,7 +125,7 @@ impl Beside {
         interrupted: bool,
     ) {
         let Some(running) = &site.running else { return };
-        // The profile first: that it is written has nothing to do with what is sampled.
+        // The profile first: writing it does not affect the samples.
         let profile = self.profiler.take().map(|profiler| profiler.finish(record, running));
         if let Some(sampler) = self.sampler.take() {
             let mut resources = sampler.finish(record, running);

@@ -1,7 +1,7 @@
 //! A sweep: latency at several rates, each several times, in random order.
 //!
-//! Each round has every rate once, in an order of its own, so that whatever changes with time (a
-//! cache that warms, a machine that gets hot) falls on all rates alike. Pure over the [`Runner`].
+//! Each round has every rate once, in an order of its own, so that drift (a cache that warms, a
+//! machine that gets hot) affects all rates alike. Pure over the [`Runner`].
 
 use candor_plan::units::fmt_per_second;
 use candor_plan::{Parts, Plan};
@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::loads;
 use crate::trial::{Ahead, Progress, Runner, in_words, why_no_more};
 
-/// What to measure.
+/// The settings of a sweep.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The rates.
@@ -35,8 +35,8 @@ pub struct Asked {
     pub fraction: Option<f64>,
 }
 
-/// Measures what `runner` runs by `plan` at all rates. What was measured is kept if it cannot go
-/// on; an error is returned only if there is nothing at all.
+/// Measures the target of `runner` by `plan` at all rates. If the sweep cannot go on, it returns
+/// the runs made so far; it returns an error only without any run.
 pub fn run(
     plan: &Plan,
     settings: &Settings,

@@ -1,7 +1,7 @@
-//! A trial: one measured run, and who makes it.
+//! A trial: one measured run, and the seam to its maker.
 //!
-//! Every experiment is a sequence of trials, chosen by what came out of those before. Here is the
-//! seam between the choosing, which is pure, and the making, which takes seconds and a server.
+//! Every experiment is a sequence of trials, each chosen by the results before. The choosing is
+//! pure; the making takes seconds and a server.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,10 +20,10 @@ pub trait Runner {
     fn run(&mut self, variant: usize, plan: &Plan) -> Result<Document, LabError>;
 }
 
-/// What follows when a step of an experiment begins.
+/// The steps ahead when a step of an experiment begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ahead {
-    /// Steps after this one; `None`: it depends on what is found.
+    /// Steps after this one; `None`: it depends on the results.
     pub steps: Option<u64>,
     /// The next of them by name, as far as their order is known.
     pub next: Vec<String>,
@@ -31,7 +31,8 @@ pub struct Ahead {
 
 /// Sees an experiment while it goes on.
 pub trait Progress {
-    /// A run begins: what it is, in a few words such as `64 connections, closed loop`, and what follows.
+    /// A run begins: its description in a few words, e.g. `64 connections, closed loop`, and the
+    /// steps ahead.
     fn begins(&mut self, what: &str, ahead: &Ahead) {
         let _ = (what, ahead);
     }
@@ -47,7 +48,7 @@ pub trait Progress {
     }
 }
 
-/// Nobody looks.
+/// No watcher.
 impl Progress for () {}
 
 /// An experiment of several variants or cells, as far as it came.

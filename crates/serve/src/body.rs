@@ -1,7 +1,7 @@
-//! The bodies of answers, as hyper wants them: frames on demand, and no copies of fixed bytes.
+//! The bodies of responses, as hyper wants them: frames on demand, and no copies of fixed bytes.
 //!
-//! A body tells its [`Connection`] when the answer is complete. That is what the count of
-//! answers and the faults at the end of an answer hang on.
+//! A body tells its [`Connection`] when the response is complete. The count of responses and the
+//! faults at the end of a response depend on that.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep};
 use crate::connection::Connection;
 use crate::content::{LARGE, LARGE_LEN};
 
-/// What an answer carries.
+/// The content of a response.
 pub(crate) enum Content {
     /// Nothing, or nothing any more.
     Empty,
@@ -68,7 +68,7 @@ impl Content {
                 chunk.clone()
             }
             Content::Truncated { left: 0, .. } => {
-                // The flush that follows ends the connection; nobody needs to wake this.
+                // The flush that follows ends the connection; no wake-up is needed.
                 connection.close_at_flush();
                 return Poll::Pending;
             }
@@ -124,12 +124,12 @@ pub(crate) struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// The body of an answer that counts.
+    /// The body of a response that counts.
     pub(crate) fn new(content: Content, connection: Arc<Connection>) -> Self {
         AnswerBody { content, connection, counted: true }
     }
 
-    /// The body of an answer that does not count, to a question about the server itself.
+    /// The body of a response that does not count, to a request about the server itself.
     pub(crate) fn uncounted(content: Content, connection: Arc<Connection>) -> Self {
         AnswerBody { content, connection, counted: false }
     }

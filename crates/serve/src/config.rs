@@ -1,4 +1,4 @@
-//! What a server is to do, decided before it starts. Values only: [`crate::ServeOptions`] makes
+//! A server's configuration, decided before it starts. Values only: [`crate::ServeOptions`] makes
 //! them from flags, tests make them directly.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{Certificate, Fault};
 
-/// What a server is to do.
+/// The configuration of a server.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where to listen; port 0 picks a free one.
@@ -25,7 +25,7 @@ pub struct Config {
     pub threads: usize,
     /// Speak TLS, with this certificate.
     pub tls: Option<Certificate>,
-    /// What goes wrong, and when.
+    /// The faults.
     pub faults: Faults,
 }
 
@@ -44,18 +44,18 @@ impl Default for Config {
     }
 }
 
-/// Faults that do not depend on the path. By default there are none.
+/// Faults that do not depend on the path. The default is none.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    /// Every request meets this fault, whatever its path.
+    /// A fault for every request, on any path.
     pub every_answer: Option<Fault>,
-    /// A connection ends after so many requests.
+    /// A connection ends after this number of requests.
     pub close_after: Option<CloseAfter>,
-    /// Times at which no answer begins.
+    /// Times at which no response begins.
     pub stalls: Vec<PlannedStall>,
     /// More connections than this at a time are accepted and closed at once.
     pub max_connections: Option<u64>,
-    /// An answer's header and its body are handed to the kernel one after the other.
+    /// A response's header and its body are handed to the kernel one after the other.
     pub split_writes: bool,
     /// TCP_NODELAY is left off: the kernel holds a small packet back while another is not
     /// acknowledged (Nagle).
@@ -67,11 +67,11 @@ pub struct Faults {
 pub struct CloseAfter {
     /// Answers before the close.
     pub requests: NonZeroU64,
-    /// Whether the last answer says `Connection: close`.
+    /// Whether the last response has `Connection: close`.
     pub announced: bool,
 }
 
-/// A time in which every answer is held back until its end.
+/// A time in which every response is held back until its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedStall {
     /// When it begins, from the start of the server.

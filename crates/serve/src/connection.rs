@@ -1,7 +1,7 @@
-//! What a server knows about itself, and about one connection.
+//! The state of a server, and of one connection.
 //!
-//! Three parties of one connection meet here: the handler (which orders faults), the body of an
-//! answer (which says when it is complete) and the stream (which does the faults and sees the
+//! Three parties of one connection meet here: the handler (which orders faults), the body of a
+//! response (which reports its completion) and the stream (which performs the faults and sees the
 //! flush). All three run in the connection's one task, so that the atomics are never contended;
 //! they are atomics because hyper's types have to be `Send`.
 
@@ -13,7 +13,7 @@ use crate::stall::Stall;
 use crate::stats::{Counters, Stats};
 use crate::{Fault, Faults};
 
-/// What all threads of a server share. Touched once a connection, not once a request.
+/// The state that all threads of a server share. Touched once a connection, not once a request.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) faults: Faults,
@@ -110,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// The last byte of an answer is in hyper's buffer.
+    /// The last byte of a response is in hyper's buffer.
     pub(crate) fn answer_complete(&self) {
         self.complete_unflushed.fetch_add(1, Relaxed);
         let faults = &self.shared.faults;
@@ -151,7 +151,7 @@ impl Connection {
         self.close_at_flush.load(Relaxed)
     }
 
-    /// The fault that every answer has.
+    /// The fault that every response has.
     pub(crate) fn standing_fault(&self) -> Option<Fault> {
         self.shared.faults.every_answer
     }

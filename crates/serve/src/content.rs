@@ -1,4 +1,4 @@
-//! The fixed bytes that scenarios answer with, made once.
+//! The fixed bytes of the scenarios' responses, made once.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 
 pub(crate) const HELLO: &[u8] = b"alive\r\n";
 
-/// What clients of the httpc benchmark get.
+/// The response to clients of the httpc benchmark.
 pub(crate) const HTTPC_BENCH: &[u8] = b"httpc_bench!";
 
 /// Exactly 115 bytes; a test counts.

@@ -1,5 +1,5 @@
-//! `/__stats` and `/__stall`: questions about the server itself, answered out of count and out of
-//! any fault.
+//! `/__stats` and `/__stall`: requests about the server itself, which neither count nor meet a
+//! fault.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::body::{AnswerBody, Content};
 use crate::connection::Connection;
 use crate::units::parse_duration;
 
-/// The answer, if the request is about the server itself.
+/// The response, if the request is about the server itself.
 pub(crate) fn answer(
     connection: &Arc<Connection>,
     request: &Request<Incoming>,

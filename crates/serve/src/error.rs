@@ -1,4 +1,5 @@
-//! Why a server could not start: what is wrong, and where. The remedy depends on the command line, which adds it.
+//! Why a server did not start: the fault and its place. The command adds the remedy, which depends
+//! on its flags.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ pub enum ServeError {
     Listen {
         /// The address asked for.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
     /// The unix socket cannot be made.
@@ -20,7 +21,7 @@ pub enum ServeError {
     UnixSocket {
         /// The path asked for.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
     /// The port file cannot be written.
@@ -28,7 +29,7 @@ pub enum ServeError {
     PortFile {
         /// The path asked for.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
     /// A file of a certificate or key cannot be used.
@@ -50,7 +51,7 @@ pub enum ServeError {
     Log {
         /// The path asked for.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
 }

@@ -1,23 +1,23 @@
-//! The faults that an answer can have. One grammar serves both the path `/fault/…` and the flag
-//! `--fault`. How a fault is done is the stream's business ([`crate::stream`]).
+//! The faults of responses. One grammar serves both the path `/fault/…` and the flag `--fault`. The
+//! stream performs them ([`crate::stream`]).
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::units::parse_size;
 
-/// What goes wrong with an answer.
+/// A fault of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The connection is reset after so many bytes of the answer, header included. Beyond what
-    /// the socket buffers hold, bytes may be lost to the reset. On a unix socket, which knows no
-    /// reset, it is closed.
+    /// The connection is reset after this number of bytes of the response, header included. Beyond
+    /// the capacity of the socket buffers, bytes may be lost to the reset. A unix socket, which has
+    /// no reset, is closed.
     Reset(u64),
     /// So many bytes of a body that was announced longer, then a close.
     Truncate(u64),
-    /// No answer; the connection stays open.
+    /// No response; the connection stays open.
     Hang,
-    /// A close instead of an answer.
+    /// A close instead of a response.
     Close,
 }
 

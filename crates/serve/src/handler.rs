@@ -1,4 +1,4 @@
-//! One request to one answer: counting, faults, the scenario, a stall, in this order.
+//! One request to one response: counting, faults, the scenario, a stall, in this order.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::control;
 use crate::route::Route;
 use crate::scenarios::{self, Answer};
 
-/// The request gets no answer, and its connection is closed.
+/// The request gets no response, and its connection is closed.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer by an ordered fault")]
 pub(crate) struct NoAnswer;
@@ -47,14 +47,15 @@ pub(crate) async fn handle(
     Ok(finish(answer, ordinal, announces, &head.method, connection))
 }
 
-/// The answer of a fault; what the stream has to do about it is ordered here.
+/// The response of a fault; it orders the stream's part of the fault here.
 async fn faulty(fault: Fault, connection: &Connection) -> Result<Answer, NoAnswer> {
     match fault {
         Fault::Hang => pending().await,
         Fault::Close => Err(NoAnswer),
         Fault::Reset(bytes) => {
             connection.reset_after(bytes);
-            // A body longer than what may be written: the reset always hits an unfinished answer.
+            // A body longer than the stream may write: the reset always hits an unfinished
+            // response.
             Ok(Response::new(Content::filler(bytes.saturating_add(1))))
         }
         Fault::Truncate(bytes) => {

@@ -1,17 +1,17 @@
-//! The embedded target: an HTTP server that answers the scenarios and breaks on demand.
+//! The embedded target: an HTTP server that serves the scenarios and breaks on demand.
 //!
 //! It speaks HTTP/1.1 and, by prior knowledge, HTTP/2 in clear text, or both over TLS by ALPN.
 //!
 //! `candor` measures it when no URL is given, and tests use it as a peer whose own counts must
 //! equal the loader's. Configuration comes from [`ServeOptions`] (the flags of `candor serve`) or
-//! straight from a [`Config`]; connections come from the network; what goes out are answers, a
-//! [`Stats`] when it ends, and a port file when one is asked for. HTTP itself is hyper's business.
-//! What hyper rightly refuses to send (raw bytes, half a header) belongs to the scripted peers of
+//! straight from a [`Config`]; connections come from the network. It sends responses, returns
+//! [`Stats`] when it ends, and writes a port file on request. hyper handles HTTP itself. Messages
+//! that hyper rightly refuses to send (raw bytes, half a header) belong to the scripted peers of
 //! testkit, not here. Nothing here prints.
 //!
 //! # Paths
 //!
-//! A path is answered whatever the method; HEAD gets the header of a GET. A body that a path does
+//! A path gives its response for any method; HEAD gets the header of a GET. A body that a path does
 //! not use is read and dropped. Sizes take `k`, `m`, `g` (powers of 1024), times `us`, `ms`, `s`,
 //! `m`, `h`.
 //!
@@ -48,15 +48,15 @@
 //! | `/fault/close` | a close instead of an answer |
 //! | anything else | 404 |
 //!
-//! `/__stats` answers [`Stats`] as JSON, and `POST /__stall?for=2s` holds every answer until then;
-//! neither counts itself, nor a connection that begins with one of them.
+//! `/__stats` returns [`Stats`] as JSON, and `POST /__stall?for=2s` holds every response until
+//! then; neither counts itself, nor a connection that begins with one of them.
 //!
 //! # Time
 //!
 //! Delays, gaps and stalls run on tokio's timer, which rounds up to whole milliseconds: a
 //! `/delay/10ms` takes between 10 and about 11.1 ms, and `/delay/100us` about 1 ms. The ends of
 //! stalls and the gaps of streams are computed from their beginning, so that this does not add up.
-//! Where service times have to be exact, the truth server ([`truth`]) is the right one.
+//! For exact service times use the truth server ([`truth`]).
 #![forbid(unsafe_code)]
 
 mod body;

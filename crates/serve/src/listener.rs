@@ -25,7 +25,7 @@ pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Listens on the unix socket `path`, not blocking, in place of one that nobody listens on.
+/// Listens on the unix socket `path`, without blocking. Replaces a stale socket without a listener.
 pub(crate) fn unix(path: &Path) -> io::Result<UnixListener> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     if is_socket && UnixStream::connect(path).is_err() {

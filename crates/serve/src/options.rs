@@ -1,4 +1,4 @@
-//! The flags of `candor serve`, and what they mean.
+//! The flags of `candor serve`, and their meaning.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -66,7 +66,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FAULT", help_heading = "Faults")]
     pub fault: Option<Fault>,
 
-    /// Close a connection after so many requests, and say so in the last answer
+    /// Close a connection after this number of requests, and announce it in the last response
     #[arg(
         long,
         value_name = "N",
@@ -75,23 +75,23 @@ pub struct ServeOptions {
     )]
     pub close_after: Option<NonZeroU64>,
 
-    /// Close a connection after so many requests without a word
+    /// Close a connection after this number of requests, unannounced
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub close_after_silently: Option<NonZeroU64>,
 
-    /// Hold all answers for a time, from a time after the start, as in 2s@10s; may be repeated
+    /// Hold all responses for a time, from a time after the start, as in 2s@10s; may be repeated
     ///
     /// A stall at any moment: POST /__stall?for=2s.
     #[arg(long, value_name = "FOR@AT", value_parser = parse_stall, help_heading = "Faults")]
     pub stall: Vec<PlannedStall>,
 
-    /// Close connections beyond so many at a time as soon as they are accepted
+    /// Close connections beyond this number at a time as soon as they are accepted
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub max_connections: Option<u64>,
 
-    /// Write an answer's header and its body in two calls
+    /// Write a response's header and its body in two calls
     ///
-    /// With --nagle this is the classic mistake that costs 40 ms an answer: the kernel holds the
+    /// With --nagle this is the classic mistake that costs 40 ms a response: the kernel holds the
     /// body back until the client acknowledges the header, which the client delays.
     #[arg(long, help_heading = "Faults")]
     pub split_writes: bool,
@@ -100,13 +100,13 @@ pub struct ServeOptions {
     #[arg(long, help_heading = "Faults")]
     pub nagle: bool,
 
-    /// Be the truth server: answer at computed times, every path alike
+    /// Be the truth server: respond at computed times, on every path alike
     ///
-    /// For each request the time at which its answer has to leave is computed when it arrives, so
-    /// that lateness does not add up. fifo: one at a time, first come first served. delay: each
-    /// after the service time, any number at once. capped: the same with --places and no queue;
-    /// a request that finds no place is refused with 503 at once. Of the other flags it takes
-    /// --listen, --port-file and --stall.
+    /// For each request the departure time of its response is computed when it arrives, so that
+    /// lateness does not add up. fifo: one at a time, first come first served. delay: each after
+    /// the service time, any number at once. capped: the same with --places and no queue; a request
+    /// that finds no place is refused with 503 at once. Of the other flags it takes --listen,
+    /// --port-file and --stall.
     #[arg(
         long,
         value_name = "MODE",
@@ -176,7 +176,7 @@ pub struct ServeOptions {
     pub log_capacity: usize,
 }
 
-/// What [`ServeOptions`] ask for.
+/// The server that [`ServeOptions`] describe.
 #[derive(Debug, Clone)]
 pub enum Served {
     /// The embedded target.
@@ -185,7 +185,7 @@ pub enum Served {
     Truth(truth::Config),
 }
 
-/// How the truth server answers.
+/// How the truth server schedules its responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Truth {
     /// One at a time, first come first served
@@ -197,7 +197,7 @@ pub enum Truth {
 }
 
 impl ServeOptions {
-    /// What the flags mean.
+    /// The server that the flags describe.
     pub fn into_served(self) -> Served {
         let Some(mode) = self.truth else { return Served::Target(self.into_config()) };
         // Both are required with their modes.
@@ -219,7 +219,7 @@ impl ServeOptions {
         })
     }
 
-    /// What the flags mean for the embedded target.
+    /// The embedded target's configuration by the flags.
     pub fn into_config(self) -> Config {
         let announced = self.close_after.map(|requests| CloseAfter { requests, announced: true });
         let silent = self.close_after_silently;

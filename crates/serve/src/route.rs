@@ -1,6 +1,6 @@
-//! From a path to what answers it. The table for people is in the crate's documentation.
+//! From a path to its handler. The table for users is in the crate's documentation.
 
-/// What answers a path. Each is counted under its scenario's name.
+/// The handlers of paths. Each is counted under its scenario's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
     Hello,
@@ -97,7 +97,7 @@ impl Route {
         }
     }
 
-    /// The route of `path`, and what follows its prefix: the route's argument, not yet checked.
+    /// The route of `path`, and the rest after its prefix: the route's argument, not yet checked.
     pub(crate) fn find(path: &str) -> (Route, &str) {
         let exact = match path {
             "/" => Route::Hello,

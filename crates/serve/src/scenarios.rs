@@ -1,4 +1,4 @@
-//! What each path answers. The table is in the crate's documentation.
+//! The response of each path. The table is in the crate's documentation.
 
 use std::fmt::Write as _;
 
@@ -18,12 +18,12 @@ use crate::content::{
 use crate::route::Route;
 use crate::units::{parse_duration, parse_size};
 
-/// An answer before the connection has its say.
+/// A response before the connection's faults apply to it.
 pub(crate) type Answer = Response<Content>;
 
-/// A body that has to be held in memory may have so many bytes.
+/// The limit of a body that has to be held in memory.
 const HELD_BODY_MAX_BYTES: usize = 64 << 20;
-/// The longest answer of `/bytes`.
+/// The longest response of `/bytes`.
 const FILLER_MAX_BYTES: u64 = 1 << 30;
 /// The largest chunk of `/stream`.
 const CHUNK_MAX_BYTES: u64 = 16 << 20;
@@ -83,7 +83,7 @@ fn without_body(route: Route, argument: &str, head: &Parts) -> Option<Answer> {
         Route::Status => status(argument),
         Route::Bytes => filler(argument),
         Route::Stream => stream(argument),
-        // Those with a body or a wait are answered before; a fault that is none is not found.
+        // Routes with a body or a wait are handled before; an invalid fault gets 404.
         Route::Echo
         | Route::Form
         | Route::Drain
@@ -237,7 +237,7 @@ fn items(argument: &str, query: &str) -> Option<Answer> {
 
 fn routed(argument: &str) -> Option<Answer> {
     let number: u32 = argument.parse().ok().filter(|&number| number < ROUTES)?;
-    // One spelling for each: neither `/route/07` nor `/route/+7`.
+    // One spelling for each: `/route/07` and `/route/+7` are not found.
     let number = number.to_string();
     (number == argument).then(|| text(number.into()))
 }
@@ -281,14 +281,14 @@ fn stream(argument: &str) -> Option<Answer> {
     Some(with_type(BINARY, Content::chunks(count, chunk, gap)))
 }
 
-/// The answer to a path that there is none for.
+/// The response to an unknown path.
 pub(crate) fn not_found() -> Answer {
     let mut answer = fixed(TEXT, b"not found\n");
     *answer.status_mut() = StatusCode::NOT_FOUND;
     answer
 }
 
-// The pieces of answers.
+// The pieces of responses.
 
 fn with_type(kind: HeaderValue, content: Content) -> Answer {
     let mut answer = Response::new(content);

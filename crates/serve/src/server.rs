@@ -2,7 +2,7 @@
 //!
 //! Every thread runs an event loop of its own. The first one accepts for all and deals the
 //! connections out in turn: with SO_REUSEPORT a hash would, and few connections would land
-//! unevenly. At the end everything is dropped at once, answers in flight included: a target that
+//! unevenly. At the end everything is dropped at once, responses in flight included: a target that
 //! is told to stop is a target that dies.
 
 use std::convert::Infallible;
@@ -38,7 +38,7 @@ const MAX_STREAMS: u32 = 1000;
 /// After a failed `accept`, so that a lack of files does not spin.
 const ACCEPT_RETRY: Duration = Duration::from_millis(10);
 
-/// Serves until SIGTERM or SIGINT; says what was counted.
+/// Serves until SIGTERM or SIGINT; returns the counts.
 pub fn serve(config: Config) -> Result<Stats, ServeError> {
     Server::bind(config)?.run_until_signal()
 }
@@ -75,7 +75,7 @@ impl Server {
         self.tls.as_ref().map(|tls| tls.certificate.as_path())
     }
 
-    /// Serves until SIGTERM or SIGINT; says what was counted.
+    /// Serves until SIGTERM or SIGINT; returns the counts.
     pub fn run_until_signal(self) -> Result<Stats, ServeError> {
         self.run(async {
             let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
@@ -106,7 +106,7 @@ impl Server {
 
         let outcome = first.block_on(async {
             let mut shutdown = pin!(shutdown);
-            // Polled before anybody can know of the server, so that signals are caught by then.
+            // Polled before the server is known to anybody, so that signals are caught by then.
             if poll_once(shutdown.as_mut()).await {
                 return Ok(());
             }
@@ -169,7 +169,7 @@ impl Running {
         self.address
     }
 
-    /// Stops it; says what was counted.
+    /// Stops it; returns the counts.
     pub fn stop(mut self) -> Result<Stats, ServeError> {
         drop(self.stop.take());
         let thread = self.thread.take().expect("only this takes the thread");
@@ -314,7 +314,7 @@ where
     }
 }
 
-/// Speaks what the client's first bytes are: HTTP/2's preface, or HTTP/1.1.
+/// Speaks the protocol of the client's first bytes: HTTP/2 after its preface, else HTTP/1.1.
 async fn serve_http<S>(stream: S, connection: Arc<Connection>)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,

@@ -1,8 +1,8 @@
-//! Times in which no answer begins: planned ones, and one on demand.
+//! Times in which no response begins: planned ones, and one on demand.
 //!
-//! An answer that is ready in a stall is held until the stall's end, and all that were held leave
-//! together. An answer that began before goes on. The end is computed once, when the stall
-//! begins, and does not move with the number of answers held.
+//! A response that is ready in a stall is held until the stall's end, and all held responses leave
+//! together. A response that began before goes on. The end is computed once, when the stall begins,
+//! and does not move with the number of responses held.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the server counts, so that a loader's figures can be held against it.
+//! The server's counts, for comparison with a loader's figures.
 //!
 //! Each thread has its own counters and nothing on the path of a request is shared between
 //! threads; [`Stats`] is their sum at one moment.
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::route::Route;
 
-/// What a server has counted. Requests for `/__stats` and `/__stall` are not in it.
+/// The counts of a server. Requests for `/__stats` and `/__stall` are not included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Connections accepted and served.
@@ -21,9 +21,11 @@ pub struct Stats {
     pub connections_refused: u64,
     /// Failures of `accept` itself, for want of file descriptors.
     pub accept_errors: u64,
-    /// Requests whose header was read in full. What hyper answers itself, with 400, is none.
+    /// Requests whose header was read in full. Requests that hyper itself refuses with 400 do not
+    /// count.
     pub requests_accepted: u64,
-    /// Answers whose last byte was handed to the kernel. An answer cut short by a fault is none.
+    /// Responses whose last byte was handed to the kernel. A response cut short by a fault does not
+    /// count.
     pub requests_answered: u64,
     /// Bytes of request bodies that were read.
     pub body_bytes: u64,
@@ -63,8 +65,8 @@ impl Counters {
 
     /// Adds what this thread has counted to `stats`.
     pub(crate) fn add_to(&self, stats: &mut Stats) {
-        // Answered first: read the other way round, an answer in between would make more answers
-        // than requests.
+        // Responses first: read the other way round, a response in between would make more
+        // responses than requests.
         stats.requests_answered += self.requests_answered.load(Relaxed);
         stats.body_bytes += self.body_bytes.load(Relaxed);
         for (route, count) in Route::ALL.iter().zip(&self.requests_by_route) {

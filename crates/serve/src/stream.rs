@@ -1,9 +1,8 @@
 //! A socket that can be made to fail.
 //!
-//! hyper writes whole answers at once and closes politely. Under a fault this wrapper writes them
-//! in pieces, or ends the
-//! connection by an error in the middle instead: hyper drops the connection, and the kernel
-//! sends what the fault ordered, a FIN or a reset.
+//! hyper writes whole responses at once and closes politely. Under a fault this wrapper writes them
+//! in pieces, or ends the connection by an error in the middle instead: hyper drops the connection,
+//! and the kernel sends the FIN or reset that the fault ordered.
 
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
@@ -26,13 +25,13 @@ impl<S: AsFd> Stream<S> {
         Stream { socket, connection }
     }
 
-    /// Whether a header and what follows it are written one after the other.
+    /// Whether a header and the bytes after it are written one after the other.
     fn splits(&self) -> bool {
         self.connection.shared.faults.split_writes
     }
 
-    /// From now on, closing the socket resets the connection: with a linger time of zero the
-    /// kernel drops what is unsent and sends RST.
+    /// From now on, closing the socket resets the connection: with a linger time of zero the kernel
+    /// drops unsent bytes and sends RST.
     fn reset(&self) -> io::Error {
         match rustix::net::sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO)) {
             Ok(()) => io::ErrorKind::ConnectionReset.into(),

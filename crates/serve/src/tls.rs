@@ -30,7 +30,7 @@ pub enum Certificate {
     },
 }
 
-/// What a server needs to speak TLS.
+/// The server's configuration for TLS.
 pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
     /// The file of the certificate.

@@ -44,8 +44,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 
 const LONGEST_NS: f64 = 1000.0 * 3600e9;
 
-/// The number and what follows it. The number holds digits and points only, so that no `inf`,
-/// sign or exponent gets through.
+/// The number and its unit. The number holds digits and points only, so that no `inf`, sign or
+/// exponent gets through.
 fn split(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text.split_at(end)

@@ -64,7 +64,7 @@ pub(crate) struct BenchArguments {
     /// Only these loads
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     loads: Option<Vec<String>>,
-    /// Rounds instead of the suite's; more than before adds to what is there
+    /// Rounds instead of the suite's; a higher number than before adds rounds to the existing ones
     #[arg(long, value_name = "N", help_heading = "Selection")]
     rounds: Option<SmallCount>,
     /// Length of each run instead of the suite's

@@ -71,7 +71,7 @@ pub(crate) struct ClientsArguments {
     /// Callers instead of the suite's
     #[arg(long, value_name = "N[,N]", value_parser = concurrencies, help_heading = "Selection")]
     concurrencies: Option<Concurrencies>,
-    /// Rounds instead of the suite's; more than before adds to what is there
+    /// Rounds instead of the suite's; a higher number than before adds rounds to the existing ones
     #[arg(long, value_name = "N", help_heading = "Selection")]
     rounds: Option<SmallCount>,
     /// Length of each window instead of the suite's

@@ -128,7 +128,8 @@ fn verbatim(heading: &str, text: &str) -> Roff {
     roff
 }
 
-/// What follows the options in the help: examples and other lists stay as they are, sentences flow.
+/// The text after the options in the help: examples and other lists keep their lines, sentences
+/// flow.
 fn footer(text: &str) -> Roff {
     let mut roff = Roff::new();
     let mut in_notes = false;

@@ -1,5 +1,5 @@
-//! One module for each command. Commands are independent of each other: what they share is outside of this
-//! folder. `tests/modules.rs` checks this.
+//! One module for each command. Commands are independent of each other: their common code is
+//! outside this folder. `tests/modules.rs` checks this.
 
 pub(crate) mod bench;
 pub(crate) mod clients;

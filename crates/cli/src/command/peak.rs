@@ -36,14 +36,14 @@ objectives.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PeakArguments {
-    /// What has to be met, such as 'p99 < 10ms' or 'errors < 0.1%' [default: nothing, so the
-    /// highest throughput is searched]
+    /// The objectives to meet, e.g. 'p99 < 10ms' or 'errors < 0.1%' [default: none: search for the
+    /// highest throughput]
     ///
-    /// The grammar is that of `candor run --expect`. Several can stand behind one another.
+    /// The grammar is that of `candor run --expect`. May have several values.
     #[arg(long, value_name = "OBJECTIVE", num_args = 1.., help_heading = "Peak")]
     objective: Vec<String>,
-    /// The search ends when the highest rate that meets the objectives and the lowest that does
-    /// not are no further apart than this
+    /// Stop when the highest rate that meets the objectives and the lowest that misses them are no
+    /// further apart than this
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = precision, help_heading = "Peak")]
     precision: f64,
     /// Runs of one load at most, where chance leaves the judgement open

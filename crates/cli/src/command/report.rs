@@ -111,7 +111,7 @@ enum Format {
     Hlog,
 }
 
-/// What to make of a result.
+/// The renderings of a result.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     format: Format,
@@ -164,7 +164,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
         if n > 0 && format == Format::Text {
             console::print("\n")?;
         }
-        // What cannot be opened is said below, in the same words for whatever it would be.
+        // A file that cannot be opened is reported below, in the same words for every kind of file.
         if let Ok(Some(file)) = trace::open(path) {
             trace::print(file, format, path)?;
             continue;
@@ -196,7 +196,7 @@ fn merged(paths: &[PathBuf], asked: Asked) -> Result<String, Failure> {
     of_run(&whole, asked, Path::new("the merged result"))
 }
 
-/// Why these are no parts of one run.
+/// Why these files are not parts of one run.
 fn cannot_merge(paths: &[PathBuf], why: &PartError) -> Failure {
     let file =
         |at: &usize| paths.get(*at).map_or_else(String::new, |path| path.display().to_string());

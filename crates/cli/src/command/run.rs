@@ -1,4 +1,4 @@
-//! `candor run`: one run, from what was typed to the exit code.
+//! `candor run`: one run, from the command line to the exit code.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
         options = options.or(input::plan(file)?);
     }
     let profile = profile.spec(options.output.json.as_deref())?;
-    // Whoever wants a profile of the embedded target has it managed.
+    // A profile of the embedded target needs it to be managed.
     let mut site = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
         return Err(Failure::usage(
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
     let interrupt = measure::interrupt()?;
-    // What a script prints goes to the standard output while the run goes on.
+    // A script's output goes to the standard output while the run goes on.
     let shares_stdout = plan.script.is_some() || outputs::write_meanwhile(&outputs.list);
     let asked = Asked { shares_stdout, ..Asked::of(&outputs) };
     let shown = Some((plan.clone(), facts.clone()));
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     beside.finish(&site, &run.record, &mut document, interrupt.is_asked());
     let met = document.judge_expectations(&expectations);
     let is_kept = outputs.keep && last::keep(outputs.quiet, || json::render(&document));
-    // Files first: whoever reads what is printed may take any time.
+    // Files first: the reader of the standard output may be slow.
     let written = written.end(&document);
     let printed = match forms::depth(outputs.report) {
         None => Ok(()),
@@ -135,8 +135,8 @@ fn exit(document: &Document, met: bool, strict: bool) -> Exit {
     }
 }
 
-/// Why there is no plan of these arguments; for tests of what pages show. A plan's file is not read, and
-/// what other files hold is not looked at.
+/// Why these arguments give no plan; for tests of documentation pages. It reads no plan's file, and
+/// ignores the content of other files.
 #[cfg(test)]
 pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
     struct AnyFile;

@@ -35,9 +35,9 @@ Each rate is run for --duration [default here: 5s] after --warm-up [1s], once in
 order that is drawn anew for each round from --seed. Rows with less than 99 % of their rate are
 marked (saturated).";
 
-/// Fractions, if nothing is said: those of the published tables.
+/// The default fractions: those of the published tables.
 const FRACTIONS: &str = "50%,75%,90%,95%";
-/// Fewest connections, and how many times those that the peak takes, if nothing is said.
+/// The default connections: this many times those that the peak takes, at least this number.
 const FEWEST_CONNECTIONS: u32 = 16;
 const TIMES_THE_PEAKS: u32 = 2;
 
@@ -69,7 +69,7 @@ pub(crate) struct SweepArguments {
     options: Options,
 }
 
-/// What rates are fractions of.
+/// The reference of fractions.
 enum Reference {
     /// Nothing: they are listed.
     None,

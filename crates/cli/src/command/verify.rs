@@ -1,4 +1,4 @@
-//! `candor verify`: known answers beside measured ones, and what can be told apart here.
+//! `candor verify`: known results beside measured ones, and the smallest visible differences.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
@@ -49,7 +49,7 @@ pub(crate) struct VerifyArguments {
     /// Queues that a Poisson run fills side by side, each with the whole load: N times the requests
     #[arg(long, value_name = "N", default_value = "1")]
     queues: NonZeroU32,
-    /// Write what was found
+    /// Write the findings
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Print nothing
@@ -108,7 +108,7 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
     Ok(if verification.ok { Exit::Fine } else { Exit::NotTrustworthy }.into())
 }
 
-/// What is shown: each check by its title, and the noise floor.
+/// The progress display: each check by its title, and the noise floor.
 struct Steps {
     show: Show,
     /// Those to come, the next one last.

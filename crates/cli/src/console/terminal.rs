@@ -1,12 +1,12 @@
 //! The terminal while a live view has it: taken, written to without waiting, given back.
 //!
-//! The view is on the alternate screen, so that nothing of it stays behind. What others print meanwhile is
-//! held back and comes when the terminal is given back, or it would vanish with the view. The terminal is
-//! given back at the end of the view, on a panic, and by `signals` before a signal ends
-//! the process: whoever comes first.
+//! The view is on the alternate screen, so that nothing of it stays behind. Other output meanwhile
+//! is held back until the terminal is given back, or it would vanish with the view. The terminal is
+//! given back at the end of the view, on a panic, or by `signals` before a signal ends the process,
+//! whichever comes first.
 //!
-//! A terminal may stop reading. Nothing here waits for it: it is opened a second time, so that only we
-//! write without blocking and not every process that shares our standard error.
+//! A terminal may stop reading. Nothing here waits for it: it is opened a second time, so that only
+//! our own writes are non-blocking and not those of every process that shares our standard error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
@@ -109,7 +109,7 @@ fn open() -> io::Result<File> {
     }
 }
 
-/// Gives the terminal back, if it is taken, and prints what was held.
+/// Gives the terminal back, if it is taken, and prints the output held back.
 pub(crate) fn leave() {
     let taken = lock().take();
     for (stream, text) in taken.map_or_else(Vec::new, Taken::restore) {
@@ -120,17 +120,19 @@ pub(crate) fn leave() {
     }
 }
 
-/// Gives the terminal back before the process ends at once: what was held may be more than it takes.
+/// Gives the terminal back before the process ends at once: the output held back may be more than
+/// the terminal takes.
 pub(crate) fn restore() {
     let taken = lock().take();
     drop(taken.map(Taken::restore));
 }
 
 impl Taken {
-    /// Returns what was held.
+    /// Returns the output held back.
     fn restore(self) -> Vec<(Stream, String)> {
         if !write_all(&self.tty, LEAVE) {
-            // It has stopped reading: what it has not read of the pictures makes room.
+            // The terminal has stopped reading: dropping the unread part of the pictures makes
+            // room.
             let _ = tcflush(&self.tty, QueueSelector::OFlush);
             write_all(&self.tty, LEAVE);
         }
@@ -179,14 +181,15 @@ impl Keyboard {
                 bytes[..count].to_vec()
             }
             false => {
-                // It hung up, or somebody else is in front: poll would return at once again.
+                // The terminal hung up, or another process is in the foreground: poll would return
+                // at once again.
                 thread::sleep(patience);
                 Vec::new()
             }
         }
     }
 
-    /// Columns and rows; what is unknown is 80 and 24.
+    /// Columns and rows; 80 and 24 if unknown.
     pub(crate) fn size(&self) -> (u16, u16) {
         let known = tcgetwinsize(&self.0).ok().map(|size| (size.ws_col, size.ws_row));
         let or = |size: u16, usual: u16| if size == 0 { usual } else { size };
@@ -215,7 +218,7 @@ fn restore_on_panic() {
     ONCE.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |what| {
-            // Whoever panics may be in the middle of a write.
+            // The panicking thread may be in the middle of a write.
             for _ in 0..TRIES {
                 let taken = match TAKEN.try_lock() {
                     Ok(mut taken) => taken.take(),

@@ -6,7 +6,7 @@ use candor_record::{Collector, RunRecord, Stretch};
 
 /// It is looked at once in a second of the run.
 const EVERY_NS: u64 = 1_000_000_000;
-/// And where there are many intervals less often: each takes so long of a look at them.
+/// With many intervals it looks less often: each look takes this long for each interval.
 const EVERY_NS_EACH: u64 = 1_000_000;
 
 /// Follows a run.

@@ -70,8 +70,8 @@ impl Output for Live {
         self.say(&Line::Interval(Box::new(stretch.summary.clone())));
         if let Some(record) = self.so_far.follow(stretch) {
             let document = Document::new(&self.facts, &self.plan, &record);
-            // What is only worth knowing waits until it is known of the whole run. And figures need not
-            // agree with each other before their time: some requests are in flight.
+            // Notes wait until the whole run is known. And figures need not agree with each other
+            // before the end: some requests are in flight.
             let mut verdicts = document.verdicts;
             verdicts.retain(|one| one.severity == Severity::Warning);
             self.tell(stretch.summary.end_ns, &verdicts);
@@ -83,7 +83,7 @@ impl Output for Live {
         let dropped = self.sink.dropped();
         let last = json::line(&Line::end(document, dropped));
         let Drained { error, .. } = self.sink.end(last.into_bytes());
-        // Who reads has seen enough, and misses nothing.
+        // The reader has closed the pipe and misses nothing.
         if error.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return Ok(());
         }

@@ -1,8 +1,8 @@
-//! Outputs: what a run is written to while it goes on, and when it is over.
+//! Outputs: the files and streams to which a run is written while it goes on, and when it is over.
 //!
-//! Each is a value with the trait [`Output`], in a list; the kinds stand in one table, [`KINDS`]. What
-//! writes while the run goes on does so through a [`Sink`](sink::Sink), so that none of them can hold
-//! up the thread that collects, let alone a worker.
+//! Each is a value with the trait [`Output`], in a list; the kinds stand in one table, [`KINDS`].
+//! An output that writes while the run goes on does so through a [`Sink`](sink::Sink), so that none
+//! of them can block the collecting thread, let alone a worker.
 
 mod following;
 mod live;
@@ -43,14 +43,14 @@ pub(crate) trait Output {
         let _ = record;
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     fn end(self: Box<Self>, document: &Document) -> Result<(), Failure>;
 
-    /// There was no run: nothing stays.
+    /// The run did not happen: removes every trace.
     fn discard(self: Box<Self>) {}
 }
 
-/// What an output is made of.
+/// The inputs for making an output.
 struct Making<'a> {
     place: &'a Place,
     plan: &'a Plan,
@@ -83,7 +83,7 @@ fn page(document: &Document) -> Page {
     compose::run(document, Depth::Full)
 }
 
-/// The outputs of runs, and what is shown of them.
+/// The outputs of runs, and their progress display.
 #[derive(Default)]
 pub(crate) struct Outputs {
     show: Show,
@@ -98,7 +98,8 @@ impl Outputs {
         Outputs { show, shown: None, list: Vec::new() }
     }
 
-    /// Those of a run of `plan`. Whatever cannot be written is refused before anything is sent.
+    /// The outputs of a run of `plan`. An output that cannot be written is refused before anything
+    /// is sent.
     pub(crate) fn open(
         asked: &candor_plan::Outputs,
         plan: &Plan,
@@ -132,14 +133,14 @@ impl Outputs {
         self.list.iter_mut().for_each(|one| one.settle(record));
     }
 
-    /// Writes all of them, whatever becomes of one; the first failure is returned.
+    /// Writes all of them, even if some fail; returns the first failure.
     pub(crate) fn end(mut self, document: &Document) -> Result<(), Failure> {
         let ended = std::mem::take(&mut self.list).into_iter();
         let failed: Vec<_> = ended.filter_map(|one| one.end(document).err()).collect();
         failed.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// There was no run.
+    /// The run did not happen.
     pub(crate) fn discard(mut self) {
         std::mem::take(&mut self.list).into_iter().for_each(Output::discard);
     }

@@ -1,8 +1,7 @@
-//! Where bytes go that are written while a run goes on: a thread of its own, behind a channel with
-//! bounds.
+//! The writer of bytes while a run goes on: a thread of its own, behind a bounded channel.
 //!
-//! A disk may be full, and who reads a pipe may have stopped. Then the channel is full after a while,
-//! and what is offered is dropped and counted. Whoever offers never waits.
+//! A disk may be full, and the reader of a pipe may have stopped. Then the channel fills up, and
+//! further bytes are dropped and counted. Offering bytes never blocks.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// At the end, so long is waited for what is still to be written. A reader that takes nothing for
+/// The longest wait at the end for bytes still to be written. A reader that takes nothing for
 /// longer has stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// While it is full at the end, how often it is tried again.
@@ -26,21 +25,21 @@ pub(super) struct Sink {
     ended: Receiver<Option<io::Error>>,
     /// Items that were written.
     written: Arc<AtomicU64>,
-    /// Items that there was no room for.
+    /// Items dropped for lack of room.
     dropped: u64,
 }
 
-/// What became of what a sink was offered.
+/// The fate of the items offered to a sink.
 #[derive(Debug)]
 pub(super) struct Drained {
     /// Items that were written.
     pub(super) written: u64,
-    /// Why not all of what was taken was written.
+    /// Why some accepted items were not written.
     pub(super) error: Option<io::Error>,
 }
 
 impl Sink {
-    /// To `to`, with room for so many pieces.
+    /// Writes to `to`, with room for `pieces` pieces.
     pub(super) fn new(mut to: impl Write + Send + 'static, pieces: usize) -> io::Result<Self> {
         let (out, pending) = sync_channel::<Piece>(pieces);
         let (end, ended) = sync_channel(1);
@@ -60,7 +59,7 @@ impl Sink {
         Ok(Sink { out, ended, written, dropped: 0 })
     }
 
-    /// Offers bytes that are so many items. If there is no room for them, they are dropped.
+    /// Offers bytes that hold `items` items. If there is no room, they are dropped.
     pub(super) fn offer(&mut self, bytes: Vec<u8>, items: u64) {
         if self.out.try_send((bytes, items)).is_err() {
             self.dropped += items;

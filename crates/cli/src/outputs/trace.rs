@@ -1,9 +1,9 @@
 //! The file of a trace, written while the run goes on.
 //!
 //! It is a [`Draft`]: it grows as `FILE.RANDOM.partial` and gets its own name when the trace is
-//! whole. So a file under its final name is never cut off, and after a crash the partial one can
-//! be read up to its last block. What is a device or a pipe is written to as it is. When the disk
-//! fails or is too slow, the run goes on: what it did not take is counted as dropped.
+//! whole. So a file under its final name is never cut off, and after a crash the partial one can be
+//! read up to its last block. A device or a pipe is written to directly. When the disk fails or is
+//! too slow, the run goes on: records that it did not take are counted as dropped.
 
 use std::io;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ impl Output for Trace {
         sink.offer(block, requests.len() as u64);
     }
 
-    /// Ends the trace, and corrects the record by what was not taken.
+    /// Ends the trace, and corrects the record by the number of dropped entries.
     fn settle(&mut self, record: &mut RunRecord) {
         let Some(sink) = self.sink.take() else { return };
         let mut lose = |lost: u64| {

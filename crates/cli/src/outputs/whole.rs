@@ -54,8 +54,8 @@ pub(crate) fn check_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> R
         };
         attempt.map_err(|error| cannot_write(path, &error))?;
         if !existed {
-            // The file was made by the attempt alone. If it cannot be taken away again, the
-            // result will replace it.
+            // The attempt itself created the file. If it cannot be removed, the result will replace
+            // it.
             let _ = fs::remove_file(path);
         }
     }

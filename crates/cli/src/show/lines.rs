@@ -1,4 +1,4 @@
-//! Progress where there is no live view: lines of text or objects, at sensible distances.
+//! Progress without a live view: lines of text or objects, at sensible intervals.
 
 use candor_plan::ProgressForm;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second};
@@ -12,7 +12,7 @@ use super::view::clock;
 const CLOSEST_NS: u64 = 1_000_000_000;
 /// Nor further apart, as far as there are intervals.
 const FURTHEST_NS: u64 = 10_000_000_000;
-/// A run has about so many.
+/// The approximate number of lines in a run.
 const OF_A_RUN: u64 = 10;
 /// An interval may end a little early, and may be known a little late.
 const TOLERANCE_NS: u64 = 50_000_000;

@@ -1,10 +1,10 @@
-//! What is shown of a command's work while it goes on: a live view on a terminal, lines of progress
-//! elsewhere, or nothing. Every command has the same one.
+//! The progress display of a command: a live view on a terminal, lines of progress elsewhere, or
+//! nothing. Every command has the same one.
 //!
-//! Whoever works tells it [`Event`]s over a channel with bounds and never waits: what finds no room is
-//! dropped, and the next event has what the dropped one had. A thread of the lowest priority makes a
-//! [`State`] of them ([`state`]), and of that pictures ([`view`]) or lines ([`lines`]). Nothing is judged
-//! or measured here, and of the view nothing stays behind.
+//! The working thread sends [`Event`]s over a bounded channel and never waits: an event without
+//! room is dropped, and the next event carries its content. A thread of the lowest priority makes a
+//! [`State`] of them ([`state`]), and of that pictures ([`view`]) or lines ([`lines`]). Nothing is
+//! judged or measured here, and the view leaves nothing behind.
 
 mod lines;
 mod paint;
@@ -40,20 +40,20 @@ use view::{Theme, view};
 
 /// Events that wait, at most.
 const EVENTS: usize = 256;
-/// Pictures are no closer than this, and keys are seen so soon.
+/// The shortest time between two pictures, and the longest until a key is seen.
 const TICK: Duration = Duration::from_millis(100);
 /// Without anything new, pictures are so far apart: the clock goes on.
 const IDLE: Duration = Duration::from_millis(500);
 /// A command that is over by then shows nothing.
 const DELAY: Duration = Duration::from_millis(300);
-/// At the end, so long is waited for the thread. It has little to do and may get no core.
+/// The longest wait for the thread at the end. It has little to do but may get no core.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// After so long the terminal is asked for again, if it was somebody else's.
+/// After this time it tries again to get a terminal that another process had.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The lowest priority that there is.
 const NICEST: i32 = 19;
 
-/// What is asked for.
+/// The requested kind of display.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asked {
     pub(crate) quiet: bool,
@@ -85,7 +85,7 @@ impl Asked {
     }
 }
 
-/// What the thread is told.
+/// A message to the thread.
 enum Message {
     Event(Event),
     /// Everything of the run until now.
@@ -105,8 +105,8 @@ struct Link {
 }
 
 impl Show {
-    /// Begins. `title` says what the command does; `interrupt` knows the run that goes on. Records of a
-    /// run are judged as one of `judged`.
+    /// Begins. `title` describes the command; `interrupt` stops the current run. Records of a run
+    /// are judged as one of `judged`.
     pub(crate) fn start(
         asked: Asked,
         title: &str,
@@ -135,7 +135,8 @@ impl Show {
             form: asked.progress,
         };
         let thread = thread::Builder::new().name("show".to_owned()).spawn(move || {
-            // What is shown must cost the run nothing. Without the right to it, it is as it is.
+            // The display must cost the run nothing. Without the right to lower its priority, the
+            // thread keeps it.
             let _ = setpriority_process(Some(gettid()), NICEST);
             if has_view {
                 shower.view()
@@ -249,7 +250,7 @@ struct Shower {
 struct Screen {
     keyboard: terminal::Keyboard,
     picture: Buffer,
-    /// What the terminal has not taken yet.
+    /// Bytes that the terminal has not taken yet.
     pending: Vec<u8>,
     drawn: Option<Instant>,
 }
@@ -297,7 +298,7 @@ impl Shower {
                         screen = None;
                         break;
                     }
-                    // What follows belongs to it: an arrow, a function key.
+                    // The following bytes belong to the sequence: an arrow, a function key.
                     ESCAPE => break,
                     _ => {}
                 }
@@ -353,7 +354,7 @@ impl Shower {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Takes in what was told; returns whether that was anything, and whether it is over.
+    /// Takes in pending events; returns whether there were any, and whether the work is over.
     fn take_in(&mut self) -> (bool, bool) {
         let mut is_new = false;
         loop {
@@ -422,7 +423,7 @@ impl Screen {
         Screen { keyboard, picture: Buffer::default(), pending: Vec::new(), drawn: None }
     }
 
-    /// What is on the terminal is not known any more.
+    /// The content of the terminal is unknown from now on.
     fn forget(&mut self) {
         self.picture = Buffer::default();
     }
@@ -468,7 +469,7 @@ struct Cores {
 }
 
 impl Cores {
-    /// What share of a core the busiest thread used since the last look, once in a second.
+    /// The share of a core that the busiest thread used since the last look, once a second.
     fn look(&mut self) -> Option<f64> {
         const EVERY: Duration = Duration::from_secs(1);
         let since = self.looked.map(|at| at.elapsed());

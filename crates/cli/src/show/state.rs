@@ -1,8 +1,8 @@
-//! What is known of a command's work so far: what the view and the lines of progress are made from.
+//! The state of a command's work so far, from which the view and the lines of progress are made.
 //!
-//! It is fed by [`Event`]s and bounded: a run has so many points, an experiment so many lines, whatever
-//! their length. It reads no clock and prints nothing; texts from outside are made visible where they come
-//! in.
+//! It is fed by [`Event`]s and bounded: the number of points of a run and of lines of an experiment
+//! does not grow with their length. It reads no clock and prints nothing; texts from outside are
+//! made visible on entry.
 
 use std::collections::VecDeque;
 
@@ -53,7 +53,7 @@ pub(crate) struct Head {
     pub(crate) is_open: bool,
 }
 
-/// An interval, and what a summary does not have.
+/// An interval, with figures that its summary lacks.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) summary: IntervalSummary,
@@ -111,7 +111,7 @@ pub(crate) struct Steps {
     /// The one that goes on, and when it began.
     pub(crate) present: Option<(String, u64)>,
     pub(crate) ahead: Ahead,
-    /// How long all that are left take, as whoever knows said when the present one began.
+    /// The time that the remaining steps take, as estimated when the present one began.
     left_ns: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) enum Course {
     },
 }
 
-/// What clocks and the machine say at the moment of a picture.
+/// The clocks' and the machine's figures at the moment of a picture.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Now {
     /// Since the command began.
@@ -146,7 +146,7 @@ pub(crate) struct Now {
 /// All that is known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
-    /// What the command does.
+    /// The description of the command.
     pub(crate) title: String,
     pub(crate) now: Now,
     pub(crate) run: Option<Run>,
@@ -258,7 +258,7 @@ impl Run {
         self.last = Some(seen);
     }
 
-    /// What part of it is over, in [0, 1], if that can be known.
+    /// The share that is done, in [0, 1], if it can be known.
     pub(crate) fn share(&self, elapsed_ns: u64) -> Option<f64> {
         let of = |part: f64, whole: u64| (whole > 0).then(|| (part / whole as f64).min(1.0));
         let by_time = self.head.total_ns().and_then(|total_ns| of(elapsed_ns as f64, total_ns));
@@ -379,8 +379,8 @@ impl State {
         (elapsed_ns, self.run.as_ref().and_then(|run| run.head.total_ns()))
     }
 
-    /// Findings. What is only worth knowing waits for the report, and so does what figures of the whole
-    /// run contradict: some requests are in flight.
+    /// Findings. Notes wait for the report, and so do contradictions that only figures of the whole
+    /// run can show: some requests are in flight.
     pub(crate) fn findings(&self) -> Vec<&candor_report::verdicts::Verdict> {
         let so_far = self.run.as_ref().and_then(|run| run.so_far.as_ref());
         let all = so_far.into_iter().flat_map(|so_far| &so_far.document.verdicts);

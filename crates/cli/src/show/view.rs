@@ -1,8 +1,8 @@
 //! The live view: a picture of a [`State`], for any size of terminal. It draws into a buffer, reads no
 //! clock and keeps nothing.
 //!
-//! A picture is a list of blocks of lines. Each has a rank, and where there is no room for all of them the
-//! lowest ranks are left out. Wide terminals have two columns of blocks.
+//! A picture is a list of blocks of lines. Each has a rank; without room for all of them the lowest
+//! ranks are left out. Wide terminals have two columns of blocks.
 
 mod run;
 mod steps;
@@ -17,7 +17,7 @@ use ratatui_core::text::{Line, Span};
 use super::state::{Course, State};
 use crate::ascii;
 
-/// What a terminal can show.
+/// The abilities of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
     pub(crate) has_colours: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Theme {
     pub(crate) has_unicode: bool,
 }
 
-/// What a piece of text means.
+/// The meaning of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tone {
     Plain,
@@ -58,7 +58,7 @@ pub(crate) fn view(state: &State, theme: Theme, area: Rect, out: &mut Buffer) {
     let keys = painter.keys(state);
     let rows = usize::from(area.height);
     if rows < 2 {
-        // Where it is says more than what it is.
+        // The address says more than the description.
         top.remove(0);
     }
     let footer = usize::from(rows >= 4);
@@ -111,7 +111,7 @@ impl Painter {
         Span::styled(text.into(), self.style(tone))
     }
 
-    /// What the command does.
+    /// The description of the command.
     fn head(&self, state: &State) -> Line<'static> {
         let frozen = if state.is_frozen { "frozen · " } else { "" };
         let room = self.width.saturating_sub(7 + frozen.chars().count());
@@ -232,7 +232,7 @@ impl Block {
     }
 }
 
-/// What the picture means.
+/// The explanation of the picture.
 fn explained(painter: &Painter) -> Vec<Block> {
     const LINES: [&str; 16] = [
         "now       the last interval (--interval); run: from the beginning until now",
@@ -267,7 +267,7 @@ pub(crate) fn clock(ns: u64) -> String {
     }
 }
 
-/// Replaces what is not ASCII, each sign by one.
+/// Replaces each character outside ASCII by one within.
 fn to_ascii(area: Rect, out: &mut Buffer) {
     for position in area.positions() {
         let cell = &mut out[position];

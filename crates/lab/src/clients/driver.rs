@@ -1,8 +1,8 @@
 //! A driver as a process: started under a keeper on the loader's cores, asked line by line with a
 //! deadline, its CPU time read from outside, and ended with everything that it started.
 //!
-//! What lines mean is [`super::protocol`]'s business. Nothing is believed of a driver here but that
-//! it may crash, print anything, or say nothing at all.
+//! [`super::protocol`] gives lines their meaning. This module trusts a driver in nothing: it may
+//! crash, print anything, or print nothing at all.
 
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -17,13 +17,13 @@ use crate::target::keeper::{Keeper, Said, Start, exit_status};
 use crate::target::log::Log;
 use crate::target::proc;
 
-/// Between looks whether somebody wants all of this to end.
+/// Time between two checks for an interrupt.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// A driver whose input has ended may take so long to end in order.
+/// Time that a driver has to end in order after its input has ended.
 const PATIENCE_AT_END: Duration = Duration::from_secs(3);
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
-/// What was printed before the end may be heard after it.
+/// Time after a driver's end in which its last output can still arrive.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 /// So much of a line is shown.
 const SHOWN_CHARACTERS: usize = 120;
@@ -43,10 +43,10 @@ pub(crate) struct Spec<'a> {
     pub(crate) log: Option<&'a Path>,
 }
 
-/// Why there is no answer.
+/// Why a driver gave no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// There is no such program, or it says that its library is not installed.
+    /// The program does not exist, or it reports that its library is not installed.
     Missing(String),
     /// Somebody wants all of this to end.
     Interrupted,
@@ -64,7 +64,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Starts it. That it can do anything is not known before it has answered.
+    /// Starts the driver. Only its first reply shows that it works.
     pub(crate) fn start(spec: &Spec<'_>) -> Result<Driver, Trouble> {
         let no_temporary = |error| Trouble::Broken(LabError::no_temporary(error).to_string());
         let log = Log::open(spec.log).map_err(|error| Trouble::Broken(error.to_string()))?;
@@ -142,7 +142,7 @@ impl Driver {
         }
     }
 
-    /// A sentence about what is wrong, with the last that the driver said to people.
+    /// A sentence about the fault, with the last line that the driver wrote to standard error.
     pub(crate) fn broken(&self, what: &str) -> Trouble {
         Trouble::Broken(match self.log.tail().as_slice() {
             [] => format!("{what} without a word on its standard error"),
@@ -150,7 +150,8 @@ impl Driver {
         })
     }
 
-    /// CPU time in seconds of all that it consists of, from its beginning, also of what has ended.
+    /// CPU time in seconds of all the driver's processes since their start, including those that
+    /// have ended.
     pub(crate) fn cpu_s(&self) -> f64 {
         let root = self.keeper.pid();
         let page_bytes = rustix::param::page_size() as u64;
@@ -179,7 +180,7 @@ impl Drop for Driver {
             return;
         }
         self.is_over = true;
-        // Nobody listens any more, so that what it prints meanwhile fills no memory.
+        // Drops the receiver, so that further output of the driver fills no memory.
         let (_, nobody) = channel();
         self.keeper.said = nobody;
         self.keeper.stop(GRACE);

@@ -1,5 +1,5 @@
-//! Files of client suites: from TOML to a checked [`Suite`], with errors that say what, where and the
-//! remedy, as those of other suites do.
+//! Files of client suites: from TOML to a checked [`Suite`]. Errors name the fault, its place and
+//! the remedy, like those of other suites.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::model::{Asked, Client, PoolRule, Pools, Server, Suite, check_size};
 use crate::error::LabError;
 use crate::matrix::file::{FNV_START, HeadKeys, Reader, time};
 
-/// The server, if the file names none: the kit's own, which answers as the httpc benchmark's did.
+/// The server if the file names none: the kit's own, which responds like the httpc benchmark's.
 const DEFAULT_SERVER: [&str; 5] =
     ["beam/bin/target", "--server", "raw", "--scenario", "httpc_bench"];
-/// The path of the embedded target that answers the same.
+/// The path of the embedded target that gives the same response.
 pub(crate) const EMBEDDED_PATH: &str = "/httpc-bench";
-/// What both answer: `httpc_bench!`.
+/// The length of the body that both send: `httpc_bench!`.
 const BODY_BYTES: u64 = 12;
 const WARM_UP: Duration = Duration::from_secs(1);
 const DURATION: Duration = Duration::from_secs(5);
@@ -158,7 +158,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The server, its path, and what is a right answer.
+    /// The server, its path, and the expected response.
     fn client_server(
         &self,
         table: Option<ServerTable>,
@@ -208,7 +208,7 @@ impl Reader<'_> {
                 }
             },
         };
-        // What another server, or another path, answers is not known.
+        // The response of another server, or of another path, is not known.
         let is_known = path.is_none() && table.command.is_none();
         let expect_body_bytes = table.expect_body_bytes.or(is_known.then_some(BODY_BYTES));
         Ok((server, path, expect_status, expect_body_bytes))

@@ -1,18 +1,18 @@
-//! Whether a driver's counts and the server's are of the same requests.
+//! Checks that a driver's counts and the server's count describe the same requests.
 //!
-//! A library that sends a request again by itself, a driver that forgets some, somebody else who talks
-//! to the server: all of them show here, and a cell that they touched is no result. Pure.
+//! A library that silently sends a request again, a driver that forgets some, another client of the
+//! server: all of them show here, and a cell that they touched has no result. Pure.
 
 use candor_plan::units::fmt_count;
 
 use super::protocol::Counts;
 
-/// What is wrong between `driver`, everything that the callers did, and `server`, the answers that it
-/// gave meanwhile; `None`: they agree.
+/// Describes the disagreement between `driver`, everything that the callers did, and `server`, the
+/// responses that the server sent meanwhile; `None`: they agree.
 ///
-/// Without errors both counts are the same. With errors the server's lies between the complete
-/// answers and all requests: one that timed out may or may not have been answered. A null client
-/// (`is_null`) sends nothing.
+/// Without errors both counts are equal. With errors the server's count lies between the complete
+/// responses and all requests: the server may or may not have responded to a request that timed
+/// out. A null client (`is_null`) sends nothing.
 pub fn disagreement(driver: &Counts, server: u64, is_null: bool) -> Option<String> {
     let (least, most) = match is_null {
         true => (0, 0),
@@ -50,7 +50,7 @@ mod tests {
             let wrong = disagreement(&driver, server, false).unwrap();
             assert!(wrong.contains("the driver counts 1,000, the server"), "{wrong}");
         }
-        // A wrong answer is an answer: nothing is open with these.
+        // A wrong response is a response: these leave nothing open.
         let wrong_answers = counts(10, &[("status", 4), ("body", 1)]);
         assert_eq!(disagreement(&wrong_answers, 15, false), None);
         assert!(disagreement(&wrong_answers, 14, false).is_some());

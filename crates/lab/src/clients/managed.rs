@@ -1,10 +1,10 @@
 //! The bench that starts processes: one server for the whole matrix, and for each trial a driver of its
 //! own, alone on the loader's cores.
 //!
-//! A driver that stays would carry its heap, its compiled code and its broken connections from one cell
-//! into the next. The server stays, because its own count goes on; if it ends, the trial that was going
-//! on has failed and it is started again for the next. Both have a keeper, so that nothing of them is
-//! left whatever happens to us.
+//! A driver that stayed would carry its heap, its compiled code and its broken connections from one
+//! cell into the next. The server stays because its count goes on; if it ends, the current trial
+//! fails and the server is started again for the next. Each has a keeper, which ends all of their
+//! processes even if this program dies.
 
 use std::sync::Arc;
 use std::thread;
@@ -27,11 +27,13 @@ use crate::target::cores::Split;
 use crate::target::{Running, TargetSpec, http};
 use crate::trial::unix_ms;
 
-/// The last requests may wait for a connection, then for the answer, each for the time-out.
+/// At the end a request may wait for a connection and then for its response, each up to the
+/// timeout.
 const TIMEOUTS_AT_END: u32 = 2;
-/// The server's count is asked for again so often, until it has settled.
+/// Interval between two readings of the server's count until it has settled.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// A count that has not changed for so long has settled, if the server does not say how often it counts.
+/// A count that has not changed for this long has settled, if the server does not announce how
+/// often it counts.
 const SETTLED: Duration = Duration::from_millis(60);
 /// A server that never settles is given up.
 const PATIENCE_TO_SETTLE: Duration = Duration::from_secs(20);
@@ -63,7 +65,7 @@ pub struct Up {
     at_rest: Option<u64>,
 }
 
-/// What a client is, or why it cannot be measured here. Its driver has `patience` to start.
+/// Describes a client, or says why it cannot be measured here. Its driver has `patience` to start.
 pub fn describe(
     client: &Client,
     patience: Duration,
@@ -92,8 +94,8 @@ fn start(
     Driver::start(&Spec { command: &client.command, env: &client.env, cores: &split.loader, log })
 }
 
-/// Lets our processes open as many files as cells of so many connections need, as far as the system
-/// allows. A driver that gets fewer says so in its errors.
+/// Raises the limit of open files to what cells with `most` connections need, as far as the system
+/// allows. A driver that gets fewer reports it in its errors.
 pub fn allow_connections(most: u64) {
     let limit = getrlimit(Resource::Nofile);
     let wanted = most.saturating_mul(2).saturating_add(OTHER_FILES);
@@ -108,7 +110,7 @@ impl Bench for Managed {
     fn trial(&mut self, cell: &CellPlan, asked: &Asked) -> Result<Measured, Trouble> {
         self.bring_up().map_err(Trouble::Everything)?;
         let measured = self.measure(cell, asked);
-        // A server that has ended is the reason for whatever the driver says.
+        // If the server has ended, that explains every complaint of the driver.
         let ended = self.up.as_mut().and_then(Up::ended);
         if let Some(how) = ended {
             self.up = None;
@@ -117,7 +119,7 @@ impl Bench for Managed {
         if measured.is_err()
             && let Some(up) = &mut self.up
         {
-            // What a broken driver left behind may still be answered.
+            // The server may still respond to requests that a broken driver left behind.
             up.at_rest = None;
         }
         measured
@@ -231,7 +233,8 @@ impl Up {
         }
     }
 
-    /// Its count once nothing is added any more: what it answered last may not be in it at first.
+    /// The server's count once it has stopped growing: the last responses may not be in it at
+    /// first.
     fn settled(&self, interrupt: &Interrupt) -> Result<u64, Trouble> {
         let begun = Instant::now();
         let (mut count, _) = self.count()?;
@@ -259,7 +262,7 @@ impl Up {
         let read = || -> Result<(u64, Duration), String> {
             let begun = Instant::now();
             let mut answer = http::get(&self.stats, STATS_PATIENCE)?;
-            // Who counts now and then has nothing to say at first.
+            // A server that counts at intervals has no figures at first.
             while answer.status == 503 && begun.elapsed() < STATS_PATIENCE {
                 thread::sleep(LOOK_AGAIN);
                 answer = http::get(&self.stats, STATS_PATIENCE)?;

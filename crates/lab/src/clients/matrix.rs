@@ -13,7 +13,7 @@ use super::protocol::Described;
 use crate::error::LabError;
 use crate::matrix::names::pick;
 
-/// What the user wants of a suite; `None`: all of it, as the suite has it.
+/// The user's selection from a suite; `None`: everything, as the suite has it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
     /// Clients by name.
@@ -54,7 +54,7 @@ pub enum Absent {
     Broken(String),
 }
 
-/// What a client is, or why it cannot be measured.
+/// A client's description, or the reason why it cannot be measured.
 pub type Found = Result<Described, Absent>;
 
 /// A client that is there.
@@ -62,7 +62,7 @@ pub type Found = Result<Described, Absent>;
 pub struct Present {
     /// The client.
     pub client: Client,
-    /// What its driver says of itself.
+    /// The driver's description of itself.
     pub described: Described,
 }
 
@@ -73,7 +73,7 @@ pub struct Matrix {
     pub clients: Vec<Present>,
     /// Cells in the order of tables.
     pub cells: Vec<CellPlan>,
-    /// What was left out.
+    /// Clients and cells that were left out.
     pub notes: Vec<Note>,
     /// Clients that are there and do not work.
     pub failures: Vec<Failure>,
@@ -81,7 +81,7 @@ pub struct Matrix {
     pub rounds: u64,
     /// Connections, in words.
     pub pools: String,
-    /// What is asked in every cell.
+    /// The request of every cell.
     pub asked: Asked,
 }
 
@@ -92,8 +92,8 @@ impl CellPlan {
     }
 }
 
-/// Combines what is chosen. `find` says what a client is, or why it cannot be measured here: an outer
-/// error ends everything.
+/// Combines the selection to cells. `find` describes a client, or says why it cannot be measured
+/// here: an outer error ends everything.
 pub fn expand(
     suite: &Suite,
     selection: &Selection,

@@ -1,11 +1,11 @@
 //! HTTP client libraries: clients × pools × concurrencies, each in several rounds, from one file to one
 //! directory.
 //!
-//! [`file`] reads a suite, [`matrix`] says what of it is measured, [`run`] measures it by way of a
-//! [`Bench`], and keeps every trial as it is made. [`managed`] is the bench that starts the
-//! server and, for each trial, a driver: [`driver`] is one as a process, [`protocol`] what its lines
-//! mean, and [`judge`] holds its counts against the server's. What comes out is the document
-//! `candor.clients/1`; its renderings are crate report's.
+//! [`file`] reads a suite, [`matrix`] selects the cells to measure, [`run`] measures them through a
+//! [`Bench`] and keeps every trial as it is made. [`managed`] is the bench that starts the server
+//! and, for each trial, a driver: [`driver`] handles its process, [`protocol`] its lines, and
+//! [`judge`] compares its counts with the server's. The result is the document `candor.clients/1`,
+//! which crate report renders.
 
 mod driver;
 pub mod file;
@@ -25,8 +25,8 @@ pub use matrix::{CellPlan, Matrix, Selection, expand};
 pub use model::Suite;
 pub use run::run;
 
-/// Directories of client libraries: a document for each trial, and what the server and the drivers
-/// printed.
+/// Directories of client libraries: a document for each trial, and the output of the server and the
+/// drivers.
 pub const KIND: Kind = Kind {
     command: "candor clients",
     document: "clients.json",
@@ -34,20 +34,20 @@ pub const KIND: Kind = Kind {
     foreign: "it is not empty, and not of client libraries",
 };
 
-/// Makes one trial. Tests have one that knows its answers.
+/// Makes one trial. Tests have a bench whose results are known.
 pub trait Bench {
     /// The cell once, with a driver that was started for it.
     fn trial(&mut self, cell: &CellPlan, asked: &model::Asked) -> Result<Measured, Trouble>;
 }
 
-/// What a trial measured.
+/// The figures of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// When it began, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// What the driver counted.
+    /// The driver's counts.
     pub answer: Answer,
-    /// What the server counted meanwhile.
+    /// The server's count for the same time.
     pub server_answered: u64,
     /// CPU time of the driver and all that it started, over the whole cell.
     pub cpu_s: f64,

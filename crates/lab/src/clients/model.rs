@@ -13,9 +13,9 @@ pub const MOST: u64 = 100_000;
 /// A suite of client libraries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// What its file says of the suite itself.
+    /// The suite's name and description, from its file.
     pub head: Head,
-    /// What is asked in every cell.
+    /// The request of every cell.
     pub asked: Asked,
     /// Callers, each once, at least one.
     pub concurrencies: Vec<u64>,
@@ -27,7 +27,7 @@ pub struct Suite {
     pub clients: Vec<Client>,
 }
 
-/// What is the same in every cell.
+/// The settings that all cells share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// Before the window.
@@ -36,11 +36,11 @@ pub struct Asked {
     pub duration: Duration,
     /// For a request, waiting for a connection included where the library can.
     pub timeout: Duration,
-    /// A driver may take so long to start, and to add up its books at the end of a cell.
+    /// Time that a driver has to start, and to add up its counts at the end of a cell.
     pub grace: Duration,
     /// The path, with its query; `None`: the one that the server announces.
     pub path: Option<String>,
-    /// The status of a right answer.
+    /// The status of a correct response.
     pub expect_status: u16,
     /// The length of its body; `None`: any.
     pub expect_body_bytes: Option<u64>,
@@ -77,9 +77,9 @@ pub struct Client {
     pub command: Vec<String>,
     /// Environment on top of ours.
     pub env: Vec<(String, String)>,
-    /// What has to be there, and how to get it; empty: the driver says so.
+    /// The software that the client needs and how to get it; empty: the driver says so.
     pub needs: String,
-    /// It sends nothing: what it costs is the driver's own share.
+    /// It sends nothing: its cost is the driver's own share.
     pub is_null: bool,
     /// The null client of the same driver.
     pub null_client: Option<String>,
@@ -106,7 +106,7 @@ pub enum PoolRule {
 }
 
 impl Pools {
-    /// The pools that go with so many callers.
+    /// The pool sizes to combine with `concurrency` callers.
     pub fn with(&self, concurrency: u64) -> Vec<u64> {
         match self {
             Pools::Rule(rule) => vec![rule.of(concurrency)],
@@ -116,7 +116,7 @@ impl Pools {
 }
 
 impl PoolRule {
-    /// The pool of so many callers.
+    /// The pool size for `concurrency` callers.
     pub fn of(self, concurrency: u64) -> u64 {
         match self {
             PoolRule::Plus(more) => concurrency.saturating_add(more),

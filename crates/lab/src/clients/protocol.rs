@@ -1,8 +1,8 @@
-//! The line protocol of drivers (docs/drivers.md): what is asked, and what an answer means.
+//! The line protocol of drivers (docs/drivers.md): commands, and the meaning of replies.
 //!
-//! Text comes in and checked values go out. Pure: no process, no clock. An answer that contradicts
-//! itself or the question is refused with what is wrong: a driver is a program by anybody, and its
-//! figures go into a report beside those of others.
+//! Text comes in and checked values go out. Pure: no process, no clock. A reply that contradicts
+//! itself or the command is refused with the reason: anybody may write a driver, and its figures go
+//! into a report beside those of others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,33 +13,33 @@ use serde::{Deserialize, Serialize};
 
 use super::driver::shown;
 
-/// What a driver says that it speaks.
+/// The protocol that a driver must announce.
 const SPOKEN: &str = "candor.driver/1";
 /// Significant digits of drivers' histograms.
 const DIGITS: u8 = 3;
 /// Kinds of errors, in the order of docs/drivers.md.
 pub const KINDS: [&str; 8] =
     ["timeout", "pool-timeout", "refused", "closed", "status", "body", "crash", "other"];
-/// Kinds that are complete answers of the server.
+/// Kinds of errors that are complete responses of the server.
 const ANSWERED: [&str; 2] = ["status", "body"];
 /// So much of an example is kept.
 const EXAMPLE_CHARACTERS: usize = 200;
 
-/// The line that asks a driver what it is.
+/// The line that asks a driver for its description.
 pub(crate) const DESCRIBE: &str = r#"{"do":"describe"}"#;
 
-/// What a driver says of itself.
+/// A driver's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
     /// The client library.
     pub client: String,
     /// Its version.
     pub version: String,
-    /// What it runs on.
+    /// The language runtime of the driver.
     pub runtime: String,
 }
 
-/// What is asked of a driver.
+/// A command to measure one cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Ask<'a> {
     #[serde(rename = "do")]
@@ -76,7 +76,7 @@ impl Counts {
         self.ok + self.errors.values().sum::<u64>()
     }
 
-    /// Requests that got a complete answer, right or wrong.
+    /// Requests that got a complete response, correct or wrong.
     pub fn answered(&self) -> u64 {
         self.ok + ANSWERED.iter().filter_map(|kind| self.errors.get(*kind)).sum::<u64>()
     }
@@ -91,7 +91,7 @@ impl Counts {
     }
 }
 
-/// What a driver counted in a cell.
+/// The counts of a driver in one cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Length of the window.
@@ -102,7 +102,7 @@ pub struct Answer {
     pub outside: Counts,
     /// One for each kind of error.
     pub examples: BTreeMap<String, String>,
-    /// Of the right answers in the window.
+    /// Of the correct responses in the window.
     pub latency: Histogram,
 }
 
@@ -113,7 +113,7 @@ impl Answer {
     }
 }
 
-/// A line that is no answer to `describe`, or what it says.
+/// Reads the reply to `describe`; an error says why the line is none.
 pub(crate) fn described(line: &str) -> Result<Described, String> {
     #[derive(Deserialize)]
     struct Line {
@@ -142,7 +142,8 @@ pub(crate) fn described(line: &str) -> Result<Described, String> {
     })
 }
 
-/// A line that is no answer to `ask`, or what it says. `took` is how long the answer was waited for.
+/// Reads the reply to `ask`; an error says why the line is none. `took` is the time until the reply
+/// came.
 pub(crate) fn answered(line: &str, ask: &Ask<'_>, took: Duration) -> Result<Answer, String> {
     #[derive(Deserialize)]
     struct Refusal {

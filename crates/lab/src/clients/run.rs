@@ -1,8 +1,8 @@
-//! Measuring a matrix of client libraries: how a trial is made, and what comes of it in the document. The
-//! order is [`crate::matrix`]'s.
+//! Measures a matrix of client libraries: how a trial is made, and how it enters the document.
+//! [`crate::matrix`] decides the order.
 //!
-//! A trial whose counts do not agree with the server's is in the document with what is wrong, and
-//! never speaks for its cell.
+//! A trial whose counts disagree with the server's stands in the document with the reason, and
+//! never represents its cell.
 
 use std::time::Duration;
 use std::{fs, iter};
@@ -30,13 +30,13 @@ use crate::trial::Outcome;
 /// The mark of a trial whose counts do not agree with the server's. It is made again.
 const WRONG: &str = ".wrong";
 
-/// Identifies a suite together with what was typed.
+/// Identifies a suite together with the options typed for it.
 pub fn fingerprint(suite: &Suite, selection: &Selection) -> String {
     let Selection { duration, warm_up, timeout, embedded, .. } = selection;
     matrix::fingerprint(&suite.head, &(duration, warm_up, timeout, embedded), iter::empty())
 }
 
-/// Measures what is not there yet.
+/// Measures the trials that the directory lacks.
 pub fn run(
     suite: &Suite,
     matrix: &Matrix,

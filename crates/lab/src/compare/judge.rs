@@ -1,9 +1,9 @@
-//! What the figures of a comparison's runs say.
+//! Judges the figures of a comparison's runs.
 //!
 //! One metric decides: the primary one. It is tested at the promised level, divided among the
 //! variants (Holm). All other metrics together have the same level once more, divided among them
-//! too, so that whoever looks at six metrics does not find a difference in one of them by looking
-//! often enough. A difference is claimed if the test says so *and* the interval excludes zero.
+//! too, so that looking at six metrics does not turn up a difference by chance. A difference is
+//! claimed if the test says so *and* the interval excludes zero.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) fn rounds_needed(variants: usize, confidence: f64, interleaved: bool)
     needed(1.0 - confidence, variants.saturating_sub(1).max(1), interleaved)
 }
 
-/// The same for a family of so many tests, the first of which Holm tests at level / tests.
+/// The same for a family of `tests` tests, the first of which Holm tests at level / tests.
 fn needed(level: f64, tests: usize, interleaved: bool) -> u64 {
     let share = level / tests.max(1) as f64;
     // Without the slack 0.05 / 1 as 1 − 0.95 would be below 0.05 by a rounding error.
@@ -166,7 +166,7 @@ fn change(shift: Shift, metric: Metric) -> Change {
     Change { estimate: of(interval.estimate), low: of(interval.low), high: of(interval.high) }
 }
 
-/// What to know of the runs before conclusions of them are believed.
+/// Warnings about the runs that the reader needs before the conclusions.
 pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
     let mut all = Vec::new();
     for variant in variants {

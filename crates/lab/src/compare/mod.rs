@@ -1,11 +1,11 @@
 //! Comparisons: several variants under the same load, and what can be concluded.
 //!
-//! Variants are measured in rounds. Each round has one run of every variant, in an order that is
-//! drawn for that round, so that whatever drifts on the machine (heat, other work, the page cache)
-//! meets all of them alike, and a difference within a round is the variants' own. Results that were
-//! saved before are compared as two sets, which is weaker and says so.
+//! Variants are measured in rounds. Each round has one run of every variant, in an order drawn for
+//! that round, so that drift of the machine (heat, other work, the page cache) affects all of them
+//! alike, and a difference within a round is the variants' own. Saved results are compared as two
+//! sets, which is weaker; the conclusion says so.
 //!
-//! This module asks for runs by way of a function and judges their figures ([`judge`]); it starts
+//! This module gets its runs from a function and judges their figures ([`judge`]); it starts
 //! nothing and reads no clock.
 
 mod judge;
@@ -37,21 +37,21 @@ pub struct Settings {
     pub slower_limit: Option<f64>,
 }
 
-/// Rounds, if nothing is said: enough for the metrics beside the primary one too.
+/// The default number of rounds: enough for the secondary metrics too.
 pub const DEFAULT_ROUNDS: u64 = 10;
-/// Confidence, if nothing is said.
+/// The default confidence.
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;
 
-/// Who takes part.
+/// A variant of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entrant {
     /// Its name in sentences.
     pub name: String,
-    /// What it is: a URL, a command, a plan.
+    /// Its source: a URL, a command, a plan.
     pub source: String,
 }
 
-/// What the caller knows of the whole.
+/// The caller's facts about the whole comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About {
     /// The tool.
@@ -77,7 +77,7 @@ pub struct Slot {
     pub seed: u64,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// When it began.
@@ -163,7 +163,7 @@ pub fn interleaved(
     Ok(Outcome { document: whole.judged(settings), stopped })
 }
 
-/// What is refused before anything runs.
+/// Refuses settings that cannot work before anything runs.
 fn check(variants: usize, settings: &Settings) -> Result<(), LabError> {
     let usage = |message: String| Err(LabError::Usage(message));
     if variants < 2 {

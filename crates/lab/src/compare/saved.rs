@@ -1,8 +1,8 @@
 //! Comparisons of results that were saved before: a group of result documents a side.
 //!
-//! Nobody interleaved these runs, so they are two sets and no pairs, and what drifted between them
-//! cannot be told from a difference. The documents say when they were made, under which load and
-//! where; whatever differs there is said.
+//! These runs were not interleaved, so they are two sets without pairs, and drift between them
+//! looks like a difference. The documents say when they were made, under which load and where;
+//! every difference in these is reported.
 
 use candor_plan::describe;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::error::LabError;
 pub struct Group {
     /// Its name in sentences.
     pub name: String,
-    /// What was given: files or a directory.
+    /// The source as given: files or a directory.
     pub source: String,
     /// Each result with its file.
     pub results: Vec<(String, Document)>,
@@ -37,7 +37,8 @@ pub fn saved(groups: &[Group], settings: &Settings, about: About) -> Result<Comp
              or run it again without a profiler"
         )));
     }
-    // Rounds are what is there; too few of them are a conclusion and no error.
+    // The number of results is the number of rounds; too few of them are a conclusion and not an
+    // error.
     let most = groups.iter().map(|one| one.results.len() as u64).max().unwrap_or(0);
     check(groups.len(), &Settings { rounds: u64::MAX, ..settings.clone() })?;
     let variants: Vec<Variant> = groups.iter().map(variant).collect();

@@ -7,8 +7,8 @@ use candor_stats::bootstrap::Random;
 
 use super::*;
 
-/// A server that takes `mean_ns` for a request, times something log-normal; the machine beneath it
-/// drifts from round to round, by far more than what the runs of one round differ.
+/// A server that takes `mean_ns` for a request, times a log-normal factor. Its machine drifts
+/// between rounds by far more than the runs of one round differ.
 #[derive(Clone, Copy)]
 struct Server {
     mean_ns: f64,

@@ -1,9 +1,10 @@
-//! The directory of a matrix: whose it is, and who is at it.
+//! The directory of a matrix: its suite, and the process that uses it.
 //!
-//! Every trial is a file in `trials/`, written whole or not at all. The document of the whole says
-//! which suite the directory is of; another one is refused, because its trials would be mixed with
-//! these. For the same reason one process at a time has the directory, by a lock. Everything else in
-//! it is made of the trials and can be made again. What is in a trial's file the two kinds of suites say.
+//! Every trial is a file in `trials/`, written whole or not at all. The document of the whole names
+//! the suite of the directory; another suite is refused, because its trials would be mixed with
+//! these. For the same reason a lock admits one process at a time. Everything else in the directory
+//! is made from the trials and can be made again. The two kinds of suites define the content of a
+//! trial's file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -22,10 +23,11 @@ use crate::error::LabError;
 const TRIALS: &str = "trials";
 /// Where output of servers and drivers goes.
 const LOGS: &str = "logs";
-/// Who has the directory.
+/// The lock, which names the process that holds it.
 const LOCK: &str = ".lock";
 
-/// What directories of one kind of suites have in them: [`crate::suite::KIND`], [`crate::clients::KIND`].
+/// The contents of directories of one kind of suite: [`crate::suite::KIND`],
+/// [`crate::clients::KIND`].
 #[derive(Debug)]
 pub struct Kind {
     /// The command that measures into it.
@@ -34,11 +36,11 @@ pub struct Kind {
     pub(crate) document: &'static str,
     /// The document's format.
     pub(crate) format: &'static str,
-    /// What is wrong with a directory of somebody else's.
+    /// The error for a directory that another program made.
     pub(crate) foreign: &'static str,
 }
 
-/// The directory of one matrix, which is nobody else's as long as a clone of this lives.
+/// The directory of one matrix, locked for as long as a clone of this lives.
 #[derive(Debug, Clone)]
 pub struct Directory {
     path: PathBuf,
@@ -55,7 +57,7 @@ struct Lock {
 }
 
 impl Lock {
-    /// `None`: somebody else has it, and who, if that can be told.
+    /// `None`: another process holds the lock; its id, if that can be told.
     fn take(path: &Path) -> io::Result<Result<Lock, Option<u32>>> {
         let mut file =
             candor_files::open(path, OpenOptions::new().read(true).write(true).create(true))?;
@@ -77,9 +79,9 @@ impl Lock {
 }
 
 impl Directory {
-    /// Makes the directory, or takes up one of the same suite that nobody else is at.
+    /// Makes the directory, or opens one of the same suite that no other process uses.
     pub fn open(path: &Path, kind: &'static Kind, fingerprint: &str) -> Result<Self, LabError> {
-        // Looked at first: what is not ours gets no lock either.
+        // Checked first: a directory that is not ours gets no lock either.
         kind.check_ours(path)?;
         make(path)?;
         let lock = match Lock::take(&path.join(LOCK)) {
@@ -93,7 +95,7 @@ impl Directory {
                 });
             }
         };
-        // Whoever had it before may have written it.
+        // The previous owner may have written it while we waited for the lock.
         if let Some(text) = kind.check_ours(path)? {
             kind.check_same(path, &text, fingerprint)?;
         }
@@ -109,7 +111,7 @@ impl Directory {
         &self.path
     }
 
-    /// Identifies what its trials are of.
+    /// Identifies the suite of its trials.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -153,8 +155,8 @@ impl Directory {
 }
 
 impl Kind {
-    /// The text of the document of the whole, if there is one. A directory of somebody else's is
-    /// refused.
+    /// The text of the document of the whole, if there is one. Refuses a directory that is not
+    /// Candor's.
     fn check_ours(&self, path: &Path) -> Result<Option<String>, LabError> {
         match text_of(&path.join(self.document)) {
             Ok(text) => Ok(Some(text)),

@@ -1,7 +1,7 @@
-//! Files of suites: what every one of them has, and errors that say what, where and the remedy.
+//! Files of suites: the tables that all of them have, and errors that name the fault, its place and
+//! the remedy.
 //!
-//! Which tables there are besides, and what they mean, is known to the readers of the two kinds of
-//! suites, which extend [`Reader`].
+//! The readers of the two kinds of suites extend [`Reader`] with the other tables.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,23 +14,23 @@ use toml::Spanned;
 
 use crate::error::LabError;
 
-/// Rounds, if nothing is said.
+/// The default number of rounds.
 const DEFAULT_ROUNDS: u64 = 3;
 
-/// What a suite's file says of the suite itself.
+/// The suite's description in its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Head {
     /// The file, as it was given.
     pub file: String,
     /// The suite's name.
     pub name: String,
-    /// What it is about.
+    /// The subject of the suite.
     pub about: String,
     /// Rounds of each cell, at least 1.
     pub rounds: u64,
     /// Seed of orders, and of runs.
     pub seed: u64,
-    /// Identifies what the file says, and what it builds on.
+    /// Identifies the content of the file and of the files that it builds on.
     pub fingerprint: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn time(typed: Option<PositiveNanos>, usual: Duration) -> Duration {
     typed.map_or(usual, |one| Duration::from_nanos(one.get()))
 }
 
-/// What errors need: the file and its text.
+/// The file and its text, which errors need.
 pub(crate) struct Reader<'a> {
     pub(crate) name: &'a str,
     pub(crate) text: &'a str,
@@ -72,7 +72,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What it says of the suite itself. `fingerprint` is of what the file builds on.
+    /// The suite's description. `fingerprint` is that of the files that this one builds on.
     pub(crate) fn head(&self, keys: HeadKeys, fingerprint: u64) -> Result<Head, LabError> {
         let rounds = match &keys.rounds {
             Some(rounds) => self.rounds(rounds)?,

@@ -1,9 +1,10 @@
 //! Matrices: a suite's cells, each measured in several rounds, into one directory.
 //!
-//! What suites of servers ([`crate::suite`]) and of client libraries ([`crate::clients`]) have in
-//! common. What a cell is, how a trial of it is made and what its document says are theirs. Here are
-//! `file`, which reads what every suite's file has; `names`, choice by name; [`run`], in which order
-//! cells are measured and what becomes of their trials; and [`directory`], where trials are kept.
+//! This module has the common parts of suites of servers ([`crate::suite`]) and of client libraries
+//! ([`crate::clients`]). Those define a cell, how a trial of it is made and what its document says.
+//! Here are `file`, which reads the tables that every suite's file has; `names`, selection by name;
+//! [`run`], the order of cells and the fate of their trials; and [`directory`], where trials are
+//! kept.
 
 pub mod directory;
 pub(crate) mod file;
@@ -25,7 +26,7 @@ pub use directory::{Directory, Kind};
 pub use file::Head;
 pub use run::{Trouble, Watcher};
 
-/// What the caller knows of the whole.
+/// The caller's facts about the whole matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About {
     /// The tool.
@@ -36,12 +37,12 @@ pub struct About {
     pub secrets: Secrets,
     /// The machine of the loader, or of the drivers.
     pub host: Host,
-    /// Cores of what is measured and of what measures it, in words.
+    /// Cores of the target and of the loader, in words.
     pub cores: String,
 }
 
 impl About {
-    /// The heading of a document in which there are no trials yet.
+    /// The heading of a document without trials yet.
     pub(crate) fn heading(self, head: &Head, rounds: u64, directory: &Directory) -> Heading {
         Heading {
             tool: self.tool,
@@ -59,8 +60,9 @@ impl About {
     }
 }
 
-/// Identifies a suite together with what was `typed` and changes what a trial is, and with what is in the
-/// `files` that its trials read (`None`: it cannot be read): a directory holds trials of one only.
+/// Identifies a suite together with the options in `typed` that change a trial, and with the
+/// content of the `files` that its trials read (`None`: unreadable): a directory holds trials of
+/// one such suite only.
 ///
 /// 32 bits tell states of a suite apart, and are few enough that a password in its file cannot be worked
 /// out from them.
@@ -75,10 +77,10 @@ pub(crate) fn fingerprint(
     format!("{:08x}", (all ^ (all >> 32)) & 0xffff_ffff)
 }
 
-/// Where what a matrix starts has its cores, and where what it prints is kept.
+/// The cores and the log files of processes that a matrix starts.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Who has which cores.
+    /// The split of cores between target and loader.
     pub split: Split,
     /// The matrix' own.
     pub directory: Directory,

@@ -1,4 +1,4 @@
-//! What the user names of a suite.
+//! Selection from a suite by name.
 
 use candor_plan::suggest::did_you_mean;
 

@@ -1,9 +1,10 @@
-//! Measuring a matrix: in which order, what is there already, and what becomes of every trial.
+//! Measures a matrix: the order of cells, the trials that exist already, and the fate of every
+//! trial.
 //!
-//! Round by round, the cells of a round in an order that is drawn for it, so that drift of the machine
-//! meets all alike. A trial that cannot be made is a failure in the document and the others go on;
-//! whoever fails again and again is given up. How a trial is made, kept and entered into a document is
-//! a value of [`Trials`], and nothing here starts anything by itself.
+//! Each round measures its cells in an order drawn for it, so that drift of the machine affects all
+//! alike. A trial that cannot be made is a failure in the document and the others go on; a server
+//! or client that fails again and again is given up. A value of [`Trials`] makes, keeps and enters
+//! a trial; nothing here starts anything by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,7 +17,7 @@ use crate::compare::order;
 use crate::error::LabError;
 use crate::trial::Outcome;
 
-/// Sees a matrix while it goes on. `T` is what is told of a trial.
+/// Watches a matrix while it goes on. `T` describes a trial to it.
 pub trait Watcher<T> {
     /// A trial begins: which, its number, of how many, and how long all that are left will take.
     fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
@@ -39,10 +40,10 @@ pub trait Watcher<T> {
     }
 }
 
-/// Nobody looks.
+/// No watcher.
 impl<T> Watcher<T> for () {}
 
-/// Why there is no trial.
+/// Why a trial was not made.
 #[derive(Debug)]
 pub enum Trouble {
     /// This cell could not be measured; others may be.
@@ -53,18 +54,18 @@ pub enum Trouble {
 
 /// The trials of a matrix, by the places of their cells and their rounds.
 pub(crate) trait Trials {
-    /// What is measured: `server`, `client`.
+    /// The thing measured: `server`, `client`.
     const WHAT: &'static str;
-    /// One that failed so often without a single success in between is not tried again.
+    /// After this number of failures without a success in between it is not tried again.
     const GIVE_UP_AFTER: u32;
-    /// What a trial costs beside its own length, until it is known better.
+    /// The assumed cost of a trial beyond its own length, until trials have been timed.
     const FIRST_OVERHEAD: Duration;
 
     /// The document of the whole.
     type Document;
-    /// What a trial needs beside its cell.
+    /// The inputs of a trial besides its cell.
     type Needs;
-    /// What is told of one that was made.
+    /// The description of a finished trial.
     type Made;
 
     /// Cells, in the order of the document; the later ones come last.
@@ -73,7 +74,7 @@ pub(crate) trait Trials {
     /// Enters the trial that was kept by an earlier run; returns whether there is one.
     fn take_up(&mut self, cell: usize, round: u64) -> bool;
 
-    /// What a trial needs, or why it cannot be tried.
+    /// The inputs of a trial, or why it cannot be tried.
     fn needs(&mut self, cell: usize, round: u64) -> Result<Self::Needs, String>;
 
     /// Makes a trial, keeps it and enters it.
@@ -93,7 +94,7 @@ pub(crate) trait Trials {
 pub(crate) struct Cell {
     /// Its name.
     pub(crate) name: String,
-    /// Who is measured in it, and is given up after failing again and again.
+    /// The server or client measured in it, which is given up after failing again and again.
     pub(crate) who: String,
     /// The length of its trials.
     pub(crate) planned: Duration,
@@ -103,7 +104,7 @@ pub(crate) struct Cell {
     pub(crate) is_later: bool,
 }
 
-/// Measures what is not there yet, the cells of each round in an order by `seed`.
+/// Measures the missing trials, the cells of each round in an order drawn from `seed`.
 pub(crate) fn run<T: Trials>(
     seed: u64,
     mut trials: T,
@@ -132,11 +133,11 @@ struct Run<'a, T: Trials> {
     cells: &'a [Cell],
     trials: &'a mut T,
     watcher: &'a mut dyn Watcher<T::Made>,
-    /// Rounds of which there is a trial, by cell.
+    /// Rounds that have a trial, by cell.
     made: Vec<BTreeSet<u64>>,
     /// Trials that were tried or given up in vain, by cell.
     in_vain: Vec<u64>,
-    /// Failures in a row, by who is measured.
+    /// Failures in a row, by server or client.
     failed: BTreeMap<&'a str, u32>,
     pace: Pace,
 }
@@ -221,7 +222,7 @@ impl<T: Trials> Run<'_, T> {
         (made, self.cells.iter().map(|cell| cell.rounds).sum())
     }
 
-    /// How long what is missing will take.
+    /// Estimates the time for the missing trials.
     fn left(&self) -> Duration {
         let overhead = self.pace.overhead().unwrap_or(T::FIRST_OVERHEAD);
         let cells = self.cells.iter().zip(&self.made).zip(&self.in_vain);
@@ -242,7 +243,7 @@ fn order_of(phase: &Range<usize>, seed: u64, round: u64) -> Vec<usize> {
     cells
 }
 
-/// What trials cost beside their length, from those that were made.
+/// The cost of trials beyond their length, from the finished ones.
 #[derive(Debug, Default)]
 struct Pace {
     trials: u32,

@@ -1,19 +1,19 @@
 //! The ceiling: the highest throughput of a closed loop, and the fewest connections that reach it.
 //!
-//! Connections are doubled until more of them bring nothing, then numbers between are tried, then
-//! the best is run again: the highest of many figures is higher than what it is a figure of, so
-//! the runs that found it do not count towards its height.
+//! Connections are doubled until more of them bring no gain, then numbers in between are tried,
+//! then the best is run again. The highest of many noisy figures overestimates, so the runs that
+//! found it do not count towards its height.
 
 use candor_report::experiment::peak::{Ceiling, Phase};
 
 use super::{Search, Stop};
 
-/// Twice the connections have to bring so much, or they bring nothing.
+/// Doubling the connections must raise throughput by this factor to count as a gain.
 const GAIN: f64 = 1.03;
 /// So often nothing, and the doubling ends.
 const PATIENCE: u32 = 2;
-/// A throughput of this share of the highest is as high. With hardly enough connections every pause
-/// of the loader leaves the target without work, so there is not much room here.
+/// A throughput of this share of the highest counts as equal. With hardly enough connections every
+/// pause of the loader leaves the target idle, so the margin is small.
 const AS_HIGH: f64 = 0.995;
 
 impl Search<'_> {
@@ -61,7 +61,7 @@ impl Search<'_> {
         Ok(fewest_as_high(&tried))
     }
 
-    /// Right answers a second with so many connections.
+    /// Correct responses per second with `connections` connections.
     fn throughput(&mut self, phase: Phase, connections: u32) -> Result<f64, Stop> {
         let at = self.step(phase, connections, None, 1)?;
         let trial = self.steps[at].representative();

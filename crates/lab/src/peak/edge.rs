@@ -1,8 +1,8 @@
 //! The edge: between the highest rate that meets the objectives and the lowest that does not.
 //!
-//! Rates are halved in between, as long as the two are too far apart. Each is judged with as many
-//! runs as it takes; where even those leave it open, the figures decide which way to go on, and the
-//! answer says that they did.
+//! Rates are halved in between as long as the two are too far apart. Each is judged with as many
+//! runs as it takes; where even those leave it open, the figures decide the direction, and the
+//! result says so.
 
 use candor_report::experiment::peak::{Ceiling, Phase};
 
@@ -10,9 +10,9 @@ use super::{Search, Stop};
 
 /// The first rate, as a share of the ceiling.
 const FIRST: f64 = 0.7;
-/// An open load may do a little more than a closed one that waits for each answer.
+/// An open load may reach a little more than a closed one, which waits for each response.
 const ABOVE_CEILING: f64 = 1.05;
-/// If all of that is held, as much more is tried, so often.
+/// If all of that is held, the rate is raised by this factor, a limited number of times.
 const FURTHER: f64 = 1.3;
 const MOST_FURTHER: u32 = 6;
 /// If not even this share of the ceiling meets the objectives, nothing does.

@@ -1,10 +1,10 @@
 //! The search for a peak: the highest rate that meets the objectives.
 //!
-//! First a closed loop looks for the ceiling, the highest throughput there is ([`ceiling`]). With
+//! First a closed loop looks for the ceiling, the highest throughput ([`ceiling`]). With
 //! objectives, open loads below it close in on the edge ([`edge`]); without, the ceiling is the
-//! answer. A few more open loads draw latency against rate. What it all says is put into words in
-//! [`summary`]. The search is pure over the [`Runner`]: it reads no clock and draws no number, so
-//! that tests hold it against servers whose peak is known by calculation.
+//! result. A few more open loads draw latency against rate. [`summary`] puts the result into words.
+//! The search is pure over the [`Runner`]: it reads no clock and draws no number, so tests compare
+//! it with servers whose peak is known by calculation.
 
 mod ceiling;
 mod edge;
@@ -23,7 +23,7 @@ use crate::trial::{Progress, Runner};
 /// How to search.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What has to be met; none: the highest throughput is asked for.
+    /// The objectives; none: search for the highest throughput.
     pub objectives: Vec<Expectation>,
     /// So many connections and no others; `None`: as many as it takes.
     pub connections: Option<u32>,
@@ -36,7 +36,7 @@ pub struct Settings {
     pub most_runs: u32,
     /// Runs that confirm the ceiling, at least 2.
     pub confirmations: u32,
-    /// Fractions of the answer that are measured for the plot.
+    /// Fractions of the peak that are measured for the plot.
     pub curve: Vec<f64>,
 }
 
@@ -54,8 +54,8 @@ impl Default for Settings {
     }
 }
 
-/// Searches the peak of what `runner` measures by `plan`. What was found is kept if the search
-/// cannot go on; an error is returned only if there is nothing at all.
+/// Searches the peak of the target that `runner` measures by `plan`. If the search cannot go on, it
+/// returns what it found so far; it returns an error only without any finding.
 pub fn find(
     plan: &Plan,
     settings: &Settings,
@@ -94,7 +94,7 @@ pub fn find(
     Ok(peak)
 }
 
-/// What a search has found so far.
+/// The findings of a search so far.
 #[derive(Default)]
 struct Found {
     ceiling: Option<Ceiling>,
@@ -109,7 +109,7 @@ struct Search<'a> {
     progress: &'a mut dyn Progress,
     steps: Vec<Step>,
     runs: u64,
-    /// The plan of the first run, and what it measured.
+    /// The plan of the first run, and its subject.
     first: Option<(Parts, Subject)>,
 }
 
@@ -125,7 +125,7 @@ impl Search<'_> {
             }
             false => {
                 let edge = self.edge(&ceiling);
-                // Also of a search that was cut short: what is known is known.
+                // Also for a search that was cut short: its findings are valid.
                 found.answer = summary::of_edge(&self.steps);
                 edge?;
                 found.answer.map_or(ceiling.rate_per_s, |answer| answer.rate_per_s)
@@ -134,7 +134,7 @@ impl Search<'_> {
         self.curve(reference, &ceiling)
     }
 
-    /// Loads below the answer, for the plot: those that were not tried already.
+    /// Loads below the peak for the plot, without those tried already.
     fn curve(&mut self, reference: f64, ceiling: &Ceiling) -> Result<(), Stop> {
         for fraction in self.settings.curve.clone() {
             let rate_per_s = reference * fraction;
@@ -149,8 +149,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Connections of open loads: twice what the ceiling takes, so that a queue is the target's
-    /// and not ours.
+    /// Connections of open loads: twice as many as the ceiling needs, so that a queue is the
+    /// target's and not ours.
     fn open_connections(&self, ceiling: &Ceiling) -> u32 {
         let twice = (2 * ceiling.connections).max(FEWEST_OPEN);
         self.settings.connections.unwrap_or(twice.min(self.settings.most_connections.max(1)))

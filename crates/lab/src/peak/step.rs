@@ -10,7 +10,7 @@ use super::{Search, Stop};
 use crate::loads;
 use crate::trial::{Ahead, in_words, why_no_more};
 
-/// A single run that had less of its rate than this did not hold it, whatever chance may do.
+/// A single run below this share of its rate did not hold it; chance cannot explain that much.
 const FAR_FROM_HELD: f64 = 0.9;
 /// So many runs of a load may be made again because the loader's own machine paused.
 const MOST_DISTURBED: usize = 2;
@@ -89,7 +89,7 @@ impl Search<'_> {
                 (format!("closed loop, {with}"), format!("{:03}-closed-{connections}", nth + 1))
             }
         };
-        // How many more there will be depends on what they find.
+        // The number of further runs depends on their results.
         self.progress.begins(&what, &Ahead::default());
         let document = self.runner.run(0, &plan).map_err(Stop::Error)?;
         self.runs += 1;
@@ -103,7 +103,7 @@ impl Search<'_> {
     }
 }
 
-/// What runs of one load say.
+/// The judgement of all runs of one load.
 struct Judgement {
     judged: Vec<Judged>,
     weighed: Vec<(Weighed, bool)>,
@@ -126,7 +126,7 @@ impl Judgement {
             .iter()
             .map(|objective| {
                 let weighed = objective.weigh(&all);
-                // Requests that were never answered are as slow as can be.
+                // Requests without a response count as infinitely slow.
                 let value = weighed.measured.unwrap_or(f64::INFINITY);
                 (weighed, weighed.low.is_some() && objective.is_met_by(value))
             })

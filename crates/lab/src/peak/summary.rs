@@ -1,4 +1,4 @@
-//! What a search says: the answer and how sure it is, who was the limit, where the knee is.
+//! The summary of a search: the peak and its certainty, the limiting side, the knee.
 
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 use candor_report::Expectation;
@@ -7,14 +7,14 @@ use candor_report::experiment::peak::{
 };
 use candor_report::experiment::trial::Trial;
 
-/// Ends of an answer no further apart than this are near.
+/// Two ends of a result that differ by no more than this share are near.
 const NEAR: f64 = 0.05;
-/// A target that uses more than this of its cores has none to spare.
+/// A target that uses more than this share of its cores is at its limit.
 const CPU_LIMIT: f64 = 0.9;
-/// Latency of so many times that at rest is behind the knee.
+/// Latency of this multiple of the latency at rest is beyond the knee.
 const CLIMBED: f64 = 2.0;
 
-/// The answer if the highest throughput was asked for.
+/// The result of a search for the highest throughput.
 pub(super) fn of_ceiling(ceiling: &Ceiling) -> Answer {
     let (low, high) = (Some(ceiling.low_per_s), Some(ceiling.high_per_s));
     Answer {
@@ -26,7 +26,7 @@ pub(super) fn of_ceiling(ceiling: &Ceiling) -> Answer {
     }
 }
 
-/// The answer if objectives had to be met; `None` if no rate met them.
+/// The result of a search with objectives; `None` if no rate met them.
 pub(super) fn of_edge(steps: &[Step]) -> Option<Answer> {
     let tried = || {
         let steps = steps.iter().filter(|step| step.phase == Phase::Search);
@@ -62,8 +62,8 @@ fn confidence(low: Option<f64>, high: Option<f64>) -> Confidence {
     }
 }
 
-/// Who was the limit: told from the runs at it, which are the lowest rate that was too high, all
-/// rates if all were too high, or those that confirm the ceiling.
+/// The limiting side, judged from the runs at the limit: the lowest rate that was too high, all
+/// rates if all were too high, or the runs that confirm the ceiling.
 pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
     let too_high = steps
         .iter()
@@ -126,8 +126,8 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
     }
 }
 
-/// Where a percentile of response time has become twice what it is at rest: the first objective's,
-/// or p99.
+/// The rate at which a percentile of response time is twice what it is at rest: the first
+/// objective's, or p99.
 pub(super) fn knee(steps: &[Step], objectives: &[Expectation]) -> Option<Knee> {
     let of_objective = objectives.iter().find_map(Expectation::percentile);
     let wanted = of_objective.as_deref().unwrap_or("p99");
@@ -155,7 +155,7 @@ fn knee_of(steps: &[Step], percentile: &str) -> Option<Knee> {
     })
 }
 
-/// The answer, in sentences.
+/// The result, in sentences.
 pub(super) fn sentences(peak: &Peak) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(why) = &peak.partial {

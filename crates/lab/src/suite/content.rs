@@ -1,7 +1,7 @@
-//! Bodies and files that a suite names instead of having them: `candor:letters/64Ki`.
+//! Bodies and files that a suite names instead of including them: `candor:letters/64Ki`.
 //!
-//! A body of a megabyte has no place in a TOML file. What is here is the same on every machine, so
-//! that a suite is one file, and a result can be repeated.
+//! A body of a megabyte has no place in a TOML file. This content is the same on every machine, so
+//! a suite is one file and its results can be repeated.
 //!
 //! | name | content |
 //! |---|---|
@@ -18,7 +18,7 @@ use candor_plan::units::parse_size;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// With this a name begins that is no file.
+/// The prefix of names that are not files.
 pub(crate) const PREFIX: &str = "candor:";
 
 /// No body that is sent at once needs more.
@@ -39,7 +39,7 @@ impl ReadFile for Contents<'_> {
     }
 }
 
-/// Whether a plan's file is one of the system's, and neither made here nor the standard input.
+/// Whether the file of a plan is a real one, rather than generated content or standard input.
 pub(crate) fn is_a_file(name: &Path) -> bool {
     !name.to_string_lossy().starts_with(PREFIX) && name.as_os_str() != "-"
 }

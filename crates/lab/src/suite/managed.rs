@@ -38,7 +38,7 @@ pub struct Managed<'a> {
     pub place: Place,
     /// Where files of plans come from.
     pub files: &'a dyn ReadFile,
-    /// What profiles servers while they are measured, if anything does.
+    /// The command that profiles servers while they are measured, if there is one.
     pub profile_command: Option<String>,
 }
 
@@ -122,7 +122,8 @@ impl Managed<'_> {
         }
         let url = match command.urls.of(protocol) {
             Some(url) => Some(places.fill(url)),
-            // Without any URL the port file says where; with others only, there is none.
+            // Without any URL the port file gives the address; a command with URLs for other
+            // protocols only has no address for this one.
             None if command.urls.all().next().is_none() => None,
             None => return Err(no_url(server, protocol)),
         };
@@ -193,7 +194,7 @@ fn check_announced(
     )))
 }
 
-/// What stands for what in commands, files, environment and URLs.
+/// The values of placeholders in commands, files, environment and URLs.
 struct Places {
     directory: String,
     port: u16,
@@ -287,11 +288,11 @@ pub fn missing(server: &Server) -> Option<String> {
     })
 }
 
-/// A directory that goes when this is dropped, and that no other user can enter meanwhile: what is in
-/// it is run.
+/// A directory that is removed when this is dropped. No other user can enter it, because commands
+/// run from it.
 struct WorkDirectory {
     path: PathBuf,
-    /// What it is in.
+    /// The directory that contains it.
     _private: Arc<Private>,
 }
 

@@ -1,7 +1,7 @@
-//! From a suite to its cells: which combinations are measured, and which are not and why.
+//! From a suite to its cells: the combinations to measure, and the reasons for leaving others out.
 //!
-//! What a server cannot do is a note where the matrix made the combination, and an error where the
-//! user asked for it by name: silence there would look like a result. Pure: nothing is started.
+//! A combination that a server does not support is a note where the matrix made it, and an error
+//! where the user named it: silence there would look like a result. Pure: nothing is started.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::model::{Load, Protocol, Scenario, Server, ServerKind, Suite};
 use crate::error::LabError;
 use crate::matrix::names::pick;
 
-/// What the user wants of a suite; `None`: all of it.
+/// The user's selection from a suite; `None`: everything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
     /// Servers by name.
@@ -28,7 +28,7 @@ pub struct Selection {
     pub loads: Option<Vec<String>>,
     /// Rounds instead of the suite's.
     pub rounds: Option<u64>,
-    /// What profiles servers while they are measured, instead of the suite's.
+    /// The command that profiles servers while they are measured; overrides the suite's.
     pub profile_command: Option<String>,
     /// Length of each run instead of the suite's.
     pub duration: Option<PositiveNanos>,
@@ -53,7 +53,7 @@ impl Selection {
         run
     }
 
-    /// What profiles the servers of `suite`, if anything does.
+    /// The command that profiles the servers of `suite`, if there is one.
     pub fn profiler<'s>(&'s self, suite: &'s Suite) -> Option<&'s str> {
         self.profile_command.as_deref().or(suite.profile_command.as_deref())
     }
@@ -66,7 +66,7 @@ pub struct CellPlan {
     pub server: Server,
     /// The scenario.
     pub scenario: Scenario,
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
     /// The load.
     pub load: Load,
@@ -83,7 +83,7 @@ pub struct CellPlan {
 pub struct Matrix {
     /// Cells in the order of tables; those with a share of a peak behind all others.
     pub cells: Vec<CellPlan>,
-    /// What was left out.
+    /// Combinations that were left out.
     pub notes: Vec<Note>,
     /// Rounds of each cell whose load has no number of its own.
     pub rounds: u64,
@@ -110,7 +110,8 @@ impl CellPlan {
     }
 }
 
-/// Combines what is chosen. `missing` says why a server cannot be had here, if it cannot.
+/// Combines the selection to cells. `missing` says why a server is not available here, if it is
+/// not.
 pub fn expand(
     suite: &Suite,
     selection: &Selection,
@@ -182,7 +183,7 @@ fn add(
     (server, scenario, protocol, load): (&Server, &Scenario, Protocol, &Load),
 ) {
     let mut run = selection.run().or(scenario.run.clone());
-    // What was typed hides headers of the same name, and leaves the scenario's requests alone.
+    // Typed headers replace those of the same name; the scenario's requests stay.
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
     (run.http2.h1, run.http2.h2, run.http2.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
     if run.load.once {
@@ -193,7 +194,7 @@ fn add(
         [] => vec![None],
         shares => shares.iter().copied().map(Some).collect(),
     };
-    // What was typed goes before all that the file says.
+    // The typed value overrides everything in the file.
     let rounds = selection.rounds.or(load.rounds).unwrap_or(suite.head.rounds);
     cells.extend(shares.into_iter().map(|of_peak| CellPlan {
         server: server.clone(),
@@ -206,7 +207,7 @@ fn add(
     }));
 }
 
-/// A share of a peak that nobody finds.
+/// Refuses a share of a peak that no load measures.
 fn without_peak(cells: &[CellPlan]) -> Result<(), LabError> {
     let lonely = cells
         .iter()
@@ -220,8 +221,8 @@ fn without_peak(cells: &[CellPlan]) -> Result<(), LabError> {
     }
 }
 
-/// Believes the certificate that a server announces, or any: servers of suites have certificates of their own
-/// making. What the suite says of that goes before.
+/// Trusts the certificate that a server announces, or any: servers of suites use self-made
+/// certificates. The suite's own TLS options take precedence.
 pub(super) fn believe(run: &mut Options, protocol: Protocol, announced: Option<&Path>) {
     if protocol.is_tls() && run.tls.cacert.is_none() && !run.tls.insecure {
         run.tls.cacert = announced.map(Path::to_owned);
@@ -284,7 +285,7 @@ fn chosen_protocols(suite: &Suite, selection: &Selection) -> Result<Vec<Protocol
         .collect()
 }
 
-/// What the user named.
+/// The names that the user selected.
 struct ByName<'a> {
     server: bool,
     scenario: Option<&'a [String]>,
@@ -298,7 +299,7 @@ impl ByName<'_> {
     }
 }
 
-/// Notes, those of a kind in one: what a server cannot do is a list and no page.
+/// Notes, grouped by kind: the unsupported scenarios of a server take one line and not a page.
 #[derive(Default)]
 struct Notes {
     single: Vec<Note>,

@@ -1,10 +1,10 @@
 //! Suites: servers × scenarios × protocols × loads, each in several rounds, from one file to one
 //! directory.
 //!
-//! [`file`] reads a suite, [`matrix`] says what of it is measured, [`run`] measures it by way of a
-//! [`Bench`], and keeps every trial as it is made, so that an interruption costs the trial
-//! that was going on and nothing else. [`managed`] is the bench that starts servers. What comes out
-//! is the document `candor.suite/1`; its renderings are crate report's.
+//! [`file`] reads a suite, [`matrix`] selects the cells to measure, [`run`] measures them through a
+//! [`Bench`] and keeps every trial as it is made, so that an interruption costs only the current
+//! trial. [`managed`] is the bench that starts servers. The result is the document
+//! `candor.suite/1`, which crate report renders.
 
 pub mod content;
 mod each;
@@ -33,8 +33,8 @@ pub const KIND: Kind = Kind {
     foreign: "it is not empty, and no suite's",
 };
 
-/// Makes one trial: brings the cell's server up, runs, and takes it down again. Tests have one that
-/// knows its answers.
+/// Makes one trial: brings the cell's server up, runs, and takes it down again. Tests have a bench
+/// whose results are known.
 pub trait Bench {
     /// The run of this round, of `options`, which have everything but the URL, against the cell's
     /// server.

@@ -1,4 +1,4 @@
-//! A suite, checked: what its file means once every name in it is known to exist.
+//! A suite, checked: its content once every name in it is known to exist.
 //!
 //! [`super::file`] makes these values of TOML; [`super::matrix`] combines them to cells. Nothing
 //! downstream checks them again.
@@ -16,9 +16,9 @@ use crate::matrix::Head;
 /// A suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// What its file says of the suite itself.
+    /// The suite's name and description, from its file.
     pub head: Head,
-    /// What profiles servers while they are measured, if anything does.
+    /// The command that profiles servers while they are measured, if there is one.
     pub profile_command: Option<String>,
     /// Options of every run.
     pub run: Options,
@@ -44,12 +44,12 @@ impl Suite {
     }
 }
 
-/// Stands in a server's command for what is spoken, in the words of port files.
+/// The placeholder for the protocol in a server's command; its value is the port files' word.
 pub(crate) const PROTOCOL: &str = "{protocol}";
 /// Stands in a server's command for the scenario's name.
 pub(crate) const SCENARIO: &str = "{scenario}";
 
-/// A server and what it can do.
+/// A server and its abilities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
     /// Its name.
@@ -58,9 +58,9 @@ pub struct Server {
     pub about: String,
     /// How it is had.
     pub kind: ServerKind,
-    /// Scenarios that it answers.
+    /// Scenarios that it supports.
     pub scenarios: Vec<String>,
-    /// What it speaks.
+    /// Protocols that it supports.
     pub protocols: Vec<Protocol>,
     /// Options of runs against it.
     pub run: Options,
@@ -150,20 +150,20 @@ pub enum ReadyWhen {
     PortFile,
     /// It accepts connections at its URL.
     Tcp,
-    /// It answers its URL with this status.
+    /// Its URL responds with this status.
     Http(u16),
 }
 
-/// A scenario: what is sent, what must come back, and over what.
+/// A scenario: the request, the expected response, and the protocols.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// Its name.
     pub name: String,
-    /// What it stresses.
+    /// The part of a server that it stresses.
     pub about: String,
     /// Sets that it belongs to, such as `main`.
     pub sets: Vec<String>,
-    /// What it can be spoken over.
+    /// Protocols that can carry it.
     pub protocols: Vec<Protocol>,
     /// Why it cannot be measured by this version; `None`: it can.
     pub unsupported: Option<String>,
@@ -180,7 +180,7 @@ impl Load {
     }
 }
 
-/// What is spoken, and whether it is encrypted.
+/// The protocol, and whether it is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
     /// HTTP/1.1 in clear text.

@@ -1,6 +1,6 @@
-//! Measuring a suite: what a trial needs, how it is made, and what its document becomes in that of the
-//! suite. The order is [`crate::matrix`]'s: loads that need no peak come first, and then those at shares
-//! of each cell's own peak.
+//! Measures a suite: the inputs of a trial, how it is made, and how its document enters the
+//! suite's. [`crate::matrix`] decides the order: loads that need no peak come first, then those at
+//! shares of each cell's own peak.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -30,8 +30,8 @@ use crate::trial::Outcome;
 /// The mark of a trial that ended early.
 const PARTIAL: &str = ".partial";
 
-/// Identifies a suite together with what was typed and with what is in the files that its runs read,
-/// such as scripts.
+/// Identifies a suite together with the options typed for it and the content of the files that its
+/// runs read, e.g. scripts.
 pub fn fingerprint(
     suite: &model::Suite,
     selection: &Selection,
@@ -48,7 +48,7 @@ pub fn fingerprint(
     matrix::fingerprint(&suite.head, &typed, suite.files().iter().map(|file| files.read(file).ok()))
 }
 
-/// Measures what is not there yet.
+/// Measures the trials that the directory lacks.
 pub fn run(
     suite: &model::Suite,
     matrix: &Matrix,
@@ -72,7 +72,7 @@ struct Servers<'a> {
     matrix: &'a Matrix,
     directory: &'a Directory,
     bench: &'a mut dyn Bench,
-    /// Servers of which there is a trial.
+    /// Servers that have a trial.
     heard: BTreeSet<String>,
 }
 
@@ -190,8 +190,8 @@ impl Servers<'_> {
     }
 }
 
-/// Who is given up after failing again and again: the server, or that server started for this protocol
-/// and scenario alone, as its command asks.
+/// The unit that is given up after failing again and again: the server, or, if its command depends
+/// on protocol and scenario, the server started for these.
 fn who(cell: &CellPlan) -> String {
     let mut who = cell.server.name.clone();
     let ServerKind::Command(command) = &cell.server.kind else { return who };
@@ -205,7 +205,7 @@ fn who(cell: &CellPlan) -> String {
     who
 }
 
-/// Why a run ended before it had done what it should.
+/// Why a run ended early.
 fn why_partial(document: &Document) -> String {
     let target = document.target.as_ref();
     match target.and_then(|one| Some((one.ended.as_ref()?, one.log_tail.last()))) {
@@ -252,7 +252,7 @@ fn trial_of(round: u64, file: String, document: &Document) -> Trial {
     }
 }
 
-/// Requests by kind, where a scenario has a few; a hundred routes are no kinds.
+/// Requests by kind, where a scenario has a few; a hundred routes are too many to list.
 fn kinds(document: &Document) -> Vec<Kind> {
     const MOST: usize = 10;
     let rows = &document.requests;
@@ -276,7 +276,7 @@ fn document(
     directory: &Directory,
 ) -> SuiteDocument {
     let secrets = about.secrets;
-    // In the order of the suite, what is not measured left out.
+    // In the order of the suite, without names that have no cell.
     let has = |of: &dyn Fn(&CellPlan) -> bool| matrix.cells.iter().any(of);
     let servers =
         suite.servers.iter().filter(|server| has(&|cell| cell.server.name == server.name)).map(

@@ -1,8 +1,7 @@
 //! Which cores the target has and which the loader has.
 //!
-//! Nothing is shared unless it has to be: by default the first half of the machine is the
-//! target's and the second half is ours. Lists come in as typed; what goes out are cores that
-//! exist.
+//! Cores are shared only where they must be: by default the target has the first half of the
+//! machine and the loader the second. Lists come in as typed; cores that exist go out.
 
 use crate::error::{LabError, Side};
 
@@ -16,8 +15,8 @@ pub struct Split {
 }
 
 impl Split {
-    /// The split of the cores in `usable`: what is given, and of what is not given the rest. With
-    /// nothing given it is half and half, and on one core both have it.
+    /// Splits the cores in `usable`: a given list stays, and a side without one gets the rest.
+    /// Without any list each side gets half; on a single core both have it.
     pub fn choose(
         usable: &[usize],
         target: Option<&[usize]>,
@@ -49,8 +48,8 @@ impl Split {
         self.target.iter().any(|core| self.loader.contains(core))
     }
 
-    /// Where to look on from: cores that are nobody's, or else the target's, so that the loader's
-    /// own times stay what they are.
+    /// The cores for watching: unassigned ones, or else the target's, so that watching does not
+    /// disturb the loader's times.
     pub fn bystander(&self, usable: &[usize]) -> Vec<usize> {
         let is_free = |core: &&usize| !self.target.contains(core) && !self.loader.contains(core);
         let free: Vec<usize> = usable.iter().filter(is_free).copied().collect();

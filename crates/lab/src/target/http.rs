@@ -10,10 +10,10 @@ use candor_plan::Secrets;
 use candor_plan::allow::AllowList;
 use candor_plan::url::HttpUrl;
 
-/// More than this of an answer is not read.
+/// The limit for reading a response.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// What came back.
+/// The response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -35,7 +35,7 @@ pub(crate) fn address(url: &str) -> Result<(SocketAddr, HttpUrl), String> {
 
 /// An error if requests to `url` are not allowed, by `own` and the lists that there are besides.
 pub(crate) fn permit(url: &str, own: Option<&AllowList>) -> Result<(), EngineError> {
-    // What is no URL leads nowhere.
+    // A text that is not a URL cannot redirect anywhere.
     let Ok(parsed) = HttpUrl::parse(url) else { return Ok(()) };
     permitted(&parsed.host, parsed.port, own).map(drop)
 }
@@ -59,7 +59,7 @@ pub(crate) fn ask(method: &str, url: &str, patience: Duration) -> Result<Answer,
     let mut stream = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
     stream.set_write_timeout(Some(patience)).map_err(failed)?;
     let (path, authority) = (&parsed.path, &parsed.authority);
-    // HTTP/1.0: no chunks, and the connection ends with the answer.
+    // HTTP/1.0: no chunks, and the connection ends with the response.
     let request = format!(
         "{method} {path} HTTP/1.0\r\nHost: {authority}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
     );
@@ -110,7 +110,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
     Some(Answer { status, body: bytes[at..end].to_vec() })
 }
 
-/// What the STATS document of `url` says: answers so far, and how often they are counted.
+/// Reads the STATS document of `url`: responses so far, and how often they are counted.
 pub(crate) fn counted(url: &str, body: &[u8]) -> Result<(u64, Duration), String> {
     let json: serde_json::Value = serde_json::from_slice(body)
         .map_err(|error| format!("{url}: this is no JSON ({error})"))?;

@@ -21,14 +21,14 @@ const TAIL_BYTES: u64 = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
-    /// What stood in it before.
+    /// Where the output of this target begins.
     begins_at: u64,
-    /// What it is in, if it is kept only if it is of interest.
+    /// The temporary directory, if the file is kept only on a failure.
     scratch: Option<Arc<Private>>,
 }
 
 impl Log {
-    /// Opens this file, behind what is there, or makes one that is kept only if it is of interest.
+    /// Opens this file to append, or makes a temporary one that is kept only on a failure.
     pub(crate) fn open(path: Option<&Path>) -> Result<Log, LabError> {
         let (path, scratch) = match path {
             Some(path) => (std::path::absolute(path).unwrap_or_else(|_| path.to_owned()), None),

@@ -1,9 +1,9 @@
 //! Managed targets: servers that we start, keep to their cores, watch, and end.
 //!
-//! A [`TargetSpec`] says how to start one; [`Running`] is one that got ready. Between the two is a
-//! [`keeper`], a small process of its own, so that nothing of a target outlives us, however we
-//! end. What a target uses while it is measured is the [`sampler`]'s business; a [`profiler`] of the
-//! user's may look at it meanwhile. Nothing here prints.
+//! A [`TargetSpec`] says how to start one; [`Running`] is one that became ready. Between the two is
+//! a [`keeper`], a small process of its own, so that nothing of a target outlives us, however we
+//! end. The [`sampler`] measures its resources during a run; the user's [`profiler`] may observe it
+//! too. Nothing here prints.
 
 pub mod cores;
 pub(crate) mod http;
@@ -63,7 +63,7 @@ pub enum Ready {
     PortFile,
     /// It accepts connections here.
     Tcp(SocketAddr),
-    /// It answers a GET of this URL with this status.
+    /// A GET of this URL returns this status.
     Http {
         /// The URL, without TLS.
         url: String,
@@ -170,7 +170,7 @@ impl Running {
         &self.announced.url
     }
 
-    /// What else it said of itself when it was ready.
+    /// The other facts that it announced when it became ready.
     pub fn announced(&self) -> &Announced {
         &self.announced
     }
@@ -185,7 +185,7 @@ impl Running {
         &self.spec.name
     }
 
-    /// Its command, without what was added for a port file.
+    /// Its command, without the arguments added for a port file.
     pub fn command(&self) -> &[String] {
         &self.spec.command
     }
@@ -235,8 +235,8 @@ impl Running {
         self.ended.get().cloned()
     }
 
-    /// From now on the keeper's words are heard on a thread of their own, so that whoever wants
-    /// can look whether the target still runs.
+    /// From now on a thread of its own receives the keeper's messages, so that any thread can check
+    /// whether the target still runs.
     fn watch_for_end(&mut self) {
         let (_, nobody) = std::sync::mpsc::channel();
         let said = std::mem::replace(&mut self.keeper.said, nobody);

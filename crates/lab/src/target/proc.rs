@@ -1,7 +1,7 @@
-//! What /proc says of processes, at one moment, and signals to them that cannot miss.
+//! Figures of processes from /proc at one moment, and signals that cannot hit another process.
 //!
-//! What the figures mean over time is the sampler's business. A process that ends
-//! while it is being read counts for what could still be read.
+//! The sampler follows the figures over time. A process that ends while it is being read counts for
+//! the part that was read.
 
 use std::collections::HashMap;
 use std::fs;
@@ -93,7 +93,7 @@ fn processes() -> impl Iterator<Item = (u32, Stat)> {
     pids.filter_map(|pid| Some((pid, Stat::of(pid)?)))
 }
 
-/// What is cheap to read of the processes `pids`, and of those that `root` waited for.
+/// The cheap figures of the processes `pids`, and of those that `root` waited for.
 pub(crate) fn quick(root: u32, pids: &[u32], page_bytes: u64) -> Figures {
     let mut sum = Figures {
         cpu_ticks: Stat::of(root).map_or(0, |stat| stat.children_ticks),

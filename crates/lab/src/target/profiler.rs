@@ -1,10 +1,10 @@
-//! A profiler around the measured window: a command of the user's that is told which process the
-//! target is.
+//! A profiler around the measured window: the user's command, which receives the target's process
+//! id.
 //!
-//! It is started when the window begins, after the warm-up, and interrupted when it ends, before the
-//! drain. Between it and us is a [`keeper`](super::keeper) of its own, which is there before the run
-//! so that nothing but the profiler itself is started within the window, and which leaves nothing of
-//! it behind. Whatever goes wrong with it is told in the document; the run goes on without it.
+//! It is started when the window begins, after the warm-up, and interrupted when it ends, before
+//! the drain. It has a [`keeper`](super::keeper) of its own, started before the run, so that only
+//! the profiler itself starts within the window, and all of its processes end. Every failure of the
+//! profiler goes into the document; the run goes on without it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ const OUT: &str = "{out}";
 const NAP: Duration = Duration::from_millis(5);
 /// Between starting a process and hearing of it.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// For writing down what was seen, once the profiler is interrupted.
+/// Time that an interrupted profiler has to write its file.
 const WRITING: Duration = Duration::from_secs(10);
 /// The same, once it is asked again by SIGTERM.
 const ENDING: Duration = Duration::from_secs(2);
@@ -45,7 +45,7 @@ const ENDING: Duration = Duration::from_secs(2);
 pub struct ProfileSpec {
     /// Program and arguments, with `{pid}` and `{out}`; no shell is between.
     command: Vec<String>,
-    /// The file of the profile. What the profiler prints is kept beside it, with `.log` behind.
+    /// The file of the profile. The profiler's output is kept beside it, with `.log` appended.
     out: PathBuf,
     /// The program that keeps it: see [`TargetSpec::keeper`](super::TargetSpec::keeper).
     pub keeper: Vec<OsString>,
@@ -79,12 +79,12 @@ pub struct Profiler {
     log: Option<Log>,
     over: Arc<AtomicBool>,
     attendant: Option<JoinHandle<Seen>>,
-    /// Why there is nobody to start it.
+    /// Why its keeper could not be started.
     problem: Option<String>,
     secrets: Secrets,
 }
 
-/// What became of it, by the monotonic clock.
+/// The history of the profiler, by the monotonic clock.
 #[derive(Debug, Default)]
 struct Seen {
     from_ns: Option<u64>,
@@ -153,7 +153,7 @@ impl Profiler {
         })
     }
 
-    /// The run is over: waits until the profile is written, and says what came of it.
+    /// Waits after the run until the profile is written, and describes it.
     pub fn finish(mut self, record: &RunRecord, target: &Running) -> Profile {
         self.over.store(true, Ordering::Relaxed);
         let seen = match self.attendant.take().map(JoinHandle::join) {
@@ -190,7 +190,7 @@ impl Profiler {
         }
     }
 
-    /// What is wrong with a profile that was made.
+    /// The fault of a finished profile.
     fn shortcoming(&self, seen: &Seen, record: &RunRecord, target: &Running) -> Option<String> {
         let (from_ns, to_ns) = (seen.from_ns?, seen.to_ns?);
         let end_ns = record
@@ -212,7 +212,7 @@ impl Profiler {
     }
 }
 
-/// A run that came to nothing has no profile; whoever waits in vain is told to go.
+/// Without a completed run there is no profile; a waiting keeper is told to end.
 impl Drop for Profiler {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);

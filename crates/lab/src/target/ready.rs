@@ -1,4 +1,4 @@
-//! Waiting until a target is ready, and what it says of itself then.
+//! Waiting until a target is ready, and the facts that it announces then.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -16,33 +16,33 @@ use crate::error::LabError;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// One attempt to reach it.
 const ATTEMPT: Duration = Duration::from_millis(500);
-/// A port file without all of its lines is taken for whole if it has not changed for so long.
+/// A port file without all of its lines counts as complete if it has not changed for this long.
 const SETTLED: Duration = Duration::from_millis(200);
 
-/// What a target says of itself.
+/// The facts that a target announces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Announced {
     /// Where to send requests.
     pub url: String,
     /// The method that it wants to be asked with.
     pub method: Option<String>,
-    /// What it speaks, in its own word.
+    /// Its protocol, in its own word.
     pub protocol: Option<String>,
-    /// A URL that answers figures of its own, as JSON.
+    /// A URL that returns its own figures, as JSON.
     pub stats: Option<String>,
     /// The file of its certificate, if it speaks TLS.
     pub certificate: Option<PathBuf>,
-    /// What else it says of itself, such as its version: keys in lower case.
+    /// Further facts, e.g. its version: keys in lower case.
     pub about: BTreeMap<String, String>,
 }
 
 /// Keys that say where it is and how to reach it; results have those in places of their own.
 const WHERE: [&str; 7] = ["PORT", "PATH", "METHOD", "HOST", "PID", "STATS", "CERT"];
-/// Of what else a target says of itself, no more than this is kept: it ends up in every result.
+/// The limit for these further facts: they end up in every result.
 const MOST_KEYS: usize = 16;
 const MOST_BYTES: usize = 100;
 
-/// Refuses to start a target where another already answers: that one would be measured.
+/// Refuses to start a target where another server already responds: the run would measure that one.
 pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
     let address = match &spec.ready {
         Ready::PortFile => return Ok(()),
@@ -80,7 +80,7 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
                 .is_ok_and(|answer| answer.status == *status)
                 .then(|| Announced { url: url.clone(), ..Announced::default() }),
         };
-        // Who answers may be another's server, if ours has ended meanwhile.
+        // If ours has ended meanwhile, the response may be another server's.
         if let Ok(Said::Ended(how)) = running.keeper.said.try_recv() {
             let problem = format!(
                 "it ended {how} before it was ready; its output is in {}",
@@ -126,7 +126,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// What it says, once it is whole.
+    /// The announcement, once it is complete.
     fn look(&mut self, file: &Path) -> Result<Option<Announced>, String> {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         if text != self.text || self.since.is_none() {

@@ -1,10 +1,10 @@
-//! What a target uses while it is measured: its whole process tree every 100 ms, and the figures
-//! that it offers of itself every second.
+//! The resources of a target during a run: its whole process tree every 100 ms, and its own figures
+//! every second.
 //!
-//! Two threads look, on cores that are not the loader's where there are such. They look from
-//! before the run until after it, with the time of each look on the monotonic clock, and only
-//! then is the measured window cut out of what they saw: [`Sampler::finish`]. That a target has
-//! ended is noticed here too, and ends the run.
+//! Two threads sample, on cores other than the loader's where possible. They begin before the run
+//! and end after it, with the time of each sample on the monotonic clock, and only then does
+//! [`Sampler::finish`] cut out the measured window. The sampler also notices the end of a target,
+//! and ends the run.
 //!
 //! Memory is bounded: in a long run every second look is dropped, again and again.
 
@@ -30,7 +30,8 @@ const STATS_EVERY_NS: u64 = 250_000_000;
 const MOST_LOOKS: usize = 4096;
 /// Samples that a document has.
 const MOST_SAMPLES: usize = 600;
-/// Who belongs to the tree, its files and its threads: every so many looks if that takes long.
+/// The tree's members, their files and threads are read in every n-th sample only, if reading takes
+/// long.
 const SELDOM: u64 = 10;
 /// That long, in CPU time of ours.
 const LONG_NS: u64 = 2_000_000;
@@ -77,8 +78,8 @@ impl Sampler {
         Sampler { over, looks: thread::spawn(move || looker.look_on()), stats, about }
     }
 
-    /// Stops looking, and says what was used in the measured window of `record`, and how the
-    /// target ended if it did.
+    /// Stops sampling, and returns the resources used in the measured window of `record`, and how
+    /// the target ended if it did.
     pub fn finish(self, record: &RunRecord, target: &Running) -> Resources {
         self.over.store(true, Ordering::Relaxed);
         // A thread that panicked has seen nothing.
@@ -162,7 +163,7 @@ impl Looker {
                 figures.voluntary_switches = last.voluntary_switches;
                 figures.involuntary_switches = last.involuntary_switches;
             }
-            // What a process used that nobody waited for goes from the books when it ends.
+            // The kernel drops the CPU time of a process without a waiting parent when it ends.
             figures.cpu_ticks += lost_ticks;
             if figures.cpu_ticks < last.cpu_ticks {
                 lost_ticks += last.cpu_ticks - figures.cpu_ticks;
@@ -199,7 +200,7 @@ fn ask(url: &str, over: &AtomicBool, cores: &[usize]) -> Series<serde_json::Valu
     }
 }
 
-/// Whether to go on. Wakes often enough that nobody waits for it at the end.
+/// Whether to go on. Wakes often, so that the end of a run does not wait for it.
 fn nap_until(at_ns: u64, over: &AtomicBool) -> bool {
     loop {
         if over.load(Ordering::Relaxed) {
@@ -243,8 +244,8 @@ impl Window {
         inside.map(|(at_ns, json)| StatsSample { at_s: self.at_s(at_ns), json }).collect()
     }
 
-    /// Puts in what was used. Counters at the window's ends are read off the line between the
-    /// looks around them.
+    /// Enters the resources. Counters at the window's ends are interpolated between the samples
+    /// around them.
     fn fill(&self, looks: &[(u64, Figures)], ticks_per_s: u64, resources: &mut Resources) {
         let (Some(begin), Some(end)) = (at(looks, self.from_ns), at(looks, self.to_ns)) else {
             return;

@@ -1,11 +1,11 @@
-//! What an experiment leaves: the loader's trace, the server's log, and comparisons of the two.
+//! The evidence of an experiment: the loader's trace, the server's log, and comparisons of the two.
 //!
-//! Times are nanoseconds since the run's origin; the log's are moved there, since both processes
-//! read one clock. Requests are told apart by rank: with one loader thread the k-th request sent
-//! is the k-th that arrives. Two requests that leave within microseconds may still arrive in
-//! the other order, so what must hold on any machine is asked of sorted times, for which that
-//! makes no difference: if every request arrives after it was sent, then the k-th arrival is
-//! after the k-th sending.
+//! Times are nanoseconds since the run's origin; the log's are converted, since both processes read
+//! one clock. Requests are identified by rank: with one loader thread the k-th request sent is the
+//! k-th that arrives. Two requests that leave within microseconds may still arrive in the other
+//! order, so conditions that must hold on any machine use sorted times, for which the order makes
+//! no difference: if every request arrives after it was sent, then the k-th arrival is after the
+//! k-th send.
 
 use candor_pace::{Due, Limit, Picker, Schedule, Share};
 use candor_plan::{Load, Plan};
@@ -16,12 +16,12 @@ use candor_stats::closed_form::{FifoPath, LossPath};
 
 use super::line::{Line, Unit};
 
-/// 99 of 100 single requests may be off by so much.
+/// The tolerance that 99 of 100 single requests must meet.
 const WITHIN_NS: f64 = 1e6;
 /// Of the run, that the machine may hold up the loader or the server.
 const MOST_HELD_UP: f64 = 0.2;
 
-/// What is left of an experiment.
+/// The evidence of an experiment.
 #[derive(Debug, Clone)]
 pub(super) struct Evidence {
     pub(super) plan: Plan,
@@ -33,7 +33,7 @@ pub(super) struct Evidence {
     pub(super) log: truth::Record,
 }
 
-/// How the truth server answered, for the comparison of its log with theory.
+/// How the truth server responded, for the comparison of its log with theory.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Theory {
     Fifo { service_ns: u64 },
@@ -85,8 +85,8 @@ impl Evidence {
         self.plan.requests.list.len()
     }
 
-    /// What has to hold on any machine, however busy: three lines. And one on the server itself,
-    /// without which none that depends on time would mean anything.
+    /// Three lines that must hold on any machine, however busy. And one on the server itself,
+    /// without which the lines about time would mean nothing.
     pub(super) fn books(&self, theory: Theory) -> Vec<Line> {
         let ledger = &self.record.total.ledger;
         let (contradictions, detail) = self.contradictions(theory);
@@ -114,12 +114,12 @@ impl Evidence {
         ]
     }
 
-    /// What the machine did to the two processes.
+    /// The machine's pauses of the two processes.
     pub(super) fn machine(&self) -> Machine<'_> {
         Machine { loader: &self.record.machine().held_up, server: &self.log.held_up_ns }
     }
 
-    /// Share of the run in which the machine held up the loader or the server.
+    /// Share of the run in which the machine paused the loader or the server.
     fn held_up(&self) -> f64 {
         let length_ns = |pauses: &[(u64, u64)]| pauses.iter().map(|(a, b)| b - a).sum::<u64>();
         let loader_ns = length_ns(&self.record.machine().held_up);
@@ -209,7 +209,7 @@ impl Evidence {
         self.log.entries.iter().zip(departures).filter(|(entry, path)| is(entry) != *path).count()
     }
 
-    /// How late the server was with each answer, in the order of arrival.
+    /// The server's lateness with each response, in the order of arrival.
     fn server_late_ns(&self) -> impl Iterator<Item = u64> {
         self.log.entries.iter().map(|entry| entry.departed_ns.saturating_sub(entry.computed_ns))
     }
@@ -222,11 +222,11 @@ impl Evidence {
     /// Response times in the order of sending that `path`, a function from arrivals to departures,
     /// gives for the due times of the schedule.
     ///
-    /// A request that finds every connection taken leaves when the oldest answer has come: answers
-    /// come in the order of the requests. (Of several queues they do not, and each request has a
-    /// connection at once, which is checked.) And what the machine did is entered: see [`Machine`];
-    /// an answer left as late as the server says. None of it depends on what the loader says of a
-    /// request.
+    /// A request that finds every connection taken leaves when the oldest response has come:
+    /// responses come in the order of the requests. (With several queues they do not, and each
+    /// request has a connection at once, which is checked.) The machine's pauses are included: see
+    /// [`Machine`]; a response left as late as the server's log says. None of it depends on the
+    /// loader's own record of a request.
     pub(super) fn expected_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
         self.expected_on(self.machine(), self.server_late_ns(), path)
     }
@@ -255,8 +255,8 @@ impl Evidence {
         done_ns.iter().zip(&due).map(|(done_ns, due_ns)| (done_ns - due_ns) as f64).collect()
     }
 
-    /// From the departure that the server logged to the answer read: what the loader, and the
-    /// way, add to what really happened.
+    /// From the departure that the server logged to the read of the response: network and loader
+    /// overhead.
     pub(super) fn read_lag_ns(&self) -> Vec<f64> {
         let left = self.log.entries.iter().filter(|entry| entry.departed_ns > 0);
         let mut done: Vec<u64> = self.sent().iter().map(|one| one.done_ns).collect();
@@ -267,10 +267,10 @@ impl Evidence {
         done.iter().zip(seen).map(|(&done, seen)| done as f64 - seen as f64).collect()
     }
 
-    /// Two lines of every check with single requests: against what was computed, and against what
-    /// the server really did.
+    /// Two lines of every check with single requests: against the computed times, and against the
+    /// server's real ones.
     pub(super) fn single_requests(&self, path: impl FnMut(u64) -> u64) -> Vec<Line> {
-        // What is left is the loader's error and the way through the kernel.
+        // The rest is the loader's error and the path through the kernel.
         let (measured, expected) = (self.responses_ns(), self.expected_ns(path));
         let errors = measured.iter().zip(&expected).map(|(measured, expected)| measured - expected);
         let sizes: Vec<f64> = errors.map(f64::abs).collect();
@@ -287,14 +287,14 @@ impl Evidence {
         ]
     }
 
-    /// Service times of requests that were answered as expected.
+    /// Service times of requests with the expected response.
     pub(super) fn service_ns(&self) -> Vec<f64> {
         let ok = self.sent().iter().filter(|one| one.outcome == Outcome::Ok);
         ok.map(|one| (one.done_ns - one.sent_ns) as f64).collect()
     }
 }
 
-/// What the machine did: the times in which one of the two processes was held up. The default is a
+/// The machine's effect: the times in which it paused one of the two processes. The default is a
 /// machine that lets both run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Machine<'a> {
@@ -308,13 +308,13 @@ impl Machine<'_> {
         past(self.server, past(self.loader, at_ns))
     }
 
-    /// When the loader sees an answer that the server would send at `at_ns`.
+    /// When the loader sees a response that the server would send at `at_ns`.
     pub(super) fn done_ns(self, at_ns: u64) -> u64 {
         past(self.loader, past(self.server, at_ns))
     }
 }
 
-/// When what comes at `at_ns` is seen by somebody who is held up in these times.
+/// When a process with these pauses sees an event of `at_ns`.
 fn past(held_up: &[(u64, u64)], at_ns: u64) -> u64 {
     let next = held_up.partition_point(|&(_, to_ns)| to_ns <= at_ns);
     match held_up.get(next) {

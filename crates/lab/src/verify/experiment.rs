@@ -1,7 +1,7 @@
 //! How an experiment of verify is made: a truth server in a process of its own, a load in this one.
 //!
-//! Both are described by the flags that a user would type, and parsed by the same code, so that
-//! what is verified is what runs, and can be repeated by hand.
+//! Both are described by the flags that a user would type, and parsed by the same code, so that the
+//! verified code is the code that runs, and a user can repeat it by hand.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -35,7 +35,7 @@ impl Experiment {
         Experiment { server: server.into(), load: load.into(), queues: NonZeroU32::MIN }
     }
 
-    /// The same with so many queues side by side: the load is divided among them at random, so
+    /// The same with `queues` queues side by side: the load is divided among them at random, so
     /// that Poisson arrivals are Poisson arrivals at each of them.
     pub(super) fn with_queues(mut self, queues: NonZeroU32) -> Self {
         self.server = format!("{} --queues {queues}", self.server);
@@ -43,9 +43,9 @@ impl Experiment {
         self
     }
 
-    /// Makes it. Where server and loader have a core each they spin: what is to be proved is not
-    /// how late a sleeping thread wakes on this machine. `meanwhile` runs beside the load, in a
-    /// thread of its own, with the server's URL.
+    /// Makes it. Where server and loader have a core each they spin: the check does not test how
+    /// late a sleeping thread wakes on this machine. `meanwhile` runs beside the load, in a thread
+    /// of its own, with the server's URL.
     pub(super) fn make(&self, meanwhile: impl FnOnce(&str) + Send) -> Result<Evidence, LabError> {
         if candor_engine::usable_cores().len() == 1 {
             return self.make_as_typed(meanwhile);
@@ -89,7 +89,7 @@ pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, LabError> {
     })?)
 }
 
-/// The requests of a plan that has one, divided among so many queues.
+/// Divides the requests of a plan with one request among the queues.
 fn divide(requests: &mut Requests, queues: NonZeroU32) {
     if queues.get() > 1 {
         let one = requests.list[0].clone();
@@ -140,7 +140,7 @@ impl Server {
         self.running.url()
     }
 
-    /// Ends it; says what it did.
+    /// Ends the server and returns its record.
     pub(super) fn end(self) -> Result<truth::Record, LabError> {
         self.running.stop()?;
         let text = std::fs::read_to_string(&self.log)

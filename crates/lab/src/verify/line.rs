@@ -3,13 +3,13 @@
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use serde::Serialize;
 
-/// What a number is.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.
     Ns,
-    /// Requests, or whatever is counted.
+    /// Requests, or other things that are counted.
     Count,
     /// Per second.
     PerS,
@@ -17,7 +17,7 @@ pub enum Unit {
     Share,
 }
 
-/// What is expected of a number.
+/// The expectation for a number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Expected {
@@ -43,19 +43,19 @@ pub enum Expected {
 /// One comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
-    /// What is compared.
+    /// The quantity compared.
     pub what: String,
     /// Unit of the numbers.
     pub unit: Unit,
-    /// What has to come out.
+    /// The expected value.
     pub expected: Expected,
-    /// What came out.
+    /// The measured value.
     pub measured: f64,
     /// It has to hold on any machine, however busy: it depends on no timing.
     pub exact: bool,
     /// Whether it holds.
     pub ok: bool,
-    /// What stands behind a no, if there is more to say.
+    /// The evidence for a no, if there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -67,7 +67,7 @@ impl Line {
         Line::new(what, Unit::Count, expected, measured as f64, true)
     }
 
-    /// Something that must not happen, on any machine; with what happened.
+    /// An event that must not happen on any machine; with the details if it did.
     pub fn never(what: impl Into<String>, measured: u64, detail: String) -> Self {
         let detail = (measured > 0).then_some(detail);
         Line { detail, ..Line::exactly(what, 0, measured) }
@@ -122,7 +122,7 @@ impl Line {
                 None => joined.push(line),
             }
         }
-        // What holds on any machine comes first.
+        // Lines that hold on any machine come first.
         joined.sort_by_key(|line| !line.exact);
         joined
     }
@@ -153,7 +153,7 @@ impl Line {
         }
     }
 
-    /// What was measured, as text.
+    /// The measured value, as text.
     pub fn measured_text(&self) -> String {
         self.unit.text(self.measured)
     }

@@ -1,12 +1,13 @@
-//! The battery of `candor verify`: experiments whose results are known, and what was measured.
+//! The battery of `candor verify`: experiments whose results are known, and the measured values.
 //!
 //! Each check starts the truth server as a process of its own, runs a load against it with the
-//! engine that every run has, and holds the loader's trace of single requests against the
-//! schedule, against the server's log and against theory. The server is a process and not a
-//! thread because that is what a user measures: nothing but a socket and the machine's clock is
-//! shared, and a pause of the loader does not stop it.
+//! engine of every run, and compares the loader's trace of single requests with the schedule, the
+//! server's log and theory. The server is a process and not a thread because users measure
+//! processes: the two share only a socket and the machine's clock, and a pause of the loader does
+//! not stop the server.
 //!
-//! What a check finds are [`Line`]s: values, judged here and printed by cli. Nothing here prints.
+//! The findings of a check are [`Line`]s: values, judged here and printed by cli. Nothing here
+//! prints.
 //!
 //! - `checks/`: one file for each check, and the table of them. An experiment and its judge are two
 //!   functions; judges are pure, so tests give them simulated runs, also falsified ones.
@@ -48,7 +49,7 @@ impl Length {
     }
 }
 
-/// What to verify, and how.
+/// The selection and settings of a verification.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// How much time there is.
@@ -63,16 +64,16 @@ pub struct Settings {
     pub poisson_queues: NonZeroU32,
 }
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     /// Which check.
     pub id: &'static str,
-    /// What it is about.
+    /// The subject of the check.
     pub title: &'static str,
     /// Whether all of its lines say yes.
     pub ok: bool,
-    /// What was expected and measured.
+    /// The expected and measured values.
     pub lines: Vec<Line>,
 }
 

@@ -26,9 +26,9 @@ pub struct Floor {
 pub struct Spread {
     /// The least.
     pub min_ns: f64,
-    /// Half are no greater.
+    /// The median.
     pub p50_ns: f64,
-    /// 99 of 100 are no greater.
+    /// The 99th percentile.
     pub p99_ns: f64,
     /// The greatest.
     pub max_ns: f64,

@@ -1,14 +1,14 @@
-//! One connection of the truth server: bytes of requests in, bytes of answers out.
+//! One connection of the truth server: bytes of requests in, bytes of responses out.
 //!
-//! A connection has one request in service at a time. One that was sent ahead of its answer
-//! (pipelined) arrives, as far as the server is concerned, when the answer before it has left.
+//! A connection has one request in service at a time. A request that was sent before the previous
+//! response (pipelining) arrives, as far as the server is concerned, when that response has left.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use super::http::{Asks, Head, LONGEST_HEAD, Parsed, parse};
 
-/// What a connection has for the server.
+/// The input of a connection.
 #[derive(Debug)]
 pub(super) enum Next {
     /// A whole request.
@@ -29,9 +29,9 @@ pub(super) struct Connection {
     body_left: u64,
     /// A header that was read and whose body is being skipped.
     awaiting_body: Option<Head>,
-    /// Bytes of answers that the kernel did not take.
+    /// Bytes of responses that the kernel did not take.
     output: Vec<u8>,
-    /// A request was taken that has no answer yet.
+    /// A request was taken whose response has not left.
     pub(super) is_busy: bool,
     close_after_answer: bool,
     answer_without_body: bool,
@@ -55,7 +55,7 @@ impl Connection {
         }
     }
 
-    /// The next request, from what was read before or from the socket.
+    /// The next request, from bytes read before or from the socket.
     pub(super) fn next(&mut self) -> Next {
         if self.close_after_answer {
             return Next::End;
@@ -111,7 +111,7 @@ impl Connection {
         Some(Next::Request { asks: head.asks })
     }
 
-    /// Sends an answer; whether the connection goes on.
+    /// Sends a response; returns whether the connection goes on.
     pub(super) fn answer(&mut self, bytes: &[u8]) -> bool {
         let head_end = bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
         let length = if self.answer_without_body { head_end } else { None };
@@ -120,7 +120,7 @@ impl Connection {
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.output.is_empty() {
-            // A client that does not read is not waited for beyond what a header may be long.
+            // The server does not wait for a client that leaves more than a header's length unread.
             if self.output.len() > LONGEST_HEAD {
                 return Err(ErrorKind::WriteZero.into());
             }
@@ -157,7 +157,7 @@ fn write_some(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// A whole answer.
+/// A whole response.
 pub(super) fn answer(status: u16, body: &[u8]) -> Vec<u8> {
     let reason = match status {
         200 => "OK",

@@ -1,24 +1,24 @@
-//! Where a request ends and what it asks: as much of HTTP/1.1 as the truth server needs.
+//! Finds the end and the target of a request: as much of HTTP/1.1 as the truth server needs.
 //!
-//! Bytes come in, a [`Parsed`] goes out. Bodies with a length are skipped; what has no length is
+//! Bytes come in, a [`Parsed`] goes out. Bodies with a length are skipped; bodies without one are
 //! refused.
 
 use std::time::Duration;
 
 use crate::units::parse_duration;
 
-/// A request's header is at most so long.
+/// The limit of a request's header.
 pub(super) const LONGEST_HEAD: usize = 16 * 1024;
 const MOST_FIELDS: usize = 64;
 
-/// What stands at the beginning of some bytes.
+/// The parse of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
     /// Not all of a header.
     Partial,
     /// A header.
     Head(Head),
-    /// No HTTP, or HTTP that is not spoken here: the status to answer before the end.
+    /// Not HTTP, or HTTP that is not supported: the status to send before the end.
     Refused(u16, &'static str),
 }
 
@@ -29,14 +29,14 @@ pub(super) struct Head {
     pub(super) length: usize,
     /// Bytes of the body, which follows.
     pub(super) body: u64,
-    /// The connection ends with the answer.
+    /// The connection ends with the response.
     pub(super) close: bool,
-    /// The answer has no body.
+    /// The response has no body.
     pub(super) is_head: bool,
     pub(super) asks: Asks,
 }
 
-/// What a request is for.
+/// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asks {
     /// To be served, in the queue of this number; a path that names none is of the first.

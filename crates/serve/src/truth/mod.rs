@@ -1,16 +1,16 @@
-//! The truth server: answers whose time is known, for proving what a loader measures.
+//! The truth server: responses at known times, for proving a loader's measurements.
 //!
-//! The embedded target is a server like any other, and what it does is learnt by measuring it.
-//! This one is the opposite: when each answer leaves is *computed* when its request arrives, from
-//! a queue with a closed form ([`Discipline`]), and what is late is late by itself and does not
-//! add up. It writes down when each request arrived, when its answer should have left and when it
-//! left ([`Record`]), on the clock that loaders on the same machine read too. So a loader can be
-//! held against what the server was to do, and against what it really did.
+//! The embedded target is a server like any other; its behaviour is known only by measuring it.
+//! This one is the opposite: the departure of each response is *computed* when its request arrives,
+//! from a queue with a closed form ([`Discipline`]), and the lateness of one response does not add
+//! to the next. It records when each request arrived, when its response should have left and when
+//! it left ([`Record`]), on the clock that loaders on the same machine read too. So a loader can be
+//! compared with the server's intended times, and with its real ones.
 //!
-//! Connections and a [`Config`] come in; answers and a [`Record`] go out. It must not be clever:
-//! one thread, one path from a read to the clock, answers of a few bytes. That is why it is no
-//! service on hyper: a task that is woken by another thread, on a timer of whole milliseconds,
-//! cannot be punctual, and time stamps taken beyond a scheduler are not those of the socket.
+//! Connections and a [`Config`] come in; responses and a [`Record`] go out. It must not be clever:
+//! one thread, one path from a read to the clock, responses of a few bytes. It does not use hyper,
+//! because a task that is woken by another thread, on a timer of whole milliseconds, cannot be
+//! punctual, and time stamps taken beyond a scheduler are not those of the socket.
 //!
 //! - `queue.rs`: when each answer has to leave. Pure, exact, tested on simulated time.
 //! - `http.rs`: where a request ends. Pure.

@@ -1,13 +1,13 @@
-//! When each answer has to leave: the arithmetic of the truth server, without clock or sockets.
+//! When each response has to leave: the arithmetic of the truth server, without clock or sockets.
 //!
-//! A departure is computed when its request arrives, from the arrival and from departures that
-//! were computed before; never from when an answer really left. So the server's own lateness
-//! shows in one answer and not in those behind it. Times come in as nanoseconds of any clock.
+//! A departure is computed when its request arrives, from the arrival and from departures computed
+//! before; never from when a response really left. So the server's own lateness shows in one
+//! response and not in those behind it. Times come in as nanoseconds of any clock.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
-/// How the truth server answers.
+/// How the truth server schedules its responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discipline {
     /// One server, first come first served: `departure = max(arrival, departure before) + service`
@@ -16,12 +16,13 @@ pub enum Discipline {
         /// Time that each request takes.
         service_ns: u64,
     },
-    /// Each answer leaves so long after its request arrived, any number at once.
+    /// Each response leaves this long after its request arrived, any number at once.
     Delay {
         /// How long.
         service_ns: u64,
     },
-    /// The same with so many places and no queue: a request that finds none is refused at once.
+    /// The same with this number of places and no queue: a request without a place is refused at
+    /// once.
     Capped {
         /// How long.
         service_ns: u64,
@@ -49,8 +50,8 @@ struct Waiting<T> {
     ticket: T,
 }
 
-/// The requests that were taken and have not left, in the order in which they leave. `T` is
-/// whatever finds the request again.
+/// The requests that were taken and have not left, in the order in which they leave. `T` identifies
+/// the request.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     discipline: Discipline,
@@ -81,8 +82,8 @@ impl<T: Copy> Queue<T> {
         Some(departure_ns)
     }
 
-    /// Nothing is begun (first come first served) or leaves (other disciplines) from `from_ns`,
-    /// which is now, to `to_ns`. What is waiting is put off; `moved` is told each new departure.
+    /// Nothing begins (first come first served) or leaves (other disciplines) from `from_ns`, which
+    /// is now, to `to_ns`. Waiting responses are put off; `moved` gets each new departure.
     pub(super) fn stall(&mut self, from_ns: u64, to_ns: u64, mut moved: impl FnMut(T, u64)) {
         self.stalls_ns.push((from_ns, to_ns));
         let mut last_ns = self.left_ns;
@@ -97,12 +98,12 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// When the next answer has to leave.
+    /// When the next response has to leave.
     pub(super) fn next_departure_ns(&self) -> Option<u64> {
         self.waiting.front().map(|one| one.departure_ns)
     }
 
-    /// Takes out the next answer that has to leave by `now_ns`.
+    /// Takes out the next response that has to leave by `now_ns`.
     pub(super) fn take_due(&mut self, now_ns: u64) -> Option<T> {
         let next = self.waiting.front().filter(|one| one.departure_ns <= now_ns)?;
         self.left_ns = next.departure_ns;
@@ -151,7 +152,7 @@ impl<T: Copy> Queues<T> {
         Queues { queues: (0..count.get()).map(|_| Queue::new(discipline)).collect() }
     }
 
-    /// The queue that a number means: the first, if there is none of that number.
+    /// The queue with this number; the first, if there is none.
     pub(super) fn of_number(&self, number: usize) -> usize {
         if number < self.queues.len() { number } else { 0 }
     }
@@ -168,12 +169,12 @@ impl<T: Copy> Queues<T> {
         }
     }
 
-    /// When the next answer of any of them has to leave.
+    /// When the next response of any queue has to leave.
     pub(super) fn next_departure_ns(&self) -> Option<u64> {
         self.queues.iter().filter_map(Queue::next_departure_ns).min()
     }
 
-    /// Takes out the next answer of any of them that has to leave by `now_ns`.
+    /// Takes out the next response of any queue that has to leave by `now_ns`.
     pub(super) fn take_due(&mut self, now_ns: u64) -> Option<T> {
         let departs = |queue: &Queue<T>| queue.next_departure_ns().unwrap_or(u64::MAX);
         self.queues.iter_mut().min_by_key(|queue| departs(queue))?.take_due(now_ns)
@@ -257,7 +258,7 @@ mod tests {
             let mut ordered = false;
             for (n, &arrival_ns) in arrivals.iter().enumerate() {
                 if arrival_ns >= from_ns && !ordered {
-                    // What was begun before now has left or goes on.
+                    // Requests begun before now have left or go on.
                     while queue.take_due(from_ns).is_some() {}
                     queue.stall(from_ns, from_ns + lasts, |n, at: u64| departures[n] = at);
                     ordered = true;

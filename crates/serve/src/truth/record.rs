@@ -1,19 +1,19 @@
-//! What the truth server did, request by request, and how late it was.
+//! The truth server's log, request by request, and its lateness.
 //!
-//! Memory is taken once; requests beyond it are served and counted, and not written down. The
-//! CSV form is for other programs and other processes, and is read again here.
+//! Memory is taken once; requests beyond it are served and counted, but not logged. The CSV form is
+//! for other programs and other processes, and is read again here.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What became of a request.
+/// The fate of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Its answer left.
+    /// Its response left.
     Answered,
-    /// There was no place for it: it was answered so at once.
+    /// It found no place: it was refused at once.
     Refused,
-    /// Its connection was gone when its answer had to leave, or the server ended before.
+    /// Its connection was gone when its response had to leave, or the server ended before.
     Abandoned,
 }
 
@@ -31,19 +31,19 @@ impl Fate {
 pub struct Entry {
     /// When its last byte had been read.
     pub arrival_ns: u64,
-    /// When its answer had to leave.
+    /// When its response had to leave.
     pub computed_ns: u64,
-    /// When its answer was handed to the kernel, in a call that began then; 0 if it never was.
+    /// When its response was handed to the kernel, in a call that began then; 0 if it never was.
     pub departed_ns: u64,
     /// The server's number of its connection, from 0.
     pub connection: u32,
     /// Which of the queues it came to, from 0.
     pub queue: u32,
-    /// What became of it.
+    /// The request's fate.
     pub fate: Fate,
 }
 
-/// How late answers left, in nanoseconds: the server's own error.
+/// The lateness of responses, in nanoseconds: the server's own error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lateness {
     /// Answers.
@@ -56,7 +56,7 @@ pub struct Lateness {
     pub max_ns: u64,
 }
 
-/// What a truth server did.
+/// The record of a truth server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// Requests in the order of their arrival.
@@ -65,12 +65,12 @@ pub struct Record {
     pub unlogged: u64,
     /// Stalls, each a beginning and an end on the monotonic clock.
     pub stalls_ns: Vec<(u64, u64)>,
-    /// When it was held up by the machine, in the same form; known only if it spins
+    /// When the machine preempted it, in the same form; known only if it spins
     /// ([`HeldUp`](candor_record::HeldUp)).
     pub held_up_ns: Vec<(u64, u64)>,
 }
 
-/// A record in the making, with room for so many requests and no more.
+/// A record in the making, with room for a fixed number of requests.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) record: Record,
@@ -98,7 +98,7 @@ impl Log {
 const COLUMNS: &str = "arrival_ns,computed_ns,departed_ns,connection,queue,fate";
 
 impl Record {
-    /// How late the answers left that are written down.
+    /// The lateness of the logged responses.
     pub fn lateness(&self) -> Lateness {
         let answered = self.entries.iter().filter(|entry| entry.fate == Fate::Answered);
         let late = answered.map(|entry| entry.departed_ns.saturating_sub(entry.computed_ns));
@@ -110,7 +110,8 @@ impl Record {
         Lateness { answers: late.len() as u64, p50_ns: at(50), p99_ns: at(99), max_ns }
     }
 
-    /// Writes it as CSV: stalls and what is missing as comments, then a row for each request.
+    /// Writes it as CSV: stalls and the number of unlogged requests as comments, then a row for
+    /// each request.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         let mut text = String::new();
         // Writing to a string cannot fail.

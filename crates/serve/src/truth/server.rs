@@ -1,6 +1,6 @@
 //! A truth server from its configuration to its record: listening, starting, stopping.
 //!
-//! What it does in between is `serving.rs`.
+//! `serving.rs` has the loop in between.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -18,12 +18,12 @@ use super::record::Record;
 use super::serving::Serving;
 use crate::{PlannedStall, ServeError, listener, port_file};
 
-/// What a truth server does.
+/// The configuration of a truth server.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where it listens; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// How it answers.
+    /// The discipline of its queue.
     pub discipline: Discipline,
     /// How many queues it has, each by itself.
     pub queues: NonZeroUsize,
@@ -39,7 +39,7 @@ pub struct Config {
     pub log_capacity: usize,
 }
 
-/// Requests that are written down at most, unless it is said otherwise: 40 MB.
+/// The default limit of logged requests: 40 MB.
 pub const LOG_CAPACITY: usize = 1_000_000;
 
 /// A truth server that listens and does not yet accept.
@@ -86,7 +86,7 @@ impl Server {
         self.address
     }
 
-    /// What ends it.
+    /// A handle that ends it.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.stop))
     }
@@ -133,7 +133,7 @@ impl Running {
         self.address
     }
 
-    /// Stops it; says what happened.
+    /// Stops it; returns its record.
     pub fn stop(mut self) -> Result<Record, ServeError> {
         self.stopper.stop();
         let thread = self.thread.take().expect("only this takes the thread");

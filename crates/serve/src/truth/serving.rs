@@ -1,10 +1,10 @@
-//! The truth server's one loop: wait until something comes or an answer has to leave.
+//! The truth server's one loop: wait until bytes arrive or a response has to leave.
 //!
 //! It sleeps until shortly before the next departure, by a wait that takes nanoseconds, and then
-//! looks again and again: a thread that sleeps to the very time wakes some tens of microseconds
-//! after it. Told to spin, it does not sleep for arrivals either, and knows when the machine held
-//! it up. What arrives is stamped right after the read that completed it, what leaves right before
-//! the call that sends it.
+//! polls: a thread that sleeps to the very time wakes some tens of microseconds after it. Told to
+//! spin, it does not sleep for arrivals either, and knows when it was preempted. Arrivals are
+//! stamped right after the read that completed them, departures right before the call that sends
+//! them.
 
 use std::io;
 use std::net::TcpListener;
@@ -23,14 +23,14 @@ use super::queue::Queues;
 use super::record::{Entry, Fate, Log};
 use super::server::Config;
 
-/// It wakes so long before an answer has to leave, and looks again and again from then on.
+/// It wakes this long before a response has to leave, and polls from then on.
 const WAKE_EARLY_NS: u64 = 150_000;
 /// After a failed `accept`, so that a lack of files does not spin.
 const ACCEPT_AGAIN_NS: u64 = 10_000_000;
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
 const NS_PER_S: u64 = 1_000_000_000;
-/// Keys of what is no connection.
+/// Keys of descriptors that are not connections.
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
@@ -133,7 +133,7 @@ impl Serving {
             }
             events.clear();
             let room = rustix::buffer::spare_capacity(&mut events);
-            // EINTR is an empty answer.
+            // EINTR counts as no events.
             let _ = epoll::wait(&self.epoll, room, wait.as_ref());
             if self.spin && !events.is_empty() {
                 self.held_up.found(now_ns(), || clock_ns(ClockId::ThreadCPUTime));
@@ -144,7 +144,7 @@ impl Serving {
                     LISTENER => self.accept(),
                     data => self.ready(data as u32, (data >> 32) as u32, event.flags),
                 }
-                // Many events may come at once, and what has to leave does not wait for them.
+                // Many events may come at once, and due responses do not wait for them.
                 self.answer_due();
             }
             if self.accept_again_ns.is_some_and(|at_ns| at_ns <= now_ns()) {
@@ -183,7 +183,7 @@ impl Serving {
         });
     }
 
-    /// Sends every answer whose time has come.
+    /// Sends every response whose time has come.
     fn answer_due(&mut self) {
         loop {
             let at_ns = now_ns();
@@ -249,7 +249,7 @@ impl Serving {
         }
     }
 
-    /// Takes requests of a connection until one has to wait for its answer.
+    /// Takes requests of a connection until one has to wait for its response.
     fn take_requests(&mut self, key: u32) {
         loop {
             let place = &mut self.places[key as usize];
@@ -310,7 +310,7 @@ impl Serving {
         connection.is_busy = true;
         if let Some(entry) = entry {
             let entry = &mut self.log.record.entries[entry];
-            // Until it is answered.
+            // Until its response leaves.
             (entry.computed_ns, entry.departed_ns, entry.fate) = (computed_ns, 0, Fate::Abandoned);
         }
         false
@@ -337,7 +337,7 @@ impl Serving {
         )
     }
 
-    /// Everything is dropped at once, answers that had to leave later included.
+    /// Drops everything at once, including responses that had to leave later.
     fn end(&mut self) {
         self.log.record.held_up_ns = self.held_up.take();
         self.places.clear();

@@ -1,4 +1,4 @@
-//! The server's own counts are exact: what a loader is held against.
+//! The server's own counts are exact, since a loader's figures are compared with them.
 
 use crate::{connect, start};
 use candor_serve::Config;

@@ -1,4 +1,4 @@
-//! Every fault, seen from the client; and what the server counts of it.
+//! Every fault, seen from the client; and the server's count of it.
 
 use std::io::ErrorKind;
 use std::num::NonZeroU64;
@@ -173,7 +173,7 @@ fn connections_beyond_the_cap_are_closed_and_counted() {
     assert!(stats.connections_refused >= 1, "{stats:?}");
 }
 
-/// Two writes or one, with or without Nagle: the answers are the same.
+/// Two writes or one, with or without Nagle: the responses are the same.
 #[test]
 fn answers_in_two_writes_are_whole() {
     for nagle in [false, true] {

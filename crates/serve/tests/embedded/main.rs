@@ -1,4 +1,4 @@
-//! The target from outside: what it answers, how it fails, what it counts, how it starts and ends.
+//! The target from outside: its responses, its faults, its counts, its start and its end.
 #![allow(clippy::unwrap_used, reason = "a panic is a failing test with a line number")]
 
 mod counting;

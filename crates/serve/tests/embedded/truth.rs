@@ -1,5 +1,5 @@
-//! The truth server over real sockets. Its arithmetic is tested on simulated time; here, that what
-//! it writes down is what a client saw. Nothing depends on how late a busy machine is.
+//! The truth server over real sockets. Its arithmetic is tested on simulated time; here, its log
+//! must match the client's view. Nothing depends on how late a busy machine is.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -29,7 +29,7 @@ fn start(discipline: Discipline) -> Running {
     Server::bind(config(discipline)).unwrap().start().unwrap()
 }
 
-/// That no answer left before its time, and that each answered one has its departure.
+/// Checks that no response left before its time, and that each completed one has its departure.
 fn check(record: &Record) {
     for entry in record.entries.iter().filter(|entry| entry.fate == Fate::Answered) {
         assert!(entry.arrival_ns <= entry.computed_ns, "{entry:?}");
@@ -96,14 +96,14 @@ fn requests_come_in_pieces_with_bodies_and_ahead_of_time() {
     let mut wrong = Client::connect(server.address());
     wrong.send("nonsense\r\n\r\n");
     assert!(String::from_utf8(wrong.read_to_end().unwrap()).unwrap().starts_with("HTTP/1.1 400 "));
-    // Gone before its answer: it is written down as such, and the server goes on.
+    // Gone before its response: the log says so, and the server goes on.
     let mut gone = Client::connect(server.address());
     gone.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
     assert_eq!(gone.read_answer().status, 200);
     let record = server.stop().unwrap();
     check(&record);
     assert_eq!(record.entries.len(), 5);
-    // One that was sent ahead arrives when the answer before it has left.
+    // A request sent ahead arrives when the response before it has left.
     for two in record.entries[1..4].windows(2) {
         assert!(two[0].departed_ns <= two[1].arrival_ns, "{two:?}");
     }
@@ -116,8 +116,8 @@ fn a_client_that_is_gone_is_abandoned() {
     gone.send("GET / HTTP/1.1\r\n\r\n");
     let mut asker = Client::connect(server.address());
     while !asker.get("/__stats").text().contains("\"requests_accepted\":1,") {}
-    // Closed with an unread answer to come: the next thing that the server sees is a reset or
-    // an end, and neither stops it.
+    // Closed with an unread response to come: the next thing that the server sees is a reset or an
+    // end, and neither stops it.
     drop(gone);
     assert_eq!(asker.get("/").status, 200);
     let record = server.stop().unwrap();
@@ -146,7 +146,7 @@ fn stalls_hold_answers_and_are_written_down() {
         let in_stall = (*from_ns..*to_ns).contains(&entry.arrival_ns);
         assert_eq!(entry.computed_ns, if in_stall { *to_ns } else { entry.arrival_ns });
     }
-    // What is on the disk is what it returned.
+    // The file on the disk equals the returned record.
     let text = std::fs::read_to_string(log).unwrap();
     assert_eq!(Record::from_csv(&text), Ok(record));
 }

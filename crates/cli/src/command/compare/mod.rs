@@ -1,5 +1,5 @@
-//! `candor compare`: variants under the same load in interleaved rounds, or saved results, and what
-//! can be concluded.
+//! `candor compare`: variants under the same load in interleaved rounds, or saved results, and the
+//! conclusion.
 
 mod rounds;
 pub(crate) mod what;
@@ -55,7 +55,7 @@ twenty comparisons (--confidence). docs/compare.md says how that is kept.";
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     options: Options,
-    /// What is compared with it; may be several
+    /// The variant to compare with A; may be repeated
     #[arg(value_name = "[NAME=]B", index = 2)]
     others: Vec<String>,
     /// Rounds; each has one run of every variant [default: 10]
@@ -114,7 +114,7 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
     .into())
 }
 
-/// What belongs to single runs.
+/// Refuses options of single runs.
 fn check_options(options: &Options) -> Result<(), Failure> {
     let refused =
         [("--expect", !options.output.expect.is_empty(), "a comparison has --fail-if-slower")];

@@ -1,5 +1,6 @@
-//! Measuring the rounds of a comparison: servers that we start are fresh for each run, so that what
-//! one process happened to get (its heap, its place in memory) is not taken for the variant's.
+//! Measures the rounds of a comparison. Servers that we start are fresh for each run, so that the
+//! luck of one process (its heap, its place in memory) does not look like a property of the
+//! variant.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ use crate::{input, target_flags};
 struct Variant {
     name: String,
     options: Options,
-    /// What is started for each run; `None`: the server runs already.
+    /// The server to start for each run; `None`: it runs already.
     target: Option<(TargetSpec, &'static str)>,
 }
 
@@ -45,7 +46,7 @@ pub(super) fn measure(
         .into_iter()
         .map(|what| variant(what, &arguments.options))
         .collect::<Result<_, _>>()?;
-    // Whatever is wrong with a plan is told before the first server is started.
+    // Every fault of a plan is reported before the first server is started.
     let plans: Vec<Plan> = variants.iter().map(Variant::checked).collect::<Result<_, _>>()?;
     let is_open = plans.iter().all(|plan| matches!(plan.load, Load::Open(_)));
     let load = load_of(&plans);

@@ -1,5 +1,5 @@
-//! What stands on the command line of a comparison: a URL, a command, a plan, or saved results,
-//! perhaps with a name in front.
+//! The operands of a comparison: a URL, a command, a plan, or saved results, with an optional name
+//! in front.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::exit::Failure;
 pub(super) struct What {
     /// Its name in sentences.
     pub(super) name: String,
-    /// What was typed, secrets redacted.
+    /// The operand as typed, with secrets redacted.
     pub(super) source: String,
     pub(super) kind: Kind,
 }

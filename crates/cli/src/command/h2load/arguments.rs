@@ -1,4 +1,4 @@
-//! h2load's command line: every option checked alone, and what they come to together.
+//! h2load's command line: every option checked alone, and then all together.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::getopt::{self, Flag, Taker};
 /// h2load's default of `--rate-period`.
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// What is spoken.
+/// The protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Spoken {
     /// In clear text HTTP/1.1 instead of HTTP/2.
@@ -29,13 +29,13 @@ pub(super) struct Spoken {
 pub(super) enum Timing {
     /// So many requests, as fast as they go.
     Requests(Count),
-    /// For so long, after a warm-up.
+    /// A run of this length, after a warm-up.
     Duration { main: PositiveNanos, warm_up: Nanos },
-    /// Every client follows a script; of its lines, no more than so many.
+    /// Every client follows a script, up to `most` of its lines.
     Script { file: PathBuf, most: Option<Count> },
 }
 
-/// What was asked for, each value checked alone.
+/// The options of a command line, each value checked alone.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked {
     pub(super) uris: Vec<String>,
@@ -68,11 +68,11 @@ pub(super) struct Asked {
     /// Where to write candor's own document.
     pub(super) result: Option<PathBuf>,
     pub(super) show_secrets: bool,
-    /// What is worth saying about options that are taken and do nothing, or not all.
+    /// Notes about options that are accepted without effect, or with a partial one.
     pub(super) notes: Vec<String>,
 }
 
-/// What a command line comes to.
+/// The meaning of a command line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Request {
     Run(Box<Asked>),
@@ -80,7 +80,7 @@ pub(super) enum Request {
     Version,
 }
 
-/// Why there is no run.
+/// Why a run does not begin.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal(pub(super) String);
 

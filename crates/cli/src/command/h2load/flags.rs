@@ -1,4 +1,4 @@
-//! h2load's options, and how each may be written. A long name may be shortened to what is unique.
+//! h2load's options and their spellings. A long name may be abbreviated as long as it is unique.
 
 use crate::getopt::Flag;
 
@@ -34,7 +34,7 @@ pub(super) enum Id {
     ConnectTo,
     Rps,
     Groups,
-    /// Of QUIC, which is not spoken: there is nothing for it to do.
+    /// An option of QUIC, which Candor does not support: it has no effect.
     Udp,
     Ktls,
     Verbose,

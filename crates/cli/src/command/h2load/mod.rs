@@ -1,9 +1,9 @@
-//! `candor h2load`: h2load's command line, its output and its exit codes. Also what this program
-//! does when it is started under the name `h2load`.
+//! `candor h2load`: h2load's command line, its output and its exit codes. The program also does
+//! this when it is started under the name `h2load`.
 //!
-//! What was typed becomes [`arguments::Asked`], that becomes options of a run ([`plan`]), and the
-//! run's document becomes the output. On the standard output there is nothing that h2load would
-//! not print; what candor knows beyond that goes to the standard error.
+//! The words become [`arguments::Asked`], which becomes options of a run ([`plan`]), and the run's
+//! document becomes the output. The standard output has only text that h2load would print too;
+//! Candor's additional findings go to the standard error.
 
 mod arguments;
 mod flags;
@@ -53,7 +53,7 @@ impl Name {
     }
 }
 
-/// The name and the arguments behind it, if what was typed is for this module.
+/// The name and the arguments after it, if the command line is for this module.
 pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
     let (program, rest) = typed.split_first()?;
     if program.rsplit('/').next() == Some("h2load") {
@@ -65,7 +65,7 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
     }
 }
 
-/// What the values of its options are.
+/// The meanings of its options' values.
 pub(crate) fn meaning(name: getopt::Name<'_>) -> Option<Meaning> {
     getopt::meaning(FLAGS, name, |id| match id {
         Id::Header => Kind::Header,
@@ -111,8 +111,8 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
     // The result is written and doubts are told even if nothing could be printed.
     console::say(findings::render(&document, "h2load").trim_end());
     written.end(&document).and(printed)?;
-    // As with h2load, a run that was interrupted or met errors is a run. Only figures that
-    // contradict each other are no result.
+    // As with h2load, a run that was interrupted or met errors counts as a run. Only figures that
+    // contradict each other are invalid.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
 }
 
@@ -122,7 +122,7 @@ fn refuse(refusal: &Refusal) -> ExitCode {
     Exit::CouldNotRun.into()
 }
 
-/// Why these words are not understood; for tests of what pages show.
+/// Why these words are refused; for tests of documentation pages.
 #[cfg(test)]
 pub(crate) fn refusal(name: Name, words: &[String]) -> Option<String> {
     arguments::parse(name, words).err().map(|refusal| refusal.0)

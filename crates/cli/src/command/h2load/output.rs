@@ -1,5 +1,5 @@
-//! What is printed, and when: the opening at once, what was spoken and the progress while the run
-//! goes on, the summary at the end.
+//! The output: the opening at once, the protocol and the progress while the run goes on, the
+//! summary at the end.
 
 use std::net::IpAddr;
 
@@ -51,7 +51,7 @@ impl<'a> Output<'a> {
         Document::new(&self.facts, self.plan, &part.so_far())
     }
 
-    /// What was spoken, once it is known.
+    /// The protocol, once it is known.
     fn connected(&mut self, document: &Document) {
         if !self.has_connected {
             self.has_connected = true;

@@ -1,4 +1,4 @@
-//! What was asked of h2load, as options of a candor run: the one place of this translation.
+//! Translates h2load's options to those of a Candor run: the only place that does so.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use super::arguments::{Asked, Refusal, Timing};
 use super::script::{self, Script};
 use super::values::connect_to;
 
-/// h2load waits for ever; a request that is not answered within this time is a time-out here,
-/// unless `-N` or `-T` allow more.
+/// h2load waits for ever; here a request without a response within this time times out, unless `-N`
+/// or `-T` allow more.
 const PATIENCE_NS: u64 = 30_000_000_000;
 /// Answers that are awaited after the end keep a script that calls h2load waiting.
 const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
@@ -92,7 +92,7 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
     options.requests.method = method(asked, is_get)?;
     options.requests.body_file.clone_from(&asked.data);
     options.requests.connection_lifetime = asked.active_timeout;
-    // As in h2load an answer of any status has a time; its line counts them apart.
+    // As in h2load a response of any status has a time; the output counts them apart.
     options.expected.expect_status = Some(StatusSet { ranges: vec![(100, 999)] });
     options.connecting.unix_socket = unix_socket;
     let other = asked.connect_to.as_ref().map(|to| connect_to(to, origin.port));
@@ -114,7 +114,7 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
     Ok(connecting(options, asked))
 }
 
-/// The path of a URI, of which the rest does not count; or of a path.
+/// The path of a URI, without the rest of it; or a path as it is.
 fn path(uri: &str) -> Option<RequestPath> {
     match uri.contains("://") {
         true => HttpUrl::parse(uri).ok()?.path.parse().ok(),
@@ -135,7 +135,7 @@ fn patience_ns(asked: &Asked) -> u64 {
     more.into_iter().flatten().map(PositiveNanos::get).fold(PATIENCE_NS, u64::max)
 }
 
-/// What is spoken, and by what measures.
+/// The protocol and its settings.
 fn spoken(mut options: Options, asked: &Asked, is_https: bool) -> Result<Options, Refusal> {
     let offered: Vec<&str> = asked.spoken.alpn.iter().map(String::as_str).collect();
     let is_h1 = match (is_https, &offered[..]) {
@@ -150,7 +150,7 @@ fn spoken(mut options: Options, asked: &Asked, is_https: bool) -> Result<Options
         if offered.len() > 1 {
             options.tls.alpn = Some(names(&asked.spoken.alpn)?);
         }
-        // h2load believes anybody.
+        // h2load checks no certificates.
         options.tls.insecure = true;
         if !asked.ciphers.names.is_empty() {
             options.tls.tls_ciphers = Some(names(&asked.ciphers.names)?);

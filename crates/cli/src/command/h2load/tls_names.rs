@@ -1,8 +1,8 @@
 //! OpenSSL's names of cipher suites and groups, in the names that `--tls-ciphers` and
 //! `--tls-groups` take.
 //!
-//! h2load's lists name more than is spoken here. What is not spoken is left out of a list, and is
-//! said to be; a list of which nothing is left is refused.
+//! h2load's lists have more names than Candor supports. Unsupported names are dropped with a note;
+//! a list without any supported name is refused.
 
 /// OpenSSL's name and ours.
 type Known = (&'static str, &'static str);
@@ -34,7 +34,7 @@ const GROUPS: [Known; 7] = [
     ("SecP256r1MLKEM768", "secp256r1MLKEM768"),
 ];
 
-/// A list in our names, and what was left out of it.
+/// A list in our names, and the names dropped from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Translated {
     pub(super) names: Vec<String>,

@@ -5,7 +5,7 @@ pub(super) fn version() -> String {
     format!("h2load candor/{}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// What `--help` says.
+/// The text of `--help`.
 pub(crate) const HELP: &str = "\
 candor h2load [OPTIONS]... [URI]...
 

@@ -12,7 +12,7 @@ pub(super) fn bad_value(shown: &str, text: &str) -> Refusal {
     Refusal(format!("{shown}: bad option value: {text}"))
 }
 
-/// A value whose type knows what it may be.
+/// A value whose type checks its bounds.
 pub(super) fn parsed<T: FromStr<Err: Display>>(shown: &str, text: &str) -> Result<T, Refusal> {
     text.parse().map_err(|error| Refusal(format!("{shown}: bad option value: {text}: {error}")))
 }
@@ -58,7 +58,7 @@ pub(super) fn window_bits(shown: &str, text: &str) -> Result<WindowBits, Refusal
     })
 }
 
-/// h2load's default names old drafts too; nobody speaks them any more.
+/// h2load's default also names old drafts, which no server speaks any more.
 pub(super) fn alpn(shown: &str, list: &str) -> Result<Vec<String>, Refusal> {
     let mut names: Vec<String> = Vec::new();
     for name in list.split(',') {
@@ -89,7 +89,7 @@ pub(super) fn alpn(shown: &str, list: &str) -> Result<Vec<String>, Refusal> {
     }
 }
 
-/// `HOST[:PORT]`, with the port of the URI where it has none.
+/// `HOST[:PORT]`; without a port, that of the URI.
 pub(super) fn connect_to(text: &str, port: u16) -> Result<HostPort, Refusal> {
     let has_port = text.rsplit_once(':').is_some_and(|(host, port)| {
         !port.is_empty()

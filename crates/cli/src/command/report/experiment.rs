@@ -28,7 +28,7 @@ pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<Str
     rendered.map(Some).ok_or_else(|| Failure::usage(format!("{}: {why}", path.display())))
 }
 
-/// `None`: there is no such form of it.
+/// `None`: this document has no such form.
 fn rendered<T: Serialize>(
     forms: &Forms<T>,
     text: &str,

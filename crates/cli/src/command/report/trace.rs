@@ -73,7 +73,7 @@ struct Frames<R> {
 }
 
 impl<R: Read> Frames<R> {
-    /// The next frame; `None`: there is no whole one.
+    /// The next frame; `None`: no complete one is left.
     fn next(&mut self) -> Result<Option<Frame>, String> {
         let mut head = [0; FRAME_HEAD_BYTES];
         if !self.fill(&mut head)? {

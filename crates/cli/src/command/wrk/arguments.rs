@@ -1,6 +1,6 @@
-//! wrk's command line, and one struct of what was asked.
+//! wrk's command line, and a struct of its options.
 //!
-//! What stands behind the URL is for the script.
+//! Words after the URL belong to the script.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -22,11 +22,11 @@ const DURATION_S: u64 = 10;
 const TIMEOUT_S: u64 = 2;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// What was asked for, each value checked alone.
+/// The options of a command line, each value checked alone.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked {
     pub(super) url: String,
-    /// What stands behind the URL.
+    /// The words after the URL.
     pub(super) script_arguments: Vec<String>,
     pub(super) threads: SmallCount,
     pub(super) connections: SmallCount,
@@ -55,14 +55,14 @@ impl Asked {
     }
 }
 
-/// What a command line comes to.
+/// The meaning of a command line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Request {
     Run(Box<Asked>),
     Help,
 }
 
-/// Why there is no run; the usage follows.
+/// Why a run does not begin; the usage follows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) message: Option<String>,
@@ -77,7 +77,7 @@ impl Refusal {
 /// A command line, read to its end.
 #[derive(Debug)]
 pub(super) struct Parsed {
-    /// `-v` prints a line, whatever else is asked.
+    /// `-v` prints a line, regardless of other options.
     pub(super) version: bool,
     pub(super) request: Result<Request, Refusal>,
 }
@@ -214,7 +214,8 @@ impl Taker for Reader {
                 }
             }
             Id::ULatency => self.percentiles = Percentiles::Both,
-            // Each request of a batch has a latency of its own, which is what -B is for.
+            // Each request of a batch always has a latency of its own here, which is the purpose of
+            // -B.
             Id::BatchLatency => {}
             Id::Rate if is_zero(text) => return Err(Refusal::new(NO_RATE)),
             Id::Rate => self.rate = Some(self.value(shown, text)?),

@@ -1,9 +1,9 @@
 //! `candor wrk`: the command lines of wrk, of wrk2 and of yicwang's fork, their output and their
-//! exit codes. Also what this program does when it is started under the name `wrk` or `wrk2`.
+//! exit codes. The program also does this when it is started under the name `wrk` or `wrk2`.
 //!
-//! What was typed becomes [`arguments::Asked`], that becomes options of a run, and the run's
-//! documents become the output. On the standard output there is nothing that the original would
-//! not print; what candor knows beyond that goes to the standard error.
+//! The words become [`arguments::Asked`], which becomes options of a run, and the run's documents
+//! become the output. The standard output has only text that the original would print too; Candor's
+//! additional findings go to the standard error.
 
 mod arguments;
 mod flags;
@@ -34,8 +34,8 @@ use crate::{console, findings, measure};
 
 pub(crate) use usage::HELP;
 
-/// Under which name the program was started: it decides what it answers to, and which usage it
-/// shows.
+/// The name under which the program was started: it decides the accepted options and the usage
+/// text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     /// `candor wrk`: every option of all three.
@@ -56,7 +56,7 @@ impl Name {
     }
 }
 
-/// The name and the arguments behind it, if what was typed is for this module.
+/// The name and the arguments after it, if the command line is for this module.
 pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
     let (program, rest) = typed.split_first()?;
     match program.rsplit('/').next() {
@@ -70,7 +70,7 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
     }
 }
 
-/// What the values of its options are.
+/// The meanings of its options' values.
 pub(crate) fn meaning(name: getopt::Name<'_>) -> Option<Meaning> {
     getopt::meaning(FLAGS, name, |id| match id {
         Id::Header => Kind::Header,
@@ -111,8 +111,8 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     console::say(findings::render(&document, "wrk").trim_end());
     let done = run.done(&plan).map(drop).map_err(|error| Failure::elsewhere(&error));
     written.end(&document).and(printed).and(done)?;
-    // As with wrk, a run that was interrupted or met errors is a run. Only figures that
-    // contradict each other are no result.
+    // As with wrk, a run that was interrupted or met errors counts as a run. Only figures that
+    // contradict each other are invalid.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
 }
 
@@ -153,14 +153,14 @@ fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
     Ok(Exit::CouldNotRun.into())
 }
 
-/// Why these words are not understood; for tests of what pages show.
+/// Why these words are refused; for tests of documentation pages.
 #[cfg(test)]
 pub(crate) fn refusal(name: Name, words: &[String]) -> Option<String> {
     let refusal = arguments::parse(name, words).request.err()?;
     Some(refusal.message.unwrap_or_default())
 }
 
-/// What `strerror` says of the errors that a connection meets, as wrk prints it.
+/// `strerror`'s text for the errors of a connection, as wrk prints it.
 fn system_words(errno: i32) -> String {
     let words = match Errno::from_raw_os_error(errno) {
         Errno::CONNREFUSED => "Connection refused",

@@ -1,5 +1,5 @@
-//! What is printed, and when: the first two lines once the run goes on, periodic reports at the
-//! end of each interval, the report at the end.
+//! The output: the first two lines once the run goes on, periodic reports at the end of each
+//! interval, the report at the end.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ pub(super) struct Form {
     pub(super) percentiles: Percentiles,
 }
 
-/// What ends a periodic report in text.
+/// The end of a periodic report in text.
 const REPORT_END: &str = "=== REPORT END ===\n";
 
 pub(super) struct Output<'a> {

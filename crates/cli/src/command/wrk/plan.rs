@@ -1,4 +1,4 @@
-//! What was asked of wrk, as options of a candor run: the one place of this translation.
+//! Translates wrk's options to those of a Candor run: the only place that does so.
 
 use candor_plan::options::{Options, ReadFile};
 use candor_plan::values::Nanos;
@@ -6,8 +6,8 @@ use candor_plan::{Outputs, Plan, PlanError, StatusSet};
 
 use super::arguments::{Asked, Refusal};
 
-/// Answers that are awaited after the end keep a script that calls wrk waiting, so no longer
-/// than this, whatever the time-out is.
+/// Waiting for responses after the end blocks a script that calls wrk, so the drain is no longer
+/// than this, whatever the timeout.
 const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 
 /// The options of the run.
@@ -24,12 +24,12 @@ pub(super) fn options(asked: &Asked) -> Options {
     options.timeouts.timeout = Some(asked.timeout);
     options.recording.digits = asked.digits;
     options.recording.interval = asked.report_interval;
-    // As in wrk an answer of any status has a latency; those of 400 and above are counted
-    // on a line of their own.
+    // As in wrk a response of any status has a latency; those of 400 and above are counted on a
+    // line of their own.
     options.expected.expect_status = Some(StatusSet { ranges: vec![(100, 999)] });
     options.output.json.clone_from(&asked.result);
     options.output.show_secrets = asked.show_secrets;
-    // What stands behind the URL is the script's.
+    // The words after the URL belong to the script.
     options.script.script.clone_from(&asked.script);
     if asked.script.is_some() {
         options.script.script_arg.clone_from(&asked.script_arguments);

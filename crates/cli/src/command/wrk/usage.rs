@@ -17,7 +17,7 @@ pub(super) fn version() -> String {
     format!("wrk candor/{} [epoll]\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// What `candor wrk --help` says.
+/// The text of `candor wrk --help`.
 pub(crate) const HELP: &str = "\
 candor wrk <options> <url> [-- script arguments]
 

@@ -14,7 +14,7 @@ use super::{Block, Painter, Tone, clock};
 const BUSY: f64 = 0.8;
 /// Findings that are shown.
 const MOST_FINDINGS: usize = 6;
-/// With fewer rows than this there is no table.
+/// With fewer rows than this the table is left out.
 const TABLE: u16 = 5;
 /// Rows of the spectrum.
 const ROWS: usize = 5;
@@ -57,7 +57,7 @@ pub(super) fn put(painter: &Painter, state: &State, is_wide: bool, area: Rect, o
     painter.put_blocks(findings, below(area, left.max(right)), out);
 }
 
-/// Rate asked and achieved, and what is amiss.
+/// Rate asked and achieved, with the backlog and other signs of trouble.
 pub(super) fn rate(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
     let Some(last) = &run.last else {
         return Block::new(0, vec![painter.line(Tone::Faint, "no interval is over yet")]);
@@ -197,7 +197,7 @@ fn spectrum(painter: &Painter, run: &Run) -> Block {
     if width < decades * 4 {
         return none();
     }
-    // Each bar is so many columns wide, or of so many buckets, that decades are alike.
+    // Each bar spans a whole number of columns, or of buckets, so that decades look alike.
     let per_decade = (width / decades).min(PER_DECADE * 2);
     let columns: Vec<u64> = (0..decades * per_decade)
         .map(|column| {
@@ -307,7 +307,7 @@ fn loader(painter: &Painter, state: &State, document: Option<&Document>) -> Bloc
     Block::new(5, vec![Line::from(spans)])
 }
 
-/// What is to be known before figures are believed.
+/// Findings, which the reader needs before the figures.
 fn findings(painter: &Painter, state: &State) -> Block {
     let findings = state.findings();
     let lines = findings.iter().take(MOST_FINDINGS).map(|one| {
@@ -327,7 +327,7 @@ fn findings(painter: &Painter, state: &State) -> Block {
     Block::new(2, lines).at_least(1)
 }
 
-/// What was said meanwhile.
+/// Notes that came meanwhile.
 pub(super) fn notes(painter: &Painter, state: &State) -> Block {
     let lines = state.notes.iter().map(|note| painter.line(Tone::Doubtful, note));
     Block::new(2, lines.collect()).at_least(1)

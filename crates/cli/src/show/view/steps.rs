@@ -1,4 +1,4 @@
-//! The blocks of an experiment: what is done, what goes on, what is next.
+//! The blocks of an experiment: steps done, the current step, steps ahead.
 
 use candor_plan::units::fmt_count;
 use candor_report::render::shorten;
@@ -39,7 +39,7 @@ fn done(painter: &Painter, steps: &Steps, room: usize) -> Block {
         lines.push(painter.line(Tone::Faint, &text));
     }
     let shown = shown - lines.len();
-    // What they are is short, what came of them counts.
+    // Descriptions are short; results matter.
     let widest = steps.done.iter().map(|one| one.what.chars().count()).max().unwrap_or(0);
     let column = widest.min(painter.width / 2);
     lines.extend(steps.done.range(steps.done.len() - shown..).map(|one| {

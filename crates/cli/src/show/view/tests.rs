@@ -1,4 +1,4 @@
-//! Golden pictures: what the view shows of runs that are simulated interval by interval.
+//! Golden pictures: the view of runs that are simulated interval by interval.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::path::Path;

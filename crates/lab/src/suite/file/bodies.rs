@@ -1,6 +1,6 @@
-//! Options about bodies where there is no body. A plan's own tables of requests may leave them to those
-//! requests that have one; where none has, nothing would be sent as the suite says, and nobody
-//! would be told.
+//! Refuses options about bodies without a body. In a plan with tables of requests they may apply to
+//! those requests that have one. Where no request has one, the run would differ from the suite
+//! without a warning.
 
 use candor_plan::Options;
 use candor_plan::options::RequestOptions;
@@ -92,7 +92,7 @@ fn sends_a_body(scenario: &Scenario, is_inherited: bool) -> bool {
         (None, None) => is_inherited || has_body(run),
         (text, file) => file.is_some() || text.as_ref().is_some_and(|text| !text.is_empty()),
     };
-    // What a script sends, it says itself, and options about bodies are refused beside it.
+    // A script sets its own bodies, so options about bodies are refused beside it.
     run.script.script.is_some() || run.requests.request.iter().any(of_request)
 }
 

@@ -10,8 +10,8 @@ use crate::error::LabError;
 use crate::matrix::file::Reader;
 
 impl Reader<'_> {
-    /// The loads; that of the whole suite if there is none, which `is_open` or closed. Those that
-    /// need a peak come last.
+    /// The loads; the load of the whole suite if there are none, open if `is_open`, else closed.
+    /// Loads that need a peak come last.
     pub(super) fn loads(
         &self,
         tables: Vec<LoadTable>,

@@ -1,9 +1,9 @@
-//! Suite files: from TOML to a checked [`Suite`], with errors that say what, where and the remedy.
+//! Suite files: from TOML to a checked [`Suite`]. Errors name the fault, its place and the remedy.
 //!
-//! [`tables`] is what may stand in a file; the [`Reader`] is extended here and in the modules beside to check it, a
-//! module for each kind of table, and [`names`] looks names up. Options of runs are those of plans, read by the
-//! same code ([`Options`]), so a flag has one name and one meaning everywhere. The built-in
-//! scenarios are a file of the same form.
+//! [`tables`] defines the tables of a file. This module and those beside it extend the [`Reader`]
+//! to check them, a module for each kind of table, and [`names`] resolves names. Options of runs
+//! are those of plans, read by the same code ([`Options`]), so a flag has one name and one meaning
+//! everywhere. The built-in scenarios are a file of the same form.
 
 mod bodies;
 mod loads;

@@ -39,7 +39,7 @@ pub(crate) fn unknown_protocol(name: &str) -> String {
 }
 
 impl Reader<'_> {
-    /// Names of scenarios, with sets replaced by what is in them.
+    /// Names of scenarios, with sets replaced by their members.
     pub(super) fn named(
         &self,
         names: &[Spanned<String>],

@@ -1,4 +1,4 @@
-//! Servers of a suite file: how each is had, and what it can do.
+//! Servers of a suite file: how to start or reach each, and its abilities.
 
 use std::path::{Component, Path};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What may stand in a suite file: its tables, as they are typed. Checking is the reader's.
+//! The tables of a suite file as typed. The reader checks them.
 
 use std::collections::BTreeMap;
 

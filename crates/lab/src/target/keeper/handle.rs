@@ -1,4 +1,4 @@
-//! A keeper from the side of who started it: what it is told, and what it says.
+//! A keeper as its starter sees it: commands to it, and messages from it.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -29,7 +29,7 @@ pub(crate) struct Keeper {
     _private: Arc<Private>,
 }
 
-/// What a keeper says.
+/// A message of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
     Started(u32),
@@ -56,7 +56,7 @@ pub(crate) struct Start<'a> {
     pub(crate) dir: Option<&'a PathBuf>,
     pub(crate) env: &'a [(String, String)],
     pub(crate) cores: &'a [usize],
-    /// What the keeper removes if we are gone.
+    /// The directory that the keeper removes if this process dies.
     pub(crate) private: Arc<Private>,
 }
 
@@ -131,7 +131,7 @@ impl Keeper {
         self.word("close");
     }
 
-    /// If it cannot be told, it has ended, and whoever listens to it hears no more.
+    /// A failed write means that the keeper has ended, which its listener learns too.
     fn word(&mut self, word: &str) {
         if let Some(words) = &mut self.process.stdin {
             let _ = writeln!(words, "{word}").and_then(|()| words.flush());
@@ -184,8 +184,8 @@ impl Keeper {
         }
     }
 
-    /// Kills what a keeper that did not end in order has left: what is in its session. The session's
-    /// number is the keeper's process id, so this has to be done before the keeper is waited for.
+    /// Kills the processes that a failed keeper left in its session. The session's number is the
+    /// keeper's process id, so this must come before waiting for the keeper.
     fn end_session(&self) {
         let session = self.pid();
         for _ in 0..LOOKS_AFTER_KILL {
@@ -196,7 +196,7 @@ impl Keeper {
             for pid in left {
                 proc::signal(pid, Signal::KILL, |stat| stat.session == session);
             }
-            // Who forks while being killed is killed the next time.
+            // A process that forks while being killed is killed the next time.
             thread::sleep(LOOK_AGAIN);
         }
     }

@@ -1,8 +1,8 @@
-//! A keeper that passes lines on: what it is told goes to the standard input of the process that it
-//! keeps, and what that prints comes back, line by line, among the keeper's own words.
+//! A keeper that passes lines on: from its own standard input to that of its process, and from the
+//! process's output to its own, among the keeper's messages.
 //!
-//! So a process that is talked to is kept like any other, and has one pair of pipes less to lose: who
-//! goes away, goes away for both. The lines themselves mean nothing here.
+//! So a process with a dialogue is kept like any other, and there is one pair of pipes less that
+//! can break: if the process or the keeper ends, both do. The lines have no meaning here.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin};
@@ -11,7 +11,7 @@ use std::thread;
 
 use super::say;
 
-/// A line that is longer is passed on in pieces, so that nobody's endless line fills our memory.
+/// A longer line is passed on in pieces, so that an endless line does not fill memory.
 const LONGEST_BYTES: u64 = 16 << 20;
 
 /// The standard input of the process, until it is closed.
@@ -24,7 +24,7 @@ impl Input {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = child.stdin.take();
     }
 
-    /// A line for the process. If nobody reads it, that is known soon enough.
+    /// A line for the process. If the process no longer reads, its end will show that soon.
     pub(super) fn line(&self, line: &str) {
         if let Some(input) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
@@ -37,7 +37,7 @@ impl Input {
     }
 }
 
-/// From now on what this process prints is said.
+/// From now on the keeper repeats the output of this process.
 pub(super) fn repeat(child: &mut Child) {
     if let Some(out) = child.stdout.take() {
         thread::spawn(move || pass_on(BufReader::new(out)));

@@ -1,18 +1,19 @@
 //! The keeper: a process between us and a target, which outlives both and leaves nothing behind.
 //!
-//! It is this program again, started by [`Keeper::start`], and [`keep`] is what it runs. It starts
-//! the target in a process group of the target's own, and is the *subreaper* of all that descends
-//! from it: whatever forks, forks again and calls setsid becomes the keeper's child when its parent
-//! ends, so that nobody escapes. It ends all of them when it is told to, or when its standard
-//! input ends, which it does when whoever started it is gone, however that came about; then it also
-//! removes the private directory that nobody else is left to remove. If it is killed itself, the
-//! kernel kills the target. A profiler has one of its own, which waits for a word before it starts it.
+//! It is this program again, started by [`Keeper::start`], and runs [`keep`]. It starts the target
+//! in a process group of the target's own, and is the *subreaper* of all its descendants: a process
+//! that forks, forks again and calls setsid becomes the keeper's child when its parent ends, so
+//! that none escapes. The keeper ends all of them on command, or when its standard input ends,
+//! which happens when its starter dies for any reason; then it also removes the private directory,
+//! since no other process is left to do so. If the keeper itself is killed, the kernel kills the
+//! target. A profiler has a keeper of its own, which waits for a command before it starts the
+//! profiler.
 //!
 //! It speaks in lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped HOW` on the
 //! standard output; `start NOW`, `stop MILLISECONDS` and `interrupt MILLISECONDS MILLISECONDS` on
-//! the standard input. Of a process that is talked to ([`LINES`]) there are `out LINE` and, when it
-//! says no more, `quiet now`; and `in LINE` and `close` for it. What this program needs to talk to a
-//! keeper is in [`handle`].
+//! the standard input. For a process with a dialogue ([`LINES`]) there are also `out LINE` and, at
+//! the end of its output, `quiet now`; and `in LINE` and `close` for its input. [`handle`] is the
+//! starter's side.
 
 mod handle;
 mod lines;
@@ -43,17 +44,17 @@ const ON_WORD: &str = "--on-word";
 /// A first word that says that the process is talked to.
 const LINES: &str = "--lines";
 
-/// Time between SIGTERM and SIGKILL if nobody is left to say another.
+/// Time between SIGTERM and SIGKILL once the starter is gone and cannot choose another.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
 /// Killed processes are gone at once, unless the kernel holds them.
 const PATIENCE_AFTER_KILL: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What happened to a keeper.
+/// An event for a keeper.
 enum Event {
     /// A descendant ended.
     Reaped(Pid, WaitStatus),
-    /// There is no descendant any more.
+    /// No descendant is left.
     NoneLeft,
     /// It was told to start its command.
     Begin,
@@ -131,13 +132,13 @@ fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Ch
     Ok(child)
 }
 
-/// The file of this very program if that is what `program` means, wherever it is installed.
+/// The path of this very program if `program` means it, wherever it is installed.
 fn this_one(program: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok().filter(|_| program == "candor")?;
     own.file_name().is_some_and(|name| name == "candor").then_some(own)
 }
 
-/// Says a line; whoever is to hear it may be gone.
+/// Prints a line; its reader may be gone.
 fn say(line: &str, code: u8) -> u8 {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -172,7 +173,7 @@ fn listen(events: &Sender<Event>, input: Option<Input>) -> io::Result<()> {
     Ok(())
 }
 
-/// What a line of the standard input asks for.
+/// Parses a line of the standard input.
 fn heard(line: &str) -> Option<Event> {
     let mut words = line.split(' ');
     let word = words.next()?;
@@ -185,7 +186,7 @@ fn heard(line: &str) -> Option<Event> {
     }
 }
 
-/// Waits for descendants until there are none.
+/// Reaps descendants until none are left.
 fn reap(events: &Sender<Event>) {
     loop {
         match wait(WaitOptions::empty()) {
@@ -199,7 +200,7 @@ fn reap(events: &Sender<Event>) {
     let _ = events.send(Event::NoneLeft);
 }
 
-/// A target and what is known of it.
+/// A target and its state.
 struct Kept {
     target: Pid,
     ended: Option<String>,
@@ -226,7 +227,7 @@ impl Kept {
         if !self.none_left {
             say("forced by SIGKILL", 0);
             signal_all(Signal::KILL);
-            // Who forks while being killed is killed the next time.
+            // A process that forks while being killed is killed the next time.
             self.wait_until_gone(PATIENCE_AFTER_KILL, Some(Signal::KILL));
         }
         self.ended.unwrap_or_else(|| "without a trace".to_owned())

@@ -1,5 +1,5 @@
-//! A closed loop of N connections on a server that answers after D, with think time Z: N/(D+Z) a
-//! second, and never more.
+//! A closed loop of N connections on a server that responds after D, with think time Z: N/(D+Z)
+//! requests per second, and never more.
 
 use candor_stats::closed_form::closed_loop_rate;
 
@@ -46,7 +46,8 @@ pub(super) fn judge(evidence: &Evidence, think_ns: u64) -> Vec<Line> {
     lines
 }
 
-/// How many requests one connection after the other sends until the end, with what the machine did.
+/// The number of requests that connections send one after the other until the end, given the
+/// machine's pauses.
 fn sent_on(evidence: &Evidence, machine: Machine<'_>, think_ns: u64) -> u64 {
     let mut sent = 0;
     let mut at_ns = 0;

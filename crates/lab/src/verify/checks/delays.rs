@@ -1,5 +1,5 @@
-//! A server that answers after D, any number at once, at several D and numbers of connections:
-//! service time is D, and what is above it is the way and the loader.
+//! A server that responds after D, any number at once, at several D and numbers of connections:
+//! service time is D, and the excess is network and loader overhead.
 
 use candor_plan::units::fmt_plural;
 
@@ -9,10 +9,10 @@ use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
 use crate::error::LabError;
 
-/// The median may be off by so much.
+/// The tolerance of the median.
 const WITHIN_NS: f64 = 200e3;
 const DELAYS_MS: [u64; 4] = [0, 1, 10, 100];
-/// At most so many requests per second: the question is not how much the loader can do.
+/// The highest rate: the check does not test how much the loader can do.
 const MOST_PER_S: u64 = 500;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
@@ -20,7 +20,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let mut lines = Vec::new();
     for delay_ms in DELAYS_MS {
         for &connections in all {
-            // Four fifths of what so many connections can carry.
+            // Four fifths of the rate that these connections can carry.
             let fits = connections * 800 / (delay_ms + 1);
             let rate = fits.clamp(1, MOST_PER_S);
             let run_ms = settings.length.pick(1500, 600).max(15_000 / rate);

@@ -1,11 +1,10 @@
 //! Arrivals at first-come-first-served servers with a fixed service time, every response time by
-//! itself: Lindley's recursion over the schedule says what each has to be. There are no statistics
-//! in it.
+//! itself: Lindley's recursion over the schedule gives each exactly. No statistics are involved.
 //!
-//! With one queue two connections will do: the server always has the next request before
-//! it is done with one, so the queue is the same as with any number of them, though a part of it is
-//! in the loader. With several queues side by side, which make a long experiment short, nobody may
-//! wait for a connection, since that would not be his own queue's doing.
+//! One queue needs only two connections: the server always has the next request before it finishes
+//! one, so the queue is the same as with any number of them, though part of it is in the loader.
+//! With several queues side by side, which shorten a long experiment, no request may wait for a
+//! connection, since that wait would not come from its own queue.
 
 use std::num::NonZeroU32;
 
@@ -17,12 +16,12 @@ use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
 use crate::error::LabError;
 
-/// The way there and back may take so much of a mean, as with a known delay.
+/// The tolerance of a mean for the network, as with a known delay.
 const WAY_NS: f64 = 200e3;
 /// ρ in per cent.
 const LOADS: [u64; 3] = [30, 50, 70];
 
-/// Even arrivals at ρ = 0.5: nobody waits.
+/// Even arrivals at ρ = 0.5: no request waits.
 pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick("4", "1.5");
     let experiment =

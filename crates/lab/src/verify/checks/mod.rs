@@ -1,7 +1,7 @@
 //! The checks, in the order in which they are made.
 //!
-//! A check is an experiment (flags of a server and of a load) and a judge, a pure function from
-//! what the experiment left to lines. The symbols are those of candor-stats' `closed_form`.
+//! A check is an experiment (flags of a server and of a load) and a judge, a pure function from the
+//! experiment's evidence to lines. The symbols are those of candor-stats' `closed_form`.
 
 mod closed;
 mod delays;
@@ -22,7 +22,7 @@ use crate::error::LabError;
 pub struct Check {
     /// The name for `--only`.
     pub id: &'static str,
-    /// What it is about.
+    /// The subject of the check.
     pub title: &'static str,
     /// Makes the experiment and judges it.
     pub run: fn(&Settings) -> Result<Vec<Line>, LabError>,

@@ -1,9 +1,9 @@
-//! Candor itself is stopped (SIGSTOP) for a while and goes on: what was due meanwhile is sent
-//! late. That is send lag, the loader's own, and must be neither the server's service time nor a
-//! queue; and the report has to say so.
+//! Candor itself is stopped (SIGSTOP) for a while and goes on: requests due meanwhile are sent
+//! late. That is send lag, the loader's own, and must count neither as the server's service time
+//! nor as a queue; and the report has to say so.
 //!
-//! The load is a `candor run` in a process of its own, which can be stopped without stopping
-//! whoever judges it.
+//! The load is a `candor run` in a process of its own, which can be stopped without stopping the
+//! judge.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -27,9 +27,9 @@ const RATE_PER_S: u64 = 1000;
 const PAUSE: Duration = Duration::from_millis(300);
 /// Verdicts of a report that say that the loader was late, or its machine.
 const BLAME: [&str; 2] = ["send-lag", "host-hiccup"];
-/// What the system may take to stop a process, and to let it go on.
+/// The system's tolerance for stopping a process and letting it go on.
 const SLACK_NS: f64 = 10e6;
-/// An answer is late from here on.
+/// The lag from which a response counts as late.
 const LATE_NS: u64 = 1_000_000;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
@@ -52,8 +52,8 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     Ok(lines)
 }
 
-/// Answers that were due by the server's own log and had not left when the loader, which was told to
-/// stop at `from_ns`, had sent its last request before the pause: the machine held up the server.
+/// Responses due by the server's own log that had not left when the loader, told to stop at
+/// `from_ns`, had sent its last request before the pause: the server was preempted.
 fn overdue(log: &[Entry], from_ns: u64) -> usize {
     let before = from_ns + SLACK_NS as u64;
     let arrivals = log.iter().map(|entry| entry.arrival_ns).filter(|at_ns| *at_ns < before);
@@ -64,7 +64,7 @@ fn overdue(log: &[Entry], from_ns: u64) -> usize {
     log.iter().filter(is_overdue).count()
 }
 
-/// Requests that the server has answered.
+/// Requests that the server has responded to.
 fn answered(server: &Server) -> u64 {
     let stats = format!("{}__stats", server.url());
     let read = || http::counted(&stats, &http::get(&stats, Duration::from_secs(5))?.body);
@@ -114,7 +114,7 @@ impl Loader {
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        // Killing a process that has ended is no error; one that is stopped dies all the same.
+        // Killing a process that has ended is not an error; a stopped one dies all the same.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -139,8 +139,8 @@ pub(super) fn judge(document: &Document, paused: Duration, overdue: usize) -> Ve
             RATE_PER_S as f64 * SLACK_NS / 1e9,
             long(&latencies.send_lag),
         ),
-        // The answers of those in flight, R·D and perhaps one more, were read late, and those that
-        // the server was late with; no others.
+        // The responses to those in flight, R·D and perhaps one more, were read late, and so were
+        // those that the server sent late; no others.
         Line::at_most(
             "so long by service time",
             Unit::Count,

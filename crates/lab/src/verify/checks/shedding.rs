@@ -60,11 +60,12 @@ pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
 }
 
 /// Requests that were sent though every connection was taken when they were due, or not sent though
-/// one was free. A connection is taken from the due time of a request that leaves at once to the end
-/// of its answer.
+/// one was free. A connection is taken from the due time of a request that leaves at once to the
+/// end of its response.
 ///
-/// A loader that is held up when the run ends had no time to drop what fell due meanwhile: that is
-/// left unsent. It can only be the end of the schedule; one that was passed over is wrong as well.
+/// A loader that is preempted when the run ends has no time to drop the requests that fell due
+/// meanwhile: they stay unsent. That is right at the end of the schedule only; a request left out
+/// earlier is wrong as well.
 fn wrongly_decided(traced: &[Traced]) -> u64 {
     let mut all: Vec<&Traced> = traced.iter().collect();
     all.sort_by_key(|one| (one.due_ns, !one.was_sent()));
@@ -102,7 +103,8 @@ fn shares(
     });
     let off = others.map(|due_ns| (share_on(&due_ns, Machine::default()) - theory).powi(2));
     let chance = 4.0 * (off.sum::<f64>() / SIMULATED as f64).sqrt();
-    // What the machine did is in the path; it may be as far from theory beside chance.
+    // The machine's pauses are part of the path; the path may differ from theory by that much
+    // beyond chance.
     let own = share_on(&evidence.schedule(), evidence.machine());
     let undisturbed = share_on(&evidence.schedule(), Machine::default());
     let within = chance + 0.01 + (own - undisturbed).abs();
@@ -112,7 +114,7 @@ fn shares(
     ]
 }
 
-/// The places are the loader's: one is taken from the due time until the answer is read.
+/// The places are the loader's: one is taken from the due time until the response is read.
 fn lost_at_the_loader(due_ns: &[u64], machine: Machine<'_>) -> u64 {
     let mut taken_until_ns = VecDeque::with_capacity(PLACES);
     let mut lost = 0;
@@ -130,7 +132,7 @@ fn lost_at_the_loader(due_ns: &[u64], machine: Machine<'_>) -> u64 {
     lost
 }
 
-/// The places are the server's: one is taken from the arrival until the answer's time has come.
+/// The places are the server's: one is taken from the arrival until the response is due.
 fn lost_at_the_server(due_ns: &[u64], machine: Machine<'_>) -> u64 {
     let mut path = LossPath::new(SERVICE_NS, PLACES);
     let arrivals_ns = due_ns.iter().map(|&due_ns| machine.arrival_ns(due_ns));

@@ -25,7 +25,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     );
     let evidence = experiment.make(|url| {
         thread::sleep(Duration::from_secs_f64(run_s / 4.0));
-        // A stall that was not to be had shows in the log, which has none then.
+        // A stall that failed to happen is missing from the log.
         let url = format!("{url}__stall?for={stall_ms}ms");
         let _ = http::ask("POST", &url, Duration::from_secs(5));
     })?;
@@ -51,8 +51,8 @@ pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
         move |arrival_ns| path.departure_ns(arrival_ns)
     };
     let responses = evidence.responses_ns();
-    // The formulas are those of a machine that lets both processes run. What another one did to
-    // this schedule is the difference of its two paths.
+    // The formulas assume a machine that lets both processes run. The difference of the two paths
+    // is the effect of the real machine on this schedule.
     let expected = evidence.expected_ns(departure_ns());
     let undisturbed = evidence.undisturbed_ns(departure_ns());
     let machine = |of: &dyn Fn(&[f64]) -> f64| (of(&expected) - of(&undisturbed)).abs();

@@ -1,5 +1,5 @@
 //! The judges on simulated time, where there is no noise: every line of a true loader says yes, and
-//! those that matter say no of a loader that counts from the sending.
+//! the relevant lines say no for a loader that counts from the send.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -98,7 +98,7 @@ fn a_stall_is_judged() {
     assert_all_yes(&stall::judge(&evidence));
     let wrong = stall::judge(&counted_from_the_sending(evidence.clone()));
     assert_no(&wrong, &["response time p90", "response time mean", "response time off"]);
-    // A stall that never came, or that nobody wrote down, is found out too.
+    // A stall that never came, or is missing from the log, is detected too.
     let mut none = evidence;
     none.log.stalls_ns.clear();
     assert_no(&stall::judge(&none), &["stalls", "response time p99"]);
@@ -152,7 +152,8 @@ fn shedding_is_judged() {
     let kept = simulated(&format!("{load} -c 5"), &[], delay);
     assert_no(&shedding::judge_shed(&kept), &["wrong decisions", "share shed by the loader"]);
 
-    // Held up at the end, the loader leaves what it had no time to drop; in the middle it may not.
+    // Preempted at the end, the loader may leave requests that it had no time to drop; in the
+    // middle it may not.
     let mut left = evidence;
     let is_shed = |one: &&mut Traced| one.outcome == Outcome::Shed;
     let last = left.traced.iter_mut().rfind(is_shed).unwrap();
@@ -178,7 +179,7 @@ fn what_is_missing_in_one_of_the_books_is_found() {
     let mut lost = evidence.clone();
     lost.log.entries.remove(7);
     assert_no(&judge(&lost), &["requests in the server's log"]);
-    // Times that cannot be: an answer before its request.
+    // Impossible times: a response before its request.
     let mut early = evidence;
     early.traced[7].first_byte_ns -= 20 * MS;
     assert_no(&judge(&early), &["contradictions"]);
@@ -194,13 +195,13 @@ fn what_the_machine_did_is_entered_into_the_path() {
     };
     let undisturbed = expected_ms(&evidence);
     assert!(undisturbed.iter().all(|&ms| ms == 10.0));
-    // Three fall due while the loader is held up, the queue of which lasts until the sixth.
+    // Three requests fall due while the loader is preempted; their queue lasts until the sixth.
     evidence.record.machines[0].held_up = vec![(995 * MS, 1_045 * MS)];
     let expected = expected_ms(&evidence);
     assert_eq!(expected[50..56], [55.0, 45.0, 35.0, 25.0, 15.0, 10.0]);
     assert_eq!(expected[..50], undisturbed[..50]);
     assert_eq!(expected[56..], undisturbed[56..]);
-    // An answer that leaves while the server is held up leaves afterwards.
+    // A response due while the server is preempted leaves afterwards.
     evidence.record.machines[0].held_up.clear();
     evidence.log.held_up_ns = vec![(1_005 * MS, 1_012 * MS)];
     assert_eq!(expected_ms(&evidence)[49..52], [10.0, 12.0, 10.0]);
