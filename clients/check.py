@@ -190,8 +190,9 @@ def errors(driver, server, taken):
     only(driver.run(misbehaving(never_answers), 4, 4, timeout_ms=100), {"timeout", "pool-timeout"})
     # Some try again by themselves until the time is over.
     only(driver.run(misbehaving(closes), 4, 4, timeout_ms=200), {"closed", "timeout", "pool-timeout"})
-    # Twelve callers, two connections, 50 ms for an answer: most wait for longer than they may, whatever
-    # the client calls that. httpc's callers all get connections of their own, undici's wait without a limit.
+    # Twelve callers, two connections, 50 ms for a response: most wait longer than they may, under
+    # whatever name the client has for that. httpc's callers all get connections of their own,
+    # undici's wait without a limit.
     small = driver.run(misbehaving(answers_late), 2, 12, timeout_ms=130, duration_ms=800)
     assert small["ok"] > 0, "nothing came through a small pool"
     if driver.process.args[-1] not in ("httpc", "undici"):

@@ -1,4 +1,4 @@
-%% What is answered, against what the scenarios ask for.
+%% Responses, compared with the scenarios' requests.
 -module(candor_answers_tests).
 -include_lib("eunit/include/eunit.hrl").
 
@@ -87,7 +87,7 @@ own_means() ->
     ?assertEqual(<<"1">>, element(3, candor_answers:answer(qs, [form], fun(query) -> <<"a=b">> end))).
 
 routes() ->
-    %% Servers with a routing table and without one answer alike.
+    %% Servers with a routing table and without one give the same responses.
     {value, {Varying, items}, Plain} = lists:keytake(items, 2, candor_answers:paths()),
     [?assertEqual({Path, Route}, {Path, candor_answers:route(Path)}) || {Path, Route} <- Plain],
     ?assertEqual(121, length(Plain)),
@@ -95,7 +95,7 @@ routes() ->
     ?assertEqual({items, <<"50">>}, candor_answers:route(<<Before/binary, "50">>)),
     [?assertEqual({Path, not_found}, {Path, candor_answers:route(Path)})
      || Path <- [<<"/route/100">>, <<"/route/07">>, <<"/route/+7">>, <<"/route/x">>, <<"/nowhere">>, <<>>]],
-    %% Every scenario has an answer.
+    %% Every scenario has a response.
     [?assertNotEqual({Name, not_found}, {Name, candor_answers:route(hd(binary:split(Path, <<"?">>)))})
      || #{name := Name, path := Path} <- candor_scenarios:all(), Name =/= router_404_storm].
 

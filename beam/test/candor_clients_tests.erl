@@ -1,4 +1,4 @@
-%% The load against a client whose every answer is known, the histogram's bounds, and the pool.
+%% The load against a client with known responses, the histogram's bounds, and the pool.
 -module(candor_clients_tests).
 -include_lib("eunit/include/eunit.hrl").
 
@@ -62,10 +62,10 @@ pool_test() ->
     {ok, A, _} = candor_pool:take(Pool, 1000),
     {ok, B, _} = candor_pool:take(Pool, 1000),
     ?assertEqual(timeout, candor_pool:take(Pool, 10)),
-    %% Nobody waits any more, so it is not lost to the one that gave up.
+    %% No caller waits any more, so the connection is not lost to the one that gave up.
     candor_pool:give(Pool, A),
     {ok, C, _} = candor_pool:take(Pool, 1000),
-    %% One that dies gives back what it had.
+    %% A caller that dies gives back its connection.
     candor_pool:give(Pool, B),
     spawn(fun() -> candor_pool:take(Pool, 1000) end),
     timer:sleep(20),
@@ -79,7 +79,7 @@ kinds_test_() ->
                            {timeout, timeout}, {closed, {shutdown, closed}}, {closed, socket_closed_remotely},
                            {'pool-timeout', checkout_timeout}, {other, {weird, "thing"}}]].
 
-%% What these libraries say, without them.
+%% The outcomes of these libraries, without the libraries.
 answers_of_libraries_test_() ->
     Response = fun(State, Body) -> {ok, {buoy_resp, State, Body, 12, [], <<"OK">>, 200}} end,
     [?_assertEqual({ok, 200, 12}, candor_client_buoy:outcome(Response(done, <<"httpc_bench!">>))),

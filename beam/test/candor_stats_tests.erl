@@ -28,7 +28,7 @@ offline_test() ->
 document_test() ->
     candor_target:prepare(),
     {ok, Port} = candor_stats:start(#{ip => {127, 0, 0, 1}, stats_interval => 20}, #{server => raw}),
-    %% A scheduler that is kept busy, and a queue that nobody reads.
+    %% A scheduler that is kept busy, and a queue without a reader.
     Lazy = spawn_link(fun() -> receive stop -> ok end end),
     [Lazy ! N || N <- lists:seq(1, 500)],
     Busy = spawn_link(fun spin/0),

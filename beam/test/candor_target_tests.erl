@@ -1,4 +1,5 @@
-%% The table of docs/erlang.md says what each server does by its own means, and why a start failed is few words.
+%% docs/erlang.md lists the work that each server does by its own means, and a failed start is told
+%% in few words.
 -module(candor_target_tests).
 -include_lib("eunit/include/eunit.hrl").
 

@@ -16,8 +16,8 @@ from load import Caller, Failure, result, serve, window
 def run_urllib3(cell):
     import urllib3
     timeout = urllib3.Timeout(total=cell["timeout_ms"] / 1000)
-    # `block`: a caller waits for a connection, as long as for an answer, and no more than the
-    # pool's size are ever open.
+    # `block`: a caller waits for a connection, as long as for a response, and never more
+    # connections are open than the pool's size.
     manager = urllib3.PoolManager(num_pools=1, maxsize=cell["pool"], block=True, retries=False)
     pool = manager.connection_from_url(cell["url"])
     target = urllib3.util.parse_url(cell["url"]).request_uri

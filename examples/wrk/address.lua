@@ -1,4 +1,4 @@
--- One of the server's addresses for each thread, at random among those that answer.
+-- One of the server's addresses for each thread, at random among those that respond.
 --
 --   candor wrk -t2 -c8 -d5s -s examples/wrk/address.lua http://localhost:8080/
 --

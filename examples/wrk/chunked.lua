@@ -3,7 +3,7 @@
 --   candor wrk -t2 -c8 -d5s -s examples/wrk/chunked.lua http://localhost:8080/echo
 --
 -- Chunks can have any size; each begins with its length in hexadecimal digits, and one of length 0
--- ends the body. Over HTTP/2 candor sends what is in them.
+-- ends the body. Over HTTP/2 candor sends their content.
 
 local function chunks(...)
    local parts = {}

@@ -2,9 +2,9 @@
 --
 --   candor wrk -t2 -c8 -d5s -s examples/wrk/per-thread.lua http://localhost:8080/
 --
--- setup() runs once for each thread, in the main state, and keeps the threads; done() runs in
--- that state too, and reads what the threads have counted. A thread's globals cross over: nil,
--- booleans, numbers, strings and tables of them.
+-- setup() runs once for each thread, in the main state, and keeps the threads; done() runs in that
+-- state too, and reads the threads' counts. A thread's globals cross over: nil, booleans, numbers,
+-- strings and tables of them.
 
 local threads = {}
 

@@ -8,7 +8,7 @@
 function done(summary, latency, requests)
    io.write("percentile,latency_us\n")
    for _, p in pairs({ 50, 75, 90, 95, 99, 99.9, 99.99, 100 }) do
-      -- wrk gives 0 for a rank beyond its last sample; its maximum is the answer then.
+      -- wrk gives 0 for a rank beyond its last sample; then the maximum is right.
       local value = p < 100 and latency:percentile(p) or latency.max
       io.write(string.format("%g,%d\n", p, value))
    end

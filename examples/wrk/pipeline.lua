@@ -1,4 +1,4 @@
--- Pipelining: three requests leave in one write, and three answers are awaited.
+-- Pipelining: three requests leave in one write, and wrk waits for three responses.
 --
 --   candor wrk -t1 -c4 -d5s -s examples/wrk/pipeline.lua http://localhost:8080/
 --

@@ -1,4 +1,4 @@
--- Stop after so many answers, whatever the duration is.
+-- Stop after a number of responses, whatever the duration.
 --
 --   candor wrk -t2 -c8 -d60s -s examples/wrk/stop-after.lua http://localhost:8080/ -- 100
 --

@@ -1,9 +1,9 @@
--- A token from an answer's header, used in every request after it.
+-- A token from a response's header, used in every later request.
 --
 --   candor wrk -t1 -c4 -d5s -s examples/wrk/token.lua http://localhost:8080/
 --
 -- Until there is a token, requests go to /login. Each thread logs in for itself: threads share
--- nothing. Run it against a server that answers /login with a header X-Token.
+-- nothing. Run it against a server whose response to /login has a header X-Token.
 
 local token = nil
 

@@ -1,4 +1,5 @@
-//! Saved results: whatever is read can be rendered, in every form, and reads the same when saved again.
+//! Saved results: every document that can be read can be rendered, in every form, and reads the
+//! same when saved again.
 
 use candor_report::experiment::{clients, comparison, peak, suite, sweep};
 use candor_report::render::{Depth, Page, Style, compose, csv, hgrm, hlog, json};

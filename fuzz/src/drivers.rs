@@ -1,4 +1,4 @@
-//! What programs that Candor starts tell it: drivers' lines, targets' port files, and STATS.
+//! Output of programs that Candor starts: drivers' lines, targets' port files, and STATS.
 
 use candor_lab::fuzzing;
 
@@ -26,7 +26,7 @@ pub(crate) fn port_file(bytes: &[u8]) {
     }
 }
 
-/// The answer of a target to a question for its figures, head and all.
+/// The response of a target to a request for its figures, head and all.
 pub(crate) fn stats(bytes: &[u8]) {
     if let Err(error) = fuzzing::stats(bytes) {
         assert!(!error.is_empty());

@@ -45,7 +45,7 @@ fn events(methods: [&str; 2], pieces: &[&[u8]]) -> Vec<Event> {
     events
 }
 
-/// The first byte chooses the requests, the others are what the server sends.
+/// The first byte chooses the requests, the others are the server's bytes.
 pub(crate) fn response(bytes: &[u8]) {
     let [choice, bytes @ ..] = bytes else { return };
     let methods = [["GET", "GET"], ["HEAD", "GET"], ["POST", "HEAD"]][usize::from(*choice) % 3];

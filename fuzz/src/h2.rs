@@ -25,7 +25,7 @@ fn written(session: &mut Session) -> Vec<u8> {
     }
 }
 
-/// What a session with three requests says, and what it writes after its input.
+/// The events of a session with three requests, and its output after the input.
 fn run(pieces: &[&[u8]]) -> (Vec<Event>, Vec<u8>) {
     let table: [Prepared; 3] = [("GET", &b""[..]), ("POST", &[b'b'; 70_000]), ("HEAD", b"")]
         .map(|(method, body)| prepare(&request(method, body), "http", "example"));
@@ -91,7 +91,8 @@ fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<List, Error> {
 }
 
 /// Blocks, each with its length in a byte, of one connection: two decoders agree, a block that
-/// stands alone means the same when it is repeated, and what our encoder makes of a list is the list.
+/// stands alone means the same when it is repeated, and our encoder's form of a list decodes to the
+/// list.
 pub(crate) fn hpack(mut bytes: &[u8]) {
     let (mut decoder, mut other) = (Decoder::default(), Decoder::default());
     let (mut encoder, mut reader) = (Encoder::default(), Decoder::default());

@@ -1,12 +1,14 @@
-//! Fuzzing of every parser of bytes that others made.
+//! Fuzzing of every parser of foreign bytes.
 //!
-//! A [`Target`] is a function from any bytes to nothing: it returns, or it panics and has found
-//! something. Besides "no panic", each checks what must hold: whole input means what it means byte by
-//! byte, what was read and written reads the same again, another parser agrees where there is one.
+//! A [`Target`] is a function from any bytes to nothing: it returns, or it panics and has found a
+//! fault. Besides "no panic", each checks an invariant: a whole input means the same as its single
+//! bytes, a value that was read and written reads the same again, another parser agrees where there
+//! is one.
 //!
-//! The functions do not know who calls them. `make fuzz` does with libFuzzer, guided by coverage, on
-//! the stable toolchain (`main.rs`, scripts/fuzz). Ordinary tests do with testkit's mutations, for a
-//! fixed number of inputs out of the corpus; and with every input in `regressions/`, which once crashed.
+//! The functions do not know their caller. `make fuzz` calls them with libFuzzer, guided by
+//! coverage, on the stable toolchain (`main.rs`, scripts/fuzz). Ordinary tests call them with
+//! testkit's mutations, for a fixed number of inputs out of the corpus; and with every input in
+//! `regressions/`, which once crashed.
 #![forbid(unsafe_code)]
 
 mod documents;
@@ -20,12 +22,12 @@ mod records;
 mod tls;
 mod traces;
 
-/// A parser and what must hold for it.
+/// A parser and its invariant.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// Its name, and that of its corpus.
     pub name: &'static str,
-    /// Panics if what must hold does not.
+    /// Panics if the invariant does not hold.
     pub run: fn(&[u8]),
     /// Inputs of an ordinary test: fewer, where each takes long.
     pub inputs: u32,

@@ -1,4 +1,4 @@
-//! What users and other people's files say: units, plans, suites, objectives.
+//! Input of users and other people's files: units, plans, suites, objectives.
 
 use std::fmt::{Debug, Display};
 use std::path::Path;
@@ -37,7 +37,7 @@ fn any<T: FromStr<Err: Display>>(text: &str) {
     }
 }
 
-/// What was read is printed such that it reads the same.
+/// A value that was read prints as text that reads the same.
 fn round<T: PartialEq + Debug + Copy, E: Display>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, E>,

@@ -1,4 +1,4 @@
-//! What travels between processes as bytes: plans, intervals, and the records of parts of a run.
+//! Bytes that travel between processes: plans, intervals, and the records of parts of a run.
 
 use std::sync::LazyLock;
 
@@ -24,8 +24,8 @@ static PLAN: LazyLock<Plan> = LazyLock::new(|| {
     options.build(&NoFiles).expect("the plan is right").0
 });
 
-/// Bytes as each of them. What is read is written and read as the same; a record is merged as the parts
-/// of a result are, and what comes of it has a report.
+/// Bytes as each of them. A value that was read is written and reads the same; a record is merged
+/// like the parts of a result, and the merged record has a report.
 pub(crate) fn record(bytes: &[u8]) {
     if let Ok(plan) = wire::from_bytes::<Plan>(bytes) {
         assert_eq!(wire::from_bytes::<Plan>(&wire::to_bytes(&plan)).as_ref(), Ok(&plan));
@@ -38,7 +38,7 @@ pub(crate) fn record(bytes: &[u8]) {
         sum.merge_worker(&interval);
     }
     let Ok(record) = wire::from_bytes::<RunRecord>(bytes) else { return };
-    // Every interval by itself is the claim of somebody, too.
+    // Every interval by itself is an untrusted claim, too.
     let other = RunRecord {
         of: candor_record::Workers { first: record.of.indices().end, ..record.of },
         ..record.clone()

@@ -1,4 +1,4 @@
-//! TLS: what comes before the handshake is over, and any records after it.
+//! TLS: bytes before the handshake is over, and any records after it.
 
 use std::cell::OnceCell;
 use std::io::{IoSlice, Read};
@@ -54,7 +54,7 @@ fn sessions() -> Make {
     Box::new(connector.sessions(Rc::new(make)))
 }
 
-/// What the client has to say.
+/// The client's output.
 fn written(client: &mut Tls<h1::Session>) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -78,7 +78,7 @@ fn feed(client: &mut Tls<h1::Session>, mut input: &[u8]) -> Vec<Event> {
     events
 }
 
-/// Any bytes in the place of the server's part of the handshake.
+/// Any bytes in place of the server's part of the handshake.
 pub(crate) fn handshake(bytes: &[u8]) {
     let [whole, single, some] = cuts(bytes).map(|pieces| {
         let mut client = client();
@@ -96,8 +96,8 @@ pub(crate) fn handshake(bytes: &[u8]) {
     assert_eq!(whole, some, "whole and in pieces");
 }
 
-/// The first byte chooses the version; then records: kind and length in a byte each, and what is
-/// encrypted.
+/// The first byte chooses the version; then records: kind and length in a byte each, and the bytes
+/// to encrypt.
 pub(crate) fn records(bytes: &[u8]) {
     let [choice, bytes @ ..] = bytes else { return };
     let [whole, single] = [usize::MAX, 1].map(|piece| talk(usize::from(choice % 2), bytes, piece));

@@ -22,7 +22,7 @@ pub(crate) fn trace(bytes: &[u8]) {
     summary.text();
 }
 
-/// Shows a frame, and reads what it is written as.
+/// Shows a frame, and reads its written form.
 fn take(frame: Frame, summary: &mut Summary) {
     let mut out = Vec::new();
     match &frame {

@@ -1,4 +1,4 @@
-//! Every target on its corpus, on what once crashed it, and on mutations of its corpus.
+//! Every target on its corpus, on inputs that once crashed it, and on mutations of its corpus.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stderr, reason = "the input that fails is worth more than the backtrace")]
 

@@ -1,4 +1,4 @@
-%% JSON, as much of it as drivers and STATS documents need: OTP 25 has none of its own.
+%% JSON, as much of it as drivers and STATS documents need: OTP 25 has no JSON module.
 %%
 %% Objects are maps, strings binaries, null is the atom. Keys may be atoms when encoding and are
 %% binaries when decoded. It reads a term or bytes and does no I/O. Numbers that JSON cannot hold do not exist here.
@@ -43,7 +43,7 @@ joined(Parts) -> lists:join($,, Parts).
 
 string(Text) -> [$", [escaped(Char) || <<Char/utf8>> <= valid(Text)], $"].
 
-%% Bytes that are no UTF-8 (a library's error message) are taken for Latin-1.
+%% Bytes that are not UTF-8 (a library's error message) are read as Latin-1.
 valid(Text) ->
     case unicode:characters_to_binary(Text) of
         Valid when is_binary(Valid) -> Valid;

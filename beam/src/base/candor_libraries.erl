@@ -12,8 +12,8 @@
                  | {module(), Application :: atom(), Profile :: string(), load}.
 -export_type([library/0]).
 
-%% What is already on the code path goes before what is found here, but for `Own`, folders of
-%% libraries that somebody named.
+%% The existing code path takes precedence over libraries found here, except folders of libraries in
+%% `Own`, which the user named.
 -spec add_paths([file:name()]) -> ok.
 add_paths(Own) ->
     Shipped = ["/usr/lib/rabbitmq/lib/*/plugins", "/usr/lib/elixir/lib", "/usr/share/elixir/lib"],
@@ -21,7 +21,7 @@ add_paths(Own) ->
     code:add_pathsz([Ebin || Folder <- Shipped, Ebin <- ebins(Folder)] ++ filelib:wildcard("/usr/lib/yaws-*/ebin")),
     ok.
 
-%% What rebar3 built for these libraries goes before everything but what was named.
+%% Libraries that rebar3 built take precedence over all others except the ones that the user named.
 -spec add_profiles([library()]) -> ok.
 add_profiles(Libraries) ->
     %% _build/default/lib/candor_beam/ebin/candor_libraries.beam
@@ -30,7 +30,7 @@ add_profiles(Libraries) ->
                      filename:basename(filename:dirname(Ebin)) =/= "candor_beam"],
     code:add_pathsa(Ebins).
 
-%% Loads and starts what a server or a client is made of.
+%% Loads and starts the applications of a server or a client.
 -spec need([library()]) -> ok | {error, iodata()}.
 need(Libraries) ->
     add_profiles(Libraries),

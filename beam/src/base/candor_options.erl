@@ -1,12 +1,12 @@
-%% Flags to a map: `--name value` and `--switch`, by a table of what there is.
+%% Flags to a map: `--name value` and `--switch`, by a table of the flags.
 %%
-%% Used by the target and by the driver. It prints nothing; what is wrong is a sentence for the
-%% caller to print before it exits with 2.
+%% The target and the driver use it. It prints nothing; an error is a sentence for the caller to
+%% print before it exits with 2.
 -module(candor_options).
 -export([parse/2, usage/1]).
 -export_type([spec/0]).
 
-%% Name, type, default, and what it is for. A default of `required` means that there is none.
+%% Name, type, default, and purpose. `required` means that there is no default.
 -type type() :: text | switch | {integer, integer(), integer()} | milliseconds | on_off | {one_of, [atom()]} | {one_of_many, [atom()]}.
 -type spec() :: {Name :: atom(), type(), Default :: term(), Help :: string()}.
 

@@ -1,4 +1,4 @@
-%% SIGTERM and SIGHUP as messages to a process, in the place of OTP's own handler.
+%% SIGTERM and SIGHUP as messages to a process, in place of OTP's own handler.
 -module(candor_signals).
 -behaviour(gen_event).
 -export([forward_to/1, init/1, handle_event/2, handle_call/2]).

@@ -1,22 +1,22 @@
-%% An HTTP client library under test: the behaviour, and the list of those that there are.
+%% An HTTP client library under test: the behaviour, and the list of its modules.
 %%
-%% A module is one library. What goes wrong is a value, of a kind that all drivers share: a library that
-%% raises is caught by the load, and counted as `crash`.
+%% A module is one library. Errors are values, of kinds that all drivers share: the load catches the
+%% exceptions of a library and counts them as `crash`.
 -module(candor_client).
 -export([clients/0, module/1, outcome/1]).
 -export_type([settings/0, outcome/0, kind/0]).
 
 -type settings() :: #{url := binary(), timeout_ms := pos_integer()}.
 
-%% No answer in time; no connection of the pool free in time; nobody listens; the connection was closed
-%% without a whole answer; anything else.
+%% No response in time; no connection of the pool free in time; no server listens; the connection
+%% was closed without a whole response; anything else.
 -type kind() :: timeout | 'pool-timeout' | refused | closed | status | body | crash | other.
 -type outcome() :: {ok, Status :: integer(), BodyBytes :: non_neg_integer()} | {error, kind(), Example :: term()}.
 
-%% What has to be installed, loaded and started in this order.
+%% The applications to load and start, in this order.
 -callback libraries() -> [candor_libraries:library()].
 
-%% Makes ready with a pool of so many connections; what it returns goes to every request.
+%% Prepares a pool of `Pool` connections; every request gets the returned handle.
 -callback start(Pool :: pos_integer(), settings()) -> {ok, Handle :: term()} | {error, term()}.
 
 %% One GET, made and read in the process that calls.

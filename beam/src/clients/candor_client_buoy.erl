@@ -1,5 +1,6 @@
-%% buoy: callers share its connections, on shackle: a request goes out behind others on a connection that has none of its
-%% answers yet (pipelining), so there is no waiting for a free one, whatever the pool's size.
+%% buoy: callers share its connections, on shackle: a request goes out behind others on a connection
+%% without waiting for their responses (pipelining), so no caller waits for a free one, whatever the
+%% pool's size.
 -module(candor_client_buoy).
 -behaviour(candor_client).
 -export([libraries/0, start/2, request/2, stop/1, outcome/1]).
@@ -28,8 +29,8 @@ stop({Url, _}) ->
     _ = buoy_pool:stop(Url),
     ok.
 
-%% An answer is a record: state, body, content length, headers, reason, status code. (The kit is built without buoy's
-%% header.)
+%% A response is a record: state, body, content length, headers, reason, status code. (The kit is
+%% built without buoy's header.)
 -spec outcome({ok, tuple()} | {error, term()}) -> candor_client:outcome().
 outcome({ok, {buoy_resp, done, Body, _, _, _, Status}}) -> {ok, Status, body_bytes(Body)};
 %% None of its connections is up.
@@ -37,8 +38,8 @@ outcome({error, Reason}) when Reason =:= no_server; Reason =:= no_socket -> {err
 outcome({error, socket_closed}) -> {error, closed, socket_closed};
 outcome({error, Reason}) -> candor_client:outcome(Reason).
 
-%% Its connections come up while it says already that it has none, at which callers in a closed loop would do nothing but ask
-%% again. A URL is a record: host, host name, path, port, protocol.
+%% While its connections are still coming up, it reports that it has no connection, and callers in a
+%% closed loop would retry all the time. A URL is a record: host, host name, path, port, protocol.
 connected({buoy_url, _, Host, _, Port, Protocol} = Url, Pool, Until) ->
     {ok, Name} = buoy_pool:lookup(Protocol, Host, Port),
     case lists:all(fun(Index) -> shackle_status:active({Name, Index}) end, lists:seq(1, Pool)) of

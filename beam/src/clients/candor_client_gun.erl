@@ -13,7 +13,8 @@ libraries() -> [{gun, gun, "gun"}].
 start(Size, #{url := Url, timeout_ms := Timeout}) ->
     #{host := Host, port := Port, path := Path} = uri_string:parse(Url),
     Driver = self(),
-    %% Connections tell their owner of all that happens to them: somebody who has time to forget it.
+    %% Connections send all their events to their owner: this process discards them, so that no
+    %% caller has to.
     Keeper = spawn_link(fun() -> keep(Driver, binary_to_list(Host), Port, Size) end),
     receive
         {Keeper, Connections} ->

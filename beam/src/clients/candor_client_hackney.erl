@@ -1,4 +1,4 @@
-%% hackney, with a pool of its own. A caller waits for a connection as long as for an answer.
+%% hackney, with a pool of its own. A caller waits for a connection as long as for a response.
 -module(candor_client_hackney).
 -behaviour(candor_client).
 -export([libraries/0, start/2, request/2, stop/1]).

@@ -1,4 +1,5 @@
-%% No client at all: an answer out of nothing. What a cell with it costs is the driver's own share.
+%% The null client: it responds without a server. The cost of a cell with it is the driver's own
+%% share.
 -module(candor_client_null).
 -behaviour(candor_client).
 -export([libraries/0, start/2, request/2, stop/1]).

@@ -1,7 +1,8 @@
 %% bin/driver: a client library behind the line protocol of drivers (docs/drivers.md).
 %%
-%% One line of JSON in, one out, in order, until the standard input ends. What cannot be done is an answer
-%% too: {"error": "..."}. Exit codes: 0 at the end of the input, 2 for usage and missing libraries.
+%% One line of JSON in, one out, in order, until the standard input ends. A command that fails gets
+%% a reply too: {"error": "..."}. Exit codes: 0 at the end of the input, 2 for usage and missing
+%% libraries.
 -module(candor_driver_main).
 -export([main/0]).
 

@@ -1,8 +1,8 @@
 %% The load of a driver: C callers in a closed loop over a pool of P connections, for a fixed time.
 %%
-%% A request belongs to the window if it ends in it; what ends before (the warm-up) or after is counted as
-%% outside, so that all counts together are all requests that there were, and can be held
-%% against the server's. Nobody is stopped in the middle of a request: the last ones are awaited.
+%% A request belongs to the window if it ends in it. Requests that end before (the warm-up) or after
+%% are counted as outside, so that the counts together cover all requests and can be compared with
+%% the server's. No request is stopped midway: the load waits for the last ones.
 -module(candor_load).
 -export([run/2]).
 -export_type([cell/0]).

@@ -1,7 +1,7 @@
-%% A pool of connections for libraries that have none: first come, first served, in one process.
+%% A pool of connections for libraries without one: first come, first served, in one process.
 %%
-%% It hands out what it was given and knows nothing about it. A caller that has waited for too long is
-%% forgotten; one that dies with a connection gives it back.
+%% It hands out opaque values. It forgets a caller that has waited for too long; if a caller dies
+%% with a connection, the connection returns to the pool.
 -module(candor_pool).
 -behaviour(gen_server).
 -export([start/1, take/2, give/2, stop/1, init/1, handle_call/3, handle_cast/2, handle_info/2]).

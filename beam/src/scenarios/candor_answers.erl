@@ -1,15 +1,15 @@
-%% What each path answers: the one place where that is decided, for all servers.
+%% The response of each path: the one place that decides it, for all servers.
 %%
-%% Pure: a server asks for the route of a path, reads the body if the route needs it, and gives what
-%% the answer is made of through a function, so that nothing is taken out of a request that
-%% nobody wants. What a server has a router for (cowboy) it may do itself, from paths/0. What it has means
-%% of its own for (a parser, compression, sendfile), it does itself; the code here is for those that have none.
+%% Pure: a server asks for the route of a path, reads the body if the route needs it, and passes a
+%% function that reads parts of the request, so that unneeded parts are not read. A server with a
+%% router of its own (cowboy) may use that, with paths/0. A server uses its own parser, compression
+%% or sendfile where it has one; the code here is for servers without them.
 -module(candor_answers).
 -export([paths/0, route/1, needs/1, answer/3, pairs/1, cookies/1]).
 -export_type([route/0, answer/0, ask/0, means/0]).
 
-%% What a server does with code of its own: parse forms, queries and cookies; compress what it is given plain; send a file;
-%% frame events.
+%% Work that a server does with code of its own: parse forms, queries and cookies; compress plain
+%% content; send a file; frame events.
 -type means() :: form | query | cookies | gzip | static | events.
 
 -type route() :: hello | echo | large | json | cookies | form | drain | upload | gzip | qs | sse | etag | api
@@ -22,8 +22,9 @@
                    Body :: iodata() | {chunks, pos_integer(), binary()} | {file, file:filename()}
                          | {events, pos_integer(), Name :: binary(), Data :: binary()}}.
 
-%% The method and the query (without its question mark) as bytes, a header by its name in lower case, the
-%% body, or its length; and what a server's own parser makes of a form, the query or the cookies: a list of pairs, or a map.
+%% The method and the query (without its question mark) as bytes, a header by its name in lower
+%% case, the body, or its length; and the result of a server's own parser for a form, the query or
+%% the cookies: a list of pairs, or a map.
 -type ask() :: fun((method | query | {header, binary()} | body | body_bytes | {parsed, form | query | cookies}) -> term()).
 
 -define(HELLO, <<"alive\r\n">>).
@@ -53,7 +54,7 @@
 paths() ->
     ?PLAIN ++ [{<<"/route/", N/binary>>, {routed, N}} || N <- numbers()] ++ [{<<"/httparena_json/:count">>, items}].
 
-%% For servers that have none.
+%% For servers without a routing table.
 -spec route(Path :: binary()) -> route().
 route(<<"/route/", N/binary>>) -> routed(N);
 route(<<"/httparena_json/", N/binary>>) -> {items, N};
@@ -63,7 +64,8 @@ route(Path) ->
         false -> not_found
     end.
 
-%% What has to be read before there is an answer: the body, or all of it to know its length.
+%% The part of a request that must be read before the response: the body, or all of it to know its
+%% length.
 -spec needs(route()) -> nothing | body | body_bytes.
 needs(echo) -> body;
 needs(form) -> body;
@@ -117,8 +119,8 @@ answer(sse, _) ->
 answer(websocket, _) -> {400, [?TEXT], <<"this path is for WebSocket\n">>};
 answer(not_found, _) -> {404, [?TEXT], <<"not found\n">>}.
 
-%% The pairs of a query or a urlencoded form, decoded; in one pass, for this is what some scenarios measure. What
-%% has no escape is not copied.
+%% The pairs of a query or a urlencoded form, decoded; in one pass, because some scenarios measure
+%% this. Text without an escape is not copied.
 -spec pairs(binary()) -> [{binary(), binary()}].
 pairs(Text) ->
     Pairs = pairs(Text, Text, 0, 0, none),
@@ -146,7 +148,7 @@ cookies(Text) ->
     [{trimmed(Name), trimmed(Value)}
      || Cookie <- binary:split(Text, <<";">>, [global]), [Name, Value] <- [binary:split(Cookie, <<"=">>)]].
 
-%% Compressed for each request: that is what the scenario is about.
+%% Compressed for each request: the scenario measures the compression.
 gzip(Accepted) ->
     Plain = candor_content:get(compressible),
     Vary = {<<"vary">>, <<"accept-encoding">>},
@@ -212,7 +214,7 @@ parameter(Name, Pairs) ->
         false -> error(badarg)
     end.
 
-%% One spelling for each: neither /route/07 nor /route/+7.
+%% One spelling for each: /route/07 and /route/+7 are not found.
 routed(Text) ->
     try binary_to_integer(Text) of
         N when N >= 0, N < ?ROUTES ->
@@ -228,7 +230,7 @@ number(N) -> integer_to_binary(N).
 
 none() -> fun(_) -> undefined end.
 
-%% Percent and plus, of a form (URL standard, section 5.1). What is no escape stays as it is.
+%% Percent and plus, of a form (URL standard, section 5.1). Invalid escapes stay as they are.
 decoded(Text) -> decoded(Text, <<>>).
 
 decoded(<<$+, Rest/binary>>, Done) -> decoded(Rest, <<Done/binary, $\s>>);

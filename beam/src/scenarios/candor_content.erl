@@ -1,7 +1,7 @@
-%% The fixed bytes of answers, made once and kept where reading them copies nothing.
+%% The fixed bytes of responses, made once and kept where reading them copies nothing.
 %%
-%% They are those of candor's embedded target, byte for byte, so that a plan that checks bodies can
-%% go from one target to another.
+%% They equal those of Candor's embedded target, byte for byte, so that a plan that checks bodies
+%% works with either target.
 -module(candor_content).
 -export([prepare/0, place/1, file/0, get/1, escapes/0, item/1]).
 
@@ -9,7 +9,7 @@
 
 -type name() :: large | compressible | static | streaming_chunk | small_chunk.
 
-%% To be called once, before the first answer.
+%% To be called once, before the first response.
 -spec prepare() -> ok.
 prepare() ->
     Large = << <<($a + Index rem 26)>> || Index <- lists:seq(0, 65535) >>,
@@ -32,7 +32,7 @@ file() -> persistent_term:get({?MODULE, file}).
 -spec get(name()) -> binary().
 get(Name) -> persistent_term:get({?MODULE, Name}).
 
-%% A compiled pattern of what begins an escape in a form: to compile it takes longer than to use it.
+%% A compiled pattern for the start of an escape in a form: compiling it takes longer than using it.
 -spec escapes() -> binary:cp().
 escapes() -> persistent_term:get({?MODULE, escapes}).
 

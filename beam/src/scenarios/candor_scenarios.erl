@@ -1,8 +1,8 @@
-%% The scenarios: the request that each begins with, the protocols that it is for, and what a
-%% server must be able to do for it.
+%% The scenarios: the request of each, the protocols that can carry it, and the abilities that it
+%% needs of a server.
 %%
-%% A table and nothing else. What is answered is candor_answers' business, how many requests are sent and
-%% when is the loader's. Names are those of the scenarios that candor's suites use.
+%% A table and nothing else. candor_answers decides the responses, and the loader decides how many
+%% requests are sent and when. Names are those of the scenarios in Candor's suites.
 -module(candor_scenarios).
 -export([all/0, find/1, names/2]).
 -export_type([scenario/0, protocol/0, ability/0]).
@@ -82,6 +82,6 @@ table() ->
      {small_chunked_response, <<"GET">>, <<"/small">>, ?H2, [streaming]},
      {tls_handshake_throughput, <<"GET">>, <<"/">>, [h2], []},
      {large_post_h2, <<"POST">>, <<"/drain">>, ?H2, []},
-     %% Beyond the forty-two: the answers of two published measurements.
+     %% Beyond the forty-two: the responses of two published measurements.
      {hello_world, <<"GET">>, <<"/hello-world">>, ?ANY, []},
      {httpc_bench, <<"GET">>, <<"/httpc-bench">>, ?H1, []}].

@@ -1,7 +1,9 @@
-%% Who holds the memory: the runtime's memory by kind, its processes by what began them, and the ten largest, as a text.
+%% The use of memory as a text: the runtime's memory by kind, its processes by initial call, and the
+%% ten largest.
 %%
-%% It is written while the runtime holds more than a bound, anew each time that it has grown by a tenth, so that in
-%% the end the file is of a moment near the peak. A look goes over all processes, so there is one a second at most.
+%% It is written while the runtime uses more than a bound, anew each time that the use has grown by
+%% a tenth, so that the final file is from a moment near the peak. A sample visits all processes, so
+%% there is one a second at most.
 -module(candor_memory).
 -export([start/1, text/0]).
 
@@ -55,7 +57,8 @@ process(Id) ->
             [#process{id = Id, call = first(Call, Now, Id), now = Now, bytes = Bytes, queue = Queue}]
     end.
 
-%% What begins every process of a kind says nothing: then what that one was begun with, or, of a fun, where it is.
+%% The generic initial call is the same for every process of a kind; then this takes the call that
+%% it was started with, or, for a fun, its module.
 first({proc_lib, _, _}, _, Id) -> proc_lib:translate_initial_call(Id);
 first({erlang, apply, 2}, Now, _) -> Now;
 first(Call, _, _) -> Call.

@@ -1,9 +1,10 @@
 %% Watches the runtime while a server is under load, and tells it over a listener of its own.
 %%
-%% Every interval a process takes a look at the runtime's counters. Whoever asks gets a document of the
-%% last two looks (candor_stats_document) as JSON, from a plain gen_tcp listener: nothing of it goes
-%% through the server's listener, its acceptors or its code. Any path is answered alike. The scan for
-%% the longest message queue goes over all processes, so it is made at most once a second, and over no more than 5,000 processes.
+%% At every interval a process samples the runtime's counters. A request gets a document of the last
+%% two samples (candor_stats_document) as JSON, from a plain gen_tcp listener: none of it goes
+%% through the server's listener, its acceptors or its code. Every path gives the same response. The
+%% scan for the longest message queue visits the processes, so it is made at most once a second, and
+%% over no more than 5,000 processes.
 -module(candor_stats).
 -export([start/2]).
 

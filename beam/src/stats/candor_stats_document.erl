@@ -1,8 +1,8 @@
-%% From two looks at the runtime to a STATS document: what the BEAM did in between.
+%% From two samples of the runtime to a STATS document: the activity of the BEAM in between.
 %%
-%% Pure; candor_stats takes the looks. Utilisation is active/total of scheduler_wall_time between the
-%% two, in [0, 1], per scheduler in order of their numbers; normal, dirty CPU and dirty I/O
-%% schedulers apart, for the dirty ones share no thread with the others.
+%% Pure; candor_stats takes the samples. Utilisation is active/total of scheduler_wall_time between
+%% the two, in [0, 1], per scheduler in order of their numbers; normal, dirty CPU and dirty I/O
+%% schedulers apart, since the dirty ones share no thread with the others.
 -module(candor_stats_document).
 -export([make/3, utilization/3]).
 -export_type([look/0, facts/0]).
@@ -14,8 +14,8 @@
                   processes := non_neg_integer(), ports := non_neg_integer(), queue_max := non_neg_integer(),
                   cost_us := non_neg_integer(), samples := non_neg_integer(), total_cost_us := non_neg_integer()}.
 
-%% What does not change: how many normal and how many dirty CPU schedulers there are and how many of them are
-%% online (the others have nothing to do), and what was started.
+%% The constant facts: the numbers of normal and of dirty CPU schedulers, how many of them are
+%% online (the others are idle), and the server.
 -type facts() :: #{schedulers := pos_integer(), online := pos_integer(), dirty_cpu := non_neg_integer(),
                    dirty_cpu_online := non_neg_integer(), atom() => candor_json:json()}.
 
@@ -49,11 +49,12 @@ make(#{schedulers := Normal, online := Online, dirty_cpu := DirtyCpu, dirty_cpu_
         message_queue_max => maps:get(queue_max, Now),
         requests_answered => maps:get(answered, Now),
         requests_per_s => rounded(Rate(answered)),
-        %% What all of this costs: wall time of the sampling process.
+        %% The cost of sampling: wall time of the sampling process.
         sampling => #{samples => maps:get(samples, Now), last_us => maps:get(cost_us, Now),
                       total_us => maps:get(total_cost_us, Now)}}).
 
-%% Shares of the groups of schedulers: so many of the first, so many of the second, the rest.
+%% Splits the schedulers' shares into groups: the first group's number of schedulers, the second's,
+%% the rest.
 -spec utilization(Wall, Wall, [non_neg_integer()]) -> [[float()]]
     when Wall :: [{pos_integer(), non_neg_integer(), non_neg_integer()}].
 utilization(Before, Now, Groups) ->

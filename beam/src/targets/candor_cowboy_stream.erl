@@ -1,7 +1,7 @@
-%% cowboy's stream handler that answers from init/3: no process is made for a request.
+%% cowboy's stream handler that responds from init/3: it makes no process for a request.
 %%
-%% As in the post that made it known, an answer has a content type and a length and nothing else:
-%% no Date, no Server. A request whose body matters is answered when the body is there.
+%% As in the post that made it known, a response has a content type and a length and nothing else:
+%% no Date, no Server. A request whose body matters gets its response when the body is complete.
 -module(candor_cowboy_stream).
 -export([init/3, data/4, info/3, terminate/3, early_error/5]).
 

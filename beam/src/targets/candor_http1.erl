@@ -1,8 +1,7 @@
-%% HTTP/1.1 on bytes, for the raw server: heads, bodies and answers. It knows no socket.
+%% HTTP/1.1 on bytes, for the raw server: heads, bodies and responses. It uses no socket.
 %%
-%% Heads are read by the runtime's own decoder, which is what a hand-written Erlang server would
-%% use. A body's framing is by RFC 9112, section 6: chunked goes before a length, and both together
-%% are refused.
+%% The runtime's own decoder reads heads, as in a typical hand-written Erlang server. A body's
+%% framing is by RFC 9112, section 6: chunked goes before a length, and both together are refused.
 -module(candor_http1).
 -export([head/1, header/2, chunk/1, answer/5, chunked_head/4, encoded_chunk/1, error/1]).
 -export_type([head/0]).
@@ -12,13 +11,13 @@
 
 -define(HEAD_MAX_BYTES, 65536).
 
-%% The next request's head and what follows it.
+%% The next request's head and the bytes after it.
 -spec head(binary()) -> {ok, head(), Rest :: binary()} | more | {error, Status :: 400 | 431 | 501}.
 head(Bytes) ->
     case erlang:decode_packet(http_bin, Bytes, []) of
         {ok, {http_request, Method, {abs_path, Target}, Version}, Rest} ->
             headers(Rest, {name(Method), Target, Version}, [], byte_size(Bytes));
-        %% RFC 9112, section 3.2.2: the absolute form is accepted from anybody.
+        %% RFC 9112, section 3.2.2: the absolute form is accepted from any client.
         {ok, {http_request, Method, {absoluteURI, _, _, _, Target}, Version}, Rest} ->
             headers(Rest, {name(Method), Target, Version}, [], byte_size(Bytes));
         %% RFC 9112, section 2.2: empty lines before a request are skipped.
@@ -42,7 +41,7 @@ chunk(Bytes) ->
         [_] -> more
     end.
 
-%% A whole answer in two parts, for one write or for two.
+%% A whole response in two parts, for one write or for two.
 -spec answer(200..599, [{binary(), iodata()}], iodata(), Date :: binary(), head()) -> {iodata(), iodata()}.
 answer(Status, Headers, Body, Date, Request) ->
     Length = case Status of
@@ -53,7 +52,7 @@ answer(Status, Headers, Body, Date, Request) ->
     Shown = case Request of #{method := <<"HEAD">>} -> <<>>; _ -> Body end,
     {[status(Status), Date, Length, lines(Headers, Request), <<"\r\n">>], Shown}.
 
-%% The head of an answer whose length nobody knows.
+%% The head of a response of unknown length.
 -spec chunked_head(200..599, [{binary(), iodata()}], Date :: binary(), head()) -> iodata().
 chunked_head(Status, Headers, Date, Request) ->
     [status(Status), Date, <<"transfer-encoding: chunked\r\n">>, lines(Headers, Request), <<"\r\n">>].

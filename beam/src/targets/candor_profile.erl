@@ -1,17 +1,18 @@
 %% A profiler of OTP's around the measured window: eprof (time per function) or fprof (calls, too).
 %%
-%% The window is counted from the first answer, so that a loader's warm-up can be left out without the two
-%% having to talk. A profiled server is slower by a factor: its figures compare with nothing, and the
-%% STATS document says that it is profiled.
+%% The window is counted from the first response, so that it can leave out the loader's warm-up
+%% without any exchange with the loader. A profiled server is slower by a factor: its figures are
+%% not comparable, and the STATS document says that it is profiled.
 -module(candor_profile).
 -export([start/1, finish/1]).
 
-%% Waits for the first answer, then for `profile_after`, then profiles for `profile_for` or until finish/1.
+%% Waits for the first response, then for `profile_after`, then profiles for `profile_for` or until
+%% finish/1.
 -spec start(#{atom() => term()}) -> pid() | none.
 start(#{profile := none}) -> none;
 start(#{profile := Kind, profile_after := After, profile_for := For, profile_output := File}) ->
     spawn(fun() ->
-        %% The profilers print what they write as well.
+        %% The profilers also print their report.
         {ok, Nowhere} = file:open("/dev/null", [write]),
         group_leader(Nowhere, self()),
         candor_console:say(["candor target: ", profile(Kind, After, For, File)])
@@ -47,7 +48,8 @@ await_answer() ->
         _ -> answered
     end.
 
-%% Everything but the profiler, this process and the watch; what they make is included.
+%% All processes except the profiler, this one and the watch; processes that they start are
+%% included.
 begin_profile(eprof, _) ->
     {ok, Eprof} = eprof:start(),
     profiling = eprof:start_profiling(processes() -- [self(), Eprof, whereis(candor_stats)]),

@@ -1,8 +1,8 @@
-%% A server under test: the behaviour, the list of those that there are, and what all of them share.
+%% A server under test: the behaviour, the list of its modules, and their common code.
 %%
 %% A module is one server, or one way to use it. It starts its library's listener, translates a
-%% request to candor_answers' terms and an answer back, in the way that the library's documentation
-%% shows; it decides nothing about what is answered. It does not stop: the process ends.
+%% request to candor_answers' terms and a response back, in the way that the library's documentation
+%% shows; it decides nothing about the response. It does not stop: the process ends.
 -module(candor_target).
 -export([servers/0, module/1, means/2, prepare/0, prepare/1, answer/2, count/0, answered/0, split/1, known_port/1, free/1, reason/1]).
 -export_type([options/0]).
@@ -20,23 +20,23 @@
                      max_connections := pos_integer() | infinity,
                      max_requests := pos_integer() | infinity,
                      certificate := none | #{certfile := file:filename(), keyfile := file:filename()},
-                     %% For what a server insists on having on a disk.
+                     %% For files that a server needs on disk.
                      folder := file:filename(),
                      atom() => term()}.
 
-%% What has to be installed, loaded and started in this order.
+%% The applications to load and start, in this order.
 -callback libraries() -> [candor_libraries:library()].
 
 -callback protocols() -> [candor_scenarios:protocol()].
 
 -callback abilities(options()) -> [candor_scenarios:ability()].
 
-%% What it answers by the library's own code and not by the kit's; nothing, unless it says.
+%% The work that the library's own code does in place of the kit's; by default none.
 -callback means(options()) -> [candor_answers:means()].
 
 -optional_callbacks([means/1]).
 
-%% Listens; it answers requests from when this returns. The port is the one that it got.
+%% Listens; it serves requests from when this returns. The port is the one that it got.
 -callback start(options()) -> {ok, inet:port_number()} | {error, iodata()}.
 
 -spec servers() -> [{atom(), module()}].
@@ -48,7 +48,7 @@ servers() ->
 -spec module(atom()) -> module().
 module(Server) -> proplists:get_value(Server, servers()).
 
-%% What a server answers by code of its own, with these options.
+%% The work that a server does with code of its own, with these options.
 -spec means(module(), options()) -> [candor_answers:means()].
 means(Module, Options) ->
     {module, Module} = code:ensure_loaded(Module),
@@ -66,14 +66,14 @@ prepare(Means) ->
     persistent_term:put(?MODULE, {counters:new(1, [write_concurrency]), Means}),
     candor_content:prepare().
 
-%% The answer, counted. A loader's figures are held against this count.
+%% The response, counted. A loader's figures are compared with this count.
 -spec answer(candor_answers:route(), candor_answers:ask()) -> candor_answers:answer().
 answer(Route, Ask) ->
     {Counter, Means} = persistent_term:get(?MODULE),
     counters:add(Counter, 1, 1),
     candor_answers:answer(Route, Means, Ask).
 
-%% For an answer that the library gives without asking for it here.
+%% For a response that the library sends without a call to answer/2.
 -spec count() -> ok.
 count() -> counters:add(element(1, persistent_term:get(?MODULE)), 1, 1).
 

@@ -14,7 +14,8 @@ protocols() -> [h1, h2c, h2].
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
 abilities(_) -> [options, streaming, websocket, continue, chunked_request, slots, session].
 
-%% Plug's parsers of queries and cookies; bandit compresses what is accepted compressed and is not compressed yet; Plug.Static.
+%% Plug's parsers of queries and cookies; bandit compresses plain responses if the client accepts
+%% that; Plug.Static.
 -spec means(candor_target:options()) -> [candor_answers:means()].
 means(_) -> [form, query, cookies, gzip, static].
 
@@ -32,7 +33,7 @@ start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog} = Option
         {error, Reason} -> {error, candor_target:reason(Reason)}
     end.
 
-%% Plug's callbacks. What is passed on are the options of Plug.Static.
+%% Plug's callbacks. They pass on the options of Plug.Static.
 -spec init(Static) -> Static when Static :: map().
 init(Static) -> Static.
 

@@ -1,9 +1,8 @@
-%% cowboy 2, in its two ways: a handler behind the router (a process per request), or a stream handler
-%% that answers from init/3 in the connection's own process (candor_cowboy_stream).
+%% cowboy 2, in its two ways: a handler behind the router (a process per request), or a stream
+%% handler that responds from init/3 in the connection's own process (candor_cowboy_stream).
 %%
-%% Limits that would end a benchmark are lifted, and nothing else is changed: requests per
-%% connection (100 to 1000 by default), and HTTP/2's frame rate (a connection is closed above
-%% 10,000 frames in 10 s).
+%% Only the limits that would end a benchmark are lifted: requests per connection (100 to 1000 by
+%% default), and HTTP/2's frame rate (a connection is closed above 10,000 frames in 10 s).
 -module(candor_target_cowboy).
 -behaviour(candor_target).
 -export([libraries/0, protocols/0, abilities/1, means/1, start/1, init/2, upgrade/4]).
@@ -20,8 +19,9 @@ protocols() -> [h1, h2c, h2].
 abilities(#{handler := stream} = Options) -> abilities(Options#{handler := handler}) -- [websocket];
 abilities(_) -> [options, streaming, websocket, continue, chunked_request, slots, session].
 
-%% cow_qs and cowboy_req's cookies; cowboy_compress_h in the scenario that is about it, as every request would pass through
-%% it; cowboy_static; cow_sse. The stream handler has none: it is what a server of one's own on cowboy's framing can do.
+%% cow_qs and cowboy_req's cookies; cowboy_compress_h only in the scenario about it, as every
+%% request would pass through it; cowboy_static; cow_sse. The stream handler uses none of them: it
+%% stands for a custom server on cowboy's framing.
 -spec means(candor_target:options()) -> [candor_answers:means()].
 means(#{handler := stream}) -> [];
 means(#{scenario := gzip_response} = Options) -> [gzip | means(Options#{scenario := hello})];
@@ -29,7 +29,7 @@ means(_) -> [form, query, cookies, static, events].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{protocol := Protocol} = Options) ->
-    %% Whether it takes a limit is asked of what is loaded: see pairs/1.
+    %% Checks whether the loaded version takes a limit: see pairs/1.
     {module, cow_qs} = code:ensure_loaded(cow_qs),
     Start = case Protocol of h2 -> start_tls; _ -> start_clear end,
     case cowboy:Start(?MODULE, transport(Options), maps:merge(limits(Options), handler(Options))) of
@@ -74,7 +74,7 @@ init(Request, {dir, _} = Static) -> {?MODULE, Request, Static};
 init(Request, items) -> answer({items, cowboy_req:binding(count, Request)}, Request);
 init(Request, Route) -> answer(Route, Request).
 
-%% cowboy_sub_protocol's callback: cowboy_static, with its answers counted.
+%% cowboy_sub_protocol's callback: cowboy_static, with its responses counted.
 -spec upgrade(map(), map(), module(), {dir, file:filename()}) -> term().
 upgrade(Request0, Env, _, Static) ->
     candor_target:count(),

@@ -1,7 +1,7 @@
 %% elli: one callback for all requests, in the connection's process.
 %%
-%% It always leaves Nagle's algorithm as the system has it and writes an answer at once, so --nodelay
-%% is no option of it; nor are limits on connections or on requests.
+%% It always leaves Nagle's algorithm as the system has it and writes a response at once, so it has
+%% no option --nodelay; nor has it limits on connections or on requests.
 -module(candor_target_elli).
 -behaviour(candor_target).
 -export([libraries/0, protocols/0, abilities/1, means/1, start/1, handle/2, handle_event/3]).
@@ -41,7 +41,8 @@ handle(Request, _) ->
     Query = case Written of <<>> -> joined(elli_request:get_args(Request)); _ -> Written end,
     reply(candor_target:answer(candor_answers:route(Path), fun(What) -> ask(What, Query, Request) end), Request).
 
-%% The connection's process forwards what it is sent, and closes the connection at the end.
+%% The connection's process forwards the messages that it receives, and closes the connection at the
+%% end.
 reply({200, Headers, {chunks, Count, Chunk}}, Request) ->
     Connection = elli_request:chunk_ref(Request),
     _ = spawn(fun() ->

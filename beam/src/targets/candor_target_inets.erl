@@ -1,7 +1,7 @@
-%% httpd, the server that comes with OTP, with a module of its own in the place of all others.
+%% httpd, the server that comes with OTP, with a module of the kit in place of all its own.
 %%
-%% It writes a header and its body in two sends. Without --nodelay that makes every small answer wait
-%% for the client's delayed acknowledgement: the classic 40 ms.
+%% It writes a header and its body in two sends. Without --nodelay that makes every small response
+%% wait for the client's delayed acknowledgement: the classic 40 ms.
 -module(candor_target_inets).
 -behaviour(candor_target).
 -include_lib("inets/include/httpd.hrl").

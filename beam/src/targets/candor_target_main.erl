@@ -1,8 +1,8 @@
 %% bin/target: one server, one scenario, until SIGTERM.
 %%
-%% It starts the server, the watch over the runtime, and then writes the port file by which candor (or
-%% anybody) finds it. Exit codes: 0 after SIGTERM, 1 if the server died, 2 for usage and for a library
-%% that is not installed.
+%% It starts the server and the watch over the runtime, and then writes the port file, which tells
+%% candor (or any other program) the address. Exit codes: 0 after SIGTERM, 1 if the server died, 2
+%% for usage and for a library that is not installed.
 -module(candor_target_main).
 -export([main/0]).
 
@@ -49,7 +49,7 @@ wait(Options) ->
         _ -> wait(Options)
     end.
 
-%% From flags to what servers take.
+%% From flags to servers' options.
 
 options(Arguments) ->
     case candor_options:parse(Arguments, specs()) of
@@ -75,7 +75,7 @@ meant(#{ip := Ip, writes := Writes, scenario := Scenario} = Options) ->
     end,
     Limit = fun(Name, Default) -> case maps:get(Name, Options) of 0 -> Default; Most -> Most end end,
     Options#{ip := Address, writes := Writes,
-             %% What these scenarios are about, unless somebody says otherwise.
+             %% The limits that these scenarios are about, unless flags set others.
              max_connections := Limit(max_connections, case Scenario of backpressure_sustained -> 50; _ -> infinity end),
              max_requests := Limit(max_requests, case Scenario of large_keepalive_session -> 1000; _ -> infinity end)}.
 
@@ -143,7 +143,7 @@ need(Module, #{library_path := Text, protocol := Protocol} = Options) ->
             end_with(2, Options)
     end.
 
-%% What a library's processes say of a start that fails is pages long, and all of it is in the reason.
+%% A library's processes log pages about a failed start; the reason contains all of it.
 listening(Module, Options) ->
     #{level := Level} = logger:get_primary_config(),
     ok = logger:set_primary_config(level, none),
@@ -183,7 +183,7 @@ lines(Port, Stats, #{scenario := Name, ip := Ip, protocol := Protocol, server :=
      "SERVER=", atom_to_list(Server), "\nVERSION=", version(Server), "\nSCENARIO=", atom_to_list(Name), $\n,
      [[Key, $=, Value, $\n] || {Key, Value} <- runtime()]].
 
-%% What the server runs on, for results: a figure is of this runtime and of no other.
+%% The server's runtime, for results: a figure applies to this runtime only.
 runtime() ->
     Number = fun(What) -> integer_to_list(erlang:system_info(What)) end,
     [{"OTP", otp()}, {"ERTS", erlang:system_info(version)}, {"JIT", case jit() of true -> "yes"; false -> "no" end},
@@ -203,11 +203,11 @@ path(#{scenario := Name}) ->
     {ok, #{path := Path}} = candor_scenarios:find(Name),
     Path.
 
-%% Written under another name and renamed, so that nobody reads half of it.
+%% Written under another name and renamed, so that no reader sees half of it.
 write_port_file(#{port_file := undefined}, _) -> ok;
 write_port_file(#{port_file := File} = Options, Lines) ->
     Temporary = File ++ "." ++ os:getpid() ++ ".tmp",
-    %% Exclusive: what somebody else has put there, a link too, is not written through.
+    %% Exclusive: a file or link of another user in this place is not written through.
     case written(file:write_file(Temporary, Lines, [exclusive]), Temporary, File) of
         ok -> ok;
         {error, Reason} ->
@@ -221,8 +221,8 @@ written(ok, Temporary, File) ->
     Renamed;
 written(Refused, _, _) -> Refused.
 
-%% A folder of its own for what servers want on a disk, a private key among it; gone when it stops.
-%% One that is there already may be somebody else's, and is refused.
+%% A folder for files that servers need on disk, a private key among them; removed when the server
+%% stops. An existing one may belong to another user, and is refused.
 with_folder(#{server := Server, protocol := Protocol} = Options, Means) ->
     case lists:member(Server, [inets, yaws]) orelse Protocol =:= h2 orelse lists:member(static, Means) of
         true -> with_folder(Options);

@@ -1,6 +1,7 @@
 %% mochiweb: a loop function per request, in the connection's process.
 %%
-%% It has no limit on requests per connection to set, and ends a connection by the answer's header.
+%% It has no limit on requests per connection to set, and ends a connection by the response's
+%% header.
 -module(candor_target_mochiweb).
 -behaviour(candor_target).
 -export([libraries/0, protocols/0, abilities/1, means/1, start/1]).
@@ -70,7 +71,7 @@ reply({Status, Headers, _}, Request) when Status =:= 204; Status =:= 304 ->
 reply({Status, Headers, Body}, Request) ->
     mochiweb_request:respond({Status, names(Headers), Body}, Request).
 
-%% mochiweb closes by itself only what the client asked to be closed.
+%% mochiweb by itself closes a connection only if the client asks for it.
 done(Headers) ->
     case lists:keyfind(<<"connection">>, 1, Headers) of
         {_, <<"close">>} -> exit(normal);

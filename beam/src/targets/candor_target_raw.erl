@@ -1,9 +1,9 @@
 %% The fastest honest server that Erlang has: gen_tcp, a process per connection, nothing between.
 %%
-%% Honest: it parses every request, frames bodies, keeps connections, sends a Date. Every complete
-%% request in the buffer is answered with one write, which is what the httpc benchmark's server did;
-%% --writes 2 sends a header and its body in two, as many servers do, and with --nodelay off makes
-%% the classic mistake on purpose.
+%% Honest: it parses every request, frames bodies, keeps connections, sends a Date. It responds to
+%% all complete requests in the buffer with one write, like the httpc benchmark's server; --writes 2
+%% sends a header and its body in two, as many servers do, and with --nodelay off makes the classic
+%% mistake on purpose.
 -module(candor_target_raw).
 -behaviour(candor_target).
 -export([libraries/0, protocols/0, abilities/1, start/1]).
@@ -62,7 +62,7 @@ hand_over(Socket, Open, #{writes := Writes, max_requests := Left}) ->
     _ = gen_tcp:controlling_process(Socket, Process),
     Process ! go.
 
-%% Answers what is in the buffer, then writes, then reads. `Out` are answers not yet written.
+%% Serves the requests in the buffer, then writes, then reads. `Out` are responses not yet written.
 serve(Buffer, Out, Connection) ->
     case candor_http1:head(Buffer) of
         {ok, Request, Rest} -> request(Request, Rest, Out, Connection);
@@ -114,10 +114,10 @@ next(#{close := true}, _, Out, Connection) -> finish(Out, Connection);
 next(_, Rest, Out, #connection{left = infinity} = Connection) -> serve(Rest, Out, Connection);
 next(_, Rest, Out, #connection{left = Left} = Connection) -> serve(Rest, Out, Connection#connection{left = Left - 1}).
 
-%% The body as {Length, Pieces}; of one that nobody wants only its length.
+%% The body as {Length, Pieces}; only its length if the route does not use it.
 read_body(#{body := 0}, _, Bytes, Out, _) -> {ok, {0, <<>>}, Bytes, Out};
 read_body(#{body := Framing, continue := Continue}, Needs, Bytes, Out, Connection) ->
-    %% Whoever awaits a 100 sends nothing before it.
+    %% A client that waits for a 100 sends nothing before it.
     Before = case Continue of true -> [Out, <<"HTTP/1.1 100 Continue\r\n\r\n">>]; false -> Out end,
     Keep = Needs =:= body,
     case Framing of
@@ -151,7 +151,7 @@ read_chunks(Bytes, Keep, Length, Pieces, Out, Connection) ->
 kept(true, Data, Pieces) -> [Data | Pieces];
 kept(false, _, Pieces) -> Pieces.
 
-%% Writes what is to be written, if anything, then reads.
+%% Writes pending output, if there is any, then reads.
 exchange([], Length, #connection{socket = Socket}) -> received(gen_tcp:recv(Socket, Length, ?IDLE_MS));
 exchange(Out, Length, #connection{socket = Socket}) ->
     case gen_tcp:send(Socket, Out) of

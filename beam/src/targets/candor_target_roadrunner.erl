@@ -108,7 +108,8 @@ handle_frame(#{opcode := Kind, payload := Data}, State) -> {reply, [{Kind, Data}
 upgrade(undefined) -> reply(candor_target:answer(websocket, fun(_) -> undefined end));
 upgrade(_) -> {websocket, ?MODULE, none}.
 
-%% Reading as it comes is what these are about; elsewhere it would be one more call into the server.
+%% These scenarios are about reading a body as it comes; elsewhere it would be one more call into
+%% the server.
 buffering(Scenario) when Scenario =:= large_post_streaming; Scenario =:= httparena_upload_20mb_manual -> manual;
 buffering(_) -> auto.
 

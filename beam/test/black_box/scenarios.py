@@ -225,7 +225,7 @@ def slots(server, protocol):
             streams.append(asking(target))
             # cowboy closes connections on which nothing has come for 5 s, so all of this has to be over before that.
             served += is_served(streams[-1], patience=2)
-        # Nobody has gone, so the rest is refused (a close, a 503), or waits.
+        # No client has left, so the rest is refused (a close, a 503), or waits.
         rest = [asking(target) for _ in range(120 - len(streams))]
         time.sleep(1)
         late = sum(is_served(stream, patience=0.001) for stream in rest)

@@ -1,8 +1,8 @@
 //! Outputs: files whose path the user named.
 //!
-//! Links of the user's own are followed. In a directory that other users can write, such as `/tmp`,
-//! a link is refused, and so is a file of another user: who put it there would choose what is
-//! written over, or own what is written.
+//! Links of the user's own are followed. In a directory that other users can write, e.g. `/tmp`, a
+//! link is refused, and so is a file of another user: that user would choose the file to overwrite,
+//! or own the new content.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -23,12 +23,12 @@ const PARTIAL: &str = ".partial";
 pub struct WriteError {
     /// The file that was asked for.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's message.
     #[source]
     pub cause: io::Error,
 }
 
-/// Writes `bytes` to `path` by way of a [`Draft`], which is gone on failure.
+/// Writes `bytes` to `path` through a [`Draft`], which is removed on failure.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let write = || {
         let mut draft = Draft::create(path)?;
@@ -41,7 +41,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 /// Opens a file that is written from its beginning, and in its place.
 pub fn create(path: &Path) -> io::Result<File> {
     let file = open(path, OpenOptions::new().write(true).create(true))?;
-    // Only now: what was there may not be ours to cut off.
+    // Only now: the existing file may not be ours to truncate.
     if file.metadata()?.is_file() {
         file.set_len(0)?;
     }
@@ -65,8 +65,8 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Says why another user could choose what is written at `path`, if that is so; for files that
-/// another program is told to write.
+/// Says why another user could choose the content of `path`, if so; for files that another program
+/// will write.
 pub fn check(path: &Path) -> io::Result<()> {
     Place::of(path).map(drop)
 }
@@ -288,7 +288,7 @@ mod tests {
             let into = shared.join("into");
             symlink(directory.path(), &into).unwrap();
             assert!(create_directory(&into).is_err());
-            // What the user makes there is the user's.
+            // Files that the user makes there are the user's.
             for (way, outcome) in written(&shared.join("own")) {
                 outcome.expect(way);
             }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn files_of_others_are_not_written_where_others_can_write() {
         if !rustix::process::geteuid().is_root() {
-            // Nobody else can give a file away.
+            // Only root can give a file away.
             return;
         }
         const STRANGER: Option<u32> = Some(54321);

@@ -1,11 +1,11 @@
-//! What is temporary: one directory for each process, which no other user can enter.
+//! Temporary files: one directory for each process, which no other user can enter.
 //!
-//! Its name is random and it is made new, with mode 0700, so nobody can prepare it or know the names
-//! in it. It is removed with everything in it when nobody holds it any more; if a signal ends the
-//! process first, the keeper of a managed target removes it.
+//! Its name is random and it is made new, with mode 0700, so that no other user can prepare it or
+//! know the names in it. It is removed with its content when its last holder is dropped; if a
+//! signal ends the process first, the keeper of a managed target removes it.
 //!
-//! What must outlive the process (a result whose own file cannot be written, the log of a target that
-//! failed) is a [`refuge`] instead: a file of its own.
+//! A file that must outlive the process (a result whose own file cannot be written, the log of a
+//! target that failed) is a [`refuge`] instead: a file of its own.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -19,7 +19,7 @@ use tempfile::{Builder, TempDir};
 
 use crate::trust::check_keeps;
 
-/// Before the name of whatever is in the system's temporary directory.
+/// The prefix of every name in the system's temporary directory.
 const PREFIX: &str = "candor-";
 
 /// The directory of this process.
@@ -29,7 +29,7 @@ pub struct Private {
     named: AtomicU64,
 }
 
-/// The directory of this process: a new one, unless somebody in the process holds it already.
+/// The directory of this process: a new one, unless other code in the process holds it already.
 pub fn private() -> io::Result<Arc<Private>> {
     static HELD: Mutex<Weak<Private>> = Mutex::new(Weak::new());
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,9 +1,10 @@
-//! A store: a bounded number of files that this program keeps for itself, in a directory of the user's
-//! own, such as the last results.
+//! A store: a bounded number of files that this program keeps for itself, in a directory of the
+//! user's own, e.g. the last results.
 //!
-//! Nobody else can read them or choose what is written: the directory is made with mode 0700 and refused
-//! where another user could have put it there, and a file is made with mode 0600 under a name that is
-//! new. Its name becomes visible when the file is whole, so several processes can use a store at once.
+//! No other user can read them or choose their content: the directory is made with mode 0700 and
+//! refused where another user could have put it there, and a file is made with mode 0600 under a
+//! new name. Its name becomes visible when the file is whole, so several processes can use a store
+//! at once.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
@@ -59,7 +60,7 @@ impl Store {
 
     /// Adds a file, and removes those that come first by name until `limits` are kept.
     ///
-    /// It is not forced to the disk: a command must not wait for that, and what is kept here is a
+    /// It is not forced to the disk: a command must not wait for that, and the stored files are a
     /// convenience.
     pub fn add(&self, name: &str, bytes: &[u8], limits: Limits) -> io::Result<()> {
         if bytes.len() as u64 > limits.bytes {
@@ -204,7 +205,7 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
         assert!(Store::create(&path).is_err());
         if !rustix::process::geteuid().is_root() {
-            // Nobody else can give a file away.
+            // Only root can give a file away.
             return;
         }
         let theirs = home.path().join("theirs");

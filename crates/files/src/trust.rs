@@ -1,4 +1,4 @@
-//! Whom a path belongs to, and who can change what is behind it.
+//! The owner of a path, and the users who can change the file behind it.
 //!
 //! The kernel has the same rules for some directories (`fs.protected_symlinks`,
 //! `fs.protected_regular`), but a system can turn them off, and containers often do.
@@ -24,8 +24,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Follows the user's own links; refuses links where another user could have put one, and what
-    /// belongs to another user there.
+    /// Follows the user's own links; refuses links where another user could have put one, and files
+    /// of another user there.
     pub(crate) fn of(path: &Path) -> io::Result<Place> {
         let mut path = path.to_owned();
         for _ in 0..MOST_LINKS {
@@ -101,7 +101,7 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Whether somebody other than this user and root can put something into a directory.
+/// Whether a user other than this one and root can put files into a directory.
 fn is_shared(directory: &Metadata) -> bool {
     !is_trusted(directory) || directory.mode() & WRITABLE_BY_OTHERS != 0
 }
@@ -111,7 +111,7 @@ pub(crate) fn is_trusted(found: &Metadata) -> bool {
     found.uid() == 0 || found.uid() == rustix::process::geteuid().as_raw()
 }
 
-/// Devices and pipes are written as they are: `/dev/stdout` leads to what is no path.
+/// Devices and pipes are written as they are: `/dev/stdout` leads to a target without a path.
 fn leads_to_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

@@ -31,7 +31,7 @@ pub(crate) struct Hooks {
 }
 
 impl Hooks {
-    /// What comes after a call that came to this.
+    /// The step after a call with this outcome.
     #[inline]
     fn after(&self, function: &'static str, outcome: Result<(), String>) -> Result<Next, Failed> {
         self.seat.leave();

@@ -4,10 +4,10 @@
 //! in which `setup` and `done` run. The engine gets a [`candor_engine::script::Script`] for each
 //! thread and knows nothing of Lua. Values cross between states as copies.
 //!
-//! States are made and asked through mlua; the functions that are called for each request
-//! (`request`, `response`, `delay`, `wrk.format`) go through raw calls, all of which, with all of
-//! this crate's unsafe code, are in [`raw`]. What a script gets to see of a run is in `stats.rs`
-//! and `prelude.lua`. Nothing here prints, and no other crate may use mlua.
+//! States are made and read through mlua; the functions that are called for each request
+//! (`request`, `response`, `delay`, `wrk.format`) go through raw calls, which are in [`raw`] with
+//! all of this crate's unsafe code. `stats.rs` and `prelude.lua` define a script's view of a run.
+//! Nothing here prints, and no other crate may use mlua.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod error;

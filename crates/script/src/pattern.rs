@@ -24,13 +24,13 @@ pub(crate) struct Found {
 /// One capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Capture {
-    /// What is between these offsets.
+    /// The text between these offsets.
     Text { start: usize, end: usize },
     /// `()`: the offset itself.
     Position(usize),
 }
 
-/// Why there is no result.
+/// Why a match failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     #[error("malformed pattern (ends with '%')")]
@@ -94,8 +94,8 @@ pub(crate) fn search_plain(subject: &[u8], plain: &[u8], from: usize) -> Option<
     Some(Found { start, end: start + plain.len(), captures: Vec::new() })
 }
 
-/// Whether a pattern is searched for as it stands. `string.find` takes a `)` and a NUL for
-/// themselves, if there is nothing else that has a meaning.
+/// Whether a pattern is searched for literally. `string.find` takes a `)` and a NUL literally, if
+/// the pattern has no other special character.
 pub(crate) fn is_plain(pattern: &[u8], is_find: bool) -> bool {
     let special: &[u8] = if is_find { b"^$*+?.([%-" } else { b"^$*+?.([%-)\0" };
     !pattern.iter().any(|byte| special.contains(byte))
@@ -140,7 +140,7 @@ impl Open {
 type Matched = Result<Option<usize>, Error>;
 
 impl Matcher<'_> {
-    /// Looks at so many bytes.
+    /// Examines this number of bytes.
     #[inline]
     fn look_at(&mut self, bytes: usize) -> Result<(), Error> {
         self.looked_at += bytes as u64;
@@ -323,7 +323,7 @@ impl Matcher<'_> {
         Ok(end)
     }
 
-    /// `%1` to `%9`: what was captured, once more.
+    /// `%1` to `%9`: an earlier capture again.
     fn again(&mut self, s: usize, digit: u8) -> Matched {
         let index = usize::from(digit).wrapping_sub(usize::from(b'1'));
         let capture = self.captures.get(index).copied().ok_or(Error::CaptureIndex)?;
@@ -402,7 +402,7 @@ mod tests {
 
     use super::*;
 
-    /// What LuaJIT's own `string.find` says, in our form.
+    /// The result of LuaJIT's own `string.find`, in our form.
     fn by_lua(lua: &Lua, subject: &[u8], pattern: &[u8]) -> Result<Option<Vec<String>>, String> {
         let find: mlua::Function = lua.load("return string.find").eval().unwrap();
         let arguments = (lua.create_string(subject).unwrap(), lua.create_string(pattern).unwrap());

@@ -1,4 +1,4 @@
--- Runs in every state before the script. `given` has what the plan says.
+-- Runs in every state before the script. `given` has values of the plan.
 local given = ...
 
 wrk = {

@@ -83,7 +83,7 @@ impl Program {
         self.main.lua.create_userdata(ThreadHandle { shared: Arc::clone(shared), other })
     }
 
-    /// What the engine calls, for each thread.
+    /// The engine's scripts, one for each thread.
     pub fn scripts(&self, plan: &Plan) -> Result<Scripts, ScriptError> {
         let body_limit = plan.script.as_ref().map_or(0, |script| script.limits.body_bytes);
         let mut all: Vec<Box<dyn EngineScript>> = Vec::new();
@@ -107,8 +107,8 @@ impl Program {
         Ok(Scripts::new(all))
     }
 
-    /// The run is over: what scripts printed goes out, before what others print now. An error if the
-    /// script failed while the run went on.
+    /// After the run: prints the scripts' pending output before any other output follows. An error
+    /// if the script failed while the run went on.
     pub fn ended(&self) -> Result<(), ScriptError> {
         raw::flush_output();
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -129,9 +129,9 @@ impl Program {
     }
 }
 
-/// The request of a script that makes none: what `wrk.format()` says after `init`. It goes into
-/// the plan, so that such a script costs nothing. `None` if the script put its own function there,
-/// and that made chunks: a plan has none of its own, so the script goes on making the request.
+/// The request of a script that makes none: the text of `wrk.format()` after `init`. It goes into
+/// the plan, so that such a script costs nothing. `None` if the script replaced that function, and
+/// its text has chunks: a plan cannot have such a request, so the script goes on making it.
 fn fixed_request(state: &State, plan: &Plan) -> Result<Option<Request>, ScriptError> {
     let Some(base) = plan.requests.list.first() else { return Ok(None) };
     let formatted = state.call(|| state.lua.load("return wrk.format()").eval::<mlua::LuaString>());

@@ -1,7 +1,7 @@
 //! Raw calls into Lua, and all unsafe code of this crate.
 //!
-//! What is called for each request goes through here, because the safe API checks and copies
-//! several times per call. Three rules keep it sound:
+//! Calls made for each request go through here, because the safe API checks and copies several
+//! times per call. Three rules keep it sound:
 //!
 //! - Whatever in Lua's API may raise an error runs below `lua_pcall`: an error unwinds to the call
 //!   and through no frame of ours that has something to drop.
@@ -144,7 +144,7 @@ impl Hot {
     #[inline]
     pub(crate) fn request<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<T, String> {
         let state = self.state;
-        // SAFETY: the stack has `BASE` values and room. What is pushed is a value of the stack; a
+        // SAFETY: the stack has `BASE` values and room. The pushed value comes from the stack; a
         // raw get of a table raises nothing; the call is protected. The text is anchored on the
         // stack while it is lent, and Lua does not run meanwhile.
         unsafe {
@@ -173,7 +173,7 @@ impl Hot {
     pub(crate) fn response(&mut self, status: u16, answer: Captured<'_>) -> Result<(), String> {
         let state = self.state;
         // SAFETY: as above; `show` builds the arguments below the protected call, and alone reads
-        // what is shown, which lives until it has returned.
+        // `shown`, which lives until it has returned.
         unsafe {
             *self.shown.get() = Shown {
                 status,
@@ -271,7 +271,7 @@ unsafe extern "C-unwind" fn describe(state: *mut lua_State) -> c_int {
     }
 }
 
-/// An answer on its way to `response`.
+/// A response on its way to `response`.
 #[derive(Debug)]
 #[repr(C)]
 struct Shown {
@@ -289,7 +289,7 @@ impl Default for Shown {
     }
 }
 
-/// Called with `response` and a [`Shown`]: calls the one with what the other has.
+/// Called with `response` and a [`Shown`]: calls the function with the values of the other.
 unsafe extern "C-unwind" fn show(state: *mut lua_State) -> c_int {
     // SAFETY: called by `Hot::response` alone, below its protected call and with these arguments.
     // No frame here has anything to drop.
@@ -343,7 +343,7 @@ const COLON: c_int = 10;
 const END: c_int = 11;
 const LENGTH_IS: c_int = 12;
 
-/// `wrk.format(method, path, headers, body)`, of which what is left out comes from `wrk`.
+/// `wrk.format(method, path, headers, body)`; omitted arguments come from `wrk`.
 pub(crate) fn format_function(lua: &Lua) -> mlua::Result<Function> {
     // SAFETY: the closure runs below a protected call, and leaves the function as its result.
     unsafe {
@@ -432,8 +432,8 @@ unsafe extern "C-unwind" fn format(state: *mut lua_State) -> c_int {
 
 /// A state with all of Lua's libraries, as wrk's scripts have them.
 pub(crate) fn open_all(options: mlua::LuaOptions) -> Lua {
-    // SAFETY: a script that has `debug` and `ffi` can break anything in the process, as in wrk.
-    // It is the user's own; what is not gets a sandbox.
+    // SAFETY: a script with `debug` and `ffi` can break anything in the process, as in wrk. It is
+    // the user's own; an untrusted script gets a sandbox.
     unsafe { Lua::unsafe_new_with(mlua::StdLib::ALL, options) }
 }
 
@@ -442,7 +442,7 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
-/// Lua prints through C's buffers, of which Rust's output knows nothing: empties them.
+/// Lua prints through C's buffers, which Rust's output does not share: empties them.
 pub(crate) fn flush_output() {
     // SAFETY: without a stream all of them are flushed; C's streams lock themselves. An error has
     // no one to be told to, and `print` itself reports none.

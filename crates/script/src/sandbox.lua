@@ -1,10 +1,10 @@
--- Runs in the states of a sandbox after the prelude: leaves what a script may have, and puts bounded
--- functions in the place of those that C would not let go of.
+-- Runs in the states of a sandbox after the prelude: removes forbidden functions, and replaces
+-- those that could stay in C for long by bounded ones.
 --
--- What ends a call is a hook that Lua runs between its instructions, so nothing may go on for long
--- without any: no search by C, no finaliser (hooks are off in them), no error handler of xpcall (it
--- runs within the hook), no parser at work on a text without bound. Nor may C call Lua call C
--- without bound, since C's stack has an end.
+-- A hook that Lua runs between its instructions ends a call, so no code may go on for long without
+-- hooks: no search by C, no finaliser (hooks are off in them), no error handler of xpcall (it runs
+-- within the hook), no parser at work on a text without bound. Nor may C call Lua call C without
+-- bound, since C's stack is finite.
 local given = ...
 local most_source, search = given.most_source, given.search
 local error, load, pairs, pcall, print, select, tonumber, tostring, type =
@@ -216,7 +216,7 @@ function strings.gmatch(subject, pattern)
 end
 if strings.gfind then strings.gfind = strings.gmatch end
 
--- What a string puts in the place of a match: `%0` to `%9` are captures.
+-- The replacement of a match in a string: `%0` to `%9` are captures.
 local function expanded(template, subject, from, to, ...)
   local captures, pieces, start = { captured(subject, ...) }, {}, 1
   captures[0] = sub(subject, from, to)

@@ -1,7 +1,7 @@
-//! What a script gets that its user did not write.
+//! The environment of an untrusted script.
 //!
-//! `sandbox.lua` says what is left of Lua's libraries, and puts functions with a bound in the place
-//! of some. This has what these need of Rust: a search for patterns that spends of the call's budget.
+//! `sandbox.lua` removes parts of Lua's libraries, and replaces some functions by bounded ones.
+//! This module has their Rust part: a search for patterns that is charged to the call's budget.
 
 use std::sync::Arc;
 
@@ -51,8 +51,8 @@ impl FromLua for How {
 }
 
 /// The first and the last byte of the match, from 1, and of each of its captures; the last of a
-/// position is -1. Nothing: there is no match. `false` and words: the pattern is wrong, or the call
-/// took too long.
+/// position is -1. Nothing: there is no match. `false` and a message: the pattern is wrong, or the
+/// call took too long.
 fn search(
     lua: &Lua,
     seat: &Seat,
@@ -120,7 +120,7 @@ mod tests {
         lua
     }
 
-    /// Runs `code` and shows what it returns, or what it fails with, without its place.
+    /// Runs `code` and shows its result, or its error without the place.
     const SHOW: &str = r##"
         local code, a, b, c = ...
         local function shown(ok, ...)

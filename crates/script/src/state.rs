@@ -12,7 +12,7 @@ use crate::sandbox;
 use crate::thread::{Shared, ThreadHandle, connect, lookup};
 use crate::watch::{Seat, Watch};
 
-/// A state. Whoever has a clone of `lua` keeps it open.
+/// A state. A clone of `lua` keeps it open.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) lua: Lua,
@@ -110,7 +110,7 @@ fn open(sandbox: bool) -> Lua {
     }
 }
 
-/// What the prelude makes `wrk` from.
+/// The prelude's input for `wrk`.
 fn given(lua: &Lua, plan: &Plan, shared: Option<Arc<Shared>>) -> mlua::Result<Table> {
     let given = lua.create_table()?;
     let scheme = plan.target.url.split_once("://").map_or("http", |(scheme, _)| scheme);

@@ -4,7 +4,7 @@ use candor_plan::{Load, Plan};
 use candor_record::{ErrorKind, RunRecord};
 use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value};
 
-/// Distinct values with their counts, ascending, and what they come to.
+/// Distinct values with their counts, ascending, and their sums.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Stats {
     values: Vec<(f64, u64)>,
@@ -116,7 +116,7 @@ pub(crate) fn summary(lua: &Lua, record: &RunRecord) -> mlua::Result<Table> {
     Ok(summary)
 }
 
-/// What wrk counts as read errors: responses that broke off, that were none, or were given up.
+/// wrk's read errors: responses that were truncated, invalid, or given up.
 const READ: [ErrorKind; 6] = [
     ErrorKind::Closed,
     ErrorKind::Truncated,

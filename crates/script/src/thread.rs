@@ -69,7 +69,7 @@ pub(crate) fn connect(allow: Option<&AllowList>, address: AnyUserData) -> mlua::
     Ok(TcpStream::connect_timeout(&address, CONNECT_PATIENCE).is_ok())
 }
 
-/// What the states of a run share of one thread.
+/// The data on one thread that the states of a run share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) stopped: AtomicBool,

@@ -1,10 +1,10 @@
-//! Values on their way from one state to another: copies of what has no identity.
+//! Values on their way from one state to another: copies of values without identity.
 
 use mlua::{Lua, Value};
 
 use crate::watch::Seat;
 
-/// What the copy of a value counts for, in a sandbox.
+/// The instructions charged for copying a value, in a sandbox.
 const COPY_INSTRUCTIONS: u64 = 20;
 /// Deeper tables are taken for cycles.
 const DEEPEST: u32 = 64;

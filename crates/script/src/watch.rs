@@ -1,11 +1,11 @@
 //! Ends calls that do not return.
 //!
-//! Each state has a [`Seat`] on which the number of calls that were begun and ended is counted; an
-//! odd number is a call that goes on. One thread looks from time to time. If it sees the same odd
-//! number for longer than the limit, it sets a hook in the state, which then fails at its next
-//! instruction. So a call costs two stores and no look at the clock. Lua's compiler is off, since
-//! compiled code would not see the hook. In a sandbox the hook counts instructions from the
-//! beginning, and what works for a script outside of Lua counts its work by [`Seat::spend`].
+//! Each state has a [`Seat`] that counts the calls begun and ended; an odd number is a call that
+//! goes on. One thread looks from time to time. If it sees the same odd number for longer than the
+//! limit, it sets a hook in the state, which then fails at its next instruction. So a call costs
+//! two stores and no reading of the clock. Lua's compiler is off, since compiled code would not see
+//! the hook. In a sandbox the hook counts instructions from the beginning, and Rust code that works
+//! for a script counts its work by [`Seat::spend`].
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::raw::StatePointer;
 
-/// What is known of the calls of one state.
+/// The calls of one state.
 #[derive(Debug, Default)]
 pub(crate) struct Seat {
     calls: AtomicU64,
@@ -25,7 +25,7 @@ pub(crate) struct Seat {
     instructions: AtomicU64,
     /// The most that a call may have; 0 for no bound.
     most_instructions: u64,
-    /// What is said of a call that took too long, and of one with too many instructions.
+    /// The error of a call that took too long, and of one with too many instructions.
     late: CString,
     much: CString,
 }
@@ -50,7 +50,8 @@ impl Seat {
         self.most_instructions > 0
     }
 
-    /// The call that goes on did work that is worth so many instructions. If it has to end: why.
+    /// Charges the current call for work worth this number of instructions. Returns the error if
+    /// the call has to end.
     pub(crate) fn spend(&self, instructions: u64) -> Option<&CStr> {
         self.instructions.fetch_add(instructions, Ordering::Relaxed);
         self.excess()

@@ -1,4 +1,4 @@
-//! A sandbox, from outside: whatever a script does, its call ends in time and the process lives.
+//! A sandbox, from outside: every call of a script ends in time and the process lives.
 #![allow(clippy::unwrap_used, reason = "a test may end with it")]
 
 use std::path::Path;
@@ -16,7 +16,7 @@ impl ReadFile for Source {
 }
 
 const LIMIT: Duration = Duration::from_millis(300);
-/// What a machine with other work may take on top, and the longest single step of Lua.
+/// The extra time that a busy machine may take, and the longest single step of Lua.
 const MARGIN: Duration = Duration::from_secs(10);
 
 fn plan(script: &str) -> Plan {
@@ -25,7 +25,7 @@ fn plan(script: &str) -> Plan {
     options.build(&Source(script.to_owned())).unwrap().0
 }
 
-/// What loading the script comes to, on a thread like a worker's, and how long it took.
+/// The outcome of loading the script on a thread like a worker's, and how long it took.
 fn load(script: &str) -> (Result<(), String>, Duration) {
     let plan = plan(script);
     std::thread::spawn(move || {

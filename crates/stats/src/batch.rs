@@ -1,11 +1,10 @@
 //! The effective sample size of samples that depend on each other: batch means.
 //!
-//! Requests that are answered one after another meet the same queue, the same pause and the same
-//! cold cache, so a thousand of them say less than a thousand independent ones. The run is cut into
-//! batches in time. If samples were independent, figures of batches would scatter as chance has
-//! it; how much more they scatter is how much less each sample is worth. Batches come in as counts
-//! and sums; what goes out is a variance inflation, and from it an effective number of samples
-//! for [`crate::order`].
+//! Consecutive requests meet the same queue, the same pause and the same cold cache, so a thousand
+//! of them say less than a thousand independent ones. The run is cut into batches in time. If
+//! samples were independent, figures of batches would scatter as chance alone predicts; the excess
+//! is the variance inflation, by which the sample size is divided. Batches come in as counts and
+//! sums; a variance inflation goes out, and from it an effective sample size for [`crate::order`].
 //!
 //! Sources: Law and Kelton, *Simulation Modeling and Analysis*, section 9.5.3 (batch means);
 //! Schmeiser, "Batch size effects in the analysis of simulation output", 1982 (10 to 30 batches

@@ -1,9 +1,8 @@
 //! How much two sets of rounds differ: bootstrap intervals of medians' difference and ratio, and
 //! effect sizes.
 //!
-//! A round gives one figure for each variant. Figures come in as two slices; what goes out is the
-//! difference or ratio of their medians with an interval, a function of the figures and the seed
-//! and of nothing else.
+//! A round gives one figure for each variant. Figures come in as two slices; the difference or
+//! ratio of their medians with an interval goes out, a function of the figures and the seed only.
 //!
 //! Source of the intervals: Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993,
 //! sections 13.3 (percentile) and 14.3 (BCa).
@@ -28,7 +27,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What is compared of two sets.
+/// The comparison of two sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contrast {
     /// median(b) − median(a).

@@ -1,9 +1,9 @@
-//! What theory says a load must give: queues whose results are known by calculation.
+//! The predictions of theory for a load: queues whose results are known by calculation.
 //!
-//! Measured runs are held against these. Two kinds stand here. *Sample paths* take the very
-//! arrivals of a run, in nanoseconds, and say when each request must leave: there are no
-//! statistics in them and they need no tolerance. *Closed forms* say what the sample paths give in
-//! the mean or at a quantile; times in them are seconds and rates are per second.
+//! Measured runs are compared with these. There are two kinds. *Sample paths* take the actual
+//! arrivals of a run, in nanoseconds, and give each request's departure: no statistics are
+//! involved, so they need no tolerance. *Closed forms* give the mean or a quantile of the sample
+//! paths; times in them are seconds and rates are per second.
 //!
 //! Symbols: `R` arrival rate, `D` service time, `ρ = R·D`, `W` time in the queue, `S` length of a
 //! stall, `T` length of the run, `c` places, `N` connections, `Z` think time.
@@ -16,9 +16,9 @@ use std::collections::VecDeque;
 
 /// One server, first come first served, with a fixed service time: Lindley's recursion.
 ///
-/// Written for departures, `departure[n] = max(arrival[n], departure[n−1]) + D`, which is
-/// `W[n+1] = max(0, W[n] + D − A[n])` with `W = departure − arrival − D` and `A` the gap to the
-/// next arrival. Nothing is begun during a stall; what was begun before goes on.
+/// Written for departures, `departure[n] = max(arrival[n], departure[n−1]) + D`, which is `W[n+1] =
+/// max(0, W[n] + D − A[n])` with `W = departure − arrival − D` and `A` the gap to the next arrival.
+/// No service begins during a stall; a service begun before goes on.
 #[derive(Debug, Clone, Default)]
 pub struct FifoPath {
     service_ns: u64,
@@ -52,7 +52,7 @@ impl FifoPath {
     }
 }
 
-/// `c` places, each busy for `D` with what it took, and no queue: who finds no place is lost.
+/// `c` places, each busy for `D` with its request, and no queue: a request without a place is lost.
 #[derive(Debug, Clone)]
 pub struct LossPath {
     service_ns: u64,
@@ -113,8 +113,8 @@ pub fn mm1_response_quantile(q: f64, rate_per_s: f64, service_per_s: f64) -> f64
     -(1.0 - q).ln() / (service_per_s - rate_per_s)
 }
 
-/// Requests per second of a closed loop on a server that answers after `D`, any number at once:
-/// `N / (D + Z)`.
+/// Requests per second of a closed loop on a server that responds after `D`, any number at once: `N
+/// / (D + Z)`.
 pub fn closed_loop_rate(connections: u32, delay_s: f64, think_s: f64) -> f64 {
     f64::from(connections) / (delay_s + think_s)
 }

@@ -1,8 +1,8 @@
-//! Statistics of runs: what can be concluded from measured figures, and what theory predicts.
+//! Statistics of runs: conclusions from measured figures, and predictions of theory.
 //!
 //! Pure functions of numbers. Nothing here knows of requests, documents or clocks: record and
-//! report bring the figures, the lab compares runs with them, and `candor verify` holds what was
-//! measured against the closed forms. Every formula stands above its code, with the unit of each
+//! report bring the figures, the lab compares runs with them, and `candor verify` compares
+//! measurements with the closed forms. Every formula stands above its code, with the unit of each
 //! symbol and its source. The golden values of the tests come from SciPy: `golden/golden.py` makes
 //! `golden/golden.json`.
 #![forbid(unsafe_code)]

@@ -1,15 +1,14 @@
 //! The confidence interval of a percentile, from order statistics.
 //!
-//! It assumes nothing of the distribution. Samples come in as a number and a quantile; what goes
-//! out is a pair of levels, quantiles of the sample themselves, between which the quantile of the
-//! process lies. Where the values are, in a histogram or a sorted list, is the caller's business;
-//! so is whether samples depend on each other, which makes them worth fewer: see [`crate::batch`].
+//! It assumes nothing about the distribution. A sample size and a quantile come in; a pair of
+//! levels goes out, quantiles of the sample themselves, between which the quantile of the process
+//! lies. The caller finds the values at these levels, in a histogram or a sorted list. It also
+//! corrects the sample size if samples depend on each other: see [`crate::batch`].
 
 use statrs::function::erf::erf_inv;
 use statrs::function::gamma::ln_gamma;
 
-/// How sure an interval is, unless somebody asks for another: 95 in 100 such intervals hold the
-/// true value.
+/// The default confidence of an interval: 95 in 100 such intervals contain the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// An interval wider than this share of the estimate is of no use: one cannot tell the percentile
@@ -73,15 +72,16 @@ pub fn is_bounded(n: u64, q: f64, confidence: f64) -> bool {
     (0.0..=1.0).contains(&q) && n * q.max(1.0 - q).ln() <= ln_tail
 }
 
-/// Whether an interval from `low` to `high` says something of a percentile estimated as
-/// `estimate`: its width is at most [`USEFUL_WIDTH`] of the estimate, or at most `floor`, below
-/// which differences do not matter to anybody. All in the same unit.
+/// Whether an interval from `low` to `high` is useful for a percentile estimated as `estimate`: its
+/// width is at most [`USEFUL_WIDTH`] of the estimate, or at most `floor`, below which differences
+/// do not matter. All in the same unit.
 pub fn is_useful(low: f64, estimate: f64, high: f64, floor: f64) -> bool {
     let width = high - low;
     width <= floor || width <= USEFUL_WIDTH * estimate
 }
 
-/// The largest rank l ≥ 1 with P(B ≤ l − 1) ≤ `tail`, B binomial (n, p); `None` if there is none.
+/// The largest rank l ≥ 1 with P(B ≤ l − 1) ≤ `tail`, B binomial (n, p); `None` if no rank
+/// qualifies.
 fn largest_within(n: u64, p: f64, tail: f64) -> Option<u64> {
     let mean = n as f64 * p;
     let variance = mean * (1.0 - p);
@@ -185,8 +185,8 @@ mod tests {
     }
 
     /// Of 2000 samples of 500 from an exponential distribution, the interval of p90 must miss the
-    /// true value in at most 5 % (and as ranks are whole, it misses a little less). Fixed seed;
-    /// 130 is more than six standard deviations from what a right interval misses.
+    /// true value in at most 5 % (and as ranks are whole, it misses a little less). Fixed seed; 130
+    /// is more than six standard deviations from the misses of a right interval.
     #[test]
     fn intervals_hold_the_true_value_as_often_as_they_say() {
         let mut random = crate::bootstrap::Random::new(7);

@@ -1,13 +1,13 @@
-//! What rounds say of two variants: a shift with an interval, and how often chance would do it.
+//! The evidence of rounds on two variants: a shift with an interval, and the probability of it by
+//! chance.
 //!
 //! Figures of rounds come in: either one difference a round, where both variants were measured in
-//! the same round, or two sets that have nothing to do with each other. What goes out is a function
-//! of the figures and the seed. Figures are thought of as logarithms, so that shifts are ratios;
-//! nothing here depends on it.
+//! the same round, or two unrelated sets. The result is a function of the figures and the seed.
+//! Figures are meant as logarithms, so that shifts are ratios; nothing here depends on it.
 //!
-//! Interval and test are two answers to one question, and a claim needs both of them: the interval
-//! is a bootstrap over rounds, whose level is right only nearly with few rounds; the test is exact
-//! with any number of them.
+//! Interval and test judge the same question, and a claim needs both of them: the interval is a
+//! bootstrap over rounds, whose level is only approximate with few rounds; the test is exact with
+//! any number of them.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::erf::erfc;
@@ -137,8 +137,8 @@ fn median_of(figures: &mut [f64]) -> f64 {
 /// which signs could have fallen (Wilcoxon, "Individual comparisons by ranking methods", 1945).
 /// Equal sizes share a rank; zeros say nothing and are left out.
 ///
-/// Where the order of two variants within each round was drawn at random, the signs are random if
-/// the variants are the same, whatever the distribution of the figures: nothing else is assumed.
+/// If the order of two variants within each round was drawn at random, the signs are random if the
+/// variants are the same, for any distribution of the figures: nothing else is assumed.
 pub fn signed_rank(differences: &[f64]) -> f64 {
     let nonzero: Vec<f64> = differences.iter().copied().filter(|one| *one != 0.0).collect();
     let sizes: Vec<f64> = nonzero.iter().map(|one| one.abs()).collect();

@@ -1,11 +1,11 @@
-//! Whether a run was the same thing from its beginning to its end.
+//! Whether a run was stationary from its beginning to its end.
 //!
-//! A series of one figure an interval comes in, such as its median latency; whether it has a
-//! trend, and whether its halves differ, goes out. Both tests are of ranks, so one interval with a
-//! stall in it does not make a trend, and both allow for intervals that resemble their neighbours.
-//! Such intervals leave ranks little to say: twenty of them may be worth three, and three against
-//! three are never in doubt of less than one in ten. So their halves are told apart by size, where a
-//! step is a step however few figures it is worth, with a stall cut down to what is usual.
+//! A series of one figure an interval comes in, e.g. its median latency; whether it has a trend,
+//! and whether its halves differ, goes out. Both tests use ranks, so one interval with a stall in
+//! it does not make a trend, and both allow for intervals that resemble their neighbours. Such
+//! intervals have a small effective sample size: that of twenty may be three, and a rank test of
+//! three against three never gets below p = 0.1. So a test by size compares their halves, which
+//! sees a step at any effective sample size, with a stall cut down to the usual level.
 //!
 //! [`Findings::p`] is a false-alarm rate: series of independent figures of one distribution have a
 //! p below x in a share x of all cases, whatever the distribution.
@@ -17,7 +17,7 @@ use statrs::function::erf::erfc;
 /// 1 %.
 pub const FEWEST: usize = 10;
 
-/// What a series is found to be.
+/// The finding on a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Findings {
     /// Median of the first half.
@@ -71,7 +71,7 @@ pub fn judge(series: &[f64]) -> Option<Findings> {
     })
 }
 
-/// Figures further from the median than so many standard deviations are taken to be as far.
+/// Figures further from the median than this number of standard deviations are cut down to it.
 const FAR: f64 = 4.0;
 /// The standard deviation of a normal distribution by its median absolute deviation.
 const DEVIATION: f64 = 1.4826;

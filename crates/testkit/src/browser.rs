@@ -1,8 +1,8 @@
-//! Chromium as a real peer of pages: the system's own, without a screen, told what to do over its
-//! DevTools protocol.
+//! Chromium as a real peer of pages: the system's own, headless, controlled over its DevTools
+//! protocol.
 //!
-//! It runs with a profile of its own that goes with it, and talks over two pipes, so nothing listens
-//! on a port. Everything that a page complains of or asks for is kept, for tests to look at.
+//! It runs with a temporary profile, and talks over two pipes, so nothing listens on a port. All
+//! complaints and requests of a page are kept, for tests to check.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -18,13 +18,14 @@ use tempfile::TempDir;
 
 use crate::process::Managed;
 
-/// No answer takes nearly as long, even on a machine with other work.
+/// Every reply comes much sooner, even on a machine with other work.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The browser reads from its descriptor 3 and writes to 4: a shell makes these of our two pipes.
 const WITH_PIPES: &str = "exec chromium \"$@\" 3<&0 4>&1 </dev/null >/dev/null";
 
-/// What a browser without a user has no need of, and a sandbox that a test as root cannot have.
+/// Features that a browser without a user does not need, and a sandbox that a test as root cannot
+/// have.
 const FLAGS: [&str; 13] = [
     "--headless=new",
     "--no-sandbox",
@@ -168,7 +169,7 @@ impl Browser {
         Ok(())
     }
 
-    /// A picture (PNG) of the whole page, or of what the first element that a selector finds takes up.
+    /// A picture (PNG) of the whole page, or of the first element that a selector finds.
     pub fn picture(&mut self, selector: Option<&str>) -> io::Result<Vec<u8>> {
         let of = serde_json::to_string(selector.unwrap_or("html"))?;
         let place = self.evaluate(&format!(
@@ -186,7 +187,7 @@ impl Browser {
         BASE64.decode(printed["data"].as_str().unwrap_or_default()).map_err(io::Error::other)
     }
 
-    /// What the page has said on the console, thrown, or been refused, since it was opened.
+    /// The page's console messages, exceptions and refused requests since it was opened.
     pub fn complaints(&mut self) -> io::Result<Vec<String>> {
         self.settle()?;
         let kinds = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
@@ -204,7 +205,7 @@ impl Browser {
         self.events.iter().filter(|event| kinds.iter().any(|kind| event["method"] == *kind))
     }
 
-    /// Lets the page do what it has begun: two frames.
+    /// Lets the page finish its current work: two frames.
     fn settle(&mut self) -> io::Result<()> {
         thread::sleep(Duration::from_millis(50));
         self.evaluate("0").map(drop)

@@ -1,5 +1,5 @@
-//! The least HTTP/1.1 client that a test can judge a server by: it sends what it is told, and
-//! panics on an answer that it cannot read. Not for judging clients, and not fast.
+//! The smallest HTTP/1.1 client with which a test can judge a server: it sends the given bytes, and
+//! panics on a response that it cannot read. Not for judging clients, and not fast.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A test that waits longer than this for a byte has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An answer as it came.
+/// A response as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Status code.
@@ -90,12 +90,12 @@ impl<S: Read + Write> Client<S> {
         self.stream.write_all(bytes.as_ref()).expect("sending");
     }
 
-    /// Asks for a path with GET and reads the answer.
+    /// Requests a path with GET and reads the response.
     pub fn get(&mut self, path: &str) -> Answer {
         self.ask("GET", path, &[], b"")
     }
 
-    /// Sends a request and reads its answer. `Host` is added, and `Content-Length` to a body.
+    /// Sends a request and reads its response. `Host` is added, and `Content-Length` to a body.
     pub fn ask(&mut self, method: &str, path: &str, fields: &[&str], body: &[u8]) -> Answer {
         let mut request = format!("{method} {path} HTTP/1.1\r\nHost: test\r\n");
         for field in fields {
@@ -110,7 +110,7 @@ impl<S: Read + Write> Client<S> {
         if method == "HEAD" { self.read_head_answer() } else { self.read_answer() }
     }
 
-    /// Reads an answer.
+    /// Reads a response.
     ///
     /// # Panics
     /// If it does not come in full.
@@ -118,7 +118,7 @@ impl<S: Read + Write> Client<S> {
         self.try_read_answer(false).expect("a whole answer")
     }
 
-    /// Reads the answer to a HEAD request.
+    /// Reads the response to a HEAD request.
     ///
     /// # Panics
     /// If it does not come in full.
@@ -126,7 +126,7 @@ impl<S: Read + Write> Client<S> {
         self.try_read_answer(true).expect("a whole answer")
     }
 
-    /// Reads an answer; an error where it does not come in full.
+    /// Reads a response; an error where it does not come in full.
     pub fn try_read_answer(&mut self, to_head: bool) -> io::Result<Answer> {
         let head = self.read_until(b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&head).trim_end().to_owned();
@@ -153,7 +153,7 @@ impl<S: Read + Write> Client<S> {
         Ok(std::mem::take(&mut self.unread))
     }
 
-    /// Exactly so many bytes.
+    /// Exactly `length` bytes.
     pub fn read_exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
         while self.unread.len() < length {
             self.read_some()?;

@@ -4,7 +4,7 @@
 /// A real output, without its command line: `h2load-h1`, `h2load-h2` or `h2load-usage`.
 ///
 /// # Panics
-/// If there is none of that name.
+/// If there is no output of that name.
 pub fn transcript(name: &str) -> &'static str {
     let text = match name {
         "h2load-h1" => include_str!("../transcripts/h2load-h1.txt"),
@@ -23,8 +23,8 @@ pub fn form(text: &str) -> Vec<String> {
     forms
 }
 
-/// The form of one line: each figure becomes what it is (`N` a whole number, `F` one with two
-/// decimals, `T` a duration, `B` a number of bytes), and in the table also where it ends.
+/// The form of one line: each figure is replaced by its kind (`N` a whole number, `F` one with two
+/// decimals, `T` a duration, `B` a number of bytes), and in the table also by where it ends.
 pub fn line(line: &str) -> String {
     let is_table = line.starts_with("time ") || line.starts_with("req/s ");
     let mut form = String::new();
@@ -32,13 +32,13 @@ pub fn line(line: &str) -> String {
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
         let (before, from) = rest.split_at(at);
         let end = from.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(from.len());
-        // A dot that ends a sentence is no part of the figure.
+        // A dot that ends a sentence is not part of the figure.
         let end = if from[..end].ends_with('.') { end - 1 } else { end };
         let figure = &from[..end];
         let unit = from[end..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(from.len() - end);
         let unit = &from[end..end + unit];
         let decimals = figure.split_once('.').map(|(_, decimals)| decimals.len());
-        // A digit within a word, as in h2c, 2xx and 1st, is no figure.
+        // A digit within a word, as in h2c, 2xx and 1st, is not a figure.
         let in_word = before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.');
         let kind = match (in_word, decimals, unit) {
             (false, None, "") => Some(("N", 0)),

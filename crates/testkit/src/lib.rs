@@ -1,8 +1,8 @@
-//! What tests of other crates share: a simulated clock and network, scripted peers, a raw client,
+//! Shared code of other crates' tests: a simulated clock and network, scripted peers, a raw client,
 //! processes, nginx, a browser, mutated inputs, and the form of outputs of wrk and h2load.
 //!
-//! For tests only. Peers and clients are plain threads on std's sockets, so that what goes over
-//! the wire is exactly what the test says and no HTTP library has an opinion on it.
+//! For tests only. Peers and clients are plain threads on std's sockets, so that the test decides
+//! every byte on the wire and no HTTP library changes it.
 #![forbid(unsafe_code)]
 
 pub mod browser;

@@ -12,18 +12,18 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::process::{Managed, free_port, wait_for_port};
 
-/// What every server of the configuration answers.
+/// The locations of every server of the configuration.
 const LOCATIONS: &str =
     "location = / { return 200 \"alive\\r\\n\"; } location = /large { root .; }";
 
 const START: Duration = Duration::from_secs(10);
 
-/// What `/` answers.
+/// The response body of `/`.
 pub const BODY: &str = "alive\r\n";
 
 /// An nginx with one worker. Dropping it ends it.
 ///
-/// `/` answers [`BODY`], `/large` 64 KiB, `/status` is stub_status.
+/// `/` returns [`BODY`], `/large` 64 KiB, `/status` is stub_status.
 #[derive(Debug)]
 pub struct Nginx {
     // Before the directory: the process ends before its files go.
@@ -33,7 +33,7 @@ pub struct Nginx {
     directory: TempDir,
 }
 
-/// What nginx has counted (its stub_status).
+/// nginx's counts (its stub_status).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// Connections accepted, those that asked for the counts included.
@@ -42,7 +42,7 @@ pub struct Counts {
     pub requests: u64,
 }
 
-/// What else an nginx listens to, on a port of its own.
+/// Additional listeners of an nginx, each on a port of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Listener {
     /// After the address: `ssl`, `http2`, or both.
@@ -89,8 +89,8 @@ impl Nginx {
         Ok(nginx)
     }
 
-    /// Ends it and starts it again, on the same ports and with the same log. How long nobody
-    /// listened, at most.
+    /// Ends it and starts it again, on the same ports and with the same log. Returns the longest
+    /// time without a listener.
     pub fn restart(&mut self) -> io::Result<Duration> {
         let begun = Instant::now();
         self.process.stop()?;
@@ -127,7 +127,7 @@ impl Nginx {
         self.process.pid()
     }
 
-    /// What it has counted so far. Asking takes a connection and a request, which are counted.
+    /// Its counts so far. Asking takes a connection and a request, which are counted.
     pub fn counts(&self) -> Option<Counts> {
         // Active connections: 1
         // server accepts handled requests

@@ -1,4 +1,4 @@
-//! Processes of a test: started here, ended here by their own pid, whatever happens to the test.
+//! Processes of a test: started here, ended here by their own pid, even if the test fails.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A process that is told to end gets so long before it is killed.
+/// The time between asking a process to end and killing it.
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -77,7 +77,7 @@ pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Waits until somebody listens; whether somebody does.
+/// Waits until a process listens; returns whether one does.
 pub fn wait_for_port(address: SocketAddr, patience: Duration) -> bool {
     wait_until(patience, || TcpStream::connect_timeout(&address, patience).is_ok())
 }

@@ -1,9 +1,9 @@
 //! Scripted peers: servers that do exactly what a test says, right or wrong.
 //!
 //! A [`Peer`] listens on a free port of loopback and plays its [`Script`] on every connection, a
-//! thread each. It counts what it saw, so that a test can hold a loader's figures against it. A
-//! peer always ends: dropping it drops every connection and joins every thread, whatever the
-//! script was doing. What a script cannot say, a function over [`Player`] can: [`Peer::start_with`].
+//! thread each. It counts requests and connections, so that a test can compare a loader's figures
+//! with them. A peer always ends: dropping it drops every connection and joins every thread, at any
+//! point of the script. A function over [`Player`] can do more than a script: [`Peer::start_with`].
 
 mod player;
 mod script;
@@ -33,7 +33,7 @@ const STACK_BYTES: usize = 128 * 1024;
 
 const BACKLOG: i32 = 4096;
 
-/// What is done on a connection, which is given with its number: 0 for the first.
+/// The action on a connection, which gets its number: 0 for the first.
 type Play = dyn Fn(u64, &mut Player) -> Result<(), Over> + Send + Sync;
 
 /// A scripted server on loopback.
@@ -44,7 +44,7 @@ pub struct Peer {
     acceptor: Option<Acceptor>,
 }
 
-/// What a peer's threads share.
+/// The state that a peer's threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     requests: AtomicU64,
@@ -117,8 +117,8 @@ impl Peer {
         self.shared.last_request.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// As if the process had died: nothing listens, every connection is closed. When this
-    /// returns it is so; connects are refused, and nobody else can take the port.
+    /// As if the process had died: nothing listens, every connection is closed. When this returns,
+    /// connects are refused, and no other process can take the port.
     pub fn stop_listening_and_drop_all(&mut self) {
         if let Some(acceptor) = self.acceptor.take() {
             acceptor.stop.store(true, SeqCst);
@@ -183,15 +183,15 @@ impl RefusingPort {
         RefusingPort(HeldPort::new().expect("a free port of loopback"))
     }
 
-    /// Where nobody listens.
+    /// An address without a listener.
     pub fn addr(&self) -> SocketAddr {
         self.0.addr
     }
 }
 
-/// A port kept by a socket that is bound and never listens. A second socket may listen on it
-/// (both have SO_REUSEADDR); without one, connects are refused, and the system gives the port to
-/// nobody else.
+/// A port kept by a socket that is bound and never listens. A second socket may listen on it (both
+/// have SO_REUSEADDR); without one, connects are refused, and the system gives the port to no other
+/// process.
 #[derive(Debug)]
 struct HeldPort {
     addr: SocketAddr,

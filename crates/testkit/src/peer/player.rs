@@ -13,11 +13,11 @@ use rustls::{ServerConfig, ServerConnection};
 use super::secure::Sealer;
 use super::{LOOK_UP, Script, Shared, Step};
 
-/// One connection of a [`Peer`](super::Peer), in the hands of what is played on it.
+/// One connection of a [`Peer`](super::Peer), as the script or function sees it.
 #[derive(Debug)]
 pub struct Player {
     stream: TcpStream,
-    // With it, what is read and written is what TLS carries.
+    // With it, the bytes read and written are those within TLS.
     tls: Option<Box<ServerConnection>>,
     shared: Arc<Shared>,
     generation: u64,
@@ -66,17 +66,17 @@ impl Player {
         Ok(())
     }
 
-    /// From here on, what is read and written goes through TLS. The handshake takes place with the
-    /// first read or write.
+    /// From here on, reads and writes go through TLS. The handshake takes place with the first of
+    /// them.
     pub fn secure(&mut self, config: &Arc<ServerConfig>) -> Result<(), Over> {
         let connection = ServerConnection::new(Arc::clone(config)).map_err(|_| Over)?;
         self.tls = Some(Box::new(connection));
         Ok(())
     }
 
-    /// Takes the keys of the TLS connection, for records that no library would write. What is
-    /// written afterwards goes to the wire as it is, and nothing more can be read. The handshake
-    /// must be over, so read a request first; the configuration must allow the extraction.
+    /// Takes the keys of the TLS connection, for records that no library would write. Later writes
+    /// go to the wire unchanged, and nothing more can be read. The handshake must be over, so read
+    /// a request first; the configuration must allow the extraction.
     pub fn take_keys(&mut self) -> Result<Sealer, Over> {
         self.unread.clear();
         Sealer::new(*self.tls.take().ok_or(Over)?).ok_or(Over)
@@ -103,7 +103,7 @@ impl Player {
     }
 
     /// HTTP/2: waits for a request's HEADERS, reads everything up to it, counts it. Returns the
-    /// stream's id. The preface of a connection is no frame.
+    /// stream's id. The preface of a connection is not a frame.
     pub fn read_h2_request(&mut self) -> Result<u32, Over> {
         const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         const HEADER_BYTES: usize = 9;
@@ -130,7 +130,7 @@ impl Player {
         }
     }
 
-    /// Waits for bytes, takes what came, and counts nothing.
+    /// Waits for bytes, takes those that came, and counts nothing.
     pub fn read_some(&mut self) -> Result<(), Over> {
         let mut bytes = [0; 16 * 1024];
         loop {

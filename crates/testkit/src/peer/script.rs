@@ -1,9 +1,9 @@
-//! What a peer does on a connection, as data; and the peers that tests ask for most, by name.
+//! The behaviour of a peer on a connection, as data; and the most frequent peers of tests, by name.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// A plain right answer with the body `hello`.
+/// A plain correct response with the body `hello`.
 pub const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// One thing that a peer does.
@@ -41,7 +41,7 @@ impl Step {
     }
 }
 
-/// What a peer does on each connection, in order. After the last step the connection is closed.
+/// The steps of a peer on each connection, in order. After the last step the connection is closed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
     steps: Vec<Step>,
@@ -79,7 +79,7 @@ impl Script {
         Script::each_request([Step::write(bytes)])
     }
 
-    /// Accepts, reads, never answers.
+    /// Accepts, reads, never responds.
     pub fn never_answers() -> Self {
         Script::new([Step::Hang])
     }
@@ -99,51 +99,51 @@ impl Script {
         Script::new([Step::ReadRequest, half_a_body(), Step::Close])
     }
 
-    /// A chunk whose size is no number.
+    /// A chunk whose size is not a number.
     pub fn bad_chunk() -> Self {
         Script::answers_with(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\nhello\r\n",
         )
     }
 
-    /// 1xx answers every millisecond until the other side closes; never a final one.
+    /// 1xx responses every millisecond until the other side closes; never a final one.
     pub fn floods_with_1xx() -> Self {
         let interim = Cow::Borrowed(&b"HTTP/1.1 102 Processing\r\n\r\n"[..]);
         Script::new([Step::ReadRequest, Step::WriteForever(interim, Duration::from_millis(1))])
     }
 
-    /// A 1xx answer, then the right one, in writes of their own.
+    /// A 1xx response, then the right one, in writes of their own.
     pub fn answers_after_1xx() -> Self {
         Script::each_request([text("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), right()])
     }
 
-    /// Closes after the first answer without having said so.
+    /// Closes unannounced after the first response.
     pub fn closes_on_reuse() -> Self {
         Script::after_answers(1, [Step::Close])
     }
 
-    /// Closes after the first answer, which says so.
+    /// Closes after the first response, which announces it.
     pub fn closes_as_announced() -> Self {
         let last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
         Script::new([Step::ReadRequest, text(last), Step::Close])
     }
 
-    /// Right answers, byte by byte.
+    /// Correct responses, byte by byte.
     pub fn drips(gap: Duration) -> Self {
         Script::each_request([Step::Drip(Cow::Borrowed(ANSWER), gap)])
     }
 
-    /// An answer before any request.
+    /// A response before any request.
     pub fn answers_before_request() -> Self {
         Script::new([right(), Step::Hang])
     }
 
-    /// To each request two answers in one write, of which nobody asked for the second.
+    /// Two responses in one write to each request, the second of them unsolicited.
     pub fn answers_twice() -> Self {
         Script::answers_with([ANSWER, ANSWER].concat())
     }
 
-    /// Waits for two requests and answers both in one write; for pipelining.
+    /// Waits for two requests and responds to both in one write; for pipelining.
     pub fn answers_in_pairs() -> Self {
         let both = Step::write([ANSWER, ANSWER].concat());
         Script::new([Step::ReadRequest, Step::ReadRequest, both, Step::Loop])
@@ -171,7 +171,7 @@ impl Script {
         Script::new([Step::Close])
     }
 
-    /// Closes instead of answering.
+    /// Closes without responding.
     pub fn closes_unanswered() -> Self {
         Script::new([Step::ReadRequest, Step::Close])
     }
