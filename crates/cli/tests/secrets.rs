@@ -1,5 +1,5 @@
-//! What a user typed and may be a secret is in no output: one word in the place of every secret that can
-//! be typed, and then all that is written and printed is searched for it.
+//! No output has a secret that a user typed: a run gets one word in every option that may hold a secret,
+//! and all its files and output are searched for that word.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;

@@ -462,7 +462,7 @@ fn what_profiles_is_checked_and_only_for_servers_of_ours() {
     let error = file::parse("s.toml", &with("profile-command = 'perf \"'")).unwrap_err();
     assert!(error.to_string().contains("s.toml:5:19"), "{error}");
     assert!(error.to_string().contains("not closed"), "{error}");
-    // It is part of what a directory is of.
+    // It is part of the fingerprint by which a directory is known.
     let typed = Selection { profile_command: Some("perf".to_owned()), ..Selection::default() };
     let of = |selection| fingerprint(&suite, selection, &NoFiles);
     let usual = Selection::default();

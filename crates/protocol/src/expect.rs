@@ -63,7 +63,7 @@ impl BodyCheck {
         self.length
     }
 
-    /// The verdict when the answer is complete.
+    /// The verdict when the response is complete.
     #[inline]
     pub fn finish(&self, expect: &Expect, status: u16) -> Result<(), Mismatch> {
         if !expect.status.contains(status) {

@@ -1,7 +1,7 @@
 //! Ends calls that do not return.
 //!
 //! Each state has a [`Seat`] that counts the calls begun and ended; an odd number is a call that
-//! goes on. One thread looks from time to time. If it sees the same odd number for longer than the
+//! goes on. One thread checks the seats from time to time. If it sees the same odd number for longer than the
 //! limit, it sets a hook in the state, which then fails at its next instruction. So a call costs
 //! two stores and no reading of the clock. Lua's compiler is off, since compiled code would not see
 //! the hook. In a sandbox the hook counts instructions from the beginning, and Rust code that works

@@ -54,7 +54,7 @@ impl<'a> Mutations<'a> {
         Mutations { corpus, state: seed }
     }
 
-    /// The same, of texts; what becomes no text is made one.
+    /// The same, of texts: bytes that are not UTF-8 are replaced.
     pub fn of_texts(corpus: &[&str], seed: u64) -> impl Iterator<Item = String> {
         let corpus: Vec<_> = corpus.iter().map(|text| text.as_bytes().to_vec()).collect();
         let mut state = seed;

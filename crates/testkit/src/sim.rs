@@ -93,7 +93,7 @@ impl<F: FnMut(u64, u64, u64) -> Reaction> SimServer for F {
     }
 }
 
-/// An answer of 200 with a body of two bytes.
+/// A response of 200 with a body of two bytes.
 pub fn ok_bytes() -> Vec<u8> {
     b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
 }

@@ -114,7 +114,7 @@ fn what_breaks_off_is_heard_to_the_end(on: On) {
         assert_eq!(record.total.broken_off_statuses, heard, "server {nth}");
         let connections = &record.total.connections;
         assert_eq!((connections.retired, connections.lost.total()), (6, 0), "server {nth}");
-        // It waited for as long as the server took, or a request may take: three in a row.
+        // The run lasts as long as three requests, each until the server or the timeout ends it.
         assert!(record.elapsed_ns < long_ns, "server {nth}: {}", record.elapsed_ns);
         if request_ns == short_ns {
             assert!(record.elapsed_ns >= 3 * short_ns, "{}", record.elapsed_ns);

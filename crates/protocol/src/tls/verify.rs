@@ -70,7 +70,7 @@ impl ServerCertVerifier for Named {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.inner.verify_server_cert(shown, between, name, ocsp, now) {
-            // By then webpki has found the times in order; the name is left to be looked at.
+            // By then webpki has accepted the validity times; only the name is unchecked.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.certificates.iter().any(|one| one == shown) =>
             {

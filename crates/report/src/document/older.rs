@@ -20,7 +20,7 @@ const MACHINES: &str = "machines";
 /// The fields of which a tree is made on the way.
 pub(crate) const TREES: [&str; 4] = [PLAN, MACHINE[0], MACHINE[1], MACHINE[2]];
 
-/// A document of the first version, read as one of the present format, which is the other.
+/// A document of the first version, read as one of the present format, the second.
 pub(crate) struct Upgraded<T>(pub(crate) T, pub(crate) &'static str);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Upgraded<D> {

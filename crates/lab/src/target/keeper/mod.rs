@@ -41,7 +41,7 @@ pub const WORD: &str = "keep-target";
 /// Behind it: do not start the command before the word for that comes.
 const ON_WORD: &str = "--on-word";
 
-/// A first word that says that the process is talked to.
+/// The first word of a process that takes commands on its standard input.
 const LINES: &str = "--lines";
 
 /// Time between SIGTERM and SIGKILL once the starter is gone and cannot choose another.

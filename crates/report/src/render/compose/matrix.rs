@@ -112,7 +112,7 @@ pub(super) fn short_rate(per_s: f64) -> String {
     }
 }
 
-/// Of a number below a thousand, those that matter.
+/// The significant digits of a number below a thousand.
 pub(super) fn three_digits(value: f64) -> String {
     let decimals = if value >= 99.95 { 0 } else { 1 + usize::from(value < 9.995) };
     format!("{value:.decimals$}")

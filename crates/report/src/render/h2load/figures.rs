@@ -71,7 +71,7 @@ pub(super) fn status_classes(document: &Document) -> [u64; 10] {
     classes
 }
 
-/// How long it took, and what came in that time.
+/// The length of the run, and the responses and bytes in it.
 pub(super) struct Pace {
     /// The whole run, in seconds.
     pub(super) run_s: f64,
