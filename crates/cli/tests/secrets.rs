@@ -1,5 +1,5 @@
-//! What a user typed and may be a secret is in no output: one word in the place of every secret that can
-//! be typed, and then all that is written and printed is searched for it.
+//! No output has a secret that the user typed: a test puts one word in place of every secret that
+//! can be typed, and searches all written and printed text for it.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
