@@ -1,5 +1,5 @@
-//! Lists of allowed hosts: what is not on one is not connected to, whatever leads there. No test here
-//! sends anything beyond loopback: what is foreign is refused.
+//! Lists of allowed hosts: a host that is not listed gets no connection, whatever leads there. No
+//! test here sends anything beyond loopback: foreign hosts are refused.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -27,7 +27,7 @@ fn run(arguments: &[&str], variable: Option<&str>, configuration: Option<&str>) 
     run.finish()
 }
 
-/// Sends its thread elsewhere: to an address of documentation (RFC 5737), which nobody has.
+/// Sends its thread elsewhere: to a documentation address (RFC 5737), which no host has.
 const SCRIPT: &str = r#"
 function setup(thread)
    thread.addr = wrk.lookup("192.0.2.1", "80")[1]
@@ -76,7 +76,7 @@ fn nothing_leads_around_a_list() {
     refused(&with(&["--resolve", &format!("127.0.0.1:{port}:192.0.2.1")]), "192.0.2.1", "--allow");
     refused(&with(&["--unix-socket", "/run/no.sock"]), "unix:/run/no.sock", "--allow");
     refused(&with(&["-t", "1", "-s", "s.lua"]), "192.0.2.1", "--allow");
-    // A name is what was asked for, not what somebody says that it resolves to.
+    // An allowed name does not cover an address that `--resolve` gives it.
     let named = format!("localhost:{port}:192.0.2.1");
     let url = format!("http://localhost:{port}/");
     let named = ["--allow", "localhost", "--resolve", &named, "-n", "1", &url];

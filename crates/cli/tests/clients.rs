@@ -1,8 +1,8 @@
 //! `candor clients` from the outside: drivers that are small scripts, against the embedded target.
 //!
-//! The drivers are in Python, with one program for all of them: what it is asked to do wrong is its
-//! argument. One test has the real driver of urllib3, where that is installed; those of Erlang's
-//! libraries are measured by `make beam-test`.
+//! The drivers are in Python, with one program for all of them: its argument chooses the fault. One
+//! test has the real driver of urllib3, where that is installed; `make beam-test` measures those of
+//! Erlang's libraries.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use common::{CANDOR, Candor, Outcome};
 use rustix::process::Signal;
 
-/// A driver that does its work: `driver.py KIND`. It makes its requests one after the other, whatever
-/// the concurrency.
+/// A driver that does its work: `driver.py KIND`. It makes its requests one after the other, for
+/// any concurrency.
 const DRIVER: &str = r#"
 import json, os, socket, sys, time, urllib.parse
 
@@ -240,7 +240,7 @@ fn counts_that_do_not_agree_are_never_kept_in_silence() {
     assert_eq!(late["counts_agree"], "1");
     assert!(outcome.stdout.contains("COUNTS DO NOT AGREE: doubles"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("% timeout"), "{}", outcome.stdout);
-    // What is wrong is made again, and nothing else.
+    // Only the wrong cell is made again.
     let again = ran(directory.path(), &suite(&kinds), &["--concurrencies", "2"]);
     assert_eq!(again.code(), 4);
     assert!(again.stderr.contains("2 of 4 trials are there already"), "{}", again.stderr);
@@ -352,7 +352,7 @@ fn nothing_outlives_a_candor_that_was_killed() {
     let suite = suite(&["hangs"]).replace("grace = \"5s\"", "grace = \"60s\"");
     let running = start(directory.path(), &suite, &[]);
     let begun = Instant::now();
-    // It is asked twice: what it is, and then in a cell.
+    // It gets two commands: `describe`, and then a cell.
     while !directory.path().join("tiny-results/logs/hangs.log").exists()
         || processes_of(directory.path()).is_empty()
     {

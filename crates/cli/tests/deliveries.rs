@@ -1,6 +1,6 @@
-//! How requests leave, as a server sees it: chunks, pieces and their gaps, bodies that wait for a 100
-//! or break off, and a burst of connections. A raw peer notes every read; nginx and the embedded
-//! target answer as servers do.
+//! How requests leave, as a server sees it: chunks, pieces and their gaps, bodies that wait for a
+//! 100 or break off, and a burst of connections. A raw peer records every read; nginx and the
+//! embedded target respond as servers do.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -48,7 +48,7 @@ impl<T: Send + 'static> Raw<T> {
     }
 }
 
-/// A connection, and what each read of it gave.
+/// A connection, and the bytes of each read.
 struct Wire {
     stream: TcpStream,
     reads: Vec<(Instant, Vec<u8>)>,
@@ -75,7 +75,7 @@ impl Wire {
         }
     }
 
-    /// That nothing comes for so long.
+    /// Checks that nothing comes for this time.
     fn is_silent(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();
         let outcome = self.stream.read(&mut [0]);

@@ -13,7 +13,7 @@ use common::{Candor, Document, Outcome, Target, candor};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A loaded machine may take so much longer for a run than the run is long.
+/// A loaded machine may take this much longer than the run itself.
 const MARGIN: Duration = Duration::from_secs(3);
 
 fn url(peer: &Peer) -> String {
@@ -254,7 +254,7 @@ fn a_drip_is_an_answer_if_one_has_the_patience() {
     let (document, outcome) = run(&url(&peer), &flags, 2000 * MS);
     document.assert_all_ok();
     assert_same_count(&peer, &document);
-    // 43 bytes, of which the first comes at once and each other 8 ms after the one before.
+    // 43 bytes: the first comes at once and each other 8 ms after the one before.
     assert!(document.mean_s("service") >= 42.0 * 0.008, "{}", document.mean_s("service"));
     assert!(document.mean_s("first_byte") < document.mean_s("service") / 2.0);
     assert_idle(&outcome, &document);
@@ -359,7 +359,7 @@ fn a_target_that_closes_after_a_few_requests() {
     let target = Target::start(&["--close-after-silently", "5"]);
     let (document, _) = run(&target.url("/"), &["-c", "2", "-n", "60"], 10_000 * MS);
     assert_eq!(document.ledger("scheduled"), 60);
-    // What crosses the close is lost, and the target never reads it.
+    // Requests that cross the close are lost, and the target never reads them.
     target.assert_requests(document.ledger("ok"));
     assert_eq!(document.ledger("ok") + document.ledger("errors"), 60);
 }

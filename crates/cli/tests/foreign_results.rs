@@ -1,5 +1,5 @@
-//! `candor report` of files that nobody should have made: whatever they claim, it takes little memory and
-//! ends with a page or with a sentence.
+//! `candor report` of untrusted files: whatever they claim, it takes little memory and ends with a
+//! page or with a sentence.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -12,7 +12,7 @@ use candor_report::document::latency::Distribution;
 use common::{Candor, Outcome, measure};
 use serde_json::{Value, json};
 
-/// What all of a process's own memory may come to, in KiB.
+/// The limit of a process's own memory, in KiB.
 const MOST_KIB: &str = "262144";
 
 /// `candor report` of this file, with memory for a page and no more.
@@ -178,7 +178,7 @@ fn files_that_would_take_much_memory_are_refused() {
     ] {
         refused(place, &with_list(place, &list(&one, 60 << 20)), "html", too_large);
     }
-    // A field that nobody knows takes nothing where it is skipped.
+    // An unknown field takes nothing where it is skipped.
     let unknown = format!("{{\"weather\":{},{}", list("0", 3 << 20), &run.to_string()[1..]);
     let outcome = report(unknown.as_bytes(), "text");
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
@@ -203,7 +203,7 @@ fn files_that_would_take_much_memory_are_refused() {
         "text",
         "1000000 combinations of server, scenario and load",
     );
-    // What is as large as may be is rendered, in every form.
+    // A file at the limits is rendered, in every form.
     let most = with_list("/intervals", &list(&run["intervals"][0].to_string(), 20 << 20));
     for format in FORMATS {
         let outcome = report(most.as_bytes(), format);

@@ -1,4 +1,4 @@
-//! What servers, files and targets say reaches the terminal as text that can be seen, whatever it is in.
+//! Text from servers, files and targets reaches the terminal only as visible text.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;

@@ -22,14 +22,14 @@ fn h2c(directives: &str) -> (Nginx, String) {
     (nginx, url)
 }
 
-/// What a machine with other work took from the loader, and from the server as likely as not, in
-/// seconds: on an idle one it is nothing.
+/// The time, in seconds, that other work took from the loader, and as likely from the server:
+/// nothing on an idle machine.
 fn taken_s(document: &Document) -> f64 {
     let workers = document.list("/workers").iter();
     2.0 * workers.filter_map(|one| one["waited_ns"].as_f64()).sum::<f64>() / S
 }
 
-/// The longest time without an answer in the measured window, in seconds.
+/// The longest time without a response in the measured window, in seconds.
 fn longest_silence_s(document: &Document) -> f64 {
     let (mut since_ns, mut longest) = (0.0, 0.0f64);
     for one in document.window() {
@@ -103,7 +103,7 @@ fn goaways_in_mid_run_are_counted_with_their_code_closed_and_open() {
 
 #[test]
 fn an_answer_without_a_body_over_tls_is_complete_at_once() {
-    // A whole answer in one frame, and nothing after it: no later input may be needed for it.
+    // A whole response in one frame, and nothing after it: it must not need later input.
     let target = common::Target::start(&["--tls"]);
     let url = target.url("/").replace("http://", "https://");
     let document = measure(&["-k", "--h2", "-X", "HEAD", "-c", "2", "-n", "200", &url]);
@@ -111,7 +111,7 @@ fn an_answer_without_a_body_over_tls_is_complete_at_once() {
     assert!(document.number("/latencies/service/mean_ns") < 0.2 * S);
 }
 
-/// An answer of the HTTP/2 side: SETTINGS, then 200 on stream 1.
+/// A response of the HTTP/2 side: SETTINGS, then 200 on stream 1.
 fn upgraded() -> Vec<u8> {
     let switching =
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n";

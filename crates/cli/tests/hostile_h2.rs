@@ -41,7 +41,7 @@ fn goaway(last: u32, code: u32) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
 }
 
-/// What a server does after its SETTINGS and the first request, which is on stream 1.
+/// A server's behaviour after its SETTINGS and the first request, which is on stream 1.
 enum After {
     /// These bytes, once; then it reads on.
     Once(Vec<u8>),
@@ -70,7 +70,7 @@ fn run(url: &str, flags: &[&str]) -> Outcome {
     Candor::start_measuring(&[&fixed[..], &limits, flags, &[url]].concat()).finish()
 }
 
-/// What an honest server needs, as a measure.
+/// The memory of a run against an honest server, for comparison.
 fn honest_kib() -> u64 {
     let target = common::Target::start(&[]);
     let outcome = run(&target.url("/"), &[]);
@@ -270,7 +270,7 @@ fn more_data_than_the_windows_allow_is_refused() {
     }
 }
 
-/// Each sentence has the address, what was expected of the server, and what to do.
+/// Each sentence has the address, the expected behaviour of the server, and the remedy.
 #[test]
 fn a_server_that_does_not_begin_with_http_2_is_named_with_what_it_should_have_sent() {
     let silence = || Step::Sleep(Duration::from_secs(60));

@@ -1,5 +1,5 @@
-//! What the sources keep to and the compiler does not see. Modules of cli: commands are independent of each
-//! other, and there are no cycles. Texts of library crates: none names a flag.
+//! Rules of the sources that the compiler does not check. Modules of cli: commands are independent
+//! of each other, and there are no cycles. Texts of library crates: none names a flag.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};

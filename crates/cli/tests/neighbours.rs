@@ -1,5 +1,5 @@
-//! Other users of the machine: what they put where candor writes is not believed, not followed and not
-//! written over, and what is candor's own they cannot enter.
+//! Other users of the machine: Candor does not trust, follow or overwrite their files in its
+//! places, and they cannot enter its own directories.
 //!
 //! Where a test knows candor's process id beforehand, a shell prepares the file and then becomes candor.
 

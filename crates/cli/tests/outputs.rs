@@ -1,4 +1,4 @@
-//! What a run leaves behind: every file and text, held against the document and the stock tools.
+//! The outputs of a run: every file and text, compared with the document and the stock tools.
 
 mod common;
 
@@ -306,7 +306,7 @@ fn secrets_appear_nowhere() {
     assert_eq!(target.requests(), 60);
 }
 
-/// What is hidden in the list of headers is hidden in the list of arguments.
+/// A header hidden in the list of headers is hidden in the list of arguments.
 #[test]
 fn a_secret_by_another_name_is_hidden_everywhere() {
     let target = Target::start(&[]);

@@ -39,7 +39,7 @@ fn open(browser: &mut Browser, file: &Path, view: View) {
     assert!(others[0].starts_with("file://") && others[0].ends_with(".html"), "{others:?}");
 }
 
-/// What a picture shows, as red, green and blue.
+/// The content of a picture, as red, green and blue.
 struct Picture {
     size: (u32, u32),
     pixels: Vec<[u8; 3]>,

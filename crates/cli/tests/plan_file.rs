@@ -138,7 +138,7 @@ fn bodies_that_are_not_the_expected_ones_are_errors() {
     assert_eq!(row(document.list("/requests"), "other bytes")["errors"], 25);
     let example = document.text("/errors/1/example");
     assert!(example.contains("other"), "{example}");
-    // A wrong answer is an answer: no connection was lost over it.
+    // A wrong response is a response: it costs no connection.
     assert_eq!(document.count("/connections/lost"), 0);
     target.assert_requests(100);
 }

@@ -1,4 +1,4 @@
-//! Scripts, end to end: what a script says, a server receives; what it gets wrong, a user is told.
+//! Scripts, end to end: the server receives a script's requests, and the user its errors.
 #![allow(clippy::unwrap_used, reason = "a server for a test may end with it")]
 
 mod common;
@@ -26,7 +26,7 @@ impl Seen {
     }
 }
 
-/// A server that keeps what it reads, and answers with a token.
+/// A server that keeps the requests that it reads, and responds with a token.
 struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -339,7 +339,7 @@ fn run_at_target(tls: bool, script: &str, flags: &[&str]) -> Outcome {
 
 #[test]
 fn scripts_make_requests_and_read_answers_over_http_2_and_tls() {
-    // Every answer must be that of the request whose body it repeats, however they interleave.
+    // Every response must be that of the request whose body it repeats, in any interleaving.
     let script = "local n, seen = 0, 0\n\
         local threads = {}\n\
         function setup(thread) table.insert(threads, thread) end\n\

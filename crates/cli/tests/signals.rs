@@ -1,4 +1,4 @@
-//! Signals: what was measured survives, and nothing of ours stays behind.
+//! Signals: the measurements survive, and no process or file of ours stays behind.
 
 mod common;
 
@@ -54,7 +54,7 @@ fn one_signal_ends_a_run_in_order() {
         assert_eq!(document.text("/end/reason"), "interrupted");
         assert_eq!(document.at("/end/partial"), true);
         assert!(document.verdicts().contains(&"interrupted"));
-        // What was in flight was awaited.
+        // The run waited for requests in flight.
         assert_eq!((document.ledger("unfinished"), document.ledger("errors")), (0, 0));
         assert!(document.ledger("ok") >= 90, "{}", document.at("/ledger"));
         target.assert_requests(document.ledger("sent"));
@@ -87,7 +87,7 @@ fn a_second_signal_ends_at_once() {
         assert!(wait_until(PATIENCE, || peer.requests() == 4), "no request came");
         run.signal(signal);
         std::thread::sleep(Duration::from_millis(300));
-        // It waits for the answers, as it was told.
+        // It waits for the responses, as it was told.
         assert!(lives(run.pid()));
         let told = Instant::now();
         run.signal(signal);
@@ -101,7 +101,7 @@ fn a_second_signal_ends_at_once() {
     }
 }
 
-/// Whoever sends without an end keeps nobody from being heard.
+/// An endless response does not keep a signal from being noticed.
 #[test]
 fn signals_are_heard_while_a_response_never_ends() {
     for reactor in ["epoll", "uring"] {
@@ -125,7 +125,7 @@ fn signals_are_heard_while_a_response_never_ends() {
     }
 }
 
-/// The third signal waits for nobody: here a script waits for a pipe to which nobody writes.
+/// The third signal ends the process at once: here a script waits for a pipe without a writer.
 #[test]
 fn a_third_signal_ends_the_process_at_once() {
     const SCRIPT: &str =

@@ -1,5 +1,4 @@
-//! A stall of the server, in closed form: what response time must say, and what a closed loop
-//! cannot.
+//! A stall of the server, in closed form: response time must show it, and a closed loop cannot.
 //!
 //! One server, first come first served; rate `R`, service time `D`, stall `S`, run `T`, and
 //! `ρ = R·D`. A request due `t` after the stall begins waits `S − t(1−ρ) + D`. Affected are

@@ -1,5 +1,5 @@
-//! TLS and HTTP/2 against nginx and the embedded target: counts on both sides, and the words for
-//! what goes wrong.
+//! TLS and HTTP/2 against nginx and the embedded target: counts on both sides, and the words of
+//! errors.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -38,7 +38,7 @@ fn start(listener: Listener) -> (Nginx, String, String) {
     (nginx, url, file)
 }
 
-/// nginx has logged exactly the requests that the document calls answered.
+/// nginx has logged exactly the requests that the document counts as completed.
 fn assert_same_count(nginx: Nginx, document: &Document) {
     let logged = nginx.stop().expect("nginx stops");
     assert_eq!(logged, document.ledger("ok") + document.count("/warm_up/ok"));

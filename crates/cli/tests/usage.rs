@@ -1,5 +1,5 @@
-//! What cannot be run or written: a clear sentence, the right exit code, nothing lost and nothing
-//! left behind.
+//! Runs and files that are impossible: a clear sentence, the right exit code, nothing lost and
+//! nothing left behind.
 //!
 //! That no panic is printed is checked wherever `candor` ends.
 
@@ -16,7 +16,7 @@ use common::{CANDOR, Candor, Document, Target, candor, files_in, is_root};
 const USAGE: i32 = 2;
 const COULD_NOT_RUN: i32 = 1;
 
-/// Where nobody listens, for arguments that are refused before that matters.
+/// An address without a listener, for arguments that are refused before that matters.
 const NOWHERE: &str = "http://127.0.0.1:9/";
 
 /// That these arguments are refused as usage, at once, in these words, without a file.
@@ -264,7 +264,7 @@ fn a_full_disk_loses_nothing() {
     let outcome = run.finish();
     let words = ["cannot write", path.to_str().unwrap(), "No space left", "It is kept in"];
     outcome.assert_refused(COULD_NOT_RUN, &words);
-    // What was there is there still, and no half of a file beside it.
+    // The old file is still there, and no partial file beside it.
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
     assert_eq!(disk.files(), ["filler", "result.json"]);
     // The result is where the message says.

@@ -1,5 +1,5 @@
-//! Each verdict that can be provoked from outside, by a real run: what is wrong is named, and what
-//! is not wrong is not.
+//! Each verdict that can be provoked from outside, by a real run: the fault is named, and nothing
+//! else is.
 //!
 //! The machine that these tests run on may have other work to do, and then that is a finding too.
 //! So a test asks that its own verdict is there, and that none is there that would blame somebody
@@ -26,7 +26,7 @@ const NOT_TRUSTWORTHY: i32 = 4;
 
 /// Runs that are taken while the machine has other work to do.
 const ATTEMPTS: usize = 5;
-/// Other work had the cores for so long: a run says little about anything else.
+/// Other work had the cores for this long: the run says little about anything else.
 const DISTURBANCE: Duration = Duration::from_millis(50);
 
 /// The machine, for one test at a time.

@@ -49,7 +49,7 @@ fn what_holds_on_any_machine_holds_here() {
         assert!(lines.iter().filter(|line| line["exact"] == true).count() >= 2, "{check}");
         assert_eq!(check["ok"], lines.iter().all(|line| line["ok"] == true));
     }
-    // The exit code says what the lines say.
+    // The exit code agrees with the lines.
     assert_eq!(found["ok"], all_ok);
     assert_eq!(outcome.code(), if all_ok { 0 } else { 4 }, "{}", outcome.stdout);
     let last =

@@ -63,7 +63,7 @@ impl Server {
     }
 }
 
-/// Serves a connection until it ends. A loader that is gone is no failure.
+/// Serves a connection until it ends. A loader that has gone is not a failure.
 fn serve(mut stream: TcpStream, notes: &Mutex<Vec<Seen>>) {
     let _ = stream.set_nodelay(true);
     let Ok(reading) = stream.try_clone() else { return };
@@ -300,7 +300,7 @@ fn threads_go_to_an_address_that_answers() {
 #[test]
 fn threads_stop_when_they_say() {
     try_script("stop-after.lua", &["20"], |seen, _| {
-        // Each of two threads stops at its twentieth answer; the other connection of each may
+        // Each of two threads stops at its twentieth response; the other connection of each may
         // have a request under way.
         assert!((40..=44).contains(&seen.len()), "{}", seen.len());
     });

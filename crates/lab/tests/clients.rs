@@ -126,7 +126,7 @@ fn what_is_left_out_of_a_file_has_a_default() {
     assert_eq!((least.asked.expect_status, least.asked.expect_body_bytes), (200, Some(12)));
     let Server::Command { command, .. } = &least.server else { panic!("{:?}", least.server) };
     assert_eq!(command.join(" "), "beam/bin/target --server raw --scenario httpc_bench");
-    // What another server answers is not known.
+    // The response of another server is not known.
     let other = format!("concurrencies = [4]\n[server]\ncommand = ['mine']\n{client}");
     assert_eq!(suite(&other).asked.expect_body_bytes, None);
     let path = format!("concurrencies = [4]\n[server]\nembedded = true\npath = '/json'\n{client}");
@@ -316,7 +316,7 @@ fn errors_are_told_by_kind() {
         if !key.starts_with("other") {
             return Ok(right(key, times));
         }
-        // Of 50 that timed out the server has answered 20.
+        // The server has responded to 20 of 50 that timed out.
         let late = answer(900, &[("timeout", 50), ("body", 50)]);
         Ok((late, 900 + 100 + 50 + 20))
     });
@@ -390,7 +390,7 @@ fn a_directory_is_one_processs_at_a_time() {
     let holder = format!("another candor clients (process {})", std::process::id());
     assert!(error.contains(&holder), "{error}");
     drop(also);
-    // Nothing was measured: it is still nobody's, and free.
+    // Nothing was measured: the directory still has no owner.
     drop(Directory::open(directory.path(), &KIND, "g").unwrap());
     // A suite of servers is another kind of directory, once there is something in it.
     let (outcome, _) = measured(directory.path(), |key, times| Ok(right(key, times)));

@@ -1,5 +1,5 @@
-//! The search for a peak against simulated servers whose peak is known by calculation, and
-//! against functions that answer what no server does.
+//! The search for a peak against simulated servers whose peak is known by calculation, and against
+//! functions that no server resembles.
 
 mod common;
 

@@ -70,7 +70,7 @@ impl Bench for Simulated {
         let (plan, _) = options.build(&Contents { files: &NoFiles }).expect("a plan");
         let plan = plan.with(|parts| {
             parts.threads.count = Some(1);
-            // The simulated server answers every request alike.
+            // The simulated server gives every request the same response.
             parts.requests.list.iter_mut().for_each(|one| {
                 one.expect = candor_plan::Expect {
                     status: candor_plan::StatusSet::below_400(),
@@ -321,7 +321,7 @@ fn a_load_may_have_rounds_of_its_own() {
             .markdown()
             .contains("after 0 ns of warm-up, 1 run a cell")
     );
-    // What is typed is for all.
+    // Typed options apply to all loads.
     let selection = Selection { rounds: Some(2), ..Selection::default() };
     let typed = matrix(&self::suite(&text), &selection).unwrap();
     assert!(typed.cells.iter().all(|cell| cell.rounds == 2));
@@ -447,7 +447,7 @@ fn a_directory_is_one_processs_at_a_time() {
     let holder = format!("another candor bench (process {})", std::process::id());
     assert!(error.contains(&holder), "{error}");
     drop(also);
-    // Nothing was measured: it is still nobody's, and free.
+    // Nothing was measured: the directory still has no owner.
     Directory::open(directory.path(), &KIND, "g").unwrap();
 }
 
@@ -540,7 +540,7 @@ fn a_file_that_changed_makes_another_suite() {
         assert_ne!(of(lines, &OneFile(name, "after")), before, "{lines}");
         assert_ne!(of(lines, &OneFile(name, "")), of(lines, &NoFiles), "{lines}");
     }
-    // What candor makes itself is no file.
+    // Content that candor generates is not a file.
     let made = "[[scenario.request]]\nbody-file = 'candor:letters/5'";
     assert_eq!(of(made, &OneFile("candor:letters/5", "x")), of(made, &NoFiles));
 

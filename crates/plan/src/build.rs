@@ -36,10 +36,10 @@ const DEFAULT_CONNECT_TIMEOUT_NS: u64 = 10 * NS_PER_S;
 const DEFAULT_DIGITS: u8 = 3;
 const DEFAULT_INTERVAL_NS: u64 = NS_PER_S;
 
-/// What a run leaves behind, beside the plan: where results go and what they must meet.
+/// The outputs of a run, beside the plan: the places of results and their objectives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outputs {
-    /// What is written, and where.
+    /// The kinds of output and their places.
     pub list: Vec<Out>,
     /// How much of the report is printed.
     pub report: ReportDepth,
@@ -49,7 +49,7 @@ pub struct Outputs {
     pub keep: bool,
     /// Whether there is a live view.
     pub tui: Tui,
-    /// How progress is told where there is none.
+    /// The form of progress without a live view.
     pub progress: ProgressForm,
     /// Objectives as text, such as `p99 < 5ms`.
     pub expect: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Outputs {
 }
 
 impl Options {
-    /// Makes the plan, or says what stands in the way.
+    /// Makes the plan, or returns the obstacle.
     pub fn build(self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
         let mut files = Files { files, known: HashMap::new() };
         let (target, url) = target::target(&self, &mut files)?;
@@ -102,8 +102,7 @@ impl Options {
         Ok((parts.try_into()?, self.outputs()))
     }
 
-    /// The duration is the shorter one of what was asked and what the shape has; without any
-    /// end, the default.
+    /// The duration is the shorter one of the user's and the shape's; without any end, the default.
     fn stop(&self, shape_ns: Option<u64>) -> Stop {
         let asked_ns = self.load.duration.map(|one| one.get());
         let count = self.load.requests.map(|one| one.get()).or(once::count(self));
@@ -179,7 +178,7 @@ impl Options {
         self.load.warm_up.map_or(0, |Nanos(ns)| ns)
     }
 
-    /// What is to be written and printed.
+    /// The outputs.
     pub fn outputs(&self) -> Outputs {
         let short = [
             ("json", &self.output.json),

@@ -29,7 +29,7 @@ pub fn load(plan: &Parts) -> String {
 }
 
 fn schedule(load: &OpenLoad, has_warm_up: bool) -> String {
-    // The warm-up is the first segment, and is told apart by whoever prints this.
+    // The warm-up is the first segment; the caller prints it separately.
     let segments = &load.segments[usize::from(has_warm_up).min(load.segments.len())..];
     let (arrivals, suffix) = match load.arrivals {
         Arrivals::Constant => ("constant", ""),

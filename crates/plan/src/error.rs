@@ -15,10 +15,10 @@ pub enum PlanError {
         line: usize,
         /// The character in the line.
         column: usize,
-        /// What is wrong, and the remedy.
+        /// The fault and its remedy.
         message: String,
     },
-    /// Neither a flag nor the plan says where to.
+    /// Neither a flag nor the plan has a URL.
     #[error("no URL is given; write http://HOST[:PORT]/PATH, or `url = \"…\"` in the plan")]
     NoUrl,
     /// The URL cannot be used.
@@ -26,7 +26,7 @@ pub enum PlanError {
     Url {
         /// The URL, user information hidden.
         url: String,
-        /// What is wrong with it.
+        /// The fault.
         error: UrlError,
     },
     /// A file cannot be read.
@@ -36,7 +36,7 @@ pub enum PlanError {
         option: &'static str,
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's message.
         error: std::io::Error,
     },
     /// A file of due offsets is wrong.
@@ -57,7 +57,7 @@ pub enum PlanError {
     Value {
         /// The option.
         option: &'static str,
-        /// What is wrong, and the remedy.
+        /// The fault and its remedy.
         problem: String,
     },
     /// A part that no options make.
@@ -65,7 +65,7 @@ pub enum PlanError {
     Part {
         /// Which part.
         part: &'static str,
-        /// What holds of it in a plan.
+        /// The rule for it in a plan.
         rule: &'static str,
     },
     /// Parts of a result, which has not all that a run needs.
@@ -76,7 +76,7 @@ pub enum PlanError {
     Allow {
         /// Where it stands.
         source_name: String,
-        /// What is wrong, and the remedy.
+        /// The fault and its remedy.
         problem: String,
     },
     /// A request cannot be sent as it is.
@@ -84,7 +84,7 @@ pub enum PlanError {
     Request {
         /// Its name in reports.
         name: String,
-        /// What is wrong, and the remedy.
+        /// The fault and its remedy.
         problem: String,
     },
 }

@@ -1,12 +1,12 @@
 //! From what a user typed to what a run does.
 //!
-//! Command-line flags, URLs and TOML files come in; one validated, immutable [`Plan`] goes out,
-//! and nothing downstream checks it again. This crate reads no file, no clock and no environment:
-//! whoever calls it hands in the bytes of files by way of [`options::ReadFile`].
+//! Command-line flags, URLs and TOML files come in; one validated, immutable [`Plan`] goes out, and
+//! nothing downstream checks it again. This crate reads no file, no clock and no environment: the
+//! caller supplies the bytes of files through [`options::ReadFile`].
 //!
 //! Flags and TOML become [`options::Options`], [`options::Options::build`] turns those into the
-//! [`Parts`] of a plan, and [`Plan`] checks whether they fit together. [`describe`] and [`redact`] say
-//! what may be shown of it.
+//! [`Parts`] of a plan, and [`Plan`] checks whether they fit together. [`describe`] and [`redact`]
+//! decide which of its values may be shown.
 #![forbid(unsafe_code)]
 
 pub mod allow;

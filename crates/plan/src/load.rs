@@ -32,7 +32,7 @@ pub const MAX_STEPS: usize = 10_000;
 const SHAPES: [&str; 5] = ["hold", "ramp", "step", "burst", "replay"];
 const CLAUSES: [&str; 4] = ["for", "over", "by", "every"];
 
-/// What `--load` says: parts in order, files not yet read.
+/// The content of `--load`: parts in order, files not yet read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     /// At least one; only the last may have no end.
@@ -57,7 +57,7 @@ pub enum LoadError {
         /// Which part.
         part: usize,
     },
-    /// The first word is no shape.
+    /// The first word is not a shape.
     #[error(
         "part {part}: unknown shape \"{word}\"; write one of hold, ramp, step, burst, replay{hint}"
     )]
@@ -86,7 +86,7 @@ pub enum LoadError {
     Clause {
         /// Which part.
         part: usize,
-        /// What is wrong.
+        /// The fault.
         problem: String,
         /// How the shape is written.
         usage: &'static str,
@@ -98,7 +98,7 @@ pub enum LoadError {
         part: usize,
         /// The value as given.
         value: String,
-        /// What is wrong with it.
+        /// The fault.
         error: UnitError,
     },
     /// The quantities do not fit together.
@@ -106,7 +106,7 @@ pub enum LoadError {
     Range {
         /// Which part.
         part: usize,
-        /// What is wrong, and the remedy.
+        /// The fault and its remedy.
         problem: &'static str,
     },
     /// A part without end is not the last one.
@@ -280,7 +280,7 @@ fn positive_count(text: &str) -> Result<u64, UnitError> {
     }
 }
 
-/// A part cut at its keywords: what stands before the first has the keyword `""`.
+/// A part cut at its keywords: the text before the first one has the keyword `""`.
 struct Clauses {
     part: usize,
     usage: &'static str,
@@ -380,7 +380,7 @@ impl Clauses {
     }
 }
 
-/// Whether a word that is no keyword cannot be a piece of a value such as `30 s` or `1k .. 2k`.
+/// Whether a word that is not a keyword cannot be a piece of a value such as `30 s` or `1k .. 2k`.
 fn is_stray(word: &str) -> bool {
     word.chars().all(char::is_alphabetic)
         && !units::is_time_unit(word)

@@ -1,8 +1,8 @@
-//! The plan: parts that fit together, and that nothing changes any more.
+//! The plan: parts that fit together, and that never change again.
 //!
-//! A plan is made of [`Parts`], by the one check that there is (`rules.rs`): of those that options
-//! gave, of a change of another plan ([`Plan::with`]), of bytes of another machine. So whoever has a
-//! plan can run it, and need not look at it twice. Nothing is measured or read here.
+//! A plan is made of [`Parts`] by the single check in `rules.rs`, from options, from a change of
+//! another plan ([`Plan::with`]), or from bytes of another machine. So every plan can run without a
+//! second check. Nothing is measured or read here.
 
 mod rules;
 

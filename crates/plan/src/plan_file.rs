@@ -1,7 +1,7 @@
 //! TOML plans: from text to [`Options`], with errors that point at the line.
 //!
-//! The TOML library says what is wrong and at which byte. This module adds the file, the line
-//! and the key, and the nearest key that exists.
+//! The TOML library reports the fault and its byte. This module adds the file, the line and the
+//! key, and the nearest key that exists.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -19,9 +19,9 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Options, PlanError> {
     toml::from_str(text).map_err(|error| explain(name, text, &error, &plan_keys))
 }
 
-/// Says where in `text` an error is and what to do, for files that have plans' options within them
-/// too, such as suites. `keys` has the keys of the table at a path, in which there are no indices:
-/// empty for the top level, `request` for a plan's requests.
+/// Adds the place in `text` and the remedy to an error, also for files that contain plans' options,
+/// e.g. suites. `keys` has the keys of the table at a path without indices: empty for the top
+/// level, `request` for a plan's requests.
 pub fn explain(
     name: &str,
     text: &str,

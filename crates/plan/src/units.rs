@@ -43,7 +43,7 @@ const TIME_UNITS: [(&str, u64); 9] = [
     ("d", 24 * 3600 * NS_PER_S),
 ];
 
-/// What a text was meant to be.
+/// The intended quantity of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// A length of time.
@@ -100,7 +100,7 @@ impl Quantity {
     }
 }
 
-/// Why a text is not a quantity. The text itself is named by whoever knows where it stood.
+/// Why a text is not a quantity. The caller, who knows its place, names the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// Not a number with a unit that is known.
@@ -259,8 +259,8 @@ fn parse_per_ns(per: &str) -> Result<u64, UnitError> {
     }
 }
 
-/// Parses a share: `0.1%`, or `0.001`. Without the sign it is at most 1, so that nobody who
-/// leaves the sign out asks for ninety-nine times the whole.
+/// Parses a share: `0.1%`, or `0.001`. Without the sign it is at most 1, so that a forgotten sign
+/// does not ask for ninety-nine times the whole.
 pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     let (number, unit) = Decimal::parse(text, Quantity::Share)?;
     let tens = 10f64.powi(number.scale.try_into().unwrap_or(i32::MAX));
@@ -323,7 +323,7 @@ fn as_typed(rate: Rate) -> Option<TypedRate> {
     })
 }
 
-/// `whole` and, after a point, `fraction` of so many `decimals`, without trailing zeros.
+/// `whole` and, after a point, `fraction` with this number of `decimals`, without trailing zeros.
 fn with_fraction(whole: String, fraction: u128, decimals: u32) -> String {
     if fraction == 0 {
         return whole;

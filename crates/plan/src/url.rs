@@ -1,9 +1,9 @@
 //! URLs as a load generator needs them: taken apart, but never rewritten.
 //!
-//! Path and query go to the server byte for byte as they were given: nothing is normalised,
-//! decoded or encoded. What cannot stand in a request line is refused. User information becomes
-//! an `Authorization` header and a fragment is dropped, as RFC 9110 section 4.2.4 and RFC 3986
-//! section 3.5 ask of a client.
+//! Path and query go to the server byte for byte as given: nothing is normalised, decoded or
+//! encoded. Characters that a request line cannot have are refused. User information becomes an
+//! `Authorization` header and a fragment is dropped, as RFC 9110 section 4.2.4 and RFC 3986 section
+//! 3.5 ask of a client.
 
 use std::net::Ipv6Addr;
 

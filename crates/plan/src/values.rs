@@ -1,8 +1,8 @@
 //! The types of single flags: one checked value each, the same from a flag and from TOML.
 //!
-//! Each parses from text and carries its bounds, so that a bad value is refused where it stands
-//! (with the flag's name, or with file and line). What only goes wrong in company is checked
-//! when the plan is built.
+//! Each parses from text and carries its bounds, so that a bad value is refused at its place (with
+//! the flag's name, or with file and line). Conflicts between values are checked when the plan is
+//! built.
 
 mod address;
 mod from_toml;
@@ -27,7 +27,7 @@ use crate::suggest::did_you_mean;
 use crate::units::{self, Quantity, UnitError};
 use crate::url;
 
-/// Why a value is refused, and what to write instead.
+/// Why a value is refused, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ValueError(String);

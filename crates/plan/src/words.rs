@@ -1,5 +1,5 @@
-//! A command as typed in one argument, to words and back: blanks part, quotes and backslashes hold
-//! together, as in a shell. There is no shell: nothing is expanded, nothing is redirected.
+//! A command typed in one argument, to words and back: blanks separate words, quotes and
+//! backslashes join them, as in a shell. No shell is involved: nothing is expanded or redirected.
 
 /// The words of `text`, at least one.
 pub fn split(text: &str) -> Result<Vec<String>, String> {

@@ -1,4 +1,4 @@
-//! Bad inputs, and exactly what is said about each.
+//! Bad inputs, and the exact message for each.
 
 mod common;
 

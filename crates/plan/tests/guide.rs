@@ -1,4 +1,4 @@
-//! Every plan in docs/plan-files.md, so that what can be copied from there works.
+//! Tests every plan in docs/plan-files.md, so that copies of them work.
 
 mod common;
 

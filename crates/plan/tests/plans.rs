@@ -1,4 +1,4 @@
-//! What plans come out of flags and TOML.
+//! The plans that flags and TOML give.
 
 mod common;
 

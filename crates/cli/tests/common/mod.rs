@@ -1,4 +1,4 @@
-//! Running the `candor` binary as a user does, and reading what it leaves behind.
+//! Runs the `candor` binary as a user does, and reads its outputs.
 //!
 //! Nothing here knows the inside of the program: arguments go in, and an exit code, two texts and
 //! the result document come out. Every document that is read is held against the shipped schema,
@@ -42,9 +42,9 @@ pub(crate) struct Candor {
 pub(crate) struct Outcome {
     /// As the system has it.
     pub(crate) status: ExitStatus,
-    /// What it printed.
+    /// Its standard output.
     pub(crate) stdout: String,
-    /// What it complained of.
+    /// Its standard error.
     pub(crate) stderr: String,
     /// From start to end.
     pub(crate) wall: Duration,

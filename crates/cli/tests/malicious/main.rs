@@ -1,6 +1,6 @@
-//! Malicious servers, through the binary: whatever a server does, the run ends in time with a named
-//! outcome and an exit code that the help names, its ledger balances, its memory is bounded, and
-//! nothing that the server said reaches the terminal as a command.
+//! Malicious servers, through the binary: for any behaviour of a server the run ends in time with a
+//! named outcome and an exit code that the help names, its ledger balances, its memory is bounded,
+//! and no text of the server reaches the terminal as a command.
 //!
 //! As an ordinary test each server is met once, shortly, on one of the two reactors. With
 //! `CANDOR_MALICIOUS=full` (`make hostile`) each is met on both for a second, one after the other,
@@ -24,7 +24,7 @@ use std::time::Duration;
 use candor_testkit::peer::{Over, Peer, Player};
 use common::{CANDOR, Candor, Document, Outcome};
 
-/// What a run may need, whatever the server does: a run of four connections needs a third of it.
+/// The memory limit of a run against any server: a run of four connections needs a third of it.
 const MOST_KIB: u64 = 64 << 10;
 
 /// Runs end by themselves within their duration, their drain and this: the machine has other work.
@@ -32,16 +32,16 @@ const MARGIN: Duration = Duration::from_secs(8);
 
 type Play = dyn Fn(u64, &mut Player) -> Result<(), Over> + Send + Sync;
 
-/// A malicious server, and what has to become of a run against it.
+/// A malicious server, and the expected outcome of a run against it.
 struct Server {
     name: &'static str,
-    /// What a run against it is given besides the limits.
+    /// The flags of a run against it, besides the limits.
     flags: Vec<&'static str>,
     is_tls: bool,
     /// The run has a number of requests and no duration.
     is_counted: bool,
-    /// What may come of requests: `ok`, kinds of errors, `no connection` (exit code 1), or
-    /// `nothing sent`. On a busy machine `timeout` may always be.
+    /// The permitted outcomes of requests: `ok`, kinds of errors, `no connection` (exit code 1), or
+    /// `nothing sent`. On a busy machine `timeout` is always permitted.
     outcomes: &'static [&'static str],
     play: Arc<Play>,
 }
@@ -164,7 +164,7 @@ fn meet(kind: &str, server: &Server, reactor: &str, times: &Times) -> Row {
     }
 }
 
-/// What became of the requests, and what should not have.
+/// The outcomes of the requests, and the violations.
 fn judged(server: &Server, times: &Times, outcome: &Outcome) -> (String, Vec<String>) {
     let mut faults = Vec::new();
     let mut wrong = |what: String| faults.push(what);
@@ -216,7 +216,7 @@ fn judged(server: &Server, times: &Times, outcome: &Outcome) -> (String, Vec<Str
     (seen.join(", "), faults)
 }
 
-/// What became of the requests of a run. (That its ledger balances, the reading has checked.)
+/// The outcomes of the requests of a run. (Reading the document has checked its ledger.)
 fn outcomes(document: &Document) -> BTreeSet<String> {
     let mut seen: BTreeSet<_> = document.errors().into_keys().collect();
     if document.ledger("ok") > 0 {

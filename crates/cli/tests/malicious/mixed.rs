@@ -1,5 +1,5 @@
-//! One server, half of whose connections are malicious: what the honest half answered is what the
-//! ledger calls answered, to the request, and no honest answer is a time-out.
+//! One server, half of whose connections are malicious: the ledger's completed requests are exactly
+//! the honest half's responses, and no honest response times out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -12,13 +12,13 @@ use crate::many;
 
 const CONNECTIONS: u64 = 100;
 
-/// The first hundred connections are honest and malicious in turn. What replaces one that was lost
-/// replaces a malicious one, and is malicious: 50 are honest from the beginning to the end.
+/// The first hundred connections are honest and malicious in turn. A replacement always replaces a
+/// malicious connection, and is malicious: 50 are honest from the beginning to the end.
 fn is_honest(number: u64) -> bool {
     number < CONNECTIONS && number.is_multiple_of(2)
 }
 
-/// Ways of doing harm that never amount to an answer.
+/// Malicious behaviours that never give a complete response.
 fn harm(number: u64, player: &mut Player) -> Result<(), Over> {
     const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     player.read_request()?;

@@ -1,4 +1,4 @@
-//! Malicious servers behind TLS: in what is encrypted, and in TLS itself.
+//! Malicious servers behind TLS: within the encrypted bytes, and in TLS itself.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) fn servers() -> Vec<Server> {
     all
 }
 
-/// What is malicious is encrypted.
+/// Malicious bytes within valid encryption.
 fn within() -> Vec<Server> {
     let flood = |name, outcomes, flags: &[&'static str], first: Vec<u8>, piece: &[u8]| {
         let piece = many(piece);
@@ -135,7 +135,7 @@ fn keys_after_request(player: &mut Player, config: &Arc<ServerConfig>) -> Result
     player.take_keys()
 }
 
-/// What is malicious is the records, and messages of TLS in them.
+/// Malicious records, and malicious TLS messages in them.
 fn records() -> Vec<Server> {
     let flood = |name,
                  outcomes,
@@ -227,7 +227,7 @@ fn records() -> Vec<Server> {
     ]
 }
 
-/// What is malicious comes before there is a connection.
+/// Malicious bytes before the connection is established.
 fn handshakes() -> Vec<Server> {
     let clear = |name, first: &[u8], piece: &[u8]| {
         let (first, piece) = (first.to_vec(), many(piece));

@@ -11,15 +11,15 @@ use crate::values::{Header, PositiveNanos, Size, SmallCount};
 const DEFAULT_CONTINUE_NS: u64 = NS_PER_S;
 const DEFAULT_GAP_NS: u64 = NS_PER_S / 1000;
 
-/// How the request of `table` leaves. What its own table does not say, the top level does, as far
-/// as the request has a body.
+/// How the request of `table` leaves. The top level sets what its own table leaves open, as far as
+/// the request has a body.
 pub(super) fn delivery(
     options: &Options,
     table: &RequestOptions,
     headers: &[Header],
     body_bytes: usize,
 ) -> Result<Delivery, PlanError> {
-    // Alone, a request must be able to do what is asked; among others, only by its own table.
+    // A single request must support the options; several only need the options of their own tables.
     let is_only = options.requests.request.is_empty();
     let applies = |own: bool| own || is_only || body_bytes > 0;
     let chunk =
@@ -68,7 +68,7 @@ fn pieces(options: &Options, table: &RequestOptions) -> Result<Option<Pieces>, P
     Ok(count.filter(|count| *count > 1).map(|count| Pieces { count, gap_ns }))
 }
 
-/// What nothing waits for has no time to wait.
+/// A time to wait needs a body that waits.
 pub(super) fn check(options: &Options, requests: &[Request]) -> Result<(), PlanError> {
     if options.timeouts.continue_timeout.is_some()
         && requests.iter().all(|one| one.delivery.continue_ns.is_none())

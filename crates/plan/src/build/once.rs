@@ -1,7 +1,7 @@
 //! A run that is one burst: every connection at once, a request on each.
 //!
-//! It is an open load whose requests are all due at the beginning, so that what it takes to connect
-//! is the time for which they wait for a connection.
+//! It is an open load whose requests are all due at the beginning, so that the time to connect is
+//! the time for which they wait for a connection.
 
 use super::{DEFAULT_CONNECTIONS, conflict};
 use crate::error::PlanError;
@@ -28,7 +28,7 @@ pub(super) fn load(count: u64) -> Load {
     })
 }
 
-/// What says something else about when connections are made and requests leave.
+/// Refuses options that contradict the burst's connections or due times.
 pub(super) fn check(options: &Options) -> Result<(), PlanError> {
     if !options.load.once {
         return Ok(());

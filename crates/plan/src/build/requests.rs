@@ -52,7 +52,7 @@ fn request(
     let method = table.method.clone().or_else(|| options.requests.method.clone());
     let method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
     let path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
-    // Without a name of its own it has what may be shown: names stand in every result.
+    // Without a name of its own it gets a redacted one: names stand in every result.
     let shown = Secrets::shown_if(options.output.show_secrets).path(&path);
     let name = table.name.clone().unwrap_or_else(|| format!("{method} {shown}"));
     let body = match (&table.body, &table.body_file) {

@@ -1,4 +1,4 @@
-//! TLS and the version of HTTP: what the URL's scheme and the flags ask for together.
+//! TLS and the version of HTTP, from the URL's scheme and the flags together.
 
 use super::{Files, conflict};
 use crate::error::PlanError;
@@ -39,7 +39,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         ("--connection-window-bits", options.http2.connection_window_bits.is_some()),
     ];
     let is_h2 = options.http2.h2 || options.http2.h2c || options.http2.h2c_upgrade;
-    // A script's text is HTTP/1.1, so that is what is spoken unless something else was asked for.
+    // A script's text is HTTP/1.1, so that is the protocol unless the user chose another.
     let is_h1 = options.http2.h1 || !is_h2 && (!url.is_https || options.script.script.is_some());
     if let Some((option, _)) = h2_only.into_iter().find(|(_, given)| *given && is_h1) {
         return Err(conflict(
@@ -75,7 +75,7 @@ pub(super) fn windows(options: &Options) -> Windows {
 /// Sizes of HTTP/2's frames and of its tables for header fields.
 pub(super) fn frames(options: &Options) -> Frames {
     let default = Frames::default();
-    // What does not fit is too large in any case.
+    // A value that does not fit is too large in any case.
     let bytes = |asked: Option<Size>, default| {
         asked.map_or(default, |Size(bytes)| u32::try_from(bytes).unwrap_or(u32::MAX))
     };
@@ -181,8 +181,8 @@ fn pem(
     Ok(Pem { text: files.read(option, file)?.into(), file: file.display().to_string() })
 }
 
-/// What is offered goes with what is spoken: a server that chooses something else would be
-/// spoken to in the wrong protocol.
+/// The offered protocols match the run's: otherwise a server could choose one that the run does not
+/// speak.
 fn alpn(options: &Options, http: HttpVersion) -> Result<Vec<String>, PlanError> {
     let Some(asked) = &options.tls.alpn else {
         let names: &[&str] = match http {

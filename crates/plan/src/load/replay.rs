@@ -1,8 +1,8 @@
 //! Files of due offsets for `replay FILE`: one a line, in ascending order.
 //!
 //! An offset counts from the beginning of the segment: a number of seconds, or a number with a
-//! unit. Blank lines, and everything after a `#`, are skipped. The bytes come from whoever reads
-//! files; the offsets go into a segment.
+//! unit. Blank lines, and everything after a `#`, are skipped. The caller supplies the bytes; the
+//! offsets go into a segment.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::units::{UnitError, parse_duration_ns, print_duration_ns};
 /// Why a file is not a list of due offsets. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// A line is no offset.
+    /// A line is not an offset.
     #[error("{file}:{line}: \"{text}\": {error}")]
     Offset {
         /// The file.
         file: String,
         /// The line.
         line: usize,
-        /// What stands there, cut short if long.
+        /// The text there, cut short if long.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         error: UnitError,
     },
     /// A line goes back in time.

@@ -1,7 +1,7 @@
-//! What the parts of a plan must be, alone and in company.
+//! The rules for the parts of a plan, each alone and in combination.
 //!
-//! A user can break some of these rules with options that are right one by one; such an error names
-//! the options. The others only bytes can break that no [`Options`](crate::Options) made, and the
+//! A user can break some of these rules with options that are valid one by one; such an error names
+//! the options. Only bytes that no [`Options`](crate::Options) made can break the others, and the
 //! error names the part.
 
 use crate::build::conflict;
@@ -22,9 +22,9 @@ const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 const MOST_INTERVALS: u64 = 300_000;
 /// The longest time from one burst to the next, and that a rate is given by.
 const NEVER_NS: u64 = 1_000_000_000 * NS_PER_S;
-/// Of a server's fields: what it fills, each connection keeps.
+/// The limit of a server's fields: each connection stores the table that the server fills.
 const LARGEST_TABLE: u32 = 1 << 20;
-/// Of ours: what every server allows.
+/// The limit of our own fields: every server allows this.
 const LARGEST_OWN_TABLE: u32 = 4096;
 
 pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
@@ -97,10 +97,10 @@ fn target(parts: &Parts) -> Result<(), PlanError> {
     }
 }
 
-/// What requests in the first flight need.
+/// The conditions for requests in the first flight.
 fn early_data(parts: &Parts) -> Result<(), PlanError> {
-    /// What leaves in the first flight may be sent again by anybody (RFC 8446 8, RFC 8470 2.1), so
-    /// only requests that change nothing may (RFC 9110 9.2.1).
+    /// An attacker may replay the first flight (RFC 8446 8, RFC 8470 2.1), so only requests that
+    /// change nothing may leave in it (RFC 9110 9.2.1).
     const SAFE: [&str; 4] = ["GET", "HEAD", "OPTIONS", "TRACE"];
     const OPTION: &str = "--early-data";
     let Some(tls) = parts.target.tls.as_ref().filter(|tls| tls.early_data) else { return Ok(()) };
@@ -185,7 +185,7 @@ fn request(one: &Request) -> Result<(), PlanError> {
     own_delivery(&one.delivery, body_bytes)
 }
 
-/// What a request alone says against how it leaves.
+/// Conflicts between a request and its delivery.
 fn own_delivery(delivery: &Delivery, body_bytes: u64) -> Result<(), PlanError> {
     let of_bodies = [
         ("--chunked", delivery.chunk_bytes.is_some()),
@@ -218,7 +218,7 @@ fn own_delivery(delivery: &Delivery, body_bytes: u64) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What the run as a whole says against how a request leaves.
+/// Conflicts between the run as a whole and a request's delivery.
 fn delivery(parts: &Parts, delivery: &Delivery) -> Result<(), PlanError> {
     // Those that stop go first.
     let asked = [

@@ -119,7 +119,7 @@ fn source_range(text: &str) -> Result<(IpAddr, IpAddr), ValueError> {
     let bits: u32 = bits.trim().parse().ok().filter(|bits| *bits <= width).ok_or_else(wrong)?;
     let hosts = 1u128.checked_shl(width - bits).map_or(u128::MAX, |count| count - 1);
     let (low, high) = (number(network) & !hosts, number(network) | hosts);
-    // The network and broadcast addresses of an IPv4 network are nobody's.
+    // The network and broadcast addresses of an IPv4 network belong to no host.
     let edge = u128::from(network.is_ipv4() && hosts > 1);
     Ok((address_like(network, low + edge), address_like(network, high - edge)))
 }

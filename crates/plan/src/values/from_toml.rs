@@ -22,8 +22,8 @@ use crate::tls::TlsVersion;
 
 /// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
 ///
-/// A float's text is the shortest that means the same float, which is what was typed: `0.01`
-/// comes out as the exact fraction.
+/// A float's text is the shortest that means the same float, which is the typed one: `0.01` comes
+/// out as the exact fraction.
 struct FromText<T> {
     expecting: &'static str,
     of: PhantomData<T>,
@@ -92,7 +92,7 @@ deserialize_from_text! {
 
 /// A type of the plan as a user types it. Plans themselves are written in another form.
 pub(crate) trait Typed: FromStr<Err: Display> {
-    /// What is expected, in an error.
+    /// The expected value, in an error.
     const EXPECTING: &'static str;
 }
 

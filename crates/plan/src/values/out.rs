@@ -1,4 +1,4 @@
-//! Outputs: of what kind, and where they go. Which kinds there are is not known here.
+//! Outputs: their kind and their place. This module does not know the kinds.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -40,7 +40,7 @@ impl FromStr for KernelTimestamps {
     }
 }
 
-/// What stands after `1/`; `None` if nothing begins so.
+/// The text after `1/`; `None` without that prefix.
 fn one_in<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Option<Result<T, ValueError>> {
     let (one, n) = text.split_once('/')?;
     if one.trim() != "1" {

@@ -1,4 +1,4 @@
-//! Values of the flags for what is shown while a command works.
+//! Values of the flags for the progress display.
 
 /// Whether there is a live view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
@@ -13,7 +13,7 @@ pub enum Tui {
     Off,
 }
 
-/// How progress is told where there is no live view.
+/// The form of progress without a live view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgressForm {

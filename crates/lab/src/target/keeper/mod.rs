@@ -41,7 +41,7 @@ pub const WORD: &str = "keep-target";
 /// Behind it: do not start the command before the word for that comes.
 const ON_WORD: &str = "--on-word";
 
-/// The first word of a process that takes commands on its standard input.
+/// The first word of a keeper whose process holds a dialogue with us.
 const LINES: &str = "--lines";
 
 /// Time between SIGTERM and SIGKILL once the starter is gone and cannot choose another.
