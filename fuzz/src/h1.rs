@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candor_plan::{BodyExpect, Delivery, Expect, Request, StatusSet};
 use candor_protocol::h1::{Limits, Prepared, Session, prepare};
 use candor_protocol::made::Batch;
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Input, Outgoing, Session as _};
 
 use crate::pieces::cuts;
 
@@ -30,18 +30,19 @@ fn events(methods: [&str; 2], pieces: &[&[u8]]) -> Vec<Event> {
         methods.map(|method| prepare(&request(method, b""), "example")).into();
     let bytes = table.iter().map(|one| one.head.len() + one.body.len()).sum();
     let mut session = Session::new(table, 2, Limits::default());
-    session.handle_request(0, 0);
-    session.handle_request(1, 1);
-    session.handle_transmitted(bytes, &mut |_| {});
+    session.handle_request(0, Outgoing::Listed(0));
+    session.handle_request(1, Outgoing::Listed(1));
+    session.handle_transmitted(0, bytes, &mut |_| {});
     let mut events = Vec::new();
     for piece in pieces {
-        let mut input = *piece;
-        while let Some(event) = session.handle_input(&mut input) {
+        let mut input = Input::Stream(piece);
+        while let Some(event) = session.handle_input(0, &mut input) {
             events.push(event);
         }
-        assert!(input.is_empty(), "a session without events has consumed its input");
+        assert!(input.bytes().is_empty(), "a session without events has consumed its input");
     }
-    events.extend(std::iter::from_fn(|| session.handle_end()));
+    session.handle_end();
+    events.extend(std::iter::from_fn(|| session.poll_event()));
     events
 }
 

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 
 use candor_protocol::h2::hpack::{Decoder, Encoder, Error, Fields};
 use candor_protocol::h2::{Prepared, Session, Settings, prepare};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Input, Outgoing, Session as _};
 
 use crate::h1::request;
 use crate::pieces::cuts;
@@ -15,13 +15,13 @@ fn written(session: &mut Session) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = session.poll_transmit(&mut slices);
+        let used = session.poll_transmit(0, &mut slices).slices;
         if used == 0 {
             return bytes;
         }
         let before = bytes.len();
         slices[..used].iter().for_each(|slice| bytes.extend_from_slice(slice));
-        session.handle_transmitted(bytes.len() - before, &mut |_| {});
+        session.handle_transmitted(0, bytes.len() - before, &mut |_| {});
     }
 }
 
@@ -33,21 +33,23 @@ fn run(pieces: &[&[u8]]) -> (Vec<Event>, Vec<u8>) {
     let mut session = Session::new(table.as_slice().into(), settings);
     written(&mut session);
     let mut events = Vec::new();
-    let mut feed = |session: &mut Session, mut input: &[u8]| {
-        while let Some(event) = session.handle_input(&mut input) {
+    let mut feed = |session: &mut Session, input: &[u8]| {
+        let mut input = Input::Stream(input);
+        while let Some(event) = session.handle_input(0, &mut input) {
             events.push(event);
         }
-        assert!(input.is_empty(), "a session without events has consumed its input");
+        assert!(input.bytes().is_empty(), "a session without events has consumed its input");
     };
     feed(&mut session, SETTINGS);
     for id in 0..3 {
-        session.handle_request(id, id);
+        session.handle_request(id, Outgoing::Listed(id));
     }
     written(&mut session);
     for piece in pieces {
         feed(&mut session, piece);
     }
-    events.extend(std::iter::from_fn(|| session.handle_end()));
+    session.handle_end();
+    events.extend(std::iter::from_fn(|| session.poll_event()));
     (events, written(&mut session))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use candor_plan::{Tls as TlsPlan, TlsVersion, Trust};
 use candor_protocol::tls::{Connector, Tls};
-use candor_protocol::{Event, Session as _, h1};
+use candor_protocol::{Event, Input, Outgoing, Session as _, h1};
 use candor_testkit::peer::{Sealer, server_config};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ContentType, ServerConfig, ServerConnection};
@@ -59,22 +59,23 @@ fn written(client: &mut Tls<h1::Session>) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = client.poll_transmit(&mut slices);
+        let used = client.poll_transmit(0, &mut slices).slices;
         if used == 0 {
             return bytes;
         }
         let before = bytes.len();
         slices[..used].iter().for_each(|slice| bytes.extend_from_slice(slice));
-        client.handle_transmitted(bytes.len() - before, &mut |_| {});
+        client.handle_transmitted(0, bytes.len() - before, &mut |_| {});
     }
 }
 
-fn feed(client: &mut Tls<h1::Session>, mut input: &[u8]) -> Vec<Event> {
+fn feed(client: &mut Tls<h1::Session>, input: &[u8]) -> Vec<Event> {
+    let mut input = Input::Stream(input);
     let mut events = Vec::new();
-    while let Some(event) = client.handle_input(&mut input) {
+    while let Some(event) = client.handle_input(0, &mut input) {
         events.push(event);
     }
-    assert!(input.is_empty(), "a session without events has consumed its input");
+    assert!(input.bytes().is_empty(), "a session without events has consumed its input");
     events
 }
 
@@ -88,7 +89,8 @@ pub(crate) fn handshake(bytes: &[u8]) {
             events.extend(feed(&mut client, piece));
             written(&mut client);
         }
-        events.extend(std::iter::from_fn(|| client.handle_end()));
+        client.handle_end();
+        events.extend(std::iter::from_fn(|| client.poll_event()));
         // The words may say how much was there; that it failed must not depend on it.
         events.iter().map(std::mem::discriminant).collect::<Vec<_>>()
     });
@@ -122,8 +124,8 @@ fn talk(version: usize, mut bytes: &[u8], piece: usize) -> Vec<Event> {
         }
         feed(&mut client, &answer);
     }
-    assert!(client.is_ready(), "a handshake with a right server");
-    client.handle_request(0, 0);
+    assert_eq!(client.free_places(), 1, "a handshake with a right server");
+    client.handle_request(0, Outgoing::Listed(0));
     let said = written(&mut client);
     server.read_tls(&mut &said[..]).expect("reading from memory");
     server.process_new_packets().expect("what our client said");
@@ -140,6 +142,7 @@ fn talk(version: usize, mut bytes: &[u8], piece: usize) -> Vec<Event> {
         events.extend(feed(&mut client, part));
         written(&mut client);
     }
-    events.extend(std::iter::from_fn(|| client.handle_end()));
+    client.handle_end();
+    events.extend(std::iter::from_fn(|| client.poll_event()));
     events
 }

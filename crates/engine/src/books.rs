@@ -84,11 +84,6 @@ impl Books {
         self.recorder.sent(at_ns, flight.phase, flight.request);
     }
 
-    /// When that was.
-    pub(crate) fn sent_ns(&mut self, id: RequestId) -> u64 {
-        self.flights.get_mut(id).sent_ns
-    }
-
     /// The first byte of its answer was read.
     #[inline]
     pub(crate) fn first_byte(&mut self, id: RequestId, at_ns: u64) {

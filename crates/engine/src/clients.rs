@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candor_plan::{HttpVersion, Parts};
 use candor_protocol::tls::Connector;
-use candor_protocol::{Client, Session, h1, h2};
+use candor_protocol::{CaptureRoom, Client, Session, h1, h2};
 
 use crate::error::EngineError;
 use crate::roots;
@@ -47,14 +47,20 @@ impl Protocol {
         }
     }
 
-    /// Makes what the sessions of one thread share, and hands the maker of them to `what`.
-    pub(crate) fn with_sessions<U: Use>(&self, plan: &Parts, what: U) -> U::Output {
+    /// Makes what the sessions of one thread share, and hands the maker of them to `what`. Where
+    /// there is a `room`, they keep responses in it.
+    pub(crate) fn with_sessions<U: Use>(
+        &self,
+        plan: &Parts,
+        room: Option<CaptureRoom>,
+        what: U,
+    ) -> U::Output {
         match self {
-            Protocol::H1 => what.with(h1_sessions(plan)),
-            Protocol::H2 => what.with(h2_sessions(plan)),
+            Protocol::H1 => what.with(h1_sessions(plan, room)),
+            Protocol::H2 => what.with(h2_sessions(plan, room)),
             Protocol::Upgrade => what.with(upgrade_sessions(plan)),
             Protocol::Tls(connector) => {
-                let (h1, h2) = (h1_sessions(plan), h2_sessions(plan));
+                let (h1, h2) = (h1_sessions(plan, room.clone()), h2_sessions(plan, room));
                 what.with(connector.sessions(Rc::new(move |is_h2| match is_h2 {
                     true => Client::H2(Box::new(h2())),
                     false => Client::H1(h1()),
@@ -64,7 +70,7 @@ impl Protocol {
     }
 }
 
-fn h1_sessions(plan: &Parts) -> impl Fn() -> h1::Session + use<> {
+fn h1_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h1::Session + use<> {
     let authority = &plan.target.authority;
     let pipeline = plan.connections.pipeline;
     let prepared = |request| h1::prepare(request, authority).repeated(pipeline);
@@ -72,13 +78,23 @@ fn h1_sessions(plan: &Parts) -> impl Fn() -> h1::Session + use<> {
     let memo = Rc::new(h1::Memo::default());
     move || {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
-        h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo)
+        let mut session = h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo);
+        if let Some(room) = &room {
+            session.capture(room);
+        }
+        session
     }
 }
 
-fn h2_sessions(plan: &Parts) -> impl Fn() -> h2::Session + use<> {
+fn h2_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h2::Session + use<> {
     let (table, settings) = (h2_table(plan), h2_settings(plan));
-    move || h2::Session::new(Arc::clone(&table), settings)
+    move || {
+        let mut session = h2::Session::new(Arc::clone(&table), settings);
+        if let Some(room) = &room {
+            session.capture(room);
+        }
+        session
+    }
 }
 
 fn upgrade_sessions(plan: &Parts) -> impl Fn() -> h2::Upgrade + use<> {

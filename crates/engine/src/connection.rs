@@ -1,5 +1,7 @@
 //! One connection as its worker sees it.
 
+use candor_protocol::Abilities;
+
 use crate::chain::Chain;
 use crate::reactor::{Key, Ready};
 
@@ -26,12 +28,7 @@ pub(crate) struct Connection<S> {
     pub(crate) generation: u32,
     /// Requests handed to the session, ever.
     pub(crate) taken: u64,
-    /// Answers in the measured window, over all connections under this key.
-    pub(crate) answered: u64,
-    /// Its requests in flight.
-    pub(crate) flights: Chain,
-    /// How many those are.
-    pub(crate) outstanding: u32,
+    pub(crate) account: Account,
     /// The wait after which the first of them was handed over, by the worker's count of waits.
     pub(crate) asked_after: u64,
     /// The kernel took less than was offered: the rest waits for room.
@@ -44,12 +41,41 @@ pub(crate) struct Connection<S> {
     pub(crate) parked_slots: u32,
     /// When the last byte was read, or the first request in flight was sent.
     pub(crate) last_byte_ns: u64,
-    /// While its request waits for a 100: until when.
-    pub(crate) hold_until_ns: u64,
+    /// When its session is called without input, by the queue; `u64::MAX`: it is not in it.
+    pub(crate) timeout_ns: u64,
+}
+
+/// What events of its session change.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// Its requests in flight.
+    pub(crate) flights: Chain,
+    /// How many those are.
+    pub(crate) outstanding: u32,
+    /// Attempts and connections in a row that brought no response.
+    pub(crate) fruitless: u32,
+    /// Responses in the measured window, over all connections under this key.
+    pub(crate) answered: u64,
+    /// What its session said it can do.
+    pub(crate) abilities: Abilities,
+    /// The request in flight is not written any further.
+    pub(crate) broken_off: bool,
     /// Since when it was being made, and how long that took, until its TLS is made too.
     pub(crate) securing: Option<(u64, u64)>,
-    /// Attempts and connections in a row that brought no answer.
-    pub(crate) fruitless: u32,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Account {
+            flights: Chain::default(),
+            outstanding: 0,
+            fruitless: 0,
+            answered: 0,
+            abilities: Abilities { multiplexes: false, takes_made: false },
+            broken_off: false,
+            securing: None,
+        }
+    }
 }
 
 impl<S> Default for Connection<S> {
@@ -59,18 +85,14 @@ impl<S> Default for Connection<S> {
             session: None,
             generation: 0,
             taken: 0,
-            answered: 0,
-            flights: Chain::default(),
-            outstanding: 0,
+            account: Account::default(),
             asked_after: 0,
             blocked: false,
             postponed: None,
             offered: 0,
             parked_slots: 0,
             last_byte_ns: 0,
-            hold_until_ns: 0,
-            securing: None,
-            fruitless: 0,
+            timeout_ns: u64::MAX,
         }
     }
 }

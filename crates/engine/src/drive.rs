@@ -86,6 +86,7 @@ fn drive_workers<R: Reactor>(
         let share = Share { worker, workers: workers.of };
         let (reactor, script) = (reactors(worker), scripts.take(worker));
         let own = own_plan(plan, script.as_ref());
+        let room = script.as_ref().and_then(Scripted::capture_room);
         let sink = Alone {
             at,
             collector: &mut collector,
@@ -94,7 +95,7 @@ fn drive_workers<R: Reactor>(
             observer: &mut *observer,
         };
         let drive = Drive { plan, share, reactor, script, control, sink };
-        let (origin_ns, report) = protocol.with_sessions(&own, drive);
+        let (origin_ns, report) = protocol.with_sessions(&own, room, drive);
         if at == 0 {
             origin_monotonic_ns = origin_ns;
         }

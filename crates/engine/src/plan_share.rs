@@ -22,7 +22,6 @@ pub(crate) struct WorkerPlan {
     /// All connections are made at the beginning of the run, and none is replaced.
     pub(crate) once: bool,
     /// Some of the requests stop on their way.
-    pub(crate) stops: bool,
     /// A worker that never sleeps notes when it was held up.
     pub(crate) notes_held_up: bool,
     /// How many connections are made before the run.
@@ -67,7 +66,6 @@ impl WorkerPlan {
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
             lifetime_ns: plan.connections.lifetime_ns,
             once: plan.connections.once,
-            stops: plan.requests.list.iter().any(|one| one.delivery.stops()),
             notes_held_up: plan.recording.held_up,
             connections_before: match &plan.connections {
                 one if one.once => 0,

@@ -227,9 +227,10 @@ fn run_on<U: Start>(
             scope.spawn(move || {
                 let script = scripts.take(share.worker);
                 let own = own_plan(plan, script.as_ref());
+                let room = script.as_ref().and_then(Scripted::capture_room);
                 let thread =
                     Thread { plan, script, share, part, reactor, link, core, meeting, control };
-                protocol.with_sessions(&own, thread);
+                protocol.with_sessions(&own, room, thread);
             });
         }
         drop(out);

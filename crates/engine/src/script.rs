@@ -10,8 +10,11 @@ use std::sync::{Mutex, PoisonError};
 
 use candor_plan::Request;
 use candor_protocol::made::Batch;
-use candor_protocol::{Captured, Session};
+use candor_protocol::{CaptureRoom, Captured, Session};
 use candor_record::EndReason;
+
+/// Of the longest bodies that are kept for a script, a worker has room for so many.
+const BODIES_AT_A_TIME: usize = 16;
 
 /// One thread's script.
 pub trait Script: Send {
@@ -133,16 +136,17 @@ impl Scripted {
 
     /// Is shown an answer, if it was kept for that. True: nothing more is to be sent.
     pub(crate) fn answer(&mut self, status: u16, session: &mut impl Session) -> bool {
-        if let Some(answer) = session.captured().filter(|_| self.end.is_none()) {
-            let outcome = self.script.answer(status, answer);
+        if let Some(answer) = session.take_captured().filter(|_| self.end.is_none()) {
+            let outcome = self.script.answer(status, answer.get());
             self.note(outcome);
-            session.release_captured();
         }
         self.end.is_some()
     }
 
-    pub(crate) fn body_limit(&self) -> u64 {
-        self.script.body_limit()
+    /// Where the worker's sessions keep responses for it, if it reads any.
+    pub(crate) fn capture_room(&self) -> Option<CaptureRoom> {
+        let most = usize::try_from(self.script.body_limit()).unwrap_or(usize::MAX);
+        self.calls.answer.then(|| CaptureRoom::new(most, BODIES_AT_A_TIME))
     }
 
     /// How long to pause.

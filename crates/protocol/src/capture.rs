@@ -1,4 +1,4 @@
-//! Responses as a script reads them: kept while they come, lent when they are complete, then given
+//! Responses as a script reads them: kept while they come, taken when they are complete, then given
 //! back.
 //!
 //! The server decides how long a response is, so two bounds hold: one for the body of a single
@@ -71,7 +71,7 @@ impl CaptureRoom {
         let buffers = self.0.spare.borrow_mut().pop().unwrap_or_default();
         let held = &self.0.held_bytes;
         held.set(held.get() + buffers.bytes());
-        Capture { room: Rc::clone(&self.0), buffers, not_kept: None }
+        Capture { room: Rc::clone(&self.0), buffers, status_line_bytes: 0, not_kept: None }
     }
 }
 
@@ -81,11 +81,13 @@ impl Buffers {
     }
 }
 
-/// One response on its way.
+/// One response: kept while it comes, then lent to the script. Dropping it gives its memory back.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub struct Capture {
     room: Rc<Room>,
     buffers: Buffers,
+    /// Bytes of a status line at the front of the header block.
+    status_line_bytes: usize,
     not_kept: Option<NotKept>,
 }
 
@@ -122,18 +124,19 @@ impl Capture {
         self.not_kept
     }
 
-    /// What was kept; `fields` without the first `skipped` bytes.
-    pub(crate) fn get(&self, skipped: usize) -> Captured<'_> {
+    /// What was kept.
+    pub fn get(&self) -> Captured<'_> {
         let Buffers { fields, body } = &self.buffers;
-        Captured { fields: fields.get(skipped..).unwrap_or_default(), body }
+        Captured { fields: fields.get(self.status_line_bytes..).unwrap_or_default(), body }
     }
 
-    /// The header block as it came.
-    pub(crate) fn block(&self) -> &[u8] {
-        &self.buffers.fields
+    /// The first line of the header block is a status line, which is no field.
+    pub(crate) fn leave_out_status_line(&mut self) {
+        let end = memchr::memchr(b'\n', &self.buffers.fields);
+        self.status_line_bytes = end.map_or(0, |end| end + 1);
     }
 
-    /// The same, to be put right in its place.
+    /// The header block as it came, to be put right in its place.
     pub(crate) fn block_mut(&mut self) -> &mut [u8] {
         &mut self.buffers.fields
     }

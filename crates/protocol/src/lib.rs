@@ -14,10 +14,10 @@ pub mod made;
 pub mod session;
 pub mod tls;
 
-pub use capture::{CaptureRoom, NotKept};
+pub use capture::{Capture, CaptureRoom, NotKept};
 pub use client::Client;
 pub use made::Made;
 pub use session::{
-    Answer, Captured, Deviations, Event, Failure, GoAway, HeaderBytes, Hold, Malformed, RequestId,
-    Session,
+    Abilities, Answer, Captured, Deviations, Event, Failure, GoAway, HeaderBytes, Input, Last,
+    Malformed, Outgoing, RequestId, Session, Transmit,
 };

@@ -1,205 +1,174 @@
 //! The seam between the engine and every protocol.
 //!
-//! One [`Session`] is one connection's state. It is driven in this grammar, and drained before
-//! the next input:
+//! One [`Session`] is one connection's state. It owns neither socket nor clock: bytes and time come
+//! in as arguments, bytes and events go out. The grammar is quinn-proto's, and holds for protocols
+//! over a stream and over datagrams alike:
 //!
 //! ```text
-//! handle_request*  →  poll_transmit → (the engine writes) → handle_transmitted   until empty
-//! handle_input     until it returns None and the input is empty; then, if the protocol had
-//!                  something to say by itself (a handshake, HTTP/2 control frames),
-//!                  poll_transmit again
-//! take_hold        after everything offered was written, if the plan has requests that stop on
-//!                  their way; handle_hold_over when the time of one is over, then poll_transmit
-//! handle_end       until it returns None: the peer closed, and that was all
-//! handle_close     we are about to close: a last poll_transmit for a goodbye
+//! new               then poll_event until None: a session that needs no handshake is Ready at once
+//! handle_request    while free_places is above zero
+//! poll_transmit  →  (the engine writes)  →  handle_transmitted    until nothing is left to write
+//! handle_input      until it returns None: it consumes its input up to the next event
+//! handle_timeout    when the time of poll_timeout has come
+//! cancel            a request took too long
+//! handle_end        the peer sends nothing more
+//! handle_close      we are about to close: a last poll_transmit for a goodbye
 //! ```
+//!
+//! After `handle_timeout`, `cancel`, `handle_end` and `handle_close`, and after a
+//! `handle_transmitted` that returned true, [`Session::poll_event`] has the events that follow, until
+//! it returns `None`. `handle_input` returns the events of its input itself: a stream of a thousand
+//! responses needs no queue. Where it returns [`Event::Changed`], and wherever `poll_event` is called,
+//! the engine looks at [`Session::poll_timeout`] and [`Session::free_places`] again, and for bytes to
+//! transmit.
 //!
 //! A session never retries, never reorders and never invents an outcome: every request that was
 //! handed in comes out as exactly one of [`Event::Done`], [`Event::Failed`] or
 //! [`Event::RequestFailed`], or was taken back by [`Session::cancel`], unless the engine drops the
-//! session, in which case the engine owns what is left.
+//! session, in which case the engine owns the requests that are left.
 
 use candor_record::{Cause, Handshake};
 use std::io::IoSlice;
 
-use crate::capture::{CaptureRoom, NotKept};
+use crate::capture::{Capture, NotKept};
 use crate::expect::Mismatch;
 use crate::made::Made;
 
 /// The engine's name for a request in flight: opaque to the session, handed back in events.
 pub type RequestId = u32;
 
-/// One connection's protocol state.
+/// One connection's protocol state. All times are nanoseconds of the engine's clock.
 pub trait Session {
-    /// Whether it has things to say that no request asked for: a handshake, acknowledgements.
-    /// The engine then looks for them after connecting and after every input. HTTP/1.1 in clear
-    /// text does not, and pays nothing for those that do.
+    /// Whether it has things to say that no request asked for: a handshake, acknowledgements. The
+    /// engine then looks for bytes to transmit after every input. HTTP/1.1 in clear text does not,
+    /// and pays nothing for those that do.
     const SPEAKS_UNASKED: bool;
 
-    /// Whether [`Session::poll_transmit`] has offered everything where it leaves slices unused, so
-    /// that nobody has to ask again once that is written. A session that makes its bytes as it is
-    /// asked makes so many at a time.
-    const OFFERS_ALL: bool = false;
+    /// How many more requests it takes now. Zero before [`Event::Ready`], and after a response that
+    /// ends the connection.
+    fn free_places(&self) -> u32;
 
-    /// Whether requests may be handed in: false until a handshake is over. The engine calls a
-    /// connection established when it is.
-    fn is_ready(&self) -> bool {
-        true
-    }
+    /// Takes one request, while [`Session::free_places`] is above zero. Several made requests of one
+    /// text are a batch, and handed in as a whole: there may be more of them than free places.
+    fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>);
 
-    /// What the server has to send before it is ready, for the sentence that says that it did not:
-    /// "the server did not send …". Only while it is not ready.
-    fn awaits(&self) -> &'static str {
-        ""
-    }
+    /// Fills `slices` with bytes to write next, in order.
+    fn poll_transmit<'a>(&'a mut self, now_ns: u64, slices: &mut [IoSlice<'a>]) -> Transmit;
 
-    /// What the handshake came to, once there was one.
-    fn handshake(&self) -> Option<Handshake> {
-        None
-    }
+    /// `bytes` of those that [`Session::poll_transmit`] offered were written by a call that began at
+    /// `now_ns`. Calls `started` for each request whose first byte was among them. True: there may
+    /// be an event, or another timeout.
+    fn handle_transmitted(
+        &mut self,
+        now_ns: u64,
+        bytes: usize,
+        started: &mut dyn FnMut(RequestId),
+    ) -> bool;
 
-    /// Whether answers come in any order, each request by itself. In a closed load every answer
-    /// then makes room for the next request at once; otherwise a batch stays a batch.
-    fn multiplexes(&self) -> bool {
-        false
-    }
+    /// Consumes `input` up to the next event. Returns `None` when all of it is consumed. After
+    /// [`Event::Failed`] with [`Failure::Malformed`] the session is dead: it consumes everything and
+    /// says nothing more; a goodbye may be left to transmit.
+    fn handle_input(&mut self, now_ns: u64, input: &mut Input<'_>) -> Option<Event>;
 
-    /// How many more requests may be handed in now. Zero after an answer that ends the
-    /// connection.
-    fn free_slots(&self) -> u32;
+    /// The next event that needs no input.
+    fn poll_event(&mut self) -> Option<Event>;
 
-    /// Requests handed in that have no outcome yet.
-    fn outstanding(&self) -> u32;
+    /// When [`Session::handle_timeout`] is to be called, if ever.
+    fn poll_timeout(&self) -> Option<u64>;
 
-    /// Takes one request: `request` is its index in the table the session was made with. Only
-    /// while [`Session::free_slots`] is above zero.
-    fn handle_request(&mut self, id: RequestId, request: u32);
+    /// The time of [`Session::poll_timeout`] has come.
+    fn handle_timeout(&mut self, now_ns: u64);
 
-    /// Whether it takes requests that were made while the run goes on, and keeps answers that are
-    /// asked for.
-    fn takes_made(&self) -> bool {
-        false
-    }
+    /// Takes back a request that has no outcome yet, because it took too long. True: the connection
+    /// can go on, and a late response is swallowed. False: the connection is of no use without that
+    /// response, and nothing was done.
+    fn cancel(&mut self, id: RequestId) -> bool;
 
-    /// Takes one made request, as [`Session::handle_request`] takes one of the table. It is copied.
-    /// A batch is handed in as a whole: there may be more of them than there are free slots. Only
-    /// if [`Session::takes_made`].
-    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
-        let _ = (id, made);
-        debug_assert!(self.takes_made(), "the engine asks before");
-    }
+    /// Takes the response of the [`Event::Done`] that came last, if responses are kept. Its memory is
+    /// given back when it is dropped.
+    fn take_captured(&mut self) -> Option<Capture>;
 
-    /// From now on, keeps the header block and the body of each response in `room`, as far as its
-    /// bounds allow.
-    fn capture(&mut self, room: &CaptureRoom) {
-        let _ = room;
-    }
+    /// The peer sends nothing more, or the engine waits for nothing more. A response that ends with
+    /// the connection is done now, every other outstanding request has failed; a handshake that was
+    /// not over has failed with [`Failure::NotReady`].
+    fn handle_end(&mut self);
 
-    /// The response of the [`Event::Done`] that came last, until the next event or
-    /// [`Session::release_captured`]; `None` if nothing is kept.
-    fn captured(&self) -> Option<Captured<'_>> {
-        None
-    }
-
-    /// The response that came last was seen: gives its memory back.
-    fn release_captured(&mut self) {}
-
-    /// Fills `slices` with bytes to be written next, in order, and returns how many slices it
-    /// used; 0: nothing to write.
-    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize;
-
-    /// `bytes` of what [`Session::poll_transmit`] offered were written. Calls `started` for each
-    /// request whose first byte was among them.
-    fn handle_transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId));
-
-    /// What a request that was written in part waits for, once for each stop. Only after
-    /// [`Session::poll_transmit`] had nothing more, all of which was written.
-    fn take_hold(&mut self) -> Option<Hold> {
-        None
-    }
-
-    /// The time of the hold that was taken last is over: there may be something to transmit.
-    fn handle_hold_over(&mut self) {}
-
-    /// Whether a request is not to be written to its end, as it is now: the connection ends with
-    /// its answer, and by us.
-    fn is_cut_short(&self) -> bool {
-        false
-    }
-
-    /// Whether that is so for good: [`Hold::BrokenOff`] was taken.
-    fn is_broken_off(&self) -> bool {
-        false
-    }
-
-    /// Consumes bytes from the front of `input` up to the next event. Returns `None` when all of
-    /// `input` is consumed. After [`Event::Failed`] with [`Failure::Malformed`] the session is
-    /// dead: it consumes everything and says nothing more; a goodbye may be left to transmit.
-    fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event>;
-
-    /// The peer will send nothing more. Call until it returns `None`: an answer that ends with
-    /// the connection is done now, every other outstanding request has failed.
-    fn handle_end(&mut self) -> Option<Event>;
-
-    /// Takes a request back that has no outcome yet, because it took too long. True: the
-    /// connection can go on, and the request's late answer will be swallowed. False: the
-    /// connection is of no use without that answer, and nothing was done.
-    fn cancel(&mut self, id: RequestId) -> bool {
-        let _ = id;
-        false
-    }
-
-    /// Whether the peer takes no more requests on this connection and none is outstanding, so that
-    /// the engine closes it, in order. [`Event::Over`] says so when input came; this is for asking
-    /// after [`Session::cancel`].
-    fn is_over(&self) -> bool {
-        false
-    }
-
-    /// What came in header blocks so far, where the protocol compresses them.
-    fn header_bytes(&self) -> HeaderBytes {
-        HeaderBytes::default()
-    }
-
-    /// The engine is about to close the connection: a protocol with a goodbye (HTTP/2's GOAWAY,
-    /// TLS's close_notify) has it to transmit now.
-    fn handle_close(&mut self) {}
+    /// The engine is about to close the connection: a protocol with a goodbye (HTTP/2's GOAWAY, TLS's
+    /// close_notify) has it to transmit now.
+    fn handle_close(&mut self);
 }
 
-/// What a request waits for that was written in part.
+/// A request to send.
+#[derive(Debug, Clone, Copy)]
+pub enum Outgoing<'a> {
+    /// By its index in the table that the session was made with.
+    Listed(u32),
+    /// Made while the run goes on, and copied. Only if [`Abilities::takes_made`].
+    Made(&'a Made<'a>),
+}
+
+/// Bytes from the peer.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// The next bytes of a stream.
+    Stream(&'a [u8]),
+    /// One datagram.
+    Datagram {
+        /// Its payload.
+        bytes: &'a [u8],
+        /// The two bits of explicit congestion notification (RFC 3168 5).
+        ecn: u8,
+    },
+}
+
+impl<'a> Input<'a> {
+    /// The bytes that are not consumed yet.
+    pub fn bytes(&self) -> &'a [u8] {
+        let (Input::Stream(bytes) | Input::Datagram { bytes, .. }) = self;
+        bytes
+    }
+}
+
+/// Bytes to the peer, in the slices that [`Session::poll_transmit`] was given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Transmit {
+    /// How many slices it used; 0: there is nothing to write.
+    pub slices: usize,
+    /// There may be more to write when these are written.
+    pub more: bool,
+    /// Over datagrams: the bytes are datagrams of this length, the last one perhaps shorter. 0 over
+    /// a stream.
+    pub segment_bytes: u16,
+}
+
+/// What a session can do, known from [`Event::Ready`] on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// Time.
-    Due {
-        /// The request.
-        id: RequestId,
-        /// So long after its first byte.
-        after_ns: u64,
-    },
-    /// The server's word ([`Event::Continue`]), or time.
-    Continue {
-        /// So long from now.
-        wait_ns: u64,
-    },
-    /// Nothing: no more of it is sent. An answer that comes from now on is the connection's last, and
-    /// none was expected ([`Mismatch::BrokenOff`]).
-    BrokenOff,
+pub struct Abilities {
+    /// Responses come in any order, each request by itself. In a closed load every response then
+    /// makes room for the next request at once; otherwise a batch stays a batch.
+    pub multiplexes: bool,
+    /// It takes [`Outgoing::Made`], and keeps responses.
+    pub takes_made: bool,
 }
 
-/// What a session has to say.
+/// An event of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The first byte of the answer to this request was among the input just consumed. Interim
-    /// answers (1xx) do not count. May be left out where the whole answer is in one input: then
+    /// The handshake is over, or none is needed: [`Session::free_places`] may be above zero.
+    Ready(Abilities),
+    /// The handshake of TLS is over. The protocol within may have one of its own.
+    Secured(Box<Handshake>),
+    /// The first byte of the response to this request was among the input just consumed. Interim
+    /// responses (1xx) do not count. May be left out where the whole response is in one input: then
     /// [`Event::Done`] says both.
     FirstByte(RequestId),
-    /// The answer to this request is complete.
+    /// The response to this request is complete.
     Done(Answer),
     /// This request failed, and the connection with it. Others outstanding on it have no outcome
     /// yet.
     Failed {
-        /// The request, or `None` if it was no single request's failure: an answer nobody asked
-        /// for, an error of the whole connection.
+        /// The request, or `None` if it was no single request's failure: a response that no request
+        /// asked for, an error of the whole connection.
         id: Option<RequestId>,
         /// Why.
         failure: Failure,
@@ -211,25 +180,23 @@ pub enum Event {
         /// Why.
         failure: Failure,
     },
-    /// The server asked for the body that a request held back (RFC 9110 10.1.1): there is something
-    /// to transmit.
-    Continue,
-    /// The handshake of TLS is over, and [`Session::handshake`] says what it came to. What goes on
-    /// within may have one of its own.
-    Secured,
-    /// The handshake is over: [`Session::is_ready`] is true from now on.
-    Ready,
+    /// Places, bytes to transmit or the timeout changed, and no response says so: the peer raised a
+    /// limit, or asked for a body that was held back (RFC 9110 10.1.1).
+    Changed,
+    /// The request that is being written is not written any further. A response that comes from now
+    /// on is the connection's last, and none was expected ([`Mismatch::BrokenOff`]).
+    BrokenOff,
     /// The peer said that it sends nothing more (TLS's close_notify): the engine goes on as if
     /// the connection had ended, with [`Session::handle_end`].
     End,
-    /// The peer changed its limit: [`Session::free_slots`] may have grown without an answer.
-    Places,
     /// The peer announced that it takes no more requests on this connection, and nothing is
     /// outstanding any more: the engine closes it, in order.
     Over,
-    /// The peer announced the end of the connection, and why (RFC 9113 6.8). What that means for
+    /// The peer announced the end of the connection, and why (RFC 9113 6.8). Its meaning for
     /// requests comes as events of its own.
     GoAway(GoAway),
+    /// After [`Session::handle_close`], from protocols that compress header blocks: all that came.
+    HeaderBytes(HeaderBytes),
 }
 
 /// A peer's word about the end of a connection.
@@ -241,7 +208,7 @@ pub struct GoAway {
     pub last_stream: u32,
 }
 
-/// What came in header blocks.
+/// The size of header blocks that came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeaderBytes {
     /// As it came, compressed.
@@ -250,7 +217,7 @@ pub struct HeaderBytes {
     pub decoded: u64,
 }
 
-/// A complete answer.
+/// A complete response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The request it answers.
@@ -263,8 +230,21 @@ pub struct Answer {
     pub expected: Result<(), Mismatch>,
     /// Where it is not as the RFC asks, and was read as the RFC asks of clients.
     pub deviations: Deviations,
-    /// The connection ends with this answer: no request may be handed in, and the engine closes.
-    pub last: bool,
+    /// Whether the connection ends with it.
+    pub last: Last,
+}
+
+/// Whether a connection ends with a response. Then no request may be handed in, and the engine
+/// closes it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Last {
+    /// It goes on.
+    #[default]
+    No,
+    /// By the peer's word, or by the rules of HTTP.
+    ByPeer,
+    /// By us: the rest of a request is not written.
+    ByUs,
 }
 
 /// What a server should not have sent, and a client has to read all the same.
@@ -278,7 +258,7 @@ pub struct Deviations {
     pub not_chunked_last: bool,
 }
 
-/// A complete answer, as a script sees it.
+/// A complete response, as a script sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<'a> {
     /// Header lines, each `Name: value` with its line end; in HTTP/1.1 after the status line.
@@ -290,15 +270,15 @@ pub struct Captured<'a> {
 /// Why a session gave a request up.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
-    /// The connection ended before the first byte of the answer.
+    /// The connection ended before the first byte of the response.
     Closed,
-    /// The connection ended in the middle of the answer.
+    /// The connection ended in the middle of the response.
     Truncated,
-    /// The answer was not valid, or beyond the bounds. The connection cannot be used any more,
+    /// The response was not valid, or beyond the bounds. The connection cannot be used any more,
     /// unless the failure is a single request's.
     Malformed(Malformed),
-    /// The response is beyond what is kept for a script. The connection cannot be used any more,
-    /// unless the failure is a single request's.
+    /// The response is beyond the bounds of what is kept for a script. The connection cannot be used
+    /// any more, unless the failure is a single request's.
     NotKept(NotKept),
     /// The server gave up this request: RST_STREAM with this error code (RFC 9113 7).
     StreamReset(u32),
@@ -307,9 +287,11 @@ pub enum Failure {
     NotProcessed,
     /// The same by its GOAWAY, whose last stream is below this request's (RFC 9113 6.8).
     GoneAway(GoAway),
+    /// The handshake was not over: the server did not send this.
+    NotReady(&'static str),
 }
 
-/// What was not valid, in the terms of the protocol that found it.
+/// An error of the peer, in the terms of the protocol that found it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Malformed {
     /// HTTP/1.1.

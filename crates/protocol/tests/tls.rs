@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use candor_plan::{BodyExpect, Expect, Pem, Request, StatusSet, Tls as TlsPlan, TlsVersion, Trust};
 use candor_protocol::tls::{Connector, Tls};
-use candor_protocol::{Event, Failure, Session, h1};
-use candor_record::Cause;
+use candor_protocol::{Abilities, Event, Failure, Input, Outgoing, Session, h1};
+use candor_record::{Cause, Handshake};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -16,6 +16,9 @@ use rustls::{ServerConfig, ServerConnection};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nalive\r\n";
 const UNTIL_END: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nalive\r\n";
+
+/// The session of HTTP/1.1 within is ready.
+const READY: Event = Event::Ready(Abilities { multiplexes: false, takes_made: true });
 
 struct Identity {
     certificate: CertificateDer<'static>,
@@ -105,12 +108,12 @@ impl Pair {
     fn upload(&mut self) {
         loop {
             let mut slices = [IoSlice::new(&[]); 4];
-            let used = self.client.poll_transmit(&mut slices);
+            let used = self.client.poll_transmit(0, &mut slices).slices;
             let Some(first) = slices[..used].first() else { break };
             let bytes = first[..first.len().min(self.step)].to_vec();
             assert!(self.server.read_tls(&mut &bytes[..]).unwrap() == bytes.len());
             let started = &mut self.started;
-            self.client.handle_transmitted(bytes.len(), &mut |id| started.push(id));
+            self.client.handle_transmitted(0, bytes.len(), &mut |id| started.push(id));
             let _ = self.server.process_new_packets();
         }
         let mut plain = vec![0; 4096];
@@ -130,11 +133,11 @@ impl Pair {
             self.server.write_tls(&mut self.to_client).unwrap();
         }
         for piece in std::mem::take(&mut self.to_client).chunks(self.step) {
-            let mut input = piece;
-            while let Some(event) = self.client.handle_input(&mut input) {
+            let mut input = Input::Stream(piece);
+            while let Some(event) = self.client.handle_input(0, &mut input) {
                 self.events.push(event);
             }
-            assert!(input.is_empty());
+            assert!(input.bytes().is_empty());
         }
     }
 
@@ -146,8 +149,8 @@ impl Pair {
     }
 
     fn ask(&mut self, id: u32, answer: &[u8]) {
-        assert_eq!(self.client.free_slots(), 1);
-        self.client.handle_request(id, 0);
+        assert_eq!(self.client.free_places(), 1);
+        self.client.handle_request(id, Outgoing::Listed(0));
         assert!(!self.started.contains(&id));
         self.upload();
         assert!(self.started.contains(&id), "told when its record was taken");
@@ -158,6 +161,14 @@ impl Pair {
         assert!(self.request.ends_with(b"\r\n\r\n"));
         self.server.writer().write_all(answer).unwrap();
         self.download();
+    }
+
+    /// What the handshake came to, if it is over.
+    fn handshake(&self) -> Option<&Handshake> {
+        self.events.iter().find_map(|event| match event {
+            Event::Secured(handshake) => Some(&**handshake),
+            _ => None,
+        })
     }
 
     fn dones(&self) -> usize {
@@ -179,10 +190,10 @@ fn every_cipher_of_both_versions_carries_requests_in_pieces_of_any_size() {
         for step in [1, 7, 100_000] {
             let plan = TlsPlan { ciphers: vec![name.to_owned()], ..plan(only(&identity)) };
             let mut pair = Pair::new(clients(&plan)(), &config, step);
-            assert!(!pair.client.is_ready() && pair.client.free_slots() == 0);
+            assert_eq!((pair.client.poll_event(), pair.client.free_places()), (None, 0));
             pair.shake_hands();
-            assert_eq!(pair.events, [Event::Secured, Event::Ready], "{name}");
-            let facts = pair.client.handshake().unwrap();
+            assert!(matches!(&pair.events[..], [Event::Secured(_), READY]), "{name}");
+            let facts = pair.handshake().unwrap();
             assert_eq!((&*facts.cipher, &*facts.alpn, facts.resumed), (name, "http/1.1", false));
             for id in 0..3 {
                 pair.ask(id, ANSWER);
@@ -217,14 +228,20 @@ fn a_handshake_that_is_cut_at_any_byte_is_no_connection() {
     }
     for cut in 0..flight.len() - 1 {
         let mut client = make();
-        let mut input = &flight[..cut];
+        let mut input = Input::Stream(&flight[..cut]);
         // The flight is for another client's hello, so what it decrypts to is nonsense: an
         // error, or nothing yet, but never a connection.
-        while let Some(event) = client.handle_input(&mut input) {
+        let mut is_refused = false;
+        while let Some(event) = client.handle_input(0, &mut input) {
             assert!(matches!(event, Event::Failed { id: None, .. }), "{cut}: {event:?}");
+            is_refused = true;
         }
-        assert!(input.is_empty() && !client.is_ready());
-        assert_eq!(client.handle_end(), None);
+        assert!(input.bytes().is_empty() && client.free_places() == 0);
+        client.handle_end();
+        let awaited = Failure::NotReady("its part of the TLS handshake");
+        let failed = Event::Failed { id: None, failure: awaited };
+        assert_eq!(client.poll_event(), (!is_refused).then_some(failed), "{cut}");
+        assert_eq!(client.poll_event(), None);
         client.handle_close();
     }
 }
@@ -237,7 +254,7 @@ fn a_changed_byte_anywhere_ends_the_connection_and_not_the_program() {
     for at in 0..ANSWER.len() + 22 {
         let mut pair = Pair::new(make(), &config, 100_000);
         pair.shake_hands();
-        pair.client.handle_request(7, 0);
+        pair.client.handle_request(7, Outgoing::Listed(0));
         pair.upload();
         pair.server.writer().write_all(ANSWER).unwrap();
         pair.server.write_tls(&mut pair.to_client).unwrap();
@@ -261,7 +278,8 @@ fn an_answer_that_ends_with_the_connection_needs_the_servers_word_for_it() {
             pair.download();
             assert_eq!(pair.events.last(), Some(&Event::End));
         }
-        match pair.client.handle_end() {
+        pair.client.handle_end();
+        match pair.client.poll_event() {
             Some(Event::Done(answer)) => assert!(says_so && answer.id == 1),
             Some(Event::Failed { id: Some(1), failure: Failure::Truncated }) => assert!(!says_so),
             other => panic!("{other:?}"),
@@ -294,7 +312,7 @@ fn a_session_is_taken_up_again_only_if_asked() {
             pair.shake_hands();
             pair.ask(1, ANSWER);
             assert_eq!(pair.dones(), 1);
-            resumed.push(pair.client.handshake().unwrap().resumed);
+            resumed.push(pair.handshake().unwrap().resumed);
         }
         assert_eq!(resumed, [false, resumption], "{max:?}");
     }
@@ -320,24 +338,28 @@ fn requests_leave_in_the_first_flight_only_if_asked_and_once_more_if_refused() {
             let make = clients(&plan);
             config.max_early_data_size = allowed[0];
             let mut first = Pair::new(make(), &Arc::new(config.clone()), step);
-            assert_eq!(first.client.free_slots(), 0, "there is no ticket yet");
+            assert_eq!(first.client.free_places(), 0, "there is no ticket yet");
             first.shake_hands();
             first.ask(1, ANSWER);
             assert_eq!(first.dones(), 1);
-            assert_eq!(first.client.handshake().unwrap().early_data, None);
+            assert_eq!(first.handshake().unwrap().early_data, None);
 
             config.max_early_data_size = allowed[1];
             let mut second = Pair::new(make(), &Arc::new(config), step);
             let is_early = taken.is_some();
-            assert_eq!(second.client.is_ready(), is_early, "{asked} {allowed:?}");
+            assert_eq!(
+                second.client.poll_event(),
+                is_early.then_some(READY),
+                "{asked} {allowed:?}"
+            );
             if is_early {
-                assert_eq!(second.client.free_slots(), 1);
-                second.client.handle_request(2, 0);
+                assert_eq!(second.client.free_places(), 1);
+                second.client.handle_request(2, Outgoing::Listed(0));
                 second.upload();
                 assert_eq!(second.started, [2], "in the first flight");
             }
             second.shake_hands();
-            assert!(!second.events.contains(&Event::Ready) || !is_early, "it was ready before");
+            assert!(!second.events.contains(&READY) || !is_early, "it was ready before");
             if is_early {
                 second.answer(ANSWER);
             } else {
@@ -347,7 +369,7 @@ fn requests_leave_in_the_first_flight_only_if_asked_and_once_more_if_refused() {
             let text = String::from_utf8(second.request.clone()).unwrap();
             assert_eq!(text.matches("GET / HTTP/1.1").count(), 1, "{text}");
             assert_eq!(text.matches("\r\n\r\n").count(), 1, "{text}");
-            let facts = second.client.handshake().unwrap();
+            let facts = second.handshake().unwrap();
             assert_eq!((facts.resumed, facts.early_data), (true, taken), "{asked} {allowed:?}");
         }
     }
@@ -369,15 +391,14 @@ fn an_answer_and_the_end_may_come_with_the_servers_flight() {
         first.shake_hands();
         first.ask(1, ANSWER);
         let mut second = Pair::new(make(), &config, step);
-        second.client.handle_request(2, 0);
+        second.client.handle_request(2, Outgoing::Listed(0));
         second.upload();
         second.server.writer().write_all(answer).unwrap();
         second.server.send_close_notify();
         second.download();
         assert!(second.events.contains(&Event::End), "{:?}", second.events);
-        if let Some(event) = second.client.handle_end() {
-            second.events.push(event);
-        }
+        second.client.handle_end();
+        second.events.extend(std::iter::from_fn(|| second.client.poll_event()));
         assert_eq!(second.dones(), 1, "{step} {:?}", second.events);
     }
 }
@@ -387,7 +408,7 @@ fn an_answer_and_the_end_may_come_with_the_servers_flight() {
 fn failure(plan: &TlsPlan, identity: &Identity) -> (String, Option<Cause>) {
     let mut pair = Pair::new(clients(plan)(), &server(identity), 100_000);
     pair.shake_hands();
-    assert!(!pair.client.is_ready());
+    assert_eq!(pair.client.free_places(), 0);
     match &pair.events[..] {
         [Event::Failed { id: None, failure: Failure::Malformed(error) }] => {
             (error.to_string(), error.cause())
@@ -423,7 +444,7 @@ fn each_fault_of_a_certificate_has_its_own_words_and_cause() {
         let trusting = TlsPlan { trust: Trust::Anybody, ..plan };
         let mut pair = Pair::new(clients(&trusting)(), &server(identity), 100);
         pair.shake_hands();
-        assert!(pair.client.is_ready(), "{words}");
+        assert_eq!(pair.events.last(), Some(&READY), "{words}");
     }
 }
 
@@ -434,7 +455,7 @@ fn a_self_signed_certificate_of_an_authority_is_believed_if_it_is_named() {
     });
     let mut pair = Pair::new(clients(&plan(only(&own)))(), &server(&own), 100);
     pair.shake_hands();
-    assert!(pair.client.is_ready(), "{:?}", pair.events);
+    assert_eq!(pair.events.last(), Some(&READY), "{:?}", pair.events);
     let wrong_name = TlsPlan { server_name: "example.org".to_owned(), ..plan(only(&own)) };
     assert!(failure(&wrong_name, &own).0.contains("example.org"));
     let other = identity(|_| ());
@@ -451,8 +472,8 @@ fn a_server_without_tls_is_told_from_one_with_another_protocol() {
         (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", "not TLS"),
     ] {
         let mut client = make();
-        let mut input = bytes;
-        match client.handle_input(&mut input) {
+        let mut input = Input::Stream(bytes);
+        match client.handle_input(0, &mut input) {
             Some(Event::Failed { failure: Failure::Malformed(error), .. }) => {
                 assert!(error.to_string().contains(words), "{error}");
             }

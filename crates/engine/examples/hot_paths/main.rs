@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, BodyExpect, Expect, OpenLoad, Rate, Request, Segment, StatusSet};
-use candor_protocol::{Session, h1, h2};
+use candor_protocol::{Input, Outgoing, Session, h1, h2};
 use candor_record::{Phase, Recorder, Sample, Settings};
 
 fn main() {
@@ -76,9 +76,9 @@ fn session() -> h1::Session {
 
 fn write(session: &mut impl Session) {
     let mut slices = [IoSlice::new(&[]); 16];
-    let used = session.poll_transmit(&mut slices);
+    let used = session.poll_transmit(0, &mut slices).slices;
     let bytes = slices[..used].iter().map(|slice| slice.len()).sum();
-    session.handle_transmitted(bytes, &mut |id| {
+    session.handle_transmitted(0, bytes, &mut |id| {
         black_box(id);
     });
 }
@@ -98,10 +98,10 @@ fn answers(repetitions: u64, new_each_time: bool) {
     let answers = [answer(1), answer(u64::from(new_each_time) + 1)];
     let mut session = session();
     for n in 0..repetitions {
-        session.handle_request(0, 0);
+        session.handle_request(0, Outgoing::Listed(0));
         write(&mut session);
-        let mut input = &answers[n as usize % 2][..];
-        while let Some(event) = session.handle_input(&mut input) {
+        let mut input = Input::Stream(&answers[n as usize % 2]);
+        while let Some(event) = session.handle_input(0, &mut input) {
             black_box(&event);
         }
     }
@@ -111,9 +111,10 @@ fn answers(repetitions: u64, new_each_time: bool) {
 fn encode(repetitions: u64) {
     let mut session = session();
     for _ in 0..repetitions {
-        session.handle_request(0, 0);
+        session.handle_request(0, Outgoing::Listed(0));
         write(&mut session);
-        black_box(session.handle_end());
+        session.handle_end();
+        black_box(session.poll_event());
         session = self::session();
     }
 }
@@ -127,8 +128,9 @@ fn h2_session(streams: u32) -> h2::Session {
     session
 }
 
-fn read(session: &mut h2::Session, mut input: &[u8]) {
-    while let Some(event) = session.handle_input(&mut input) {
+fn read(session: &mut h2::Session, input: &[u8]) {
+    let mut input = Input::Stream(input);
+    while let Some(event) = session.handle_input(0, &mut input) {
         black_box(&event);
     }
 }
@@ -143,7 +145,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 fn h2_encode(repetitions: u64) {
     let mut session = h2_session(16_384);
     for _ in 0..repetitions {
-        session.handle_request(0, 0);
+        session.handle_request(0, Outgoing::Listed(0));
         write(&mut session);
     }
 }
@@ -190,7 +192,7 @@ fn h2_exchanges(repetitions: u64, new_each_time: bool) {
     let mut stream = 1u32;
     for batch in 0..repetitions / BATCH as u64 {
         for id in 0..BATCH as u32 {
-            session.handle_request(id, 0);
+            session.handle_request(id, Outgoing::Listed(0));
         }
         write(&mut session);
         for (answer, id) in input.chunks_exact_mut(answer.len()).zip(batch * 10..) {

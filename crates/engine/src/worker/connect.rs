@@ -6,9 +6,10 @@
 use std::cmp::Reverse;
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, GoAway, HeaderBytes, RequestId, Session};
+use candor_protocol::{Event, Failure, GoAway, RequestId, Session};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
+use super::events::CameTo;
 use super::{Stage, Worker};
 use crate::connection::{Slot, State, back_off_ns};
 use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor};
@@ -67,21 +68,20 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Ok(false) => {}
             Ok(true) => {
                 let session = (self.make_session)();
-                let is_ready = session.is_ready();
                 let connect_ns = now_ns.saturating_sub(since_ns);
                 let connection = &mut self.connections[key as usize];
                 connection.state = State::Handshaking { since_ns, connect_ns };
-                connection.securing = Some((since_ns, connect_ns));
+                connection.account.securing = Some((since_ns, connect_ns));
+                connection.account.broken_off = false;
                 connection.session = Some(session);
                 connection.taken = 0;
                 connection.blocked = false;
                 connection.offered = 0;
                 connection.parked_slots = 0;
                 connection.last_byte_ns = now_ns;
-                if is_ready {
-                    self.establish(key, now_ns);
-                } else {
-                    self.flush(key);
+                self.poll_events(key, now_ns);
+                if let State::Handshaking { .. } = self.connections[key as usize].state {
+                    self.flush(key, now_ns);
                 }
             }
             Err(failure) => {
@@ -105,21 +105,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         if self.own.lifetime_ns.is_some() {
             self.aging.push_back((now_ns, key, connection.generation));
         }
-        self.attach_script(key);
+        self.check_script(key);
         self.offer_slots(key, self.free_places(key), now_ns);
-    }
-
-    /// The handshake of TLS is over. Requests may have left before.
-    #[cold]
-    pub(super) fn secured(&mut self, key: Key, now_ns: u64) {
-        let connection = &mut self.connections[key as usize];
-        let came_to = connection.session.as_ref().and_then(S::handshake);
-        let (Some(handshake), Some((since_ns, connect_ns))) = (came_to, connection.securing.take())
-        else {
-            return;
-        };
-        let took_ns = now_ns.saturating_sub(since_ns + connect_ns);
-        self.books.recorder.handshake(now_ns, connect_ns, took_ns, &handshake);
     }
 
     /// The connection ended before its handshake did.
@@ -128,17 +115,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let reason = match loss {
             Loss::Failed(failure) => failure.message.as_str().into(),
             Loss::Malformed { reason, .. } => reason.clone(),
-            _ => Reason {
-                words: format!(
-                    "the server closed the connection and did not send {}",
-                    self.awaits(key)
-                )
-                .into(),
-                cause: Some(Cause::HandshakeClosed),
-            },
+            _ => {
+                let awaited = self.awaited(key);
+                let words = format!("the server closed the connection and did not send {awaited}");
+                Reason { words: words.into(), cause: Some(Cause::HandshakeClosed) }
+            }
         };
         self.leave_connecting(key);
-        self.say_goodbye(key);
+        self.say_goodbye(key, now_ns);
         self.forget_session(key);
         let failure = self.not_connected(ConnectErrorKind::Handshake, reason);
         self.connect_failed(key, failure, now_ns);
@@ -149,41 +133,43 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         ConnectFailure { kind, to, why: ConnectCause::Other(reason) }
     }
 
-    /// What the handshake of a connection waits for.
-    fn awaits(&self, key: Key) -> &'static str {
-        self.connections[key as usize].session.as_ref().map_or("", S::awaits)
+    /// What a handshake that ends here waited for.
+    fn awaited(&mut self, key: Key) -> &'static str {
+        let Some(session) = &mut self.connections[key as usize].session else { return "" };
+        session.handle_end();
+        std::iter::from_fn(|| session.poll_event())
+            .find_map(|event| match event {
+                Event::Failed { failure: Failure::NotReady(awaited), .. } => Some(awaited),
+                _ => None,
+            })
+            .unwrap_or("the end of its handshake")
     }
 
     /// Lets the session say its last words, if its protocol has any and the kernel takes them.
-    pub(super) fn say_goodbye(&mut self, key: Key) {
+    pub(super) fn say_goodbye(&mut self, key: Key, now_ns: u64) {
         if !S::SPEAKS_UNASKED {
             return;
         }
+        let session_ns = self.session_ns(now_ns);
         if let Some(session) = &mut self.connections[key as usize].session {
             session.handle_close();
             let mut slices = [IoSlice::new(&[]); 4];
-            let used = session.poll_transmit(&mut slices);
+            let used = session.poll_transmit(session_ns, &mut slices).slices;
             if used > 0 {
                 // Nothing depends on it any more, so how it went does not matter.
                 let _ = self.reactor.send(key, &slices[..used]);
             }
         }
+        self.take_events(key, now_ns, true);
     }
 
     /// No place and no event of the present session counts any more.
     fn forget_session(&mut self, key: Key) {
-        self.count_headers(key);
         let connection = &mut self.connections[key as usize];
         connection.session = None;
+        connection.timeout_ns = u64::MAX;
         connection.postponed = None;
         connection.generation = connection.generation.wrapping_add(1);
-    }
-
-    /// Enters what the session of a connection that ends has read in header blocks.
-    pub(super) fn count_headers(&mut self, key: Key) {
-        let session = self.connections[key as usize].session.as_ref();
-        let HeaderBytes { received, decoded } = session.map(S::header_bytes).unwrap_or_default();
-        self.books.recorder.header_bytes(received, decoded);
     }
 
     fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
@@ -204,8 +190,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return;
         }
         let connection = &mut self.connections[key as usize];
-        let at_ns = now_ns + back_off_ns(connection.fruitless.max(at_least));
-        connection.fruitless = connection.fruitless.saturating_add(1);
+        let at_ns = now_ns + back_off_ns(connection.account.fruitless.max(at_least));
+        connection.account.fruitless = connection.account.fruitless.saturating_add(1);
         self.retries.push(Reverse((at_ns, key)));
     }
 
@@ -237,8 +223,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     self.not_connected(ConnectErrorKind::Timeout, words.into())
                 }
                 Some(_) => {
-                    let awaits = self.awaits(key);
-                    let words = format!("the server did not send {awaits} within {limit_ms} ms");
+                    let awaited = self.awaited(key);
+                    let words = format!("the server did not send {awaited} within {limit_ms} ms");
                     let cause = Some(Cause::HandshakeSlow);
                     let reason = Reason { words: words.into(), cause };
                     self.not_connected(ConnectErrorKind::Handshake, reason)
@@ -312,22 +298,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return false;
         }
         let reason = timeout_words(self.own.timeouts.request_ns);
-        self.books.fail(id, &mut connection.flights, ErrorKind::Timeout, now_ns, &reason);
-        connection.outstanding -= 1;
-        if connection.session.as_ref().is_some_and(S::is_over) {
-            // It was the last request that the server would answer on this connection.
-            self.lose(key, Loss::Announced, now_ns);
-        } else {
-            self.answered(key, now_ns);
-            self.flush(key);
-        }
+        self.books.fail(id, &mut connection.account.flights, ErrorKind::Timeout, now_ns, &reason);
+        connection.account.outstanding -= 1;
+        // If it was the last request that the server would answer on this connection, that is an
+        // event.
+        let came_to = self.take_events(key, now_ns, false);
+        self.follow_up(key, CameTo { freed: true, changed: true, ..came_to }, now_ns);
         true
     }
 
     /// Places of a connection that nobody was offered yet.
     pub(super) fn free_places(&self, key: Key) -> u32 {
         let connection = &self.connections[key as usize];
-        let free = connection.session.as_ref().map_or(0, S::free_slots);
+        let free = connection.session.as_ref().map_or(0, S::free_places);
         free.saturating_sub(connection.offered)
     }
 
@@ -364,11 +347,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return self.handshake_failed(key, &loss, now_ns);
         }
         let in_order = self.settle_flights(key, &loss, now_ns);
+        let broken_off = self.connections[key as usize].account.broken_off;
         let why = match &loss {
             Loss::Retired | Loss::Old | Loss::BrokenOff => Disconnect::Retired,
             Loss::Announced => Disconnect::ByServer,
             // It followed us.
-            Loss::End if self.is_broken_off(key) => Disconnect::Retired,
+            Loss::End if broken_off => Disconnect::Retired,
             Loss::End if in_order => Disconnect::ByServer,
             Loss::End => Disconnect::Lost(LossKind::Closed),
             Loss::Failed(failure) if failure.reset => Disconnect::Lost(LossKind::Reset),
@@ -382,12 +366,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Malformed { reason, .. } | Loss::TooLarge { reason, .. } => reason,
             _ => Reason::from(""),
         });
-        self.say_goodbye(key);
+        self.say_goodbye(key, now_ns);
         self.reactor.close(key);
         self.awaiting_links.remove(&mut self.awaiting, key);
-        if self.own.stops {
-            self.forget_hold(key);
-        }
         self.established -= 1;
         let connection = &mut self.connections[key as usize];
         connection.state = State::Absent;
@@ -405,71 +386,30 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Timeout { .. } | Loss::IdleTimeout | Loss::Old => true,
             _ => false,
         };
-        match is_let_go && self.is_broken_off(key) {
+        match is_let_go && self.connections[key as usize].account.broken_off {
             true => Loss::BrokenOff,
             false => loss,
         }
     }
 
-    pub(super) fn is_broken_off(&self, key: Key) -> bool {
-        let session = &self.connections[key as usize].session;
-        self.own.stops && session.as_ref().is_some_and(S::is_broken_off)
-    }
-
     /// Every request in flight on `key` gets its outcome. Returns whether none of them failed.
     fn settle_flights(&mut self, key: Key, loss: &Loss, at_ns: u64) -> bool {
-        let broken_off = self.is_broken_off(key);
-        let connection = &mut self.connections[key as usize];
-        let chain = &mut connection.flights;
-        let books = &mut self.books;
         let mut in_order = true;
+        if let Loss::End = loss {
+            if let Some(session) = &mut self.connections[key as usize].session {
+                session.handle_end();
+            }
+            in_order = !self.take_events(key, at_ns, true).failed;
+        }
+        let account = &mut self.connections[key as usize].account;
+        let chain = &mut account.flights;
+        let books = &mut self.books;
         let mut fail =
             |books: &mut crate::books::Books, chain: &mut _, id, kind, reason: &Reason| {
                 in_order = false;
                 books.fail(id, chain, kind, at_ns, reason);
             };
         match loss {
-            Loss::End => {
-                while let Some(event) = connection.session.as_mut().and_then(S::handle_end) {
-                    match event {
-                        Event::Done(answer) => {
-                            books.complete(&answer, chain, at_ns);
-                            if let (Some(script), Some(session)) =
-                                (&mut self.script, &mut connection.session)
-                                && script.answer(answer.status, session)
-                            {
-                                self.own.stop_ns = Some(0);
-                            }
-                            connection.fruitless = 0;
-                            connection.answered += u64::from(at_ns >= self.own.warm_up_ns);
-                        }
-                        Event::FirstByte(id) => books.first_byte(id, at_ns),
-                        Event::Failed {
-                            id: Some(id),
-                            failure: Failure::Closed | Failure::Truncated,
-                        } if broken_off => {
-                            books.break_off(id, chain, None, at_ns);
-                            connection.fruitless = 0;
-                        }
-                        Event::Failed { id: Some(id), failure } => {
-                            let (kind, reason) = words(&failure);
-                            fail(books, chain, id, kind, &reason);
-                        }
-                        Event::RequestFailed { id, failure } => {
-                            let (kind, reason) = words(&failure);
-                            fail(books, chain, id, kind, &reason);
-                        }
-                        Event::Failed { id: None, .. }
-                        | Event::Secured
-                        | Event::Ready
-                        | Event::End
-                        | Event::Places
-                        | Event::Continue
-                        | Event::GoAway(_)
-                        | Event::Over => {}
-                    }
-                }
-            }
             Loss::Timeout { id } => {
                 let reason = timeout_words(self.own.timeouts.request_ns);
                 fail(books, chain, *id, ErrorKind::Timeout, &reason);
@@ -492,7 +432,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 while let Some(id) = chain.first() {
                     books.break_off(id, chain, None, at_ns);
                 }
-                connection.fruitless = 0;
+                account.fruitless = 0;
             }
             Loss::Malformed { id: Some(id), reason } => {
                 fail(books, chain, *id, ErrorKind::Malformed, reason);
@@ -509,7 +449,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     fail(books, chain, id, ErrorKind::Malformed, reason);
                 }
             }
-            Loss::Announced | Loss::Retired => {}
+            Loss::End | Loss::Announced | Loss::Retired => {}
         }
         let (kind, reason) = match loss {
             Loss::Announced => (ErrorKind::Closed, "the server closed after an earlier answer"),
@@ -518,7 +458,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         while let Some(id) = chain.first() {
             fail(books, chain, id, kind, &reason.into());
         }
-        connection.outstanding = 0;
+        account.outstanding = 0;
         in_order
     }
 }
@@ -550,6 +490,9 @@ pub(super) fn words(failure: &Failure) -> (ErrorKind, Reason) {
             )
             .into(),
         ),
+        Failure::NotReady(awaited) => {
+            (ErrorKind::Closed, format!("the server did not send {awaited}").into())
+        }
     }
 }
 

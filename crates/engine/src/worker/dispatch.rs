@@ -2,7 +2,7 @@
 
 use std::io::IoSlice;
 
-use candor_protocol::Session;
+use candor_protocol::{Outgoing, Session, Transmit};
 
 use super::connect::Loss;
 use super::turn::SHARE_BYTES;
@@ -51,7 +51,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let Source::Closed(closed) = &mut self.source else { return };
             let Some((index, phase)) = closed.take(now_ns) else { break };
             if let Some(key) = last.filter(|key| *key != slot.key) {
-                self.flush(key);
+                self.flush(key, now_ns);
             }
             let departure = Departure {
                 index,
@@ -73,7 +73,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
         }
         if let Some(key) = last {
-            self.flush(key);
+            self.flush(key, now_ns);
         }
     }
 
@@ -116,7 +116,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 } else if !self.hand_over_made(departure) {
                     return;
                 }
-                self.flush(slot.key);
+                self.flush(slot.key, now_ns);
                 self.has_more = self.is_script_turn_over(now_ns);
             } else {
                 return self.open_for_backlog(now_ns);
@@ -148,7 +148,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             if connection.taken >= self.own.requests_per_connection
                 // The server announced the end of the connection, or takes fewer at a time.
-                || connection.session.as_ref().is_none_or(|session| session.free_slots() == 0)
+                || connection.session.as_ref().is_none_or(|session| session.free_places() == 0)
             {
                 connection.offered -= 1;
                 continue;
@@ -166,8 +166,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn hand_over(&mut self, key: Key, departure: Departure) {
         let connection = &mut self.connections[key as usize];
         let Some(session) = &mut connection.session else { return };
-        let id = self.books.depart(departure, &mut connection.flights);
-        session.handle_request(id, departure.request);
+        let id = self.books.depart(departure, &mut connection.account.flights);
+        session.handle_request(id, Outgoing::Listed(departure.request));
         connection.offered -= 1;
         self.handed_over(key, departure);
     }
@@ -177,8 +177,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn handed_over(&mut self, key: Key, departure: Departure) {
         let connection = &mut self.connections[key as usize];
         connection.taken += 1;
-        connection.outstanding += 1;
-        if connection.outstanding == 1 {
+        connection.account.outstanding += 1;
+        if connection.account.outstanding == 1 {
             connection.asked_after = self.waits;
             if self.own.timeouts.idle_ns.is_some() {
                 connection.last_byte_ns = departure.ready_ns;
@@ -188,25 +188,23 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// Writes what the session has to write, as far as the kernel takes it.
-    pub(super) fn flush(&mut self, key: Key) {
+    pub(super) fn flush(&mut self, key: Key, now_ns: u64) {
+        let session_ns = self.session_ns(now_ns);
         let mut share = SHARE_BYTES;
         loop {
             let connection = &mut self.connections[key as usize];
             let Some(session) = &mut connection.session else { return };
             let mut slices = [IoSlice::new(&[]); SLICES];
-            let used = session.poll_transmit(&mut slices);
+            let Transmit { slices: used, more, .. } =
+                session.poll_transmit(session_ns, &mut slices);
             if used == 0 {
-                if self.own.stops {
-                    self.take_hold(key);
-                }
                 return;
             }
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
             let at_ns = self.reactor.now_ns();
             let sent = self.reactor.send(key, &slices[..used]);
-            let was_all = S::OFFERS_ALL && used < SLICES && !self.own.stops;
             self.turn.spend(offered);
-            if !self.went(key, sent, offered, at_ns) || was_all {
+            if !self.went(key, sent, offered, at_ns) || !more {
                 return;
             }
             share = share.saturating_sub(offered);
@@ -232,13 +230,17 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                     true => self.reactor.stamps(key).map_or(0, |log| log.position()),
                     false => 0,
                 };
-                session.handle_transmitted(bytes, &mut |id| {
+                let session_ns = at_ns + self.shift_ns;
+                let has_word = session.handle_transmitted(session_ns, bytes, &mut |id| {
                     books.sent(id, at_ns);
                     if R::STAMPS {
                         kernel.sent(id, end);
                     }
                 });
                 connection.blocked = bytes < offered;
+                if has_word {
+                    self.poll_events(key, at_ns);
+                }
             }
             Sent::Blocked => connection.blocked = true,
             Sent::Failed(failure) => {
@@ -246,7 +248,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 return false;
             }
         }
-        !connection.blocked
+        !self.connections[key as usize].blocked
     }
 
     /// A connection broke as it was written to. What the server said before is still there to be
@@ -268,7 +270,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// There is room again.
     pub(super) fn unblock(&mut self, key: Key) {
         self.connections[key as usize].blocked = false;
-        self.flush(key);
+        let now_ns = self.reactor.now_ns();
+        self.flush(key, now_ns);
         let connection = &mut self.connections[key as usize];
         if connection.state == State::Open && !connection.blocked && connection.parked_slots > 0 {
             let slots = std::mem::take(&mut connection.parked_slots);

@@ -61,8 +61,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             // Of connections that were opened for a backlog, those that were of use.
             answers: (0..)
                 .zip(&self.connections)
-                .filter(|(key, one)| *key < self.own.connections || one.answered > 0)
-                .map(|(_, one)| one.answered)
+                .filter(|(key, one)| *key < self.own.connections || one.account.answered > 0)
+                .map(|(_, one)| one.account.answered)
                 .collect(),
             ..WorkerReport::new(window_end_ns, end)
         }
@@ -83,9 +83,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     ) -> bool {
         let now_ns = self.reactor.now_ns();
         for key in 0..self.connections.len() as Key {
-            let broken_off = self.is_broken_off(key);
             let connection = &mut self.connections[key as usize];
-            let chain = &mut connection.flights;
+            let broken_off = connection.account.broken_off;
+            let chain = &mut connection.account.flights;
             while let Some(id) = chain.first() {
                 if broken_off {
                     self.books.break_off(id, chain, None, now_ns);
@@ -97,9 +97,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 self.books.recorder.disconnected(now_ns, Disconnect::RunOver, || "");
             }
             connection.state = State::Absent;
-            self.say_goodbye(key);
+            self.say_goodbye(key, now_ns);
             self.reactor.close(key);
-            self.count_headers(key);
         }
         let (unsent, is_whole) = self.leave_backlog(window_end_ns, now_ns, control);
         self.books.recorder.finish(now_ns, unsent);

@@ -1,33 +1,18 @@
 //! Receiving: from bytes to outcomes, and the next request straight after.
 
-use candor_protocol::{Event, Failure, GoAway, Session};
-use candor_record::ErrorKind;
+use candor_protocol::{Input, Session};
 
 use super::Worker;
-use super::connect::{Loss, words};
+use super::connect::Loss;
+use super::events::{Applying, CameTo};
 use super::turn::{LEAST_BYTES, SHARE_BYTES};
 use crate::connection::State;
 use crate::reactor::{Key, Reactor, Ready, Received};
 use crate::source::Source;
 
-/// What a piece of input came to.
+/// A piece of input that was handled.
 struct Intake {
-    /// Requests that have their outcome.
-    freed: u32,
-    /// One of them was answered.
-    answered: bool,
-    /// The handshake of TLS ended.
-    secured: bool,
-    /// The handshake ended.
-    ready: bool,
-    /// There may be more places than before, without an answer.
-    places: bool,
-    /// The server asked for a body that was held back.
-    continues: bool,
-    /// The server ends the connection after the last of them.
-    last: bool,
-    /// The session is dead.
-    broken: Option<Loss>,
+    came_to: CameTo,
     at_ns: u64,
     bytes: usize,
     more: bool,
@@ -49,7 +34,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 State::Open => {
                     let now_ns = self.reactor.now_ns();
                     self.dispatch(now_ns);
-                    self.speak_unasked(key);
+                    self.speak_unasked(key, now_ns);
                 }
                 State::Handshaking { .. } => {}
                 State::Absent | State::Connecting { .. } => return,
@@ -63,22 +48,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Whether there is a session that bytes can be given to.
-    #[inline]
-    fn is_live(&self, key: Key) -> bool {
-        matches!(self.connections[key as usize].state, State::Open | State::Handshaking { .. })
-    }
-
-    /// Whether a request was answered before it was sent in full.
-    fn is_cut_short(&self, key: Key) -> bool {
-        self.connections[key as usize].session.as_ref().is_some_and(S::is_cut_short)
-    }
-
     /// Writes what the protocol has to say by itself.
     #[inline]
-    fn speak_unasked(&mut self, key: Key) {
+    fn speak_unasked(&mut self, key: Key, now_ns: u64) {
         if S::SPEAKS_UNASKED && self.is_live(key) && !self.connections[key as usize].blocked {
-            self.flush(key);
+            self.flush(key, now_ns);
         }
     }
 
@@ -86,39 +60,26 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
         let mut share = SHARE_BYTES;
         loop {
-            let Some(intake) = self.receive_piece(key) else { return self.speak_unasked(key) };
-            let Intake { freed, secured, ready, places, continues, last, broken, .. } = intake;
-            let Intake { at_ns, bytes, more, .. } = intake;
-            if secured {
-                self.secured(key, at_ns);
-            }
-            if ready {
-                self.establish(key, at_ns);
-            }
-            if let Some(loss) = broken {
-                self.lose(key, loss, at_ns);
-            } else if last {
-                let by_us = self.own.stops && self.is_cut_short(key);
-                self.lose(key, if by_us { Loss::Retired } else { Loss::Announced }, at_ns);
-            } else if freed > 0 || places {
-                self.answered(key, at_ns);
-            }
-            if continues && self.is_live(key) {
-                self.continued(key);
-            }
+            let Some(intake) = self.receive_piece(key) else {
+                let now_ns = if S::SPEAKS_UNASKED { self.reactor.now_ns() } else { 0 };
+                return self.speak_unasked(key, now_ns);
+            };
+            let Intake { came_to, at_ns, bytes, more } = intake;
+            self.follow_up(key, came_to, at_ns);
             // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on:
             // it is read first. That takes one more read, because it is an error.
-            let is_owed = S::SPEAKS_UNASKED || self.connections[key as usize].outstanding > 0;
+            let is_owed =
+                S::SPEAKS_UNASKED || self.connections[key as usize].account.outstanding > 0;
             if !more || is_owed {
                 self.dispatch(at_ns);
             }
             if !(more || ended) || !self.is_live(key) {
-                return self.speak_unasked(key);
+                return self.speak_unasked(key, at_ns);
             }
             share = share.saturating_sub(bytes.max(LEAST_BYTES));
             if share == 0 && is_owed {
                 self.postpone(Ready { key, readable: true, writable: false, ended });
-                return self.speak_unasked(key);
+                return self.speak_unasked(key, at_ns);
             }
         }
     }
@@ -142,84 +103,41 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 return None;
             }
         };
-        let books = &mut self.books;
-        books.recorder.bytes_received(bytes.len() as u64);
-        let mut intake = Intake {
-            freed: 0,
-            answered: false,
-            secured: false,
-            ready: false,
-            places: false,
-            continues: false,
-            last: false,
-            broken: None,
-            at_ns,
-            bytes: bytes.len(),
-            more,
-        };
+        self.books.recorder.bytes_received(bytes.len() as u64);
         self.turn.spend(bytes.len());
-        let mut input = bytes;
-        let mut answered = None;
         // They were there when the last wait ended, and its requests left after that.
         let is_early = !S::SPEAKS_UNASKED
-            && connection.outstanding > 0
+            && connection.account.outstanding > 0
             && connection.asked_after == self.waits;
+        let mut applying = Applying {
+            books: &mut self.books,
+            account: &mut connection.account,
+            script: &mut self.script,
+            kernel: if R::STAMPS { Some(&mut self.kernel) } else { None },
+            answered: None,
+            at_ns,
+            warm_up_ns: self.own.warm_up_ns,
+            is_ending: false,
+            came_to: CameTo::default(),
+        };
+        let mut input = Input::Stream(if is_early { &[] } else { bytes });
         if is_early {
-            input = &[];
             let reason = "the server responded before the request was sent".into();
-            intake.broken = Some(Loss::Malformed { id: connection.flights.first(), reason });
+            let id = applying.account.flights.first();
+            applying.came_to.loss = Some(Loss::Malformed { id, reason });
         }
-        while let Some(event) = session.handle_input(&mut input) {
-            match event {
-                Event::FirstByte(id) => books.first_byte(id, at_ns),
-                Event::Done(answer) => {
-                    if R::STAMPS {
-                        let this = self.kernel.answered(&answer, books);
-                        self.kernel.passed_over(std::mem::replace(&mut answered, this));
-                    }
-                    books.complete(&answer, &mut connection.flights, at_ns);
-                    if let Some(script) = &mut self.script
-                        && script.answer(answer.status, session)
-                    {
-                        self.own.stop_ns = Some(0);
-                    }
-                    connection.outstanding -= 1;
-                    connection.answered += u64::from(at_ns >= self.own.warm_up_ns);
-                    intake.freed += 1;
-                    intake.answered = true;
-                    if answer.last {
-                        intake.last = true;
-                        break;
-                    }
-                }
-                Event::RequestFailed { id, failure } => {
-                    let (kind, reason) = words(&failure);
-                    books.fail(id, &mut connection.flights, kind, at_ns, &reason);
-                    connection.outstanding -= 1;
-                    intake.freed += 1;
-                }
-                Event::Secured => intake.secured = true,
-                Event::Ready => intake.ready = true,
-                Event::Places => intake.places = true,
-                Event::Continue => intake.continues = true,
-                Event::GoAway(GoAway { code, last_stream }) => {
-                    books.recorder.goaway(at_ns, code, last_stream);
-                }
-                Event::End => {
-                    intake.broken = Some(Loss::End);
-                    break;
-                }
-                Event::Over => {
-                    intake.last = true;
-                    break;
-                }
-                Event::Failed { id, failure } => {
-                    intake.broken = Some(broken(id, &failure));
-                    break;
-                }
+        let session_ns = at_ns + self.shift_ns;
+        while let Some(event) = session.handle_input(session_ns, &mut input) {
+            if !applying.apply(event, session) {
+                break;
             }
         }
-        let ends_here = input.is_empty();
+        let Applying { came_to, answered, .. } = applying;
+        if came_to.stops {
+            self.own.stop_ns = Some(0);
+        }
+        let length = bytes.len();
+        let ends_here = input.bytes().is_empty();
         if R::STAMPS {
             match (answered, self.reactor.stamps(key)) {
                 (Some(answered), Some(log)) if ends_here => {
@@ -228,17 +146,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 (answered, _) => self.kernel.passed_over(answered),
             }
         }
-        if intake.answered {
-            connection.fruitless = 0;
-        }
         if self.own.timeouts.idle_ns.is_some() {
             connection.last_byte_ns = at_ns;
             self.awaiting_links.remove(&mut self.awaiting, key);
-            if connection.outstanding > 0 {
+            if connection.account.outstanding > 0 {
                 self.awaiting_links.push(&mut self.awaiting, key);
             }
         }
-        Some(intake)
+        Some(Intake { came_to, at_ns, bytes: length, more })
     }
 
     /// Outcomes came: their places are free, or the connection has done its share.
@@ -249,25 +164,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn answered(&mut self, key: Key, at_ns: u64) {
         let connection = &self.connections[key as usize];
         if connection.taken >= self.own.requests_per_connection {
-            if connection.outstanding == 0 {
+            if connection.account.outstanding == 0 {
                 self.lose(key, Loss::Retired, at_ns);
             }
             return;
         }
         let waits_for_batch = matches!(self.source, Source::Closed(_))
-            && connection.outstanding > 0
-            && !connection.session.as_ref().is_some_and(S::multiplexes);
+            && connection.account.outstanding > 0
+            && !connection.account.abilities.multiplexes;
         if !waits_for_batch {
             self.offer_slots(key, self.free_places(key), at_ns);
         }
-    }
-}
-
-#[cold]
-fn broken(id: Option<u32>, failure: &Failure) -> Loss {
-    let (kind, reason) = words(failure);
-    match (kind, id) {
-        (ErrorKind::BodyLimit, Some(id)) => Loss::TooLarge { id, reason },
-        _ => Loss::Malformed { id, reason },
     }
 }

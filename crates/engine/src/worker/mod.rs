@@ -4,18 +4,19 @@
 //! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
 //! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
 //! has the loop; [`connect`] makes and loses connections, [`dispatch`] sends, [`intake`] receives,
-//! [`stops`] lets requests go on that stopped on their way,
-//! [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
+//! [`events`] has what each event of a session means, [`timeouts`] when a session is called without
+//! input, [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
 mod connect;
 mod dispatch;
 mod ending;
+mod events;
 mod intake;
 pub(crate) mod kernel;
 mod scripted;
-mod stops;
+mod timeouts;
 pub(crate) mod trace;
 mod turn;
 mod waiting;
@@ -26,11 +27,11 @@ use std::sync::Arc;
 
 use candor_pace::{Picker, Share};
 use candor_plan::Plan;
-use candor_protocol::{CaptureRoom, Session};
+use candor_protocol::Session;
 use candor_record::{EndReason, HeldUp, Interval, Recorder, Settings, Traced, WorkerReport};
 
 use self::kernel::KernelBooks;
-use self::stops::Stops;
+use self::timeouts::Timeouts;
 use self::turn::Turn;
 use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
@@ -106,8 +107,10 @@ pub(crate) struct Worker<R, S, M> {
     connect_pace: ConnectPace,
     /// Established connections by their age, if that is bounded; those that are gone too.
     aging: VecDeque<(u64, Key, u32)>,
-    /// Requests that go on later; without memory unless the plan has some.
-    stops: Stops,
+    /// Sessions that are called without input.
+    timeouts: Timeouts,
+    /// From the origin of the sessions' time to that of the worker's.
+    shift_ns: u64,
     /// When to try which connection again.
     retries: BinaryHeap<Reverse<(u64, Key)>>,
     /// Keys above the number of connections kept open, that are not in use.
@@ -129,8 +132,6 @@ pub(crate) struct Worker<R, S, M> {
     turn: Turn,
     /// Makes requests or reads answers; plain runs have none.
     script: Option<Box<Scripted>>,
-    /// Where responses are kept for it, if it reads any.
-    captures: Option<CaptureRoom>,
 }
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
@@ -171,7 +172,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             connecting_count: 0,
             connect_pace: ConnectPace::new(own.connect_gap_ns),
             aging: VecDeque::new(),
-            stops: Stops::new(if own.stops { keys } else { 0 }),
+            timeouts: Timeouts::default(),
+            shift_ns: 0,
             retries: BinaryHeap::new(),
             spare_keys: (own.connections..own.max_connections).rev().collect(),
             established: 0,
@@ -187,7 +189,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             waits: 0,
             turn: Turn::default(),
             script: None,
-            captures: None,
             own,
         }
     }
@@ -240,6 +241,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.wait_and_handle(wake_ns);
         }
         self.reactor.set_origin_ns(origin_ns);
+        self.shift_ns = origin_ns;
         self.connect_pace.set_origin(origin_ns);
         self.books.recorder.begin_run();
         self.stage = Stage::Running;
@@ -314,8 +316,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn expire(&mut self, now_ns: u64) -> bool {
         self.expire_connects(now_ns);
         self.expire_connections(now_ns);
-        if self.own.stops {
-            self.lift_stops(now_ns);
+        if self.timeouts.next_ns() <= self.session_ns(now_ns) {
+            self.expire_sessions(now_ns);
         }
         let mut freed = self.expire_requests(now_ns);
         if self.stage == Stage::Running {

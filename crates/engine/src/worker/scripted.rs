@@ -3,7 +3,7 @@
 //! Everything here is behind one look at an option that plain runs have empty.
 
 use candor_protocol::made::Made;
-use candor_protocol::{CaptureRoom, Session};
+use candor_protocol::{Outgoing, Session};
 use candor_record::EndReason;
 
 use super::{Stage, Worker};
@@ -14,27 +14,17 @@ use crate::reactor::{Key, Reactor};
 use crate::script::Scripted;
 use crate::source::Source;
 
-/// Of the longest bodies that are kept for a script, a worker has room for so many.
-const BODIES_AT_A_TIME: usize = 16;
-
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Gives the worker its script, before it prepares.
     pub(crate) fn follow(&mut self, script: Option<Scripted>) {
         self.script = script.map(Box::new);
-        self.captures = self.script.as_ref().filter(|script| script.calls.answer).map(|script| {
-            let most = usize::try_from(script.body_limit()).unwrap_or(usize::MAX);
-            CaptureRoom::new(most, BODIES_AT_A_TIME)
-        });
     }
 
-    /// Tells the session of a connection that was just established what the script wants.
-    pub(super) fn attach_script(&mut self, key: Key) {
-        let session = &mut self.connections[key as usize].session;
-        let (Some(script), Some(session)) = (&mut self.script, session) else { return };
-        if let Some(room) = &self.captures {
-            session.capture(room);
-        }
-        if (script.calls.make || script.calls.answer) && !session.takes_made() {
+    /// Looks whether a connection that was just established can do what the script wants.
+    pub(super) fn check_script(&mut self, key: Key) {
+        let Some(script) = &mut self.script else { return };
+        let abilities = self.connections[key as usize].account.abilities;
+        if (script.calls.make || script.calls.answer) && !abilities.takes_made {
             script.refuse_upgrade();
         }
     }
@@ -52,8 +42,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// left of them is for the places that come next.
     pub(super) fn hand_over_made(&mut self, first: Departure) -> bool {
         let Some(mut script) = self.script.take() else { return false };
-        let session = &self.connections[first.connection as usize].session;
-        if session.as_ref().is_some_and(S::multiplexes) {
+        if self.connections[first.connection as usize].account.abilities.multiplexes {
             let made_any = script.batch.left() > 0 || script.make();
             if let Some(made) = script.batch.take().filter(|_| made_any) {
                 self.hand_over_one(first, &made);
@@ -85,8 +74,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let key = departure.connection;
         let connection = &mut self.connections[key as usize];
         let Some(session) = &mut connection.session else { return };
-        let id = self.books.depart(departure, &mut connection.flights);
-        session.handle_made(id, made);
+        let id = self.books.depart(departure, &mut connection.account.flights);
+        session.handle_request(id, Outgoing::Made(made));
         self.handed_over(key, departure);
     }
 

@@ -152,9 +152,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         {
             until_ns = until_ns.min(since_ns.saturating_add(lifetime_ns));
         }
-        if self.own.stops {
-            until_ns = until_ns.min(self.next_stop_ns());
-        }
+        until_ns = until_ns.min(self.timeouts.next_ns().saturating_sub(self.shift_ns));
         match self.stage {
             Stage::Preparing => {}
             Stage::Draining { until_ns: drained_ns } => until_ns = until_ns.min(drained_ns),

@@ -8,7 +8,6 @@ use super::Prepared;
 use super::lines::unfold;
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::made::Made;
-use crate::session::Captured;
 
 /// Made requests in flight, and the response that is being read, or was read last.
 #[derive(Debug, Default)]
@@ -80,11 +79,11 @@ impl Extras {
         self.capture.as_ref()?.not_kept()
     }
 
-    /// What was kept of the response, without its status line.
-    pub(super) fn captured(&self) -> Option<Captured<'_>> {
-        let capture = self.capture.as_ref()?;
-        let status_line = memchr::memchr(b'\n', capture.block()).map_or(0, |end| end + 1);
-        Some(capture.get(status_line))
+    /// The response that is complete.
+    pub(super) fn take_captured(&mut self) -> Option<Capture> {
+        let mut capture = self.capture.take()?;
+        capture.leave_out_status_line();
+        Some(capture)
     }
 
     pub(super) fn get(&self, index: u32) -> &Prepared {

@@ -14,12 +14,13 @@ use super::head::{self, Framing, Head};
 use super::lines::{Lines, Taken, without_end};
 use super::made::Extras;
 use super::memo::{Memo, Ticket};
-use super::stops::{Stop, Until};
+use super::stops::{Progress, Stop, Until};
 use super::{Error, Prepared};
-use crate::capture::{CaptureRoom, NotKept};
+use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::expect::{BodyCheck, Mismatch};
-use crate::made::Made;
-use crate::session::{Answer, Captured, Deviations, Event, Failure, Hold, RequestId, Session as _};
+use crate::session::{
+    Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, RequestId, Transmit,
+};
 
 /// Bounds on the parts of an answer. Line ends count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,15 +74,17 @@ pub struct Session {
     unwritten: VecDeque<InFlight>,
     /// How much of the first of them was written.
     written_bytes: usize,
-    /// Of all of them together, counted like `written_bytes`, so much may be written now;
+    /// How many bytes of all of them together may be written now, counted like `written_bytes`;
     /// [`NO_STOP`]: everything. Otherwise the last of them stops there.
     limit: usize,
-    /// Which of its stops that is.
-    stop: u32,
-    /// [`Session::take_hold`](crate::Session::take_hold) has told of it.
-    told: bool,
+    /// At which of its stops it is. `None` until a request has any.
+    progress: Option<Box<Progress>>,
     /// No more requests may be handed in.
     closing: bool,
+    /// It is new: [`Event::Ready`] is due.
+    is_new: bool,
+    /// The peer sends nothing more: each outstanding request has its outcome due.
+    has_ended: bool,
     state: State,
     lines: Lines,
     memo: Rc<Memo>,
@@ -142,9 +145,10 @@ impl Session {
             unwritten: VecDeque::new(),
             written_bytes: 0,
             limit: NO_STOP,
-            stop: 0,
-            told: false,
+            progress: None,
             closing: false,
+            is_new: true,
+            has_ended: false,
             state: State::Status,
             lines: Lines::default(),
             memo,
@@ -153,6 +157,18 @@ impl Session {
             check: BodyCheck::default(),
             extras: None,
         }
+    }
+
+    /// Requests without an outcome.
+    pub fn outstanding(&self) -> u32 {
+        // No more than `pipeline` were handed in.
+        self.outstanding.len() as u32
+    }
+
+    /// From now on, keeps the header block and the body of each response in `room`, as far as its
+    /// bounds allow.
+    pub fn capture(&mut self, room: &CaptureRoom) {
+        self.extras.get_or_insert_default().room = Some(room.clone());
     }
 
     /// A request in flight.
@@ -180,7 +196,11 @@ impl Session {
         }
     }
 
-    fn handle_status_line(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+    fn handle_status_line(
+        &mut self,
+        now_ns: u64,
+        input: &mut &[u8],
+    ) -> Result<Option<Event>, Error> {
         let Some(&current) = self.outstanding.front().filter(|_| self.started > 0) else {
             return Err(Error::AnswerWithoutRequest);
         };
@@ -193,7 +213,7 @@ impl Session {
         if is_whole && let Some((length, head)) = self.memo.recall(entry, block) {
             keep_block(&mut self.extras, &block[..length]);
             *input = &block[length..];
-            return self.handle_known_head(current.id, &head, input);
+            return self.handle_known_head(now_ns, current.id, &head, input);
         }
         let limit = self.limits.line_bytes.min(self.limits.header_block_bytes);
         let taken = self.lines.take(input, limit);
@@ -230,11 +250,11 @@ impl Session {
         Ok(Some(Event::FirstByte(current.id)))
     }
 
-    fn handle_fields(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+    fn handle_fields(&mut self, now_ns: u64, input: &mut &[u8]) -> Result<Option<Event>, Error> {
         let before = *input;
         let head = self.read_fields(input);
         keep_block(&mut self.extras, &before[..before.len() - input.len()]);
-        head?.map_or(Ok(None), |head| self.handle_head(&head))
+        head?.map_or(Ok(None), |head| self.handle_head(now_ns, &head))
     }
 
     /// Reads header lines; returns the head if they are complete.
@@ -273,10 +293,10 @@ impl Session {
 
     /// Takes a complete head, wherever it comes from.
     #[inline]
-    fn handle_head(&mut self, head: &Head) -> Result<Option<Event>, Error> {
+    fn handle_head(&mut self, now_ns: u64, head: &Head) -> Result<Option<Event>, Error> {
         if head.is_interim() {
             self.state = State::Status;
-            return Ok(self.handle_interim(head.status));
+            return Ok(self.handle_interim(now_ns, head.status));
         }
         if head.is_folded()
             && let Some(extras) = &mut self.extras
@@ -293,21 +313,21 @@ impl Session {
         if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
     }
 
-    /// Takes an interim answer.
+    /// Takes an interim response.
     #[cold]
-    fn handle_interim(&mut self, status: u16) -> Option<Event> {
+    fn handle_interim(&mut self, now_ns: u64, status: u16) -> Option<Event> {
         let waits = self.stop().is_some_and(|stop| matches!(stop.until, Until::Continue { .. }));
         if status != 100 || !waits {
             return None;
         }
-        self.pass_stop();
-        Some(Event::Continue)
+        self.pass_stop(now_ns);
+        Some(Event::Changed)
     }
 
     /// The stop before which writing has to end.
     fn stop(&self) -> Option<Stop> {
         let last = self.unwritten.back().filter(|_| self.limit != NO_STOP)?;
-        self.prepared(last.request).stops.get(self.stop as usize).copied()
+        self.prepared(last.request).stops.get(self.progress.as_ref()?.stop).copied()
     }
 
     /// Begins with the stops of the request that was handed in last.
@@ -315,30 +335,95 @@ impl Session {
     fn begin_stops(&mut self) {
         let lengths = self.unwritten.iter().rev().skip(1);
         let before: usize = lengths.map(|one| self.prepared(one.request).length()).sum();
-        self.stop = 0;
-        self.told = false;
+        **self.progress.get_or_insert_default() = Progress::default();
         self.limit = before;
         self.limit = self.stop().map_or(NO_STOP, |stop| before + stop.at);
     }
 
     /// Goes on to the next stop, or to the end.
-    fn pass_stop(&mut self) {
+    #[cold]
+    fn pass_stop(&mut self, now_ns: u64) {
         let Some(passed) = self.stop() else { return };
         let before = self.limit - passed.at;
-        self.stop += 1;
-        self.told = false;
+        if let Some(progress) = &mut self.progress {
+            progress.pass();
+        }
         self.limit = self.stop().map_or(NO_STOP, |stop| before + stop.at);
+        self.look_at_stop(now_ns);
+    }
+
+    /// So many bytes were written. Returns the length of the requests that were finished by it.
+    #[inline]
+    fn write(&mut self, mut bytes: usize, started: &mut dyn FnMut(RequestId)) -> usize {
+        let mut finished = 0;
+        while bytes > 0
+            && let Some(&first) = self.unwritten.front()
+        {
+            if self.written_bytes == 0 {
+                self.started += 1;
+                started(first.id);
+            }
+            let length = self.prepared(first.request).length();
+            let left = length - self.written_bytes;
+            if bytes < left {
+                self.written_bytes += bytes;
+                break;
+            }
+            bytes -= left;
+            finished += length;
+            self.written_bytes = 0;
+            self.unwritten.pop_front();
+            self.step_over(first.request);
+        }
+        finished
+    }
+
+    /// The same, where the last request stops on its way. True: it waits from now on.
+    #[cold]
+    fn write_up_to_stop(
+        &mut self,
+        now_ns: u64,
+        bytes: usize,
+        started: &mut dyn FnMut(RequestId),
+    ) -> bool {
+        let is_begun =
+            |session: &Session| session.unwritten.len() == 1 && session.written_bytes > 0;
+        let was_begun = is_begun(self);
+        self.limit -= self.write(bytes, started);
+        if is_begun(self)
+            && !was_begun
+            && let Some(progress) = &mut self.progress
+        {
+            progress.begin(now_ns);
+        }
+        self.look_at_stop(now_ns)
+    }
+
+    /// Begins to wait, if everything before the stop was written. True: it has only now begun.
+    #[cold]
+    fn look_at_stop(&mut self, now_ns: u64) -> bool {
+        let is_there = self.unwritten.len() == 1 && self.written_bytes == self.limit;
+        let stop = self.stop().filter(|_| is_there);
+        match (stop, &mut self.progress) {
+            (Some(stop), Some(progress)) => progress.arrive(now_ns, stop.until),
+            _ => false,
+        }
+    }
+
+    fn is_broken_off(&self) -> bool {
+        self.progress.as_ref().is_some_and(|progress| progress.is_broken_off())
     }
 
     /// Takes a head that was recalled. If the whole answer is there, that is one event.
     #[inline]
     fn handle_known_head(
         &mut self,
+        now_ns: u64,
         id: RequestId,
         head: &Head,
         input: &mut &[u8],
     ) -> Result<Option<Event>, Error> {
-        let done = match self.handle_head(head)? {
+        let done = match self.handle_head(now_ns, head)? {
             None if matches!(self.state, State::Body { body: Body::Length(left), .. }
                 if left <= input.len() as u64) =>
             {
@@ -346,7 +431,10 @@ impl Session {
             }
             done => done,
         };
-        Ok(Some(done.unwrap_or(Event::FirstByte(id))))
+        Ok(Some(match done {
+            Some(done) => done,
+            None => Event::FirstByte(id),
+        }))
     }
 
     fn handle_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
@@ -389,14 +477,16 @@ impl Session {
         self.interim_answers = 0;
         let body_bytes = check.length();
         let mut expected = check.finish(&self.prepared(current.request).expect, status);
-        if last {
+        let last = if !last {
+            self.state = State::Status;
+            Last::No
+        } else {
             self.state = State::Ended;
             if self.is_broken_off() {
                 expected = Err(Mismatch::BrokenOff);
             }
-        } else {
-            self.state = State::Status;
-        }
+            if self.limit == NO_STOP { Last::ByPeer } else { Last::ByUs }
+        };
         let id = current.id;
         Some(Event::Done(Answer { id, status, body_bytes, expected, deviations, last }))
     }
@@ -418,7 +508,7 @@ impl Session {
     }
 
     /// What is to be written, whatever it is.
-    fn poll_transmit_any<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn poll_transmit_any<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> Transmit {
         let writable = match self.state {
             State::Ended | State::Dead => 0,
             // The answer being read is the last: only what is half written is of use.
@@ -438,14 +528,30 @@ impl Session {
                     continue;
                 }
                 let Some(slice) = slices.get_mut(used) else {
-                    return used;
+                    return Transmit { slices: used, more: true, segment_bytes: 0 };
                 };
                 *slice = IoSlice::new(&part[skipped..skipped + length]);
                 room -= length;
                 used += 1;
             }
         }
-        used
+        Transmit { slices: used, ..Transmit::default() }
+    }
+
+    /// The next outcome after the peer's end.
+    #[cold]
+    fn next_of_end(&mut self) -> Option<Event> {
+        let failure = match self.state {
+            State::Dead => return None,
+            State::Body { body: Body::UntilEnd, .. } => return self.finish(),
+            State::Fields { .. } | State::Body { .. } => Failure::Truncated,
+            State::Status if !self.lines.partial().is_empty() => Failure::Truncated,
+            State::Status | State::Ended => Failure::Closed,
+        };
+        self.state = State::Ended;
+        self.lines.release();
+        let id = self.pop_outstanding()?.id;
+        Some(Event::Failed { id: Some(id), failure })
     }
 
     #[cold]
@@ -503,9 +609,8 @@ fn find<'a>(table: &'a [Prepared], extras: Option<&'a Extras>, request: u32) -> 
 
 impl crate::session::Session for Session {
     const SPEAKS_UNASKED: bool = false;
-    const OFFERS_ALL: bool = true;
 
-    fn free_slots(&self) -> u32 {
+    fn free_places(&self) -> u32 {
         if self.closing || matches!(self.state, State::Ended | State::Dead) {
             0
         } else {
@@ -513,118 +618,64 @@ impl crate::session::Session for Session {
         }
     }
 
-    fn outstanding(&self) -> u32 {
-        // No more than `pipeline` were handed in.
-        self.outstanding.len() as u32
-    }
-
-    fn handle_request(&mut self, id: RequestId, request: u32) {
-        debug_assert!(self.free_slots() > 0, "no request may be handed in now");
-        debug_assert!(self.limit == NO_STOP, "nothing follows a request that stops");
+    #[inline]
+    fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
+        let (request, has_stops) = match request {
+            Outgoing::Listed(request) => {
+                debug_assert!(self.free_places() > 0, "no request may be handed in now");
+                debug_assert!(self.limit == NO_STOP, "nothing follows a request that stops");
+                let prepared = &self.table[request as usize];
+                self.closing |= prepared.closes;
+                (request, !prepared.stops.is_empty())
+            }
+            Outgoing::Made(made) => {
+                self.closing |= made.closes();
+                let like = &self.table[made.request as usize];
+                let slot = self.extras.get_or_insert_default().put(made, like);
+                (self.table.len() as u32 + slot, false)
+            }
+        };
         let request = InFlight { id, request };
-        let prepared = &self.table[request.request as usize];
-        let stops = !prepared.stops.is_empty();
-        self.closing |= prepared.closes;
         self.outstanding.push_back(request);
         self.unwritten.push_back(request);
-        if stops {
+        if has_stops {
             self.begin_stops();
         }
     }
 
-    fn takes_made(&self) -> bool {
-        true
-    }
-
-    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
-        self.closing |= made.closes();
-        let like = &self.table[made.request as usize];
-        let slot = self.extras.get_or_insert_default().put(made, like);
-        let request = InFlight { id, request: self.table.len() as u32 + slot };
-        self.outstanding.push_back(request);
-        self.unwritten.push_back(request);
-    }
-
-    fn capture(&mut self, room: &CaptureRoom) {
-        self.extras.get_or_insert_default().room = Some(room.clone());
-    }
-
-    fn captured(&self) -> Option<Captured<'_>> {
-        self.extras.as_ref()?.captured()
-    }
-
-    fn release_captured(&mut self) {
-        if let Some(extras) = &mut self.extras {
-            extras.capture = None;
-        }
-    }
-
     #[inline]
-    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn poll_transmit<'a>(&'a mut self, _: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
         if let (Some(batch), [first, ..]) = (self.batch(), &mut *slices) {
             *first = IoSlice::new(batch);
-            return 1;
+            return Transmit { slices: 1, ..Transmit::default() };
         }
         self.poll_transmit_any(slices)
     }
 
-    fn handle_transmitted(&mut self, mut bytes: usize, started: &mut dyn FnMut(RequestId)) {
-        while bytes > 0
-            && let Some(&first) = self.unwritten.front()
-        {
-            if self.written_bytes == 0 {
-                self.started += 1;
-                started(first.id);
-            }
-            let length = self.prepared(first.request).length();
-            let left = length - self.written_bytes;
-            if bytes < left {
-                self.written_bytes += bytes;
-                return;
-            }
-            bytes -= left;
-            self.written_bytes = 0;
-            if self.limit != NO_STOP {
-                self.limit -= length;
-            }
-            self.unwritten.pop_front();
-            self.step_over(first.request);
+    #[inline]
+    fn handle_transmitted(
+        &mut self,
+        now_ns: u64,
+        bytes: usize,
+        started: &mut dyn FnMut(RequestId),
+    ) -> bool {
+        if self.limit != NO_STOP {
+            return self.write_up_to_stop(now_ns, bytes, started);
         }
-    }
-
-    fn take_hold(&mut self) -> Option<Hold> {
-        let is_there = self.unwritten.len() == 1 && self.written_bytes == self.limit;
-        let last = self.unwritten.back().filter(|_| is_there && !self.told)?;
-        let id = last.id;
-        let hold = match self.stop()?.until {
-            Until::Due { after_ns } => Hold::Due { id, after_ns },
-            Until::Continue { wait_ns } => Hold::Continue { wait_ns },
-            Until::Never => Hold::BrokenOff,
-        };
-        self.told = true;
-        Some(hold)
-    }
-
-    fn handle_hold_over(&mut self) {
-        if self.told && !self.is_broken_off() {
-            self.pass_stop();
-        }
-    }
-
-    fn is_cut_short(&self) -> bool {
-        self.limit != NO_STOP
-    }
-
-    fn is_broken_off(&self) -> bool {
-        self.told && self.stop().is_some_and(|stop| stop.until == Until::Never)
+        self.write(bytes, started);
+        false
     }
 
     #[inline]
-    fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
+    fn handle_input(&mut self, now_ns: u64, input: &mut Input<'_>) -> Option<Event> {
+        let Input::Stream(input) = input else {
+            debug_assert!(false, "HTTP/1.1 is spoken over a stream");
+            return None;
+        };
         while !input.is_empty() {
             let step = match self.state {
-                State::Status => self.handle_status_line(input),
-                State::Fields { .. } => self.handle_fields(input),
+                State::Status => self.handle_status_line(now_ns, input),
+                State::Fields { .. } => self.handle_fields(now_ns, input),
                 State::Body { .. } => self.handle_body(input),
                 State::Ended | State::Dead => {
                     *input = &[];
@@ -640,18 +691,41 @@ impl crate::session::Session for Session {
         None
     }
 
-    fn handle_end(&mut self) -> Option<Event> {
-        let failure = match self.state {
-            State::Dead => return None,
-            State::Body { body: Body::UntilEnd, .. } => return self.finish(),
-            State::Fields { .. } | State::Body { .. } => Failure::Truncated,
-            State::Status if !self.lines.partial().is_empty() => Failure::Truncated,
-            State::Status | State::Ended => Failure::Closed,
-        };
-        self.state = State::Ended;
-        self.lines.release();
-        let id = self.pop_outstanding()?.id;
-        Some(Event::Failed { id: Some(id), failure })
+    fn poll_event(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.is_new) {
+            return Some(Event::Ready(Abilities { multiplexes: false, takes_made: true }));
+        }
+        if self.progress.as_mut().is_some_and(|progress| progress.breaks_off_now()) {
+            return Some(Event::BrokenOff);
+        }
+        if self.has_ended { self.next_of_end() } else { None }
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.progress.as_ref()?.timeout_ns()
+    }
+
+    fn handle_timeout(&mut self, now_ns: u64) {
+        if self.poll_timeout().is_some_and(|timeout_ns| timeout_ns <= now_ns) {
+            self.pass_stop(now_ns);
+        }
+    }
+
+    fn cancel(&mut self, _: RequestId) -> bool {
+        // The responses behind it can only be told apart when it has come.
+        false
+    }
+
+    fn take_captured(&mut self) -> Option<Capture> {
+        self.extras.as_mut()?.take_captured()
+    }
+
+    fn handle_end(&mut self) {
+        self.has_ended = true;
+    }
+
+    fn handle_close(&mut self) {
+        // HTTP/1.1 has no goodbye.
     }
 }
 
@@ -660,6 +734,7 @@ mod tests {
     use candor_plan::{BodyExpect, Delivery, Expect, Request, StatusSet};
 
     use super::*;
+    use crate::Session as _;
     use crate::h1::lines::KEPT_BYTES;
     use crate::h1::prepare;
 
@@ -678,12 +753,12 @@ mod tests {
         };
         let table = [prepare(&request, "example")].into();
         let mut session = Session::new(table, 1, Limits::default());
-        session.handle_request(0, 0);
-        session.handle_transmitted(session.table[0].length(), &mut |_| {});
+        session.handle_request(0, Outgoing::Listed(0));
+        session.handle_transmitted(0, session.table[0].length(), &mut |_| {});
         let long = "x".repeat(10_000);
         let answer = format!("HTTP/1.1 200 OK\r\nA: {long}\r\nContent-Length: 0\r\n\r\n");
         for byte in answer.as_bytes().chunks(1) {
-            session.handle_input(&mut &byte[..]);
+            session.handle_input(0, &mut Input::Stream(byte));
         }
         assert_eq!(session.outstanding(), 0);
         assert!(session.lines.capacity() <= KEPT_BYTES);

@@ -5,7 +5,7 @@
 
 use candor_plan::Delivery;
 
-/// A place in a request's bytes up to which it is written, until something lifts it.
+/// A position in a request's bytes up to which it is written, until something lifts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop {
     /// Bytes before it, head included; above zero and below the request's length.
@@ -29,6 +29,80 @@ pub enum Until {
     },
     /// Nothing.
     Never,
+}
+
+/// How far a request with stops is, and what it waits for.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// The next of its stops.
+    pub(super) stop: usize,
+    /// When its first byte was written.
+    begun_ns: u64,
+    waits: Waits,
+}
+
+/// What a request waits for that was written up to a stop.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    /// It is not at the stop yet.
+    #[default]
+    No,
+    /// The time when it goes on.
+    Until(u64),
+    /// Nothing any more.
+    BrokenOff {
+        /// [`Event::BrokenOff`](crate::Event::BrokenOff) was said.
+        said: bool,
+    },
+}
+
+impl Progress {
+    /// Its first byte was written.
+    pub(super) fn begin(&mut self, now_ns: u64) {
+        self.begun_ns = now_ns;
+    }
+
+    /// Everything before the stop was written. True: it waits from now on, and did not before.
+    pub(super) fn arrive(&mut self, now_ns: u64, until: Until) -> bool {
+        if self.waits != Waits::No {
+            return false;
+        }
+        self.waits = match until {
+            // By the first byte, so that lateness does not add up.
+            Until::Due { after_ns } => Waits::Until(self.begun_ns.saturating_add(after_ns)),
+            Until::Continue { wait_ns } => Waits::Until(now_ns.saturating_add(wait_ns)),
+            Until::Never => Waits::BrokenOff { said: false },
+        };
+        true
+    }
+
+    /// The stop is lifted.
+    pub(super) fn pass(&mut self) {
+        self.stop += 1;
+        self.waits = Waits::No;
+    }
+
+    /// When it goes on by itself.
+    pub(super) fn timeout_ns(&self) -> Option<u64> {
+        match self.waits {
+            Waits::Until(at_ns) => Some(at_ns),
+            Waits::No | Waits::BrokenOff { .. } => None,
+        }
+    }
+
+    /// Whether the rest of the request is never written.
+    pub(super) fn is_broken_off(&self) -> bool {
+        matches!(self.waits, Waits::BrokenOff { .. })
+    }
+
+    /// The same, the first time that it is asked.
+    pub(super) fn breaks_off_now(&mut self) -> bool {
+        let is_new = self.waits == Waits::BrokenOff { said: false };
+        if is_new {
+            self.waits = Waits::BrokenOff { said: true };
+        }
+        is_new
+    }
 }
 
 /// `body` in chunks of `size` (RFC 9112 7.1), the last shorter if it does not come out even.

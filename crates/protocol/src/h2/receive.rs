@@ -11,7 +11,7 @@ use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
 use crate::capture::CaptureRoom;
-use crate::session::{Answer, Deviations, Event, Failure, GoAway};
+use crate::session::{Abilities, Answer, Deviations, Event, Failure, GoAway, Last};
 
 /// What a server that does not read may make us keep for it.
 const MOST_PENDING: usize = 1 << 20;
@@ -331,7 +331,7 @@ impl Session {
                 .check
                 .finish(&self.table[stream.request as usize].expect, stream.status),
             deviations: Deviations::default(),
-            last: false,
+            last: Last::No,
         });
         let goes_on = stream.body.is_some() || stream.sends_on;
         self.captured = stream.capture.take();
@@ -434,7 +434,8 @@ impl Session {
         frame::write(self.output.bytes(), kind::SETTINGS, flag::ACK, 0, &[]);
         if !self.ready {
             self.ready = true;
-            return Ok(Some(Event::Ready));
+            let abilities = Abilities { multiplexes: true, takes_made: true };
+            return Ok(Some(Event::Ready(abilities)));
         }
         self.count_idle()?;
         self.news.places = more_places;

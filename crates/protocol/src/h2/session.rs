@@ -18,8 +18,7 @@ use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
 use crate::capture::{Capture, CaptureRoom};
-use crate::made::Made;
-use crate::session::{Captured, Event, Failure, GoAway, HeaderBytes, RequestId};
+use crate::session::{Event, Failure, GoAway, HeaderBytes, Input, Outgoing, RequestId, Transmit};
 
 /// One HTTP/2 connection.
 ///
@@ -48,6 +47,8 @@ pub struct Session {
     pub(super) closing: bool,
     /// After the server's end: the streams that have not been told of it, the oldest last.
     ending: Option<Vec<u32>>,
+    /// The server's end came.
+    has_ended: bool,
     /// By the server's GOAWAY; streams above it were not processed.
     pub(super) last_processed: u32,
     /// The error code of that.
@@ -75,6 +76,8 @@ pub(super) struct News {
     /// There are streams above `last_processed`, perhaps.
     pub(super) refused: bool,
     pub(super) places: bool,
+    /// [`Event::HeaderBytes`] is due.
+    header_bytes: bool,
     over: bool,
 }
 
@@ -113,6 +116,7 @@ impl Session {
             acknowledged: false,
             closing: false,
             ending: None,
+            has_ended: false,
             last_processed: frame::MAX_31,
             goaway_code: 0,
             header_bytes: HeaderBytes::default(),
@@ -140,6 +144,23 @@ impl Session {
         stream.body = None;
         session.output.was_sent(stream.id);
         session
+    }
+
+    /// Requests without an outcome.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        self.streams.live()
+    }
+
+    /// Whether the server's SETTINGS have come.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// From now on, keeps the header block and the body of each response in `room`, as far as its
+    /// bounds allow.
+    pub fn capture(&mut self, room: &CaptureRoom) {
+        self.room = Some(room.clone());
     }
 
     /// Takes a request that was made for this one time, instead of one of the table. `request`
@@ -189,7 +210,10 @@ impl Session {
             self.news.refused = false;
         }
         if std::mem::take(&mut self.news.places) {
-            return Some(Event::Places);
+            return Some(Event::Changed);
+        }
+        if std::mem::take(&mut self.news.header_bytes) {
+            return Some(Event::HeaderBytes(self.header_bytes));
         }
         self.news.any = false;
         if self.closing && self.streams.live() == 0 && !self.news.over {
@@ -213,6 +237,23 @@ impl Session {
         self.news = News { over: true, ..News::default() };
         self.output.goaway(error.code());
         Event::Failed { id: None, failure: Failure::Malformed(error.into()) }
+    }
+
+    /// The next outcome after the server's end.
+    #[cold]
+    fn next_of_end(&mut self) -> Option<Event> {
+        self.closing = true;
+        self.news.over = true;
+        if !self.ready && self.ending.is_none() && self.streams.live() == 0 {
+            self.ending = Some(Vec::new());
+            let awaited = "the SETTINGS frame that HTTP/2 begins with";
+            return Some(Event::Failed { id: None, failure: Failure::NotReady(awaited) });
+        }
+        let stream = self.ending.get_or_insert_with(|| self.streams.oldest_last()).pop()?;
+        let (id, begun) = self.streams.get(stream).map(|one| (one.request_id, one.status != 0))?;
+        self.streams.close(stream);
+        let failure = if begun { Failure::Truncated } else { Failure::Closed };
+        Some(Event::Failed { id: Some(id), failure })
     }
 
     fn is_dead(&self) -> bool {
@@ -288,20 +329,8 @@ fn write_fields(
 impl crate::session::Session for Session {
     const SPEAKS_UNASKED: bool = true;
 
-    fn is_ready(&self) -> bool {
-        self.ready
-    }
-
-    fn awaits(&self) -> &'static str {
-        "the SETTINGS frame that HTTP/2 begins with"
-    }
-
-    fn multiplexes(&self) -> bool {
-        true
-    }
-
     #[inline]
-    fn free_slots(&self) -> u32 {
+    fn free_places(&self) -> u32 {
         if !self.ready || self.closing {
             return 0;
         }
@@ -309,13 +338,20 @@ impl crate::session::Session for Session {
         self.streams.room(most.saturating_sub(self.streams.live()))
     }
 
-    #[inline]
-    fn outstanding(&self) -> u32 {
-        self.streams.live()
-    }
-
-    fn handle_request(&mut self, id: RequestId, request: u32) {
+    fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
         debug_assert!(!self.closing && self.ready, "no request may be handed in now");
+        let request = match request {
+            Outgoing::Listed(request) => request,
+            Outgoing::Made(made) => {
+                let scratch = self.scratch.take();
+                let like = || Box::new(self.table[made.request as usize].clone());
+                let mut scratch = scratch.unwrap_or_else(like);
+                scratch.set_made(made);
+                self.handle_prepared(id, made.request, &scratch);
+                self.scratch = Some(scratch);
+                return;
+            }
+        };
         let prepared = &self.table[request as usize];
         let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, prepared);
         self.closing |= self.streams.are_exhausted();
@@ -330,50 +366,35 @@ impl crate::session::Session for Session {
         }
     }
 
-    fn takes_made(&self) -> bool {
-        true
-    }
-
-    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
-        let mut scratch = self
-            .scratch
-            .take()
-            .unwrap_or_else(|| Box::new(self.table[made.request as usize].clone()));
-        scratch.set_made(made);
-        self.handle_prepared(id, made.request, &scratch);
-        self.scratch = Some(scratch);
-    }
-
-    fn capture(&mut self, room: &CaptureRoom) {
-        self.room = Some(room.clone());
-    }
-
-    fn captured(&self) -> Option<Captured<'_>> {
-        self.captured.as_ref().map(|captured| captured.get(0))
-    }
-
-    fn release_captured(&mut self) {
-        self.captured = None;
-    }
-
-    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn poll_transmit<'a>(&'a mut self, _: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
         self.write_bodies();
+        let more = self.upload.is_waiting();
         match (self.output.pending(), slices) {
-            ([], _) | (_, []) => 0,
+            ([], _) | (_, []) => Transmit::default(),
             (pending, [first, ..]) => {
                 *first = IoSlice::new(pending);
-                1
+                Transmit { slices: 1, more, segment_bytes: 0 }
             }
         }
     }
 
     #[inline]
-    fn handle_transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId)) {
+    fn handle_transmitted(
+        &mut self,
+        _: u64,
+        bytes: usize,
+        started: &mut dyn FnMut(RequestId),
+    ) -> bool {
         self.output.transmitted(bytes, started);
+        false
     }
 
     #[inline]
-    fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
+    fn handle_input(&mut self, _: u64, input: &mut Input<'_>) -> Option<Event> {
+        let Input::Stream(input) = input else {
+            debug_assert!(false, "HTTP/2 is spoken over a stream");
+            return None;
+        };
         loop {
             if let Some(event) = self.next_news() {
                 return Some(event);
@@ -389,20 +410,19 @@ impl crate::session::Session for Session {
         }
     }
 
-    fn handle_end(&mut self) -> Option<Event> {
-        if self.is_dead() {
-            return None;
+    fn poll_event(&mut self) -> Option<Event> {
+        match self.next_news() {
+            None if self.has_ended && !self.is_dead() => self.next_of_end(),
+            news => news,
         }
-        if let Some(event) = self.next_news() {
-            return Some(event);
-        }
-        self.closing = true;
-        self.news.over = true;
-        let stream = self.ending.get_or_insert_with(|| self.streams.oldest_last()).pop()?;
-        let (id, begun) = self.streams.get(stream).map(|one| (one.request_id, one.status != 0))?;
-        self.streams.close(stream);
-        let failure = if begun { Failure::Truncated } else { Failure::Closed };
-        Some(Event::Failed { id: Some(id), failure })
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        None
+    }
+
+    fn handle_timeout(&mut self, _: u64) {
+        // It has no timers.
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {
@@ -413,20 +433,20 @@ impl crate::session::Session for Session {
         true
     }
 
-    fn is_over(&self) -> bool {
-        self.closing && self.streams.live() == 0 && !self.is_dead()
+    fn take_captured(&mut self) -> Option<Capture> {
+        self.captured.take().map(|captured| *captured)
     }
 
-    fn header_bytes(&self) -> HeaderBytes {
-        self.header_bytes
+    fn handle_end(&mut self) {
+        self.has_ended = true;
     }
 
     fn handle_close(&mut self) {
         if !self.is_dead() {
             self.reading = Reading::Dead;
             self.closing = true;
-            self.news = News { over: true, ..News::default() };
             self.output.goaway(code::NO_ERROR);
         }
+        self.news = News { any: true, header_bytes: true, over: true, ..News::default() };
     }
 }

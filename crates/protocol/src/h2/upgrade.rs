@@ -12,8 +12,9 @@ use candor_plan::Request;
 use memchr::memmem;
 
 use super::{Error, Prepared, Session, Settings};
+use crate::capture::Capture;
 use crate::h1;
-use crate::session::{Event, Failure, HeaderBytes, RequestId};
+use crate::session::{Abilities, Event, Failure, Input, Outgoing, RequestId, Transmit};
 
 /// A request in HTTP/1.1 that asks for the upgrade, head and body.
 #[derive(Debug, Clone)]
@@ -44,6 +45,8 @@ pub struct Upgrade {
     asking: Arc<[Asking]>,
     settings: Settings,
     stage: Stage,
+    /// It is new: [`Event::Ready`] is due.
+    is_new: bool,
 }
 
 #[derive(Debug)]
@@ -52,6 +55,8 @@ enum Stage {
     Idle,
     Asked(Asked),
     Open(Box<Session>),
+    /// The server sends nothing more; the request that asked has its outcome due.
+    Ended(Asked),
     Dead,
 }
 
@@ -67,7 +72,7 @@ struct Asked {
 impl Upgrade {
     /// A session on a fresh connection. `asking` has the requests of `table`, as they ask.
     pub fn new(table: Arc<[Prepared]>, asking: Arc<[Asking]>, settings: Settings) -> Self {
-        Upgrade { table, asking, settings, stage: Stage::Idle }
+        Upgrade { table, asking, settings, stage: Stage::Idle, is_new: true }
     }
 
     /// Reads the answer to the request that asked. True: the connection is upgraded.
@@ -113,10 +118,19 @@ impl Upgrade {
         Event::Failed { id, failure: Failure::Malformed(error.into()) }
     }
 
-    fn open(&self) -> Option<&Session> {
-        match &self.stage {
+    fn open(&mut self) -> Option<&mut Session> {
+        match &mut self.stage {
             Stage::Open(session) => Some(session),
             _ => None,
+        }
+    }
+
+    /// Requests without an outcome.
+    pub fn outstanding(&self) -> u32 {
+        match &self.stage {
+            Stage::Asked(_) | Stage::Ended(_) => 1,
+            Stage::Open(session) => session.outstanding(),
+            Stage::Idle | Stage::Dead => 0,
         }
     }
 }
@@ -140,71 +154,76 @@ fn upgrades_to_h2c(head: &[u8]) -> bool {
 impl crate::session::Session for Upgrade {
     const SPEAKS_UNASKED: bool = true;
 
-    fn multiplexes(&self) -> bool {
-        true
-    }
-
-    fn free_slots(&self) -> u32 {
+    fn free_places(&self) -> u32 {
         match &self.stage {
             Stage::Idle => 1,
-            Stage::Open(session) => session.free_slots(),
-            Stage::Asked(_) | Stage::Dead => 0,
+            Stage::Open(session) => session.free_places(),
+            Stage::Asked(_) | Stage::Ended(_) | Stage::Dead => 0,
         }
     }
 
-    fn outstanding(&self) -> u32 {
-        match &self.stage {
-            Stage::Asked(_) => 1,
-            Stage::Open(session) => session.outstanding(),
-            Stage::Idle | Stage::Dead => 0,
+    fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
+        match (&mut self.stage, request) {
+            (Stage::Open(session), request) => session.handle_request(id, request),
+            (stage, Outgoing::Listed(request)) => {
+                *stage = Stage::Asked(Asked { id, request, written: 0, head: Vec::new() });
+            }
+            (_, Outgoing::Made(_)) => {
+                debug_assert!(false, "an upgrade takes no made request");
+            }
         }
     }
 
-    fn handle_request(&mut self, id: RequestId, request: u32) {
-        match &mut self.stage {
-            Stage::Open(session) => session.handle_request(id, request),
-            stage => *stage = Stage::Asked(Asked { id, request, written: 0, head: Vec::new() }),
-        }
-    }
-
-    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn poll_transmit<'a>(&'a mut self, now_ns: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
         match (&mut self.stage, slices) {
-            (Stage::Open(session), slices) => session.poll_transmit(slices),
+            (Stage::Open(session), slices) => session.poll_transmit(now_ns, slices),
             (Stage::Asked(asked), [first, ..]) => {
                 let rest = &self.asking[asked.request as usize].0[asked.written..];
                 *first = IoSlice::new(rest);
-                usize::from(!rest.is_empty())
+                Transmit { slices: usize::from(!rest.is_empty()), ..Transmit::default() }
             }
-            _ => 0,
+            _ => Transmit::default(),
         }
     }
 
-    fn handle_transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId)) {
+    fn handle_transmitted(
+        &mut self,
+        now_ns: u64,
+        bytes: usize,
+        started: &mut dyn FnMut(RequestId),
+    ) -> bool {
         match &mut self.stage {
-            Stage::Open(session) => session.handle_transmitted(bytes, started),
+            Stage::Open(session) => session.handle_transmitted(now_ns, bytes, started),
             Stage::Asked(asked) => {
                 if asked.written == 0 && bytes > 0 {
                     started(asked.id);
                 }
                 asked.written += bytes;
+                false
             }
-            Stage::Idle | Stage::Dead => {}
+            Stage::Idle | Stage::Ended(_) | Stage::Dead => false,
         }
     }
 
-    fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
-        match &mut self.stage {
+    fn handle_input(&mut self, now_ns: u64, input: &mut Input<'_>) -> Option<Event> {
+        if let Stage::Open(session) = &mut self.stage {
             // The connection was ready for its first request before; now there are more places.
-            Stage::Open(session) => match session.handle_input(input)? {
-                Event::Ready => Some(Event::Places),
+            return match session.handle_input(now_ns, input)? {
+                Event::Ready(_) => Some(Event::Changed),
                 event => Some(event),
-            },
-            Stage::Dead => {
-                *input = &[];
+            };
+        }
+        let Input::Stream(bytes) = input else {
+            debug_assert!(false, "HTTP/2 is spoken over a stream");
+            return None;
+        };
+        match &mut self.stage {
+            Stage::Dead | Stage::Ended(_) => {
+                *bytes = &[];
                 None
             }
-            Stage::Idle | Stage::Asked(_) if input.is_empty() => None,
-            Stage::Idle | Stage::Asked(_) => match self.read_answer(input) {
+            _ if bytes.is_empty() => None,
+            _ => match self.read_answer(bytes) {
                 Ok(false) => None,
                 Ok(true) => {
                     if let Stage::Asked(Asked { id, request, .. }) = self.stage {
@@ -212,43 +231,60 @@ impl crate::session::Session for Upgrade {
                         let session = Session::upgraded(table, self.settings, id, request);
                         self.stage = Stage::Open(Box::new(session));
                     }
-                    self.handle_input(input)
+                    self.handle_input(now_ns, input)
                 }
-                Err(error) => Some(self.fail(input, error)),
+                Err(error) => Some(self.fail(bytes, error)),
             },
         }
     }
 
-    fn handle_end(&mut self) -> Option<Event> {
-        if let Stage::Open(session) = &mut self.stage {
-            return session.handle_end();
+    fn poll_event(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.is_new) {
+            return Some(Event::Ready(Abilities { multiplexes: true, takes_made: false }));
         }
-        match std::mem::replace(&mut self.stage, Stage::Dead) {
-            Stage::Asked(Asked { id, head, .. }) => {
-                let failure = if head.is_empty() { Failure::Closed } else { Failure::Truncated };
-                Some(Event::Failed { id: Some(id), failure })
+        match &mut self.stage {
+            Stage::Open(session) => session.poll_event(),
+            Stage::Ended(_) => {
+                let Stage::Ended(asked) = std::mem::replace(&mut self.stage, Stage::Dead) else {
+                    return None;
+                };
+                let is_begun = !asked.head.is_empty();
+                let failure = if is_begun { Failure::Truncated } else { Failure::Closed };
+                Some(Event::Failed { id: Some(asked.id), failure })
             }
-            _ => None,
+            Stage::Idle | Stage::Asked(_) | Stage::Dead => None,
         }
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        None
+    }
+
+    fn handle_timeout(&mut self, _: u64) {
+        // It has no timers.
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {
-        match &mut self.stage {
-            Stage::Open(session) => session.cancel(id),
-            _ => false,
-        }
+        self.open().is_some_and(|session| session.cancel(id))
     }
 
-    fn is_over(&self) -> bool {
-        self.open().is_some_and(Session::is_over)
+    fn take_captured(&mut self) -> Option<Capture> {
+        self.open()?.take_captured()
     }
 
-    fn header_bytes(&self) -> HeaderBytes {
-        self.open().map(Session::header_bytes).unwrap_or_default()
+    fn handle_end(&mut self) {
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Dead) {
+            Stage::Open(mut session) => {
+                session.handle_end();
+                Stage::Open(session)
+            }
+            Stage::Asked(asked) => Stage::Ended(asked),
+            stage => stage,
+        };
     }
 
     fn handle_close(&mut self) {
-        if let Stage::Open(session) = &mut self.stage {
+        if let Some(session) = self.open() {
             session.handle_close();
         }
     }

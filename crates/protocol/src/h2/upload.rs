@@ -30,6 +30,11 @@ impl Default for Upload {
 }
 
 impl Upload {
+    /// Whether there is anything left to send, now or when a window opens.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
     pub(super) fn add(&mut self, stream: u32) {
         self.turns.push_back(stream);
     }

@@ -12,9 +12,8 @@ use rustls::pki_types::ServerName;
 use super::Error;
 use super::handshake::{Established, Kernel, Ongoing, Progress};
 use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
-use crate::capture::CaptureRoom;
-use crate::made::Made;
-use crate::session::{Captured, Event, Failure, HeaderBytes, Hold, RequestId, Session};
+use crate::capture::Capture;
+use crate::session::{Event, Failure, Input, Outgoing, RequestId, Session, Transmit};
 
 /// Pieces taken from the inner session for one record.
 const PARTS: usize = 16;
@@ -43,6 +42,10 @@ pub struct Tls<S> {
     written: usize,
     /// Requests that begin in `outgoing`, none of which was written.
     starting: Vec<RequestId>,
+    /// The inner session may have more to write after `outgoing`.
+    has_more: bool,
+    /// It has an event, or another timeout, once `outgoing` is written.
+    owes_word: bool,
     /// What came decrypted out of the handshake.
     early: Vec<u8>,
     /// It ends with that.
@@ -53,14 +56,15 @@ pub struct Tls<S> {
     more: bool,
     scratch: Rc<Scratch>,
     make: Rc<dyn Fn(bool) -> S>,
-    facts: Option<Handshake>,
     /// What left in the first flight, in case that the server does not take it; `None`: nothing
     /// may.
     spoken: Option<Vec<u8>>,
     needs_h2: bool,
     takes_tickets: bool,
-    /// It is ready, and has not said so.
-    owes_ready: bool,
+    /// The inner session is new, and its first events are due.
+    is_new: bool,
+    /// The peer sends nothing more.
+    has_ended: bool,
 }
 
 enum Stage {
@@ -111,17 +115,19 @@ impl<S: Session> Tls<S> {
             outgoing: Vec::new(),
             written: 0,
             starting: Vec::new(),
+            has_more: false,
+            owes_word: false,
             early: Vec::new(),
             ends_early: false,
             plain: 0..0,
             more: false,
             scratch,
             make,
-            facts: None,
             spoken: None,
             needs_h2,
             takes_tickets,
-            owes_ready: false,
+            is_new: false,
+            has_ended: false,
         };
         // It fails where randomness does, or a configuration that was checked; the connection
         // then says nothing, and ends by the time-out.
@@ -142,14 +148,14 @@ impl<S: Session> Tls<S> {
 
     /// Lets the inner session speak in the first flight.
     #[cold]
-    fn speak_early(&mut self) {
+    fn speak_early(&mut self, now_ns: u64) {
         let (Stage::Handshake(ongoing), Some(inner), Some(spoken)) =
             (&mut self.stage, &mut self.inner, &mut self.spoken)
         else {
             return;
         };
         let mut parts = [IoSlice::new(&[]); PARTS];
-        let used = inner.poll_transmit(&mut parts);
+        let used = inner.poll_transmit(now_ns, &mut parts).slices;
         let plain: Vec<u8> = parts[..used].iter().flat_map(|part| part.iter().copied()).collect();
         let taken = ongoing.speak(&plain, &mut self.outgoing);
         if taken == 0 {
@@ -157,7 +163,8 @@ impl<S: Session> Tls<S> {
         }
         spoken.extend_from_slice(&plain[..taken]);
         let starting = &mut self.starting;
-        inner.handle_transmitted(taken, &mut |id| starting.push(id));
+        self.owes_word |= inner.handle_transmitted(now_ns, taken, &mut |id| starting.push(id));
+        self.has_more = true;
     }
 
     /// Takes all of `input` for the handshake.
@@ -166,7 +173,7 @@ impl<S: Session> Tls<S> {
         let Stage::Handshake(ongoing) = std::mem::replace(&mut self.stage, Stage::Dead) else {
             return None;
         };
-        if self.incoming.is_empty() && self.facts.is_none() && looks_like_text(input) {
+        if self.incoming.is_empty() && looks_like_text(input) {
             return Some(self.fail(input, Error::ClearText));
         }
         self.incoming.extend_from_slice(input);
@@ -177,18 +184,15 @@ impl<S: Session> Tls<S> {
                 None
             }
             Ok(Progress::Established(established)) => match self.begin(*established) {
-                Ok(is_new) => {
-                    self.owes_ready = is_new && self.is_ready();
-                    Some(Event::Secured)
-                }
+                Ok(facts) => Some(Event::Secured(facts)),
                 Err(error) => Some(self.fail(input, error)),
             },
             Err(error) => Some(self.fail(input, Error::Handshake(error))),
         }
     }
 
-    /// The handshake is over. Returns whether the inner session begins now, and not before it.
-    fn begin(&mut self, established: Established) -> Result<bool, Error> {
+    /// The handshake is over. The inner session begins now, unless it spoke before.
+    fn begin(&mut self, established: Established) -> Result<Box<Handshake>, Error> {
         let Established { mut facts, secrets, kernel, early, is_closed } = established;
         if self.needs_h2 && facts.alpn != "h2" {
             return Err(Error::NoH2);
@@ -211,13 +215,12 @@ impl<S: Session> Tls<S> {
         self.early = early;
         self.ends_early = is_closed;
         let has_h2 = facts.alpn == "h2";
-        self.facts = Some(facts);
-        let is_new = self.inner.is_none();
-        if is_new {
+        if self.inner.is_none() {
             self.inner = Some((self.make)(has_h2));
+            self.is_new = true;
         }
         self.incoming.shrink_to_fit();
-        Ok(is_new)
+        Ok(Box::new(facts))
     }
 
     #[cold]
@@ -232,21 +235,21 @@ impl<S: Session> Tls<S> {
 
     /// Gives the inner session what is decrypted.
     #[inline]
-    fn hand_on(&mut self) -> Option<Event> {
+    fn hand_on(&mut self, now_ns: u64) -> Option<Event> {
         let inner = self.inner.as_mut()?;
         if !self.early.is_empty() {
-            let mut bytes = &self.early[..];
-            let event = inner.handle_input(&mut bytes);
+            let mut bytes = Input::Stream(&self.early);
+            let event = inner.handle_input(now_ns, &mut bytes);
             self.more = event.is_some();
-            let left = if self.more { bytes.len() } else { 0 };
+            let left = if self.more { bytes.bytes().len() } else { 0 };
             self.early.drain(..self.early.len() - left);
             return event;
         }
         let scratch = self.scratch.0.borrow();
-        let mut bytes = &scratch[self.plain.clone()];
-        let event = inner.handle_input(&mut bytes);
+        let mut bytes = Input::Stream(&scratch[self.plain.clone()]);
+        let event = inner.handle_input(now_ns, &mut bytes);
         self.more = event.is_some();
-        let left = if self.more { bytes.len() } else { 0 };
+        let left = if self.more { bytes.bytes().len() } else { 0 };
         self.plain.start = self.plain.end - left;
         event
     }
@@ -417,142 +420,95 @@ fn looks_like_text(input: &[u8]) -> bool {
 impl<S: Session> Session for Tls<S> {
     const SPEAKS_UNASKED: bool = true;
 
-    fn is_ready(&self) -> bool {
-        self.inner.as_ref().is_some_and(S::is_ready)
-    }
-
-    fn awaits(&self) -> &'static str {
-        match (&self.inner, &self.stage) {
-            (Some(inner), Stage::Open(_) | Stage::Closed(_)) => inner.awaits(),
-            _ => "its part of the TLS handshake",
-        }
-    }
-
-    fn handshake(&self) -> Option<Handshake> {
-        self.facts.clone()
-    }
-
-    fn multiplexes(&self) -> bool {
-        self.inner.as_ref().is_some_and(S::multiplexes)
-    }
-
-    fn free_slots(&self) -> u32 {
+    fn free_places(&self) -> u32 {
         match self.stage {
             // Without an inner session there is no place either.
-            Stage::Open(_) | Stage::Handshake(_) => self.inner.as_ref().map_or(0, S::free_slots),
+            Stage::Open(_) | Stage::Handshake(_) => self.inner.as_ref().map_or(0, S::free_places),
             _ => 0,
         }
     }
 
-    fn outstanding(&self) -> u32 {
-        self.inner.as_ref().map_or(0, S::outstanding)
-    }
-
-    fn handle_request(&mut self, id: RequestId, request: u32) {
+    fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
         if let Some(inner) = &mut self.inner {
             inner.handle_request(id, request);
         }
     }
 
-    fn takes_made(&self) -> bool {
-        self.inner.as_ref().is_some_and(S::takes_made)
-    }
-
-    fn handle_made(&mut self, id: RequestId, made: &Made<'_>) {
-        if let Some(inner) = &mut self.inner {
-            inner.handle_made(id, made);
-        }
-    }
-
-    fn capture(&mut self, room: &CaptureRoom) {
-        if let Some(inner) = &mut self.inner {
-            inner.capture(room);
-        }
-    }
-
-    fn captured(&self) -> Option<Captured<'_>> {
-        self.inner.as_ref()?.captured()
-    }
-
-    fn release_captured(&mut self) {
-        if let Some(inner) = &mut self.inner {
-            inner.release_captured();
-        }
-    }
-
     #[inline]
-    fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn poll_transmit<'a>(&'a mut self, now_ns: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
+        let nothing = Transmit::default();
         if self.spoken.is_some() {
-            self.speak_early();
+            self.speak_early(now_ns);
         } else if self.outgoing.is_empty() {
             let (Stage::Open(records) | Stage::Closed(records), Some(inner)) =
                 (&mut self.stage, &mut self.inner)
             else {
-                return 0;
+                return nothing;
             };
             let mut parts = [IoSlice::new(&[]); PARTS];
-            let used = inner.poll_transmit(&mut parts);
+            let Transmit { slices: used, more, .. } = inner.poll_transmit(now_ns, &mut parts);
             let updates = records.owes_update || (used > 0 && records.write.is_worn_out());
             if updates && records.update_key(&mut self.outgoing).is_err() {
-                return 0;
+                return nothing;
             }
+            self.has_more = more;
             if used > 0 {
                 let Ok(taken) = records.write.seal(DATA, &parts[..used], &mut self.outgoing) else {
-                    return 0;
+                    return nothing;
                 };
+                self.has_more |= taken < parts[..used].iter().map(|part| part.len()).sum();
                 let starting = &mut self.starting;
-                inner.handle_transmitted(taken, &mut |id| starting.push(id));
+                self.owes_word |=
+                    inner.handle_transmitted(now_ns, taken, &mut |id| starting.push(id));
             }
         }
-        if self.outgoing.is_empty() {
-            return 0;
+        match slices {
+            [first, ..] if !self.outgoing.is_empty() => {
+                *first = IoSlice::new(&self.outgoing[self.written..]);
+                Transmit { slices: 1, more: self.has_more, segment_bytes: 0 }
+            }
+            _ => nothing,
         }
-        let Some(slice) = slices.first_mut() else { return 0 };
-        *slice = IoSlice::new(&self.outgoing[self.written..]);
-        1
     }
 
     #[inline]
-    fn handle_transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId)) {
+    fn handle_transmitted(
+        &mut self,
+        _: u64,
+        bytes: usize,
+        started: &mut dyn FnMut(RequestId),
+    ) -> bool {
         if bytes == 0 {
-            return;
+            return false;
         }
         for id in self.starting.drain(..) {
             started(id);
         }
         self.written += bytes;
-        if self.written >= self.outgoing.len() {
-            self.outgoing.clear();
-            self.written = 0;
+        if self.written < self.outgoing.len() {
+            return false;
         }
-    }
-
-    fn take_hold(&mut self) -> Option<Hold> {
-        self.inner.as_mut().filter(|_| self.outgoing.is_empty())?.take_hold()
-    }
-
-    fn handle_hold_over(&mut self) {
-        if let Some(inner) = &mut self.inner {
-            inner.handle_hold_over();
-        }
-    }
-
-    fn is_cut_short(&self) -> bool {
-        self.inner.as_ref().is_some_and(S::is_cut_short)
-    }
-
-    fn is_broken_off(&self) -> bool {
-        self.inner.as_ref().is_some_and(S::is_broken_off)
+        self.outgoing.clear();
+        self.written = 0;
+        std::mem::take(&mut self.owes_word)
     }
 
     #[inline]
-    fn handle_input(&mut self, input: &mut &[u8]) -> Option<Event> {
-        if std::mem::take(&mut self.owes_ready) {
-            return Some(Event::Ready);
+    fn handle_input(&mut self, now_ns: u64, input: &mut Input<'_>) -> Option<Event> {
+        let Input::Stream(input) = input else {
+            debug_assert!(false, "TLS is spoken over a stream");
+            return None;
+        };
+        if self.is_new {
+            let event = self.inner.as_mut().and_then(S::poll_event);
+            self.is_new = event.is_some();
+            if event.is_some() {
+                return event;
+            }
         }
         loop {
             while self.more || !self.plain.is_empty() || !self.early.is_empty() {
-                if let Some(event) = self.hand_on() {
+                if let Some(event) = self.hand_on(now_ns) {
                     if !self.starting.is_empty() {
                         return Some(self.settle_early(input, event));
                     }
@@ -583,14 +539,38 @@ impl<S: Session> Session for Tls<S> {
         }
     }
 
-    fn handle_end(&mut self) -> Option<Event> {
+    fn poll_event(&mut self) -> Option<Event> {
+        let is_open = matches!(self.stage, Stage::Open(_) | Stage::Closed(_));
         let is_truncated = !matches!(self.stage, Stage::Closed(_));
-        match self.inner.as_mut()?.handle_end()? {
+        let not_ready = Failure::NotReady("its part of the TLS handshake");
+        let Some(inner) = &mut self.inner else {
+            let is_shaking = matches!(self.stage, Stage::Handshake(_));
+            let event = Event::Failed { id: None, failure: not_ready };
+            return (std::mem::take(&mut self.has_ended) && is_shaking).then_some(event);
+        };
+        // The kernel does not have yet what the event is about.
+        if self.owes_word && !self.has_ended {
+            return None;
+        }
+        match inner.poll_event()? {
             // Anybody could have ended it there.
-            Event::Done(answer) if is_truncated => {
+            Event::Done(answer) if self.has_ended && is_truncated => {
                 Some(Event::Failed { id: Some(answer.id), failure: Failure::Truncated })
             }
+            Event::Failed { id: None, failure: Failure::NotReady(_) } if !is_open => {
+                Some(Event::Failed { id: None, failure: not_ready })
+            }
             event => Some(event),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.inner.as_ref()?.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now_ns: u64) {
+        if let Some(inner) = &mut self.inner {
+            inner.handle_timeout(now_ns);
         }
     }
 
@@ -602,20 +582,25 @@ impl<S: Session> Session for Tls<S> {
         goes_on
     }
 
-    fn is_over(&self) -> bool {
-        self.inner.as_ref().is_some_and(S::is_over)
+    fn take_captured(&mut self) -> Option<Capture> {
+        self.inner.as_mut()?.take_captured()
     }
 
-    fn header_bytes(&self) -> HeaderBytes {
-        self.inner.as_ref().map(S::header_bytes).unwrap_or_default()
+    fn handle_end(&mut self) {
+        self.has_ended = true;
+        if let Some(inner) = &mut self.inner {
+            inner.handle_end();
+        }
     }
 
     fn handle_close(&mut self) {
-        let (Stage::Open(records) | Stage::Closed(records)) = &mut self.stage else { return };
         if let Some(inner) = &mut self.inner {
             inner.handle_close();
+        }
+        let (Stage::Open(records) | Stage::Closed(records)) = &mut self.stage else { return };
+        if let Some(inner) = &mut self.inner {
             let mut parts = [IoSlice::new(&[]); PARTS];
-            let used = inner.poll_transmit(&mut parts);
+            let used = inner.poll_transmit(0, &mut parts).slices;
             if used > 0 && records.write.seal(DATA, &parts[..used], &mut self.outgoing).is_err() {
                 return;
             }

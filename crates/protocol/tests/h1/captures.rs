@@ -39,11 +39,12 @@ fn a_body_of_the_limit_is_kept_and_one_byte_more_is_not() {
             text.as_bytes().chunks(cut).for_each(|piece| events.extend(feed(&mut session, piece)));
             events.extend(end(&mut session));
             assert!(matches!(&events[..], [Event::FirstByte(0), Event::Done(_)]), "{events:?}");
-            let kept = session.captured().unwrap();
-            assert_eq!(kept.body.len(), LIMIT);
-            assert!(kept.fields.starts_with(b"X-Y: z\r\n"));
-            session.release_captured();
-            assert_eq!((session.captured(), room.held_bytes()), (None, 0));
+            let kept = session.take_captured().unwrap();
+            assert_eq!(kept.get().body.len(), LIMIT);
+            assert!(kept.get().fields.starts_with(b"X-Y: z\r\n"));
+            drop(kept);
+            assert!(session.take_captured().is_none());
+            assert_eq!(room.held_bytes(), 0);
         }
         for text in framed(LIMIT + 1) {
             let room = CaptureRoom::new(LIMIT, 16);
@@ -54,7 +55,7 @@ fn a_body_of_the_limit_is_kept_and_one_byte_more_is_not() {
             let failed = Event::Failed { id: Some(0), failure };
             assert_eq!(events.last(), Some(&failed), "{events:?}");
             assert_eq!(room.held_bytes(), 0, "given back before the connection is");
-            assert_eq!(session.free_slots(), 0);
+            assert_eq!(session.free_places(), 0);
             assert_eq!(end(&mut session), [], "the engine has what is left");
         }
     }
@@ -92,11 +93,11 @@ fn all_connections_of_a_worker_share_one_room() {
     // There is room again when those that have it are done.
     for session in sessions.iter_mut().take(2) {
         assert!(matches!(feed(session, b"9")[..], [Event::Done(_)]));
-        session.release_captured();
+        session.take_captured();
     }
     let mut next = capturing(1, &room);
     let [_, Event::Done(_)] = &feed(&mut next, framed(9)[0].as_bytes())[..] else { panic!() };
-    assert_eq!(next.captured().unwrap().body.len(), 9);
+    assert_eq!(next.take_captured().unwrap().get().body.len(), 9);
     drop((sessions, next));
     assert_eq!(room.held_bytes(), 0);
 }
@@ -107,6 +108,7 @@ fn interim_responses_are_not_kept() {
     let mut session = capturing(1, &room);
     let text = "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nB: c\r\nContent-Length: 0\r\n\r\n";
     feed(&mut session, text.as_bytes());
-    let kept = session.captured().unwrap();
+    let kept = session.take_captured().unwrap();
+    let kept = kept.get();
     assert_eq!((kept.fields, kept.body), (&b"B: c\r\nContent-Length: 0\r\n\r\n"[..], &b""[..]));
 }

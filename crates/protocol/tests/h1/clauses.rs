@@ -178,7 +178,8 @@ fn a_script_sees_blanks_in_the_place_of_folds_9112_5_2() {
         for piece in text.as_bytes().chunks(step) {
             feed(&mut session, piece);
         }
-        let captured = session.captured().map(|captured| (captured.fields, captured.body));
+        let captured = session.take_captured();
+        let captured = captured.as_ref().map(|kept| (kept.get().fields, kept.get().body));
         let wanted = (&b"A: b   c\r\nContent-Length: 2\r\n\r\n"[..], &b"hi"[..]);
         assert_eq!(captured, Some(wanted), "by {step}");
     }
@@ -332,10 +333,10 @@ fn without_framing_the_body_ends_with_the_connection_9112_6_3_8() {
     let mut session = started(&[prepared("GET", &[])], Limits::default());
     let events = feed(&mut session, b"HTTP/1.1 200 OK\r\n\r\nup to ");
     assert_eq!(events, [Event::FirstByte(0)]);
-    assert_eq!(session.free_slots(), 0);
+    assert_eq!(session.free_places(), 0);
     assert_eq!(feed(&mut session, b"the end"), []);
     assert_eq!(end(&mut session), answered(0, 200, 13, true)[1..]);
-    assert_eq!((session.free_slots(), session.outstanding()), (0, 0));
+    assert_eq!((session.free_places(), session.outstanding()), (0, 0));
 }
 
 #[test]
@@ -451,9 +452,9 @@ fn an_answer_that_nobody_asked_for_belongs_to_no_request() {
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let mut session = started(&[prepared("GET", &[])], Limits::default());
     assert_eq!(feed(&mut session, text), complete(200, 0, false));
-    assert_eq!(session.free_slots(), 1);
+    assert_eq!(session.free_places(), 1);
     assert_eq!(feed(&mut session, text), [unasked()]);
-    assert_eq!((session.free_slots(), session.outstanding()), (0, 0));
+    assert_eq!((session.free_places(), session.outstanding()), (0, 0));
     assert_eq!(feed(&mut session, text), []);
     assert_eq!(end(&mut session), []);
 }
@@ -466,7 +467,7 @@ fn a_malformed_answer_is_the_end_of_what_is_said() {
         feed(&mut session, b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\nHTTP/1.1 200 OK\r\n"),
         [Event::FirstByte(0), Event::Failed { id: Some(0), failure }]
     );
-    assert_eq!((session.free_slots(), session.outstanding()), (0, 1));
+    assert_eq!((session.free_places(), session.outstanding()), (0, 1));
     assert_eq!(feed(&mut session, b"HTTP/1.1 200 OK\r\n"), []);
     assert_eq!(end(&mut session), []);
 }

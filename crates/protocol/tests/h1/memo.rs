@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use candor_protocol::h1::{Limits, Memo, Prepared, Session};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Outgoing, Session as _};
 use proptest::prelude::*;
 
 use crate::support::{end, feed, prepared};
@@ -38,9 +38,9 @@ fn events(table: &Arc<[Prepared]>, plays: &[(u32, usize, usize)], shared: bool) 
     for &(request, answer, cut) in plays {
         let memo = if shared { Rc::clone(&memo) } else { Rc::default() };
         let mut session = Session::with_memo(Arc::clone(table), 1, Limits::default(), memo);
-        session.handle_request(7, request);
+        session.handle_request(7, Outgoing::Listed(request));
         let bytes = table[request as usize].head.len();
-        session.handle_transmitted(bytes, &mut |_| {});
+        session.handle_transmitted(0, bytes, &mut |_| {});
         let (first, second) = ANSWERS[answer].as_bytes().split_at(cut.min(ANSWERS[answer].len()));
         all.extend(feed(&mut session, first));
         all.extend(feed(&mut session, second));

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h1::{Error, Limits, Prepared, Session, prepare};
-use candor_protocol::{Answer, Deviations, Event, Failure, Malformed, Session as _};
+use candor_protocol::{
+    Abilities, Answer, Deviations, Event, Failure, Input, Last, Malformed, Outgoing, Session as _,
+};
 
 /// A request of the plan, which expects any answer.
 pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
@@ -35,31 +37,51 @@ pub(crate) fn get_expecting(body: &[u8]) -> Prepared {
     prepare(&request, "example")
 }
 
+/// A session on a connection that was just established.
+pub(crate) fn fresh(table: Arc<[Prepared]>, pipeline: u32, limits: Limits) -> Session {
+    let mut session = Session::new(table, pipeline, limits);
+    let abilities = Abilities { multiplexes: false, takes_made: true };
+    assert_eq!(events(&mut session), [Event::Ready(abilities)]);
+    session
+}
+
+/// All events that need no input.
+pub(crate) fn events(session: &mut Session) -> Vec<Event> {
+    std::iter::from_fn(|| session.poll_event()).collect()
+}
+
 /// A session with each of `requests` handed in (ids from 0) and written.
 pub(crate) fn started(requests: &[Prepared], limits: Limits) -> Session {
     let table: Arc<[Prepared]> = requests.into();
     let bytes = table.iter().map(|request| request.head.len() + request.body.len()).sum();
-    let mut session = Session::new(table, requests.len() as u32, limits);
+    let mut session = fresh(table, requests.len() as u32, limits);
     for index in 0..requests.len() as u32 {
-        session.handle_request(index, index);
+        session.handle_request(index, Outgoing::Listed(index));
     }
-    session.handle_transmitted(bytes, &mut |_| {});
+    session.handle_transmitted(0, bytes, &mut |_| {});
     session
 }
 
 /// All events of one piece of input.
-pub(crate) fn feed(session: &mut Session, mut input: &[u8]) -> Vec<Event> {
+pub(crate) fn feed(session: &mut Session, input: &[u8]) -> Vec<Event> {
+    feed_at(session, 0, input)
+}
+
+/// The same, at a time.
+pub(crate) fn feed_at(session: &mut Session, now_ns: u64, input: &[u8]) -> Vec<Event> {
+    let mut input = Input::Stream(input);
     let mut events = Vec::new();
-    while let Some(event) = session.handle_input(&mut input) {
+    while let Some(event) = session.handle_input(now_ns, &mut input) {
         events.push(event);
     }
-    assert!(input.is_empty(), "a session without events must have consumed its input");
+    assert!(input.bytes().is_empty(), "a session without events must have consumed its input");
     events
 }
 
 /// All events of the end of the connection.
 pub(crate) fn end(session: &mut Session) -> Vec<Event> {
-    std::iter::from_fn(|| session.handle_end()).collect()
+    session.handle_end();
+    events(session)
 }
 
 /// All events of `pieces` and, after them, of the end of the connection.
@@ -117,6 +139,7 @@ pub(crate) fn deviating(
     last: bool,
 ) -> [Event; 2] {
     let expected = Ok(());
+    let last = if last { Last::ByPeer } else { Last::No };
     let answer = Answer { id, status, body_bytes, expected, deviations, last };
     [Event::FirstByte(id), Event::Done(answer)]
 }

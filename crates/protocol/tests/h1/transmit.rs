@@ -4,12 +4,12 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use candor_protocol::h1::{Limits, Prepared, Session, prepare};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Outgoing, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::support::{answered, closed, end, feed, plan_request, unasked};
+use crate::support::{answered, closed, end, feed, fresh, plan_request, unasked};
 
 fn head(method: &str, headers: &[(&str, &str)], body: &[u8]) -> String {
     let prepared = prepare(&plan_request(method, headers, body), "example:8080");
@@ -85,14 +85,14 @@ fn wire(request: &Prepared) -> Vec<u8> {
 /// What the session offers, in up to `room` slices.
 fn offered(session: &mut Session, room: usize) -> Vec<u8> {
     let mut slices = vec![IoSlice::new(&[]); room];
-    let used = session.poll_transmit(&mut slices);
+    let used = session.poll_transmit(0, &mut slices).slices;
     assert!(slices[..used].iter().all(|slice| !slice.is_empty()));
     slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect()
 }
 
 fn written(session: &mut Session, bytes: usize) -> Vec<u32> {
     let mut started = Vec::new();
-    session.handle_transmitted(bytes, &mut |id| started.push(id));
+    session.handle_transmitted(0, bytes, &mut |id| started.push(id));
     started
 }
 
@@ -111,7 +111,7 @@ proptest! {
         let repeat = |request: &Prepared| request.clone().repeated(repeated);
         let table: Arc<[Prepared]> = table(&bodies).iter().map(repeat).collect();
         let picks: Vec<usize> = picks.iter().map(|pick| pick.index(bodies.len())).collect();
-        let mut session = Session::new(Arc::clone(&table), picks.len() as u32, Limits::default());
+        let mut session = fresh(Arc::clone(&table), picks.len() as u32, Limits::default());
         let (mut sent, mut wanted, mut begun, mut starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut handed = 0u32;
         let finish = std::iter::repeat_n((true, 20, usize::MAX), picks.len() + 1);
@@ -119,7 +119,7 @@ proptest! {
             if hand_in && let Some(pick) = picks.get(handed as usize) {
                 starts.push((wanted.len(), handed + 100));
                 wanted.extend(wire(&table[*pick]));
-                session.handle_request(handed + 100, *pick as u32);
+                session.handle_request(handed + 100, Outgoing::Listed(*pick as u32));
                 handed += 1;
             }
             let bytes = offered(&mut session, room);
@@ -145,17 +145,17 @@ proptest! {
 #[test]
 fn slots_are_free_until_the_pipeline_is_full() {
     let table = table(&[0, 0]);
-    let mut session = Session::new(Arc::clone(&table), 2, Limits::default());
-    assert_eq!((session.free_slots(), session.outstanding()), (2, 0));
-    session.handle_request(7, 0);
-    session.handle_request(8, 1);
-    assert_eq!((session.free_slots(), session.outstanding()), (0, 2));
+    let mut session = fresh(Arc::clone(&table), 2, Limits::default());
+    assert_eq!((session.free_places(), session.outstanding()), (2, 0));
+    session.handle_request(7, Outgoing::Listed(0));
+    session.handle_request(8, Outgoing::Listed(1));
+    assert_eq!((session.free_places(), session.outstanding()), (0, 2));
     let both = [wire(&table[0]), wire(&table[1])].concat();
     assert_eq!(offered(&mut session, 2), both);
     assert_eq!(written(&mut session, both.len()), [7, 8]);
     let events = feed(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(events, answered(7, 200, 0, false));
-    assert_eq!((session.free_slots(), session.outstanding()), (1, 1));
+    assert_eq!((session.free_places(), session.outstanding()), (1, 1));
 }
 
 #[test]
@@ -163,10 +163,12 @@ fn a_batch_of_the_same_request_is_one_piece() {
     let prepared = table(&[0, 3]).iter().map(|one| one.clone().repeated(3)).collect();
     let table: Arc<[Prepared]> = prepared;
     let pieces = |requests: &[u32]| {
-        let mut session = Session::new(Arc::clone(&table), 4, Limits::default());
-        (0..).zip(requests).for_each(|(id, request)| session.handle_request(id, *request));
+        let mut session = fresh(Arc::clone(&table), 4, Limits::default());
+        (0..)
+            .zip(requests)
+            .for_each(|(id, request)| session.handle_request(id, Outgoing::Listed(*request)));
         let mut slices = [IoSlice::new(&[]); 16];
-        let used = session.poll_transmit(&mut slices);
+        let used = session.poll_transmit(0, &mut slices).slices;
         slices[..used].iter().map(|slice| slice.len()).collect::<Vec<_>>()
     };
     let (head, with_body) = (table[0].head.len(), table[1].head.len());
@@ -183,10 +185,10 @@ fn a_batch_of_the_same_request_is_one_piece() {
 
 #[test]
 fn bytes_before_the_request_was_begun_are_no_answer_to_it() {
-    let mut session = Session::new(table(&[0]), 1, Limits::default());
-    session.handle_request(1, 0);
+    let mut session = fresh(table(&[0]), 1, Limits::default());
+    session.handle_request(1, Outgoing::Listed(0));
     assert_eq!(feed(&mut session, b"HTTP/1.1 408 Too late\r\n\r\n"), [unasked()]);
-    assert_eq!((session.free_slots(), session.outstanding()), (0, 1));
+    assert_eq!((session.free_places(), session.outstanding()), (0, 1));
     assert_eq!(offered(&mut session, 4), b"");
     assert_eq!(end(&mut session), []);
 }
@@ -194,13 +196,13 @@ fn bytes_before_the_request_was_begun_are_no_answer_to_it() {
 #[test]
 fn an_early_answer_does_not_stop_its_request_9112_9_3() {
     let table = table(&[10, 0]);
-    let mut session = Session::new(Arc::clone(&table), 1, Limits::default());
-    session.handle_request(1, 0);
+    let mut session = fresh(Arc::clone(&table), 1, Limits::default());
+    session.handle_request(1, Outgoing::Listed(0));
     let first = wire(&table[0]);
     assert_eq!(written(&mut session, first.len() - 3), [1]);
     let events = feed(&mut session, b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(events, answered(1, 413, 0, false));
-    session.handle_request(2, 1);
+    session.handle_request(2, Outgoing::Listed(1));
     assert_eq!(offered(&mut session, 4), [&first[first.len() - 3..], &wire(&table[1])].concat());
     assert_eq!(written(&mut session, 3), [0u32; 0]);
     assert_eq!(feed(&mut session, b"HTTP/1.1 200 OK\r\n"), [unasked()]);
@@ -209,14 +211,14 @@ fn an_early_answer_does_not_stop_its_request_9112_9_3() {
 #[test]
 fn a_last_answer_stops_what_was_not_begun_9112_9_6() {
     let table = table(&[10, 0, 0]);
-    let mut session = Session::new(Arc::clone(&table), 4, Limits::default());
-    (0..3).for_each(|index| session.handle_request(index, index));
+    let mut session = fresh(Arc::clone(&table), 4, Limits::default());
+    (0..3).for_each(|index| session.handle_request(index, Outgoing::Listed(index)));
     let first = wire(&table[0]);
     assert_eq!(written(&mut session, first.len() - 3), [0]);
     let head = b"HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\n";
-    assert_eq!(session.free_slots(), 1);
+    assert_eq!(session.free_places(), 1);
     assert_eq!(feed(&mut session, head), [Event::FirstByte(0)]);
-    assert_eq!(session.free_slots(), 0);
+    assert_eq!(session.free_places(), 0);
     assert_eq!(offered(&mut session, 8), &first[first.len() - 3..]);
     assert_eq!(written(&mut session, 3), [0u32; 0]);
     assert_eq!(offered(&mut session, 8), b"");
@@ -227,9 +229,9 @@ fn a_last_answer_stops_what_was_not_begun_9112_9_6() {
 #[test]
 fn a_request_that_closes_is_the_last_9112_9_6() {
     let closing = prepare(&plan_request("GET", &[("Connection", "close")], b""), "example");
-    let mut session = Session::new([closing.clone()].into(), 4, Limits::default());
-    session.handle_request(1, 0);
-    assert_eq!(session.free_slots(), 0);
+    let mut session = fresh([closing.clone()].into(), 4, Limits::default());
+    session.handle_request(1, Outgoing::Listed(0));
+    assert_eq!(session.free_places(), 0);
     assert_eq!(offered(&mut session, 4), wire(&closing));
     written(&mut session, closing.head.len());
     let events = feed(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

@@ -1,7 +1,7 @@
 //! Malicious servers: each case costs bounded memory, and gets the error it deserves.
 
 use candor_protocol::h2::{Error, Session, Settings};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Outgoing, Session as _};
 
 use crate::support::*;
 
@@ -60,7 +60,7 @@ fn a_server_that_answers_may_ping_for_ever() {
         assert_eq!(feed(&mut session, &pings), []);
         assert_eq!(transmit(&mut session).len(), 17 * 1000);
         assert_eq!(feed(&mut session, &empty_answer(2 * id + 1, OK)), answered(id, 200, 0));
-        session.handle_request(id + 1, 0);
+        session.handle_request(id + 1, Outgoing::Listed(0));
         transmit(&mut session);
     }
 }
@@ -70,7 +70,7 @@ fn a_server_that_only_lets_us_write_window_updates_is_stopped() {
     // A window of one byte: each byte of content makes us say something, and it reads none of it.
     let settings = Settings { stream_window_bits: 1, ..Settings::default() };
     let mut session = ready_with(&[prepared("GET", b"")], settings);
-    session.handle_request(0, 0);
+    session.handle_request(0, Outgoing::Listed(0));
     transmit(&mut session);
     feed(&mut session, &[frame(SETTINGS, ACK, 0, b""), headers(1, OK)].concat());
     let (event, _, pending) = flood(&mut session, &data(1, b"x"), 1_000_000);
@@ -91,7 +91,7 @@ fn floods_of_continuation_frames_end_the_connection() {
     // One large frame, where large ones were asked for.
     let settings = Settings { max_frame_bytes: 1 << 20, ..Settings::default() };
     let mut session = ready_with(&[prepared("GET", b"")], settings);
-    session.handle_request(0, 0);
+    session.handle_request(0, Outgoing::Listed(0));
     transmit(&mut session);
     let large = headers(1, &vec![0x88; 100_000]);
     assert_broken(&mut session, &large, Error::HeaderBlockTooLarge);
@@ -147,7 +147,7 @@ fn very_many_requests_that_end_together_take_no_search_each() {
 
     // The socket is full, so that none of them has left.
     let mut late = ready(STREAMS);
-    (0..STREAMS).for_each(|id| late.handle_request(id, 0));
+    (0..STREAMS).for_each(|id| late.handle_request(id, Outgoing::Listed(0)));
     assert!((0..STREAMS).all(|id| late.cancel(id)));
     assert_eq!(late.outstanding(), 0);
 }

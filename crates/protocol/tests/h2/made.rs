@@ -2,7 +2,7 @@
 
 use candor_protocol::h2::{Settings, hpack};
 use candor_protocol::made::Batch;
-use candor_protocol::{CaptureRoom, Event, Failure, HeaderBytes, NotKept, Session as _};
+use candor_protocol::{CaptureRoom, Event, Failure, HeaderBytes, NotKept, Outgoing, Session as _};
 
 use crate::support::*;
 
@@ -24,7 +24,7 @@ fn the_text_of_a_script_becomes_fields_and_frames() {
                 Content-Length: 3\r\n\r\nabcGET /2 HTTP/1.1\r\n\r\nPUT /3 HTTP/1.1\r\n\r\n";
     batch.fill(text.as_bytes()).unwrap();
     for id in 0..3 {
-        session.handle_made(id, &batch.take().unwrap());
+        session.handle_request(id, Outgoing::Made(&batch.take().unwrap()));
     }
     let frames = frames(&transmit(&mut session));
     let [first, second, third, body] = &frames[..] else { panic!("{frames:?}") };
@@ -56,7 +56,7 @@ fn chunks_of_a_script_become_data() {
                 3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     batch.fill([text, "GET /b HTTP/1.1\r\n\r\n"].concat().as_bytes()).unwrap();
     for id in 0..2 {
-        session.handle_made(id, &batch.take().unwrap());
+        session.handle_request(id, Outgoing::Made(&batch.take().unwrap()));
     }
     let frames = frames(&transmit(&mut session));
     let [first, second, body] = &frames[..] else { panic!("{frames:?}") };
@@ -77,7 +77,7 @@ fn a_response_beyond_the_limit_is_given_up_and_its_memory_given_back() {
     let mut session = ready(3);
     session.capture(&room);
     for id in 0..3 {
-        session.handle_request(id, 0);
+        session.handle_request(id, Outgoing::Listed(0));
     }
     transmit(&mut session);
     let begin = [headers(1, OK), headers(3, OK), headers(5, OK)].concat();
@@ -98,8 +98,7 @@ fn a_response_beyond_the_limit_is_given_up_and_its_memory_given_back() {
     assert!(room.held_bytes() < 150_000, "{}", room.held_bytes());
     // The others go on: one of just the limit, and one that the server resets.
     assert_eq!(feed(&mut session, &last_data(3, b"")), answered(1, 200, 100_000)[1..]);
-    assert_eq!(session.captured().unwrap().body.len(), 100_000);
-    session.release_captured();
+    assert_eq!(session.take_captured().unwrap().get().body.len(), 100_000);
     assert_eq!(room.held_bytes(), 0);
     feed(&mut session, &data(5, &piece));
     assert!(room.held_bytes() >= 10_000);
@@ -114,7 +113,7 @@ fn all_connections_of_a_worker_share_one_room() {
     let mut given_up = 0;
     for session in &mut sessions {
         session.capture(&room);
-        session.handle_request(0, 0);
+        session.handle_request(0, Outgoing::Listed(0));
         transmit(session);
         feed(session, &headers(1, OK));
         for _ in 0..9 {
@@ -134,10 +133,10 @@ fn answers_are_kept_whole_though_they_come_interleaved() {
     let mut session = ready(2);
     session.capture(&room(100));
     for id in 0..2 {
-        session.handle_request(id, 0);
+        session.handle_request(id, Outgoing::Listed(0));
     }
     transmit(&mut session);
-    assert!(session.captured().is_none());
+    assert!(session.take_captured().is_none());
     let block = |value: &str| [OK, &literal("x-which", value)].concat();
     let early = [&[0x08, 3][..], b"103", &literal("link", "a")].concat();
     let input = [
@@ -148,31 +147,35 @@ fn answers_are_kept_whole_though_they_come_interleaved() {
         last_data(3, b"second"),
     ];
     feed(&mut session, &input.concat());
-    let kept = session.captured().unwrap();
-    assert_eq!((kept.fields, kept.body), (&b"x-which: two\r\n"[..], &b"second"[..]));
+    let kept = session.take_captured().unwrap();
+    assert_eq!((kept.get().fields, kept.get().body), (&b"x-which: two\r\n"[..], &b"second"[..]));
     let trailers = frame(HEADERS, END_HEADERS | END_STREAM, 1, &literal("late", "x"));
     feed(&mut session, &[data(1, b"answer"), trailers].concat());
-    let kept = session.captured().unwrap();
-    assert_eq!((kept.fields, kept.body), (&b"x-which: one\r\n"[..], &b"first answer"[..]));
+    let kept = session.take_captured().unwrap();
+    assert_eq!(
+        (kept.get().fields, kept.get().body),
+        (&b"x-which: one\r\n"[..], &b"first answer"[..])
+    );
     // The same block again: nothing is left out because it is known.
     for id in 2..4 {
-        session.handle_request(id, 0);
+        session.handle_request(id, Outgoing::Listed(0));
     }
     transmit(&mut session);
     feed(&mut session, &[headers(5, &block("one")), last_data(5, b"")].concat());
-    let kept = session.captured().unwrap();
-    assert_eq!((kept.fields, kept.body), (&b"x-which: one\r\n"[..], &b""[..]));
+    let kept = session.take_captured().unwrap();
+    assert_eq!((kept.get().fields, kept.get().body), (&b"x-which: one\r\n"[..], &b""[..]));
 }
 
 #[test]
 fn header_bytes_are_counted_as_they_came_and_as_they_mean() {
     let mut session = ready_with(&[prepared("GET", b"")], Settings::default());
     for id in 0..3 {
-        session.handle_request(id, 0);
+        session.handle_request(id, Outgoing::Listed(0));
         transmit(&mut session);
         // `:status: 200` is a byte by the static table; `x: y` five.
         feed(&mut session, &empty_answer(2 * id + 1, &[OK, &literal("x", "y")].concat()));
     }
     let expected = HeaderBytes { received: 3 * 6, decoded: 3 * (":status200".len() as u64 + 2) };
-    assert_eq!(session.header_bytes(), expected);
+    session.handle_close();
+    assert_eq!(session.poll_event(), Some(Event::HeaderBytes(expected)));
 }

@@ -8,7 +8,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use candor_plan::BodyExpect;
 use candor_protocol::h2::{Prepared, Session, Settings, prepare};
-use candor_protocol::{Event, Failure, Session as _};
+use candor_protocol::{Event, Failure, Outgoing, Session as _};
 use h2::server::{Builder, SendResponse};
 use http::{HeaderMap, Response};
 use proptest::prelude::*;
@@ -167,20 +167,20 @@ async fn drive(
     let (mut next, mut outcomes) = (0, Vec::new());
     let mut most_open = 0;
     while outcomes.len() < count as usize {
-        while next < count && session.free_slots() > 0 {
-            session.handle_request(next, next);
+        while next < count && session.free_places() > 0 {
+            session.handle_request(next, Outgoing::Listed(next));
             next += 1;
         }
         most_open = most_open.max(session.outstanding());
         let mut slices = [IoSlice::new(&[]); 1];
-        let pending = match session.poll_transmit(&mut slices) {
+        let pending = match session.poll_transmit(0, &mut slices).slices {
             0 => Vec::new(),
             _ => slices[0][..slices[0].len().min(piece)].to_vec(),
         };
         let mut buffer = vec![0; piece];
         let read = match move_bytes(&mut pipe, &pending, &mut buffer).await {
             Moved::Wrote(bytes) => {
-                session.handle_transmitted(bytes, &mut |_| {});
+                session.handle_transmitted(0, bytes, &mut |_| {});
                 continue;
             }
             Moved::Read(bytes) => bytes,
@@ -189,7 +189,7 @@ async fn drive(
         for event in feed(session, &buffer[..read]) {
             match event {
                 Event::Done(_) | Event::RequestFailed { .. } => outcomes.push(event),
-                Event::FirstByte(_) | Event::Ready | Event::Places => {}
+                Event::FirstByte(_) | Event::Ready(_) | Event::Changed => {}
                 other => panic!("{other:?}"),
             }
         }

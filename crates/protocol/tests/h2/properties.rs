@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use candor_protocol::h2::{Prepared, Session, Settings};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Outgoing, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -97,8 +97,8 @@ fn run(steps: &[Step], piece: usize) -> (Vec<Event>, Vec<u8>) {
     let mut next = 0;
     for step in steps {
         match step {
-            Step::Request if session.free_slots() > 0 => {
-                session.handle_request(next, next % 3);
+            Step::Request if session.free_places() > 0 => {
+                session.handle_request(next, Outgoing::Listed(next % 3));
                 open.push(next);
                 next += 1;
             }
@@ -125,7 +125,7 @@ fn run(steps: &[Step], piece: usize) -> (Vec<Event>, Vec<u8>) {
             return (events, written);
         }
         assert_eq!(session.outstanding() as usize, open.len());
-        assert!(session.outstanding() + session.free_slots() <= 4);
+        assert!(session.outstanding() + session.free_places() <= 4);
     }
     written.extend(transmit(&mut session));
     for event in end(&mut session) {
@@ -138,11 +138,11 @@ fn run(steps: &[Step], piece: usize) -> (Vec<Event>, Vec<u8>) {
 
 fn transmit_some(session: &mut Session, most: usize) -> Vec<u8> {
     let mut slices = [std::io::IoSlice::new(&[]); 1];
-    if session.poll_transmit(&mut slices) == 0 {
+    if session.poll_transmit(0, &mut slices).slices == 0 {
         return Vec::new();
     }
     let bytes = slices[0][..slices[0].len().min(most)].to_vec();
-    session.handle_transmitted(bytes.len(), &mut |_| {});
+    session.handle_transmitted(0, bytes.len(), &mut |_| {});
     bytes
 }
 

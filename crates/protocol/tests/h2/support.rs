@@ -4,7 +4,9 @@ use std::io::IoSlice;
 
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h2::{Error, Prepared, Session, Settings, prepare};
-use candor_protocol::{Answer, Deviations, Event, Failure, Malformed, Session as _};
+use candor_protocol::{
+    Abilities, Answer, Deviations, Event, Failure, Input, Last, Malformed, Outgoing, Session as _,
+};
 
 /// A request of the plan, which expects any answer.
 pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
@@ -40,7 +42,7 @@ pub(crate) fn ready(streams: u32) -> Session {
 pub(crate) fn ready_with(requests: &[Prepared], settings: Settings) -> Session {
     let mut session = session(requests, settings);
     transmit(&mut session);
-    assert_eq!(feed(&mut session, &frame(SETTINGS, 0, 0, b"")), [Event::Ready]);
+    assert_eq!(feed(&mut session, &frame(SETTINGS, 0, 0, b"")), [READY]);
     transmit(&mut session);
     session
 }
@@ -49,7 +51,7 @@ pub(crate) fn ready_with(requests: &[Prepared], settings: Settings) -> Session {
 pub(crate) fn started(streams: u32) -> Session {
     let mut session = ready(streams);
     for id in 0..streams {
-        session.handle_request(id, 0);
+        session.handle_request(id, Outgoing::Listed(0));
     }
     transmit(&mut session);
     session
@@ -64,7 +66,7 @@ pub(crate) fn transmit_started(session: &mut Session) -> (Vec<u8>, Vec<u32>) {
     let (mut bytes, mut started) = (Vec::new(), Vec::new());
     loop {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = session.poll_transmit(&mut slices);
+        let used = session.poll_transmit(0, &mut slices).slices;
         if used == 0 {
             return (bytes, started);
         }
@@ -72,24 +74,29 @@ pub(crate) fn transmit_started(session: &mut Session) -> (Vec<u8>, Vec<u32>) {
         for slice in &slices[..used] {
             bytes.extend_from_slice(slice);
         }
-        session.handle_transmitted(bytes.len() - before, &mut |id| started.push(id));
+        session.handle_transmitted(0, bytes.len() - before, &mut |id| started.push(id));
     }
 }
 
 /// All events of one piece of input.
-pub(crate) fn feed(session: &mut Session, mut input: &[u8]) -> Vec<Event> {
+pub(crate) fn feed(session: &mut Session, input: &[u8]) -> Vec<Event> {
+    let mut input = Input::Stream(input);
     let mut events = Vec::new();
-    while let Some(event) = session.handle_input(&mut input) {
+    while let Some(event) = session.handle_input(0, &mut input) {
         events.push(event);
     }
-    assert!(input.is_empty(), "a session without events must have consumed its input");
+    assert!(input.bytes().is_empty(), "a session without events must have consumed its input");
     events
 }
 
 /// All events of the end of the connection.
 pub(crate) fn end(session: &mut Session) -> Vec<Event> {
-    std::iter::from_fn(|| session.handle_end()).collect()
+    session.handle_end();
+    std::iter::from_fn(|| session.poll_event()).collect()
 }
+
+/// The first settings of the peer came.
+pub(crate) const READY: Event = Event::Ready(Abilities { multiplexes: true, takes_made: true });
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -199,7 +206,7 @@ pub(crate) fn answered(id: u32, status: u16, body_bytes: u64) -> [Event; 2] {
 
 pub(crate) fn done(id: u32, status: u16, body_bytes: u64) -> Event {
     let deviations = Deviations::default();
-    Event::Done(Answer { id, status, body_bytes, expected: Ok(()), deviations, last: false })
+    Event::Done(Answer { id, status, body_bytes, expected: Ok(()), deviations, last: Last::No })
 }
 
 pub(crate) fn request_failed(id: u32, failure: Failure) -> Event {
@@ -222,7 +229,7 @@ pub(crate) fn assert_broken(session: &mut Session, input: &[u8], error: Error) {
     let mut payload = [0; 8];
     payload[4..].copy_from_slice(&error.code().to_be_bytes());
     assert_eq!(goaway, Frame { kind: GOAWAY, flags: 0, stream: 0, payload: payload.to_vec() });
-    assert_eq!(session.free_slots(), 0);
+    assert_eq!(session.free_places(), 0);
     assert_eq!(feed(session, &frame(PING, 0, 0, &[0; 8])), []);
     assert_eq!(end(session), []);
     assert_eq!(transmit(session), b"");

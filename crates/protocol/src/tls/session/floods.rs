@@ -15,7 +15,7 @@ use rustls::unbuffered::ConnectionState;
 use crate::tls::handshake::encode;
 use crate::tls::records::{ALERT, DATA, HANDSHAKE, Half, record_length};
 use crate::tls::{Connector, Error, Tls};
-use crate::{Event, Failure, Malformed, Session, h1};
+use crate::{Event, Failure, Input, Malformed, Outgoing, Session, h1};
 
 const ASKED: &[u8] = &[24, 0, 0, 1, 1];
 const NOT_ASKED: &[u8] = &[24, 0, 0, 1, 0];
@@ -65,9 +65,10 @@ impl Peer {
                     break;
                 }
             }
-            let mut input = &std::mem::take(&mut to_client)[..];
-            while client.handle_input(&mut input).is_some() {}
-            if is_over && client.is_ready() {
+            let bytes = std::mem::take(&mut to_client);
+            let mut input = Input::Stream(&bytes);
+            while client.handle_input(0, &mut input).is_some() {}
+            if is_over && client.free_places() > 0 {
                 break;
             }
         }
@@ -94,8 +95,9 @@ impl Peer {
     /// What the client has to say to bytes, in pieces of this size.
     fn give(&mut self, bytes: &[u8], step: usize) -> Vec<Event> {
         let mut events = Vec::new();
-        for mut piece in bytes.chunks(step) {
-            while let Some(event) = self.client.handle_input(&mut piece) {
+        for piece in bytes.chunks(step) {
+            let mut input = Input::Stream(piece);
+            while let Some(event) = self.client.handle_input(0, &mut input) {
                 events.push(event);
             }
         }
@@ -150,12 +152,12 @@ fn failed(error: Error) -> Event {
 fn transmit(client: &mut Tls<h1::Session>, to_server: &mut Vec<u8>) {
     loop {
         let mut slices = [IoSlice::new(&[]); 1];
-        if client.poll_transmit(&mut slices) == 0 {
+        if client.poll_transmit(0, &mut slices).slices == 0 {
             return;
         }
         let length = slices[0].len();
         to_server.extend_from_slice(&slices[0]);
-        client.handle_transmitted(length, &mut |_| {});
+        client.handle_transmitted(0, length, &mut |_| {});
     }
 }
 
@@ -214,7 +216,7 @@ fn many_requests_for_a_new_key_get_one_answer_8446_4_6_3() {
     assert_eq!(peer.say(HANDSHAKE, NOT_ASKED), []);
     assert_eq!(peer.heard(), []);
     // What follows is under the new keys, both ways.
-    peer.client.handle_request(7, 0);
+    peer.client.handle_request(7, Outgoing::Listed(0));
     let heard = peer.heard();
     assert!(matches!(&heard[..], [(DATA, request)] if request.starts_with(b"GET / ")), "{heard:?}");
     assert!(matches!(&peer.say(DATA, OK)[..], [.., Event::Done(_)]));
@@ -227,7 +229,7 @@ fn an_answer_that_waits_for_the_kernel_stays_the_only_one() {
     for _ in 0..20 {
         assert_eq!(peer.say(HANDSHAKE, ASKED), []);
         let mut slices = [IoSlice::new(&[]); 1];
-        assert_eq!(peer.client.poll_transmit(&mut slices), 1);
+        assert_eq!(peer.client.poll_transmit(0, &mut slices).slices, 1);
         longest = longest.max(slices[0].len());
     }
     assert_eq!(longest, 5 + NOT_ASKED.len() + 1 + 16);
@@ -264,7 +266,7 @@ fn tickets_are_bounded_within_a_record_too() {
 fn data_makes_room_for_new_keys_and_tickets() {
     let mut peer = Peer::new(TlsVersion::V13);
     for id in 0..200 {
-        peer.client.handle_request(id, 0);
+        peer.client.handle_request(id, Outgoing::Listed(0));
         peer.heard();
         for _ in 0..10 {
             assert_eq!(peer.say(HANDSHAKE, ASKED), []);
@@ -274,7 +276,7 @@ fn data_makes_room_for_new_keys_and_tickets() {
     }
     // A byte of data pays for one of them, not for all.
     let mut peer = Peer::new(TlsVersion::V13);
-    peer.client.handle_request(0, 0);
+    peer.client.handle_request(0, Outgoing::Listed(0));
     peer.heard();
     assert_eq!(peer.say(DATA, b"HTTP/1.1 200 OK\r\n\r\n").len(), 1);
     let each = (0..1000).find(|_| {
@@ -366,9 +368,9 @@ fn records_without_end_before_the_handshake_are_bounded() {
         let mut client = client(TlsVersion::V13);
         let read = then.repeat((16 << 10) / then.len());
         let mut most = 0;
-        let mut fails = client.handle_input(&mut &first[..]).is_some();
+        let mut fails = client.handle_input(0, &mut Input::Stream(&first)).is_some();
         for _ in 0..100 {
-            fails |= client.handle_input(&mut &read[..]).is_some();
+            fails |= client.handle_input(0, &mut Input::Stream(&read)).is_some();
             most = most.max(client.incoming.capacity());
         }
         assert!(fails && most <= 1 << 20, "{then:?}: {most} bytes, failed: {fails}");

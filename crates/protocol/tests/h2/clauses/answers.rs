@@ -1,15 +1,15 @@
 //! Requests and their answers (RFC 9113 8.1), and what is remembered of either.
 
 use candor_protocol::h2::{Error, Settings, hpack};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Outgoing, Session as _};
 
 use crate::support::*;
 
 #[test]
 fn a_request_is_written_and_answered() {
     let mut session = ready(1);
-    session.handle_request(5, 0);
-    assert_eq!((session.free_slots(), session.outstanding()), (0, 1));
+    session.handle_request(5, Outgoing::Listed(0));
+    assert_eq!((session.free_places(), session.outstanding()), (0, 1));
     let (bytes, begun) = transmit_started(&mut session);
     assert_eq!(begun, [5]);
     let frames = frames(&bytes);
@@ -18,7 +18,7 @@ fn a_request_is_written_and_answered() {
     assert_eq!(frames[0].flags, END_HEADERS | END_STREAM);
     let answer = [headers(1, OK), data(1, b"alive"), last_data(1, b"\r\n")].concat();
     assert_eq!(feed(&mut session, &answer), answered(5, 200, 7));
-    assert_eq!((session.free_slots(), session.outstanding()), (1, 0));
+    assert_eq!((session.free_places(), session.outstanding()), (1, 0));
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_request_that_repeats_shrinks_and_means_the_same() {
     let mut decoder = hpack::Decoder::default();
     let mut lengths = Vec::new();
     for id in 0..4 {
-        session.handle_request(id, 0);
+        session.handle_request(id, Outgoing::Listed(0));
         let frames = frames(&transmit(&mut session));
         let mut fields = Vec::new();
         let take = |name: &[u8], value: &[u8]| {
@@ -138,7 +138,7 @@ fn head_204_and_304_have_no_body_whatever_content_length_says() {
     let not_modified = [&[0x8b][..], &literal("content-length", "10")[..]].concat();
     let started = |method: &str| {
         let mut session = ready_with(&[prepared(method, b"")], settings);
-        session.handle_request(0, 0);
+        session.handle_request(0, Outgoing::Listed(0));
         transmit(&mut session);
         session
     };
@@ -170,7 +170,7 @@ fn the_order_of_an_answers_frames_is_checked() {
 fn a_block_seen_before_means_what_the_table_makes_of_it_now() {
     let mut session = ready(1);
     let mut exchange = |block: &[u8], body: &[u8]| {
-        session.handle_request(0, 0);
+        session.handle_request(0, Outgoing::Listed(0));
         let stream = frames(&transmit(&mut session))[0].stream;
         feed(&mut session, &[headers(stream, block), last_data(stream, body)].concat())
     };
@@ -192,7 +192,7 @@ fn a_block_seen_before_means_what_the_table_makes_of_it_now() {
 fn more_kinds_of_answers_than_are_remembered_are_told_apart() {
     let mut session = ready(1);
     for n in 0..100usize {
-        session.handle_request(0, 0);
+        session.handle_request(0, Outgoing::Listed(0));
         let stream = frames(&transmit(&mut session))[0].stream;
         let length = (n * n) % 7;
         let block = [OK, &literal("content-length", &length.to_string())[..]].concat();

@@ -1,7 +1,7 @@
 //! The beginning of a connection: preface, settings, an upgrade (RFC 9113 3.4, 6.5).
 
 use candor_protocol::h2::{Error, Session, Settings};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Outgoing, Session as _};
 
 use crate::support::*;
 
@@ -11,7 +11,7 @@ fn a_connection_begins_with_preface_settings_and_window() {
         Settings { stream_window_bits: 20, connection_window_bits: 24, ..Settings::default() };
     let mut session = session(&[prepared("GET", b"")], settings);
     assert!(!session.is_ready());
-    assert_eq!(session.free_slots(), 0);
+    assert_eq!(session.free_places(), 0);
     let bytes = transmit(&mut session);
     assert!(bytes.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0"));
     let frames = frames(&bytes);
@@ -26,9 +26,9 @@ fn the_session_is_ready_when_settings_have_come_and_acknowledges_them() {
     let mut session =
         session(&[prepared("GET", b"")], Settings { streams: 10, ..Settings::default() });
     transmit(&mut session);
-    assert_eq!(feed(&mut session, &setting(3, 7)), [Event::Ready]);
+    assert_eq!(feed(&mut session, &setting(3, 7)), [READY]);
     assert!(session.is_ready());
-    assert_eq!(session.free_slots(), 7);
+    assert_eq!(session.free_places(), 7);
     let ack = Frame { kind: SETTINGS, flags: ACK, stream: 0, payload: vec![] };
     assert_eq!(frames(&transmit(&mut session)), [ack]);
 }
@@ -40,14 +40,14 @@ fn an_upgraded_connection_has_its_first_answer_on_stream_1() {
     // ENABLE_PUSH 0, MAX_HEADER_LIST_SIZE 65536; 65,535 is everybody's window.
     assert_eq!(settings.http2_settings(), "AAIAAAAAAAYAAQAA");
     let mut session = Session::upgraded(table.into(), settings, 9, 0);
-    assert_eq!((session.outstanding(), session.free_slots()), (1, 0));
+    assert_eq!((session.outstanding(), session.free_places()), (1, 0));
     let kinds: Vec<u8> = frames(&transmit(&mut session)).iter().map(|f| f.kind).collect();
     assert_eq!(kinds, [SETTINGS, WINDOW_UPDATE]);
     let input = [frame(SETTINGS, 0, 0, b""), empty_answer(1, OK)].concat();
     let [first, done] = answered(9, 200, 0);
-    assert_eq!(feed(&mut session, &input), [Event::Ready, first, done]);
+    assert_eq!(feed(&mut session, &input), [READY, first, done]);
     transmit(&mut session);
-    session.handle_request(10, 0);
+    session.handle_request(10, Outgoing::Listed(0));
     assert_eq!(frames(&transmit(&mut session))[0].stream, 3);
     // INITIAL_WINDOW_SIZE 2^31 - 1.
     let settings = Settings { stream_window_bits: 31, header_table_bytes: 1, ..settings };
@@ -90,13 +90,13 @@ fn settings_are_checked_6_5() {
 #[test]
 fn a_higher_limit_of_streams_makes_places_and_a_lower_one_takes_them() {
     let mut session = ready(10);
-    assert_eq!(session.free_slots(), 10);
+    assert_eq!(session.free_places(), 10);
     assert_eq!(feed(&mut session, &setting(3, 2)), []);
-    assert_eq!(session.free_slots(), 2);
-    session.handle_request(0, 0);
-    assert_eq!(session.free_slots(), 1);
+    assert_eq!(session.free_places(), 2);
+    session.handle_request(0, Outgoing::Listed(0));
+    assert_eq!(session.free_places(), 1);
     assert_eq!(feed(&mut session, &setting(3, 0)), []);
-    assert_eq!(session.free_slots(), 0);
-    assert_eq!(feed(&mut session, &setting(3, 100)), [Event::Places]);
-    assert_eq!(session.free_slots(), 9);
+    assert_eq!(session.free_places(), 0);
+    assert_eq!(feed(&mut session, &setting(3, 100)), [Event::Changed]);
+    assert_eq!(session.free_places(), 9);
 }

@@ -1,7 +1,7 @@
 //! The form of frames, and blocks in several of them (RFC 9113 4, 6).
 
 use candor_protocol::h2::{Error, Settings, hpack};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{Event, Outgoing, Session as _};
 
 use crate::support::*;
 
@@ -89,7 +89,7 @@ fn a_large_request_goes_on_in_continuation_frames() {
     let request = plan_request("GET", &[("x-long", &long)], b"");
     let requests = [candor_protocol::h2::prepare(&request, "http", "example")];
     let mut session = ready_with(&requests, Settings::default());
-    session.handle_request(0, 0);
+    session.handle_request(0, Outgoing::Listed(0));
     let frames = frames(&transmit(&mut session));
     assert_eq!(frames.iter().map(|f| f.kind).collect::<Vec<_>>(), [HEADERS, CONTINUATION]);
     assert_eq!(frames.iter().map(|f| f.flags).collect::<Vec<_>>(), [END_STREAM, END_HEADERS]);
@@ -103,7 +103,7 @@ fn a_large_request_goes_on_in_continuation_frames() {
 #[test]
 fn a_tunnel_is_not_asked_for_more_8_5() {
     let mut session = ready_with(&[prepared("CONNECT", b"")], Settings::default());
-    session.handle_request(0, 0);
+    session.handle_request(0, Outgoing::Listed(0));
     transmit(&mut session);
     assert_eq!(feed(&mut session, &headers(1, OK)), answered(0, 200, 0));
     assert_eq!(payload_of(&frames(&transmit(&mut session)), RST_STREAM), [8u32.to_be_bytes()]);

@@ -1,7 +1,7 @@
 //! How streams end, and the connection with them (RFC 9113 5.1, 6.4, 6.8).
 
 use candor_protocol::h2::{Error, Settings};
-use candor_protocol::{Event, Failure, GoAway, Session as _};
+use candor_protocol::{Event, Failure, GoAway, HeaderBytes, Outgoing, Session as _};
 
 use crate::support::*;
 
@@ -19,7 +19,7 @@ fn frames_on_idle_streams_are_an_error_5_1() {
     }
     // A request that was handed in and not written yet cannot have an answer.
     let mut session = ready(1);
-    session.handle_request(0, 0);
+    session.handle_request(0, Outgoing::Listed(0));
     assert_broken(&mut session, &empty_answer(1, OK), Error::IdleStream);
 }
 
@@ -45,7 +45,7 @@ fn a_reset_is_its_requests_own_outcome_6_4() {
     assert_eq!(feed(&mut session, &number(RST_STREAM, 1, 2)), [reset]);
     let refused = request_failed(1, Failure::NotProcessed);
     assert_eq!(feed(&mut session, &number(RST_STREAM, 3, 7)), [refused]);
-    assert_eq!(session.free_slots(), 2);
+    assert_eq!(session.free_places(), 2);
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn a_cancelled_request_is_reset_and_its_answer_swallowed() {
 #[test]
 fn a_request_cancelled_before_it_was_written_is_not_begun() {
     let mut session = ready(2);
-    session.handle_request(0, 0);
-    session.handle_request(1, 0);
+    session.handle_request(0, Outgoing::Listed(0));
+    session.handle_request(1, Outgoing::Listed(0));
     assert!(session.cancel(0));
     assert_eq!(transmit_started(&mut session).1, [1]);
 }
@@ -78,7 +78,7 @@ fn a_stream_that_takes_long_is_not_mistaken_for_another() {
     let mut stream = 3;
     for id in 1..1000 {
         assert_eq!(feed(&mut session, &empty_answer(stream, OK)), answered(id, 200, 0));
-        session.handle_request(id + 1, 0);
+        session.handle_request(id + 1, Outgoing::Listed(0));
         stream = frames(&transmit(&mut session))[0].stream;
     }
     assert_eq!(feed(&mut session, &empty_answer(1, OK)), answered(0, 200, 0));
@@ -89,15 +89,15 @@ fn a_stream_that_takes_long_is_not_mistaken_for_another() {
 fn when_stream_ids_run_out_the_connection_is_over_5_1_1() {
     let settings = Settings { streams: 2, last_stream: 5, ..Settings::default() };
     let mut session = ready_with(&[prepared("GET", b"")], settings);
-    session.handle_request(0, 0);
-    session.handle_request(1, 0);
+    session.handle_request(0, Outgoing::Listed(0));
+    session.handle_request(1, Outgoing::Listed(0));
     transmit(&mut session);
     assert_eq!(feed(&mut session, &empty_answer(1, OK)), answered(0, 200, 0));
-    assert_eq!(session.free_slots(), 1);
-    session.handle_request(2, 0);
+    assert_eq!(session.free_places(), 1);
+    session.handle_request(2, Outgoing::Listed(0));
     transmit(&mut session);
     assert_eq!(feed(&mut session, &empty_answer(3, OK)), answered(1, 200, 0));
-    assert_eq!(session.free_slots(), 0);
+    assert_eq!(session.free_places(), 0);
     let mut expected = answered(2, 200, 0).to_vec();
     expected.push(Event::Over);
     assert_eq!(feed(&mut session, &empty_answer(5, OK)), expected);
@@ -112,7 +112,7 @@ fn goaway_fails_what_was_not_processed_and_lets_the_rest_finish_6_8() {
     let refused = |id| request_failed(id, Failure::GoneAway(word));
     let events = [Event::GoAway(word), refused(2), refused(3)];
     assert_eq!(feed(&mut session, &goaway(3, 0)), events);
-    assert_eq!((session.free_slots(), session.outstanding()), (0, 2));
+    assert_eq!((session.free_places(), session.outstanding()), (0, 2));
     assert_eq!(feed(&mut session, &empty_answer(1, OK)), answered(0, 200, 0));
     let mut expected = answered(1, 200, 0).to_vec();
     expected.push(Event::Over);
@@ -132,7 +132,7 @@ fn a_graceful_shutdown_in_two_steps_6_8() {
     let mut session = started(2);
     let [soon, now] = [0x7fff_ffff, 1].map(|last_stream| GoAway { code: 0, last_stream });
     assert_eq!(feed(&mut session, &goaway(0x7fff_ffff, 0)), [Event::GoAway(soon)]);
-    assert_eq!(session.free_slots(), 0);
+    assert_eq!(session.free_places(), 0);
     let events = [Event::GoAway(now), request_failed(1, Failure::GoneAway(now))];
     assert_eq!(feed(&mut session, &goaway(1, 0)), events);
     let mut expected = answered(0, 200, 0).to_vec();
@@ -144,9 +144,11 @@ fn a_graceful_shutdown_in_two_steps_6_8() {
 fn the_last_request_cancelled_after_a_goaway_ends_the_connection_at_once() {
     let mut session = started(2);
     feed(&mut session, &goaway(3, 0));
-    assert!(session.cancel(0) && !session.is_over());
-    assert!(session.cancel(1) && session.is_over(), "without any more input");
-    assert!(!ready(1).is_over());
+    assert!(session.cancel(0));
+    assert_eq!(session.poll_event(), None);
+    assert!(session.cancel(1));
+    assert_eq!(session.poll_event(), Some(Event::Over), "without any more input");
+    assert_eq!(ready(1).poll_event(), None);
 }
 
 // ---- the end of the connection -------------------------------------------------------------------
@@ -165,5 +167,7 @@ fn a_goodbye_is_goaway() {
     session.handle_close();
     let goaway = Frame { kind: GOAWAY, flags: 0, stream: 0, payload: vec![0; 8] };
     assert_eq!(frames(&transmit(&mut session)), [goaway]);
+    let none = HeaderBytes { received: 0, decoded: 0 };
+    assert_eq!(session.poll_event(), Some(Event::HeaderBytes(none)));
     assert_eq!(feed(&mut session, &empty_answer(1, OK)), []);
 }

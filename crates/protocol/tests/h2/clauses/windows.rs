@@ -1,7 +1,7 @@
 //! Flow control, of answers and of bodies (RFC 9113 5.2, 6.9).
 
-use candor_protocol::Session as _;
 use candor_protocol::h2::{Error, Session, Settings};
+use candor_protocol::{Outgoing, Session as _};
 
 use crate::support::*;
 
@@ -10,7 +10,7 @@ fn windows_are_opened_again_in_large_steps() {
     let settings =
         Settings { stream_window_bits: 16, connection_window_bits: 17, ..Settings::default() };
     let mut session = ready_with(&[prepared("GET", b"")], settings);
-    session.handle_request(0, 0);
+    session.handle_request(0, Outgoing::Listed(0));
     transmit(&mut session);
     feed(&mut session, &headers(1, OK));
     let mut steps = Vec::new();
@@ -32,7 +32,7 @@ fn a_server_that_exceeds_a_window_is_told_6_9_1() {
         Settings { stream_window_bits: 17, connection_window_bits: 16, ..Settings::default() };
     let started = |settings| {
         let mut session = ready_with(&[prepared("GET", b"")], settings);
-        session.handle_request(0, 0);
+        session.handle_request(0, Outgoing::Listed(0));
         transmit(&mut session);
         feed(&mut session, &headers(1, OK));
         session
@@ -60,7 +60,7 @@ fn a_server_that_exceeds_a_window_is_told_6_9_1() {
 fn uploading(bytes: usize) -> Session {
     let settings = Settings { streams: 2, ..Settings::default() };
     let mut session = ready_with(&[prepared("POST", &vec![b'x'; bytes])], settings);
-    session.handle_request(0, 0);
+    session.handle_request(0, Outgoing::Listed(0));
     session
 }
 
@@ -84,7 +84,7 @@ fn bodies_keep_to_the_servers_windows_6_9() {
     assert_eq!(sent(&mut session), (200_000 - 65_545, true));
     assert_eq!(feed(&mut session, &empty_answer(1, OK)), answered(0, 200, 0));
     // The stream of the next has its window, and takes what is left of the connection's.
-    session.handle_request(1, 0);
+    session.handle_request(1, Outgoing::Listed(0));
     assert_eq!(sent(&mut session), (65_535, false));
 }
 
