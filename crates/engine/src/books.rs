@@ -74,8 +74,8 @@ impl Books {
     #[inline]
     pub(crate) fn sent(&mut self, id: RequestId, at_ns: u64) {
         let flight = self.flights.get_mut(id);
-        // A slot's time is that of a read, and the clock does not go back; but the time given
-        // to a batch of events may be older than the slot's.
+        // A place's time is that of a read, and the clock does not go back; but the time given
+        // to a batch of events may be older than the place's.
         flight.sent_ns = at_ns.max(flight.ready_ns);
         #[cfg(candor_mutant = "send_time")]
         {

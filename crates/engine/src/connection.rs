@@ -24,7 +24,7 @@ pub(crate) struct Connection<S> {
     pub(crate) state: State,
     /// Present while the state is open or handshaking.
     pub(crate) session: Option<S>,
-    /// Counts the connections under this key, so that a free slot of a former one is known.
+    /// Counts the connections under this key, so that a place of a former one is known.
     pub(crate) generation: u32,
     /// Requests handed to the session, ever.
     pub(crate) taken: u64,
@@ -38,11 +38,13 @@ pub(crate) struct Connection<S> {
     /// Places that were offered and have no request yet.
     pub(crate) offered: u32,
     /// Those of them that came up while blocked.
-    pub(crate) parked_slots: u32,
+    pub(crate) parked: u32,
     /// When the last byte was read, or the first request in flight was sent.
     pub(crate) last_byte_ns: u64,
-    /// When its session is called without input, by the queue; `u64::MAX`: it is not in it.
+    /// When its session is called without input, on the sessions' clock; `u64::MAX`: no timer waits for that.
     pub(crate) timeout_ns: u64,
+    /// A timer watches how long nothing comes.
+    pub(crate) watches_silence: bool,
 }
 
 /// What events of its session change.
@@ -90,16 +92,17 @@ impl<S> Default for Connection<S> {
             blocked: false,
             postponed: None,
             offered: 0,
-            parked_slots: 0,
+            parked: 0,
             last_byte_ns: 0,
             timeout_ns: u64::MAX,
+            watches_silence: false,
         }
     }
 }
 
 /// A place for one request on a connection, free since a time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Slot {
+pub(crate) struct Place {
     pub(crate) key: Key,
     pub(crate) generation: u32,
     pub(crate) since_ns: u64,

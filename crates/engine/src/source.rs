@@ -13,7 +13,7 @@ use crate::plan_share::{WorkerPlan, part};
 /// The load of one worker.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// The next request leaves when a slot is free.
+    /// The next request leaves when a place is free.
     Closed(Closed),
     /// A schedule decides.
     Open(Box<Open>),

@@ -3,15 +3,14 @@
 //! A connection that ends is replaced, for as long as the run sends. Nothing is sent twice: what
 //! was in flight on it has failed, by a kind that says how the connection ended.
 
-use std::cmp::Reverse;
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, GoAway, RequestId, Session};
+use candor_protocol::{Event, Failure, GoAway, Session};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
-use super::events::CameTo;
+use super::timers::Timer;
 use super::{Stage, Worker};
-use crate::connection::{Slot, State, back_off_ns};
+use crate::connection::State;
 use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor};
 use crate::source::Source;
 
@@ -47,17 +46,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.next_turn += u64::from(self.own.share.workers);
         match self.reactor.connect(key, turn) {
             Ok(()) => {
-                self.connections[key as usize].state = State::Connecting { since_ns: now_ns };
-                self.connecting_links.push(&mut self.connecting, key);
-                self.connecting_count += 1;
+                self.pool.begin(key, now_ns);
+                let until_ns = now_ns.saturating_add(self.own.timeouts.connect_ns);
+                self.wake(until_ns, Timer::Connect, key);
             }
             Err(failure) => self.connect_failed(key, failure, now_ns),
         }
     }
 
-    fn leave_connecting(&mut self, key: Key) {
-        self.connecting_links.remove(&mut self.connecting, key);
-        self.connecting_count -= 1;
+    /// Makes the connections that wait for it.
+    pub(super) fn open_waiting(&mut self, now_ns: u64) {
+        while let Some(key) = self.pool.next_to_open(now_ns) {
+            self.open(key);
+        }
     }
 
     /// A connection attempt is writable: it has succeeded or failed.
@@ -67,46 +68,25 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         match outcome {
             Ok(false) => {}
             Ok(true) => {
-                let session = (self.make_session)();
-                let connect_ns = now_ns.saturating_sub(since_ns);
-                let connection = &mut self.connections[key as usize];
-                connection.state = State::Handshaking { since_ns, connect_ns };
-                connection.account.securing = Some((since_ns, connect_ns));
-                connection.account.broken_off = false;
-                connection.session = Some(session);
-                connection.taken = 0;
-                connection.blocked = false;
-                connection.offered = 0;
-                connection.parked_slots = 0;
-                connection.last_byte_ns = now_ns;
+                self.pool.connected(key, since_ns, (self.make_session)(), now_ns);
                 self.poll_events(key, now_ns);
-                if let State::Handshaking { .. } = self.connections[key as usize].state {
+                if let State::Handshaking { .. } = self.pool[key].state {
                     self.flush(key, now_ns);
                 }
             }
-            Err(failure) => {
-                self.leave_connecting(key);
-                self.connect_failed(key, failure, now_ns);
-            }
+            Err(failure) => self.connect_failed(key, failure, now_ns),
         }
     }
 
     /// The handshake, if there is one, is over: the connection can take requests.
     pub(super) fn establish(&mut self, key: Key, now_ns: u64) {
-        let State::Handshaking { connect_ns, .. } = self.connections[key as usize].state else {
-            return;
-        };
-        self.leave_connecting(key);
+        let Some(connect_ns) = self.pool.establish(key) else { return };
         self.books.recorder.connected(now_ns, connect_ns);
-        self.established += 1;
-        self.ever_established += 1;
-        let connection = &mut self.connections[key as usize];
-        connection.state = State::Open;
-        if self.own.lifetime_ns.is_some() {
-            self.aging.push_back((now_ns, key, connection.generation));
+        if let Some(lifetime_ns) = self.own.lifetime_ns {
+            self.wake(now_ns.saturating_add(lifetime_ns), Timer::Age, key);
         }
         self.check_script(key);
-        self.offer_slots(key, self.free_places(key), now_ns);
+        self.offer_places(key, now_ns);
     }
 
     /// The connection ended before its handshake did.
@@ -121,9 +101,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 Reason { words: words.into(), cause: Some(Cause::HandshakeClosed) }
             }
         };
-        self.leave_connecting(key);
         self.say_goodbye(key, now_ns);
-        self.forget_session(key);
         let failure = self.not_connected(ConnectErrorKind::Handshake, reason);
         self.connect_failed(key, failure, now_ns);
     }
@@ -135,7 +113,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// What a handshake that ends here waited for.
     fn awaited(&mut self, key: Key) -> &'static str {
-        let Some(session) = &mut self.connections[key as usize].session else { return "" };
+        let Some(session) = &mut self.pool[key].session else { return "" };
         session.handle_end();
         std::iter::from_fn(|| session.poll_event())
             .find_map(|event| match event {
@@ -151,7 +129,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return;
         }
         let session_ns = self.session_ns(now_ns);
-        if let Some(session) = &mut self.connections[key as usize].session {
+        if let Some(session) = &mut self.pool[key].session {
             session.handle_close();
             let mut slices = [IoSlice::new(&[]); 4];
             let used = session.poll_transmit(session_ns, &mut slices).slices;
@@ -163,18 +141,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.take_events(key, now_ns, true);
     }
 
-    /// No place and no event of the present session counts any more.
-    fn forget_session(&mut self, key: Key) {
-        let connection = &mut self.connections[key as usize];
-        connection.session = None;
-        connection.timeout_ns = u64::MAX;
-        connection.postponed = None;
-        connection.generation = connection.generation.wrapping_add(1);
-    }
-
     fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
         self.reactor.close(key);
-        self.connections[key as usize].state = State::Absent;
+        self.pool.leave(key);
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
             self.first_failure = Some(failure.clone());
         }
@@ -184,156 +153,61 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Tries again later, `at_least` the first step of the back-off.
     fn schedule_retry(&mut self, key: Key, now_ns: u64, at_least: u32) {
-        if key >= self.own.connections {
-            // One that was opened for a backlog is opened again when there is a backlog.
-            self.spare_keys.push(key);
-            return;
-        }
-        let connection = &mut self.connections[key as usize];
-        let at_ns = now_ns + back_off_ns(connection.account.fruitless.max(at_least));
-        connection.account.fruitless = connection.account.fruitless.saturating_add(1);
-        self.retries.push(Reverse((at_ns, key)));
-    }
-
-    pub(super) fn retry_connects(&mut self, now_ns: u64) {
-        while let Some(Reverse((at_ns, key))) = self.retries.peek().copied()
-            && at_ns <= now_ns
-            && self.connect_pace.take(now_ns)
-        {
-            self.retries.pop();
-            self.open(key);
+        match self.pool.retry_ns(key, now_ns, at_least) {
+            Some(_) if self.stage == Stage::Preparing => self.pool.open_at_beginning(key),
+            Some(at_ns) if self.stage == Stage::Running => self.wake(at_ns, Timer::Retry, key),
+            _ => {}
         }
     }
 
-    pub(super) fn expire_connects(&mut self, now_ns: u64) {
-        while let Some(key) = self.connecting.first() {
-            let (State::Connecting { since_ns } | State::Handshaking { since_ns, .. }) =
-                self.connections[key as usize].state
-            else {
-                return;
-            };
-            if since_ns.saturating_add(self.own.timeouts.connect_ns) > now_ns {
-                return;
+    /// An attempt took too long.
+    #[cold]
+    pub(super) fn give_up_connecting(&mut self, key: Key, now_ns: u64) {
+        let limit_ms = self.own.timeouts.connect_ns / 1_000_000;
+        let failure = match self.pool[key].state {
+            State::Absent | State::Open => return,
+            State::Connecting { .. } => {
+                let words = format!("no connection within {limit_ms} ms");
+                self.not_connected(ConnectErrorKind::Timeout, words.into())
             }
-            self.leave_connecting(key);
-            let limit_ms = self.own.timeouts.connect_ns / 1_000_000;
-            let failure = match self.connections[key as usize].session {
-                None => {
-                    let words = format!("no connection within {limit_ms} ms");
-                    self.not_connected(ConnectErrorKind::Timeout, words.into())
-                }
-                Some(_) => {
-                    let awaited = self.awaited(key);
-                    let words = format!("the server did not send {awaited} within {limit_ms} ms");
-                    let cause = Some(Cause::HandshakeSlow);
-                    let reason = Reason { words: words.into(), cause };
-                    self.not_connected(ConnectErrorKind::Handshake, reason)
-                }
-            };
-            self.forget_session(key);
-            self.connect_failed(key, failure, now_ns);
-        }
-    }
-
-    /// Whether one more connection may be opened for the backlog.
-    pub(super) fn can_open_more(&self) -> bool {
-        !self.spare_keys.is_empty()
+            State::Handshaking { .. } => {
+                let awaited = self.awaited(key);
+                let words = format!("the server did not send {awaited} within {limit_ms} ms");
+                let cause = Some(Cause::HandshakeSlow);
+                let reason = Reason { words: words.into(), cause };
+                self.not_connected(ConnectErrorKind::Handshake, reason)
+            }
+        };
+        self.connect_failed(key, failure, now_ns);
     }
 
     /// Opens connections for requests that wait, one for each at most.
     pub(super) fn open_for_backlog(&mut self, now_ns: u64) {
-        if !self.can_open_more() {
+        if !self.pool.can_open_more() {
             return;
         }
         let waiting = self.backlog(now_ns);
-        while (self.connecting_count as u64) < waiting
-            && self.can_open_more()
-            && self.connect_pace.take(now_ns)
-            && let Some(key) = self.spare_keys.pop()
-        {
+        while let Some(key) = self.pool.next_for_backlog(now_ns, waiting) {
             self.open(key);
         }
     }
 
-    /// Gives up what took too long. Returns whether places became free by it.
-    pub(super) fn expire_requests(&mut self, now_ns: u64) -> bool {
-        let mut freed = false;
-        while let Some((id, sent_ns)) = self.books.oldest()
-            && sent_ns.saturating_add(self.own.timeouts.request_ns) <= now_ns
-        {
-            let key = self.books.flights.get_mut(id).connection;
-            if self.cancel(key, id, now_ns) {
-                freed = true;
-            } else {
-                self.lose(key, Loss::Timeout { id }, now_ns);
-            }
-        }
-        let Some(idle_ns) = self.own.timeouts.idle_ns else { return freed };
-        while let Some(key) = self.awaiting.first()
-            && self.connections[key as usize].last_byte_ns.saturating_add(idle_ns) <= now_ns
-        {
-            self.lose(key, Loss::IdleTimeout, now_ns);
-        }
-        freed
-    }
-
-    /// Closes connections that are as old as they may become.
-    pub(super) fn expire_connections(&mut self, now_ns: u64) {
-        let Some(lifetime_ns) = self.own.lifetime_ns else { return };
-        while let Some(&(since_ns, key, generation)) = self.aging.front()
-            && since_ns.saturating_add(lifetime_ns) <= now_ns
-        {
-            self.aging.pop_front();
-            let connection = &self.connections[key as usize];
-            if connection.generation == generation && connection.state == State::Open {
-                self.lose(key, Loss::Old, now_ns);
-            }
-        }
-    }
-
-    /// Gives up one request and keeps its connection, if the protocol can.
-    fn cancel(&mut self, key: Key, id: RequestId, now_ns: u64) -> bool {
-        let connection = &mut self.connections[key as usize];
-        if !connection.session.as_mut().is_some_and(|session| session.cancel(id)) {
-            return false;
-        }
-        let reason = timeout_words(self.own.timeouts.request_ns);
-        self.books.fail(id, &mut connection.account.flights, ErrorKind::Timeout, now_ns, &reason);
-        connection.account.outstanding -= 1;
-        // If it was the last request that the server would answer on this connection, that is an
-        // event.
-        let came_to = self.take_events(key, now_ns, false);
-        self.follow_up(key, CameTo { freed: true, changed: true, ..came_to }, now_ns);
-        true
-    }
-
-    /// Places of a connection that nobody was offered yet.
-    pub(super) fn free_places(&self, key: Key) -> u32 {
-        let connection = &self.connections[key as usize];
-        let free = connection.session.as_ref().map_or(0, S::free_places);
-        free.saturating_sub(connection.offered)
-    }
-
-    /// Gives `count` places of a connection to whoever sends next.
-    pub(super) fn offer_slots(&mut self, key: Key, count: u32, since_ns: u64) {
-        if self.free.len() > 2 * self.most_free {
-            // A server that closes what nothing was sent on leaves the places of former connections.
-            let connections = &self.connections;
-            self.free.retain(|one| connections[one.key as usize].generation == one.generation);
-        }
-        let connection = &mut self.connections[key as usize];
-        connection.offered += count;
-        let slot = Slot { key, generation: connection.generation, since_ns };
+    /// Offers the places of a connection that nobody was offered yet. In a closed load its user may
+    /// think first, and a script may pause.
+    #[inline]
+    pub(super) fn offer_places(&mut self, key: Key, since_ns: u64) {
+        let count = self.pool.unoffered(key);
+        let place = self.pool.offer(key, count, since_ns);
         let think_ns = match &self.source {
-            Source::Closed(closed) if connection.taken > 0 => closed.think_ns,
+            Source::Closed(closed) if self.pool[key].taken > 0 => closed.think_ns,
             _ => 0,
         };
         for _ in 0..count {
             let pause_ns = think_ns.saturating_add(self.script_delay_ns());
             if pause_ns > 0 {
-                self.think(Slot { since_ns: since_ns.saturating_add(pause_ns), ..slot });
+                self.wake(since_ns.saturating_add(pause_ns), Timer::Think, key);
             } else {
-                self.free.push_back(slot);
+                self.pool.free(place);
             }
         }
     }
@@ -343,11 +217,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[cold]
     pub(super) fn lose(&mut self, key: Key, loss: Loss, now_ns: u64) {
         let loss = self.after_break(key, loss);
-        if let State::Handshaking { .. } = self.connections[key as usize].state {
+        if let State::Handshaking { .. } = self.pool[key].state {
             return self.handshake_failed(key, &loss, now_ns);
         }
         let in_order = self.settle_flights(key, &loss, now_ns);
-        let broken_off = self.connections[key as usize].account.broken_off;
+        let broken_off = self.pool[key].account.broken_off;
         let why = match &loss {
             Loss::Retired | Loss::Old | Loss::BrokenOff => Disconnect::Retired,
             Loss::Announced => Disconnect::ByServer,
@@ -368,12 +242,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         });
         self.say_goodbye(key, now_ns);
         self.reactor.close(key);
-        self.awaiting_links.remove(&mut self.awaiting, key);
-        self.established -= 1;
-        let connection = &mut self.connections[key as usize];
-        connection.state = State::Absent;
-        self.forget_session(key);
-        if !matches!(self.stage, Stage::Draining { .. }) && !self.own.once {
+        self.pool.leave(key);
+        if !self.own.once {
             self.schedule_retry(key, now_ns, 0);
         }
     }
@@ -386,7 +256,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Loss::Timeout { .. } | Loss::IdleTimeout | Loss::Old => true,
             _ => false,
         };
-        match is_let_go && self.connections[key as usize].account.broken_off {
+        match is_let_go && self.pool[key].account.broken_off {
             true => Loss::BrokenOff,
             false => loss,
         }
@@ -396,12 +266,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn settle_flights(&mut self, key: Key, loss: &Loss, at_ns: u64) -> bool {
         let mut in_order = true;
         if let Loss::End = loss {
-            if let Some(session) = &mut self.connections[key as usize].session {
+            if let Some(session) = &mut self.pool[key].session {
                 session.handle_end();
             }
             in_order = !self.take_events(key, at_ns, true).failed;
         }
-        let account = &mut self.connections[key as usize].account;
+        let account = &mut self.pool[key].account;
         let chain = &mut account.flights;
         let books = &mut self.books;
         let mut fail =
@@ -496,6 +366,6 @@ pub(super) fn words(failure: &Failure) -> (ErrorKind, Reason) {
     }
 }
 
-fn timeout_words(limit_ns: u64) -> Reason {
+pub(super) fn timeout_words(limit_ns: u64) -> Reason {
     format!("no complete answer within {} ms", limit_ns / 1_000_000).into()
 }

@@ -8,7 +8,7 @@ use super::connect::Loss;
 use super::turn::SHARE_BYTES;
 use super::{Stage, Worker};
 use crate::books::Departure;
-use crate::connection::{Slot, State};
+use crate::connection::State;
 use crate::reactor::{Key, Reactor, Ready, Sent};
 use crate::source::Source;
 
@@ -47,26 +47,26 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         let mut last: Option<Key> = None;
         self.has_more = false;
-        while let Some(slot) = self.take_slot() {
+        while let Some(place) = self.pool.take() {
             let Source::Closed(closed) = &mut self.source else { return };
             let Some((index, phase)) = closed.take(now_ns) else { break };
-            if let Some(key) = last.filter(|key| *key != slot.key) {
+            if let Some(key) = last.filter(|key| *key != place.key) {
                 self.flush(key, now_ns);
             }
             let departure = Departure {
                 index,
-                due_ns: slot.since_ns,
-                ready_ns: slot.since_ns,
-                connection: slot.key,
+                due_ns: place.since_ns,
+                ready_ns: place.since_ns,
+                connection: place.key,
                 request: self.picker.pick(index) as u32,
                 phase,
             };
             if !self.is_made() {
-                self.hand_over(slot.key, departure);
+                self.hand_over(place.key, departure);
             } else if !self.hand_over_made(departure) {
                 break;
             }
-            last = Some(slot.key);
+            last = Some(place.key);
             if self.is_script_turn_over(now_ns) {
                 self.has_more = true;
                 break;
@@ -90,33 +90,33 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let shed_after_ns = open.shed_after_ns;
             let Some(due) = open.peek().filter(|due| due.due_ns <= now_ns) else { return };
             let phase = open.phase(due);
-            let slot = self.take_slot();
-            let ready_ns = slot.map_or(now_ns, |slot| slot.since_ns.max(due.due_ns));
+            let place = self.pool.take();
+            let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due.due_ns));
             if self.own.stop_ns.is_some_and(|stop_ns| ready_ns >= stop_ns) {
                 return;
             }
             let too_old = shed_after_ns.is_some_and(|limit| ready_ns - due.due_ns > limit);
             if too_old {
-                if let Some(slot) = slot {
-                    self.free.push_front(slot);
+                if let Some(place) = place {
+                    self.pool.put_back(place);
                 }
                 self.books.shed(due, phase, now_ns);
                 shed += 1;
-            } else if let Some(slot) = slot {
+            } else if let Some(place) = place {
                 let departure = Departure {
                     index: due.index,
                     due_ns: due.due_ns,
                     ready_ns,
-                    connection: slot.key,
+                    connection: place.key,
                     request: self.picker.pick(due.index) as u32,
                     phase,
                 };
                 if !self.is_made() {
-                    self.hand_over(slot.key, departure);
+                    self.hand_over(place.key, departure);
                 } else if !self.hand_over_made(departure) {
                     return;
                 }
-                self.flush(slot.key, now_ns);
+                self.flush(place.key, now_ns);
                 self.has_more = self.is_script_turn_over(now_ns);
             } else {
                 return self.open_for_backlog(now_ns);
@@ -137,34 +137,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.is_made() && self.reactor.now_ns() > now_ns.saturating_add(SCRIPT_TURN_NS)
     }
 
-    /// The place that has been free for longest. Places of connections that are gone, or that
-    /// may take no more requests, are dropped; those of a blocked one are put aside.
-    #[inline]
-    fn take_slot(&mut self) -> Option<Slot> {
-        while let Some(slot) = self.free.pop_front() {
-            let connection = &mut self.connections[slot.key as usize];
-            if connection.generation != slot.generation {
-                continue;
-            }
-            if connection.taken >= self.own.requests_per_connection
-                // The server announced the end of the connection, or takes fewer at a time.
-                || connection.session.as_ref().is_none_or(|session| session.free_places() == 0)
-            {
-                connection.offered -= 1;
-                continue;
-            }
-            if connection.blocked {
-                connection.parked_slots += 1;
-                continue;
-            }
-            return Some(slot);
-        }
-        None
-    }
-
     #[inline]
     fn hand_over(&mut self, key: Key, departure: Departure) {
-        let connection = &mut self.connections[key as usize];
+        let connection = &mut self.pool[key];
         let Some(session) = &mut connection.session else { return };
         let id = self.books.depart(departure, &mut connection.account.flights);
         session.handle_request(id, Outgoing::Listed(departure.request));
@@ -175,14 +150,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// The books of a connection that was handed a request.
     #[inline]
     pub(super) fn handed_over(&mut self, key: Key, departure: Departure) {
-        let connection = &mut self.connections[key as usize];
+        let connection = &mut self.pool[key];
         connection.taken += 1;
         connection.account.outstanding += 1;
         if connection.account.outstanding == 1 {
             connection.asked_after = self.waits;
             if self.own.timeouts.idle_ns.is_some() {
-                connection.last_byte_ns = departure.ready_ns;
-                self.awaiting_links.push(&mut self.awaiting, key);
+                self.watch_silence(key, departure.ready_ns);
             }
         }
     }
@@ -192,7 +166,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let session_ns = self.session_ns(now_ns);
         let mut share = SHARE_BYTES;
         loop {
-            let connection = &mut self.connections[key as usize];
+            let connection = &mut self.pool[key];
             let Some(session) = &mut connection.session else { return };
             let mut slices = [IoSlice::new(&[]); SLICES];
             let Transmit { slices: used, more, .. } =
@@ -209,7 +183,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             share = share.saturating_sub(offered);
             if share == 0 {
-                self.connections[key as usize].blocked = true;
+                self.pool[key].blocked = true;
                 return self.postpone(Ready { key, readable: false, writable: true, ended: false });
             }
         }
@@ -219,7 +193,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// whether the connection may be offered more.
     #[inline]
     fn went(&mut self, key: Key, sent: Sent, offered: usize, at_ns: u64) -> bool {
-        let connection = &mut self.connections[key as usize];
+        let connection = &mut self.pool[key];
         let Some(session) = &mut connection.session else { return false };
         match sent {
             Sent::Written(bytes) => {
@@ -248,7 +222,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 return false;
             }
         }
-        !self.connections[key as usize].blocked
+        !self.pool[key].blocked
     }
 
     /// A connection broke as it was written to. What the server said before is still there to be
@@ -259,7 +233,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         // to a request of this round.
         self.waits += 1;
         self.receive_all(key, true);
-        let connection = &mut self.connections[key as usize];
+        let connection = &mut self.pool[key];
         // Nothing more is written; what was postponed ends by itself.
         connection.blocked = true;
         if connection.state != State::Absent && connection.postponed.is_none() {
@@ -269,15 +243,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// There is room again.
     pub(super) fn unblock(&mut self, key: Key) {
-        self.connections[key as usize].blocked = false;
+        self.pool[key].blocked = false;
         let now_ns = self.reactor.now_ns();
         self.flush(key, now_ns);
-        let connection = &mut self.connections[key as usize];
-        if connection.state == State::Open && !connection.blocked && connection.parked_slots > 0 {
-            let slots = std::mem::take(&mut connection.parked_slots);
-            let since_ns = self.reactor.now_ns();
-            let slot = Slot { key, generation: connection.generation, since_ns };
-            self.free.extend(std::iter::repeat_n(slot, slots as usize));
+        let connection = &self.pool[key];
+        if connection.state == State::Open && !connection.blocked && connection.parked > 0 {
+            let now_ns = self.reactor.now_ns();
+            self.pool.unpark(key, now_ns);
         }
     }
 }

@@ -6,7 +6,7 @@ use candor_record::{Disconnect, EndReason, Phase, WorkerReport};
 use super::{Sink, Stage, Worker};
 use crate::connection::State;
 use crate::control::Control;
-use crate::reactor::{Key, Reactor};
+use crate::reactor::Reactor;
 use crate::source::Source;
 
 /// A backlog that is not counted request by request.
@@ -45,7 +45,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Whether a request is on its way, or there is a place for the next one. Connections alone
     /// do not count: a server may make them and let none of them take a request.
     fn is_able(&self) -> bool {
-        self.books.flights.len() > 0 || !self.free.is_empty() || !self.thinking.is_empty()
+        self.books.flights.len() > 0 || self.pool.has_free() || self.timers.has_thinking()
     }
 
     pub(super) fn end_window(&mut self, now_ns: u64, end: EndReason) -> WorkerReport {
@@ -59,8 +59,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
         WorkerReport {
             // Of connections that were opened for a backlog, those that were of use.
-            answers: (0..)
-                .zip(&self.connections)
+            answers: self
+                .pool
+                .iter()
                 .filter(|(key, one)| *key < self.own.connections || one.account.answered > 0)
                 .map(|(_, one)| one.account.answered)
                 .collect(),
@@ -82,8 +83,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         sink: &mut impl Sink,
     ) -> bool {
         let now_ns = self.reactor.now_ns();
-        for key in 0..self.connections.len() as Key {
-            let connection = &mut self.connections[key as usize];
+        for key in 0..self.own.max_connections {
+            let connection = &mut self.pool[key];
             let broken_off = connection.account.broken_off;
             let chain = &mut connection.account.flights;
             while let Some(id) = chain.first() {

@@ -158,7 +158,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Applies the events that need no input.
     pub(super) fn take_events(&mut self, key: Key, at_ns: u64, is_ending: bool) -> CameTo {
-        let connection = &mut self.connections[key as usize];
+        let connection = &mut self.pool[key];
         let Some(session) = &mut connection.session else { return CameTo::default() };
         let mut applying = Applying {
             books: &mut self.books,
@@ -213,7 +213,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         if changed {
             self.watch_timeout(key);
-            if self.is_live(key) && !self.connections[key as usize].blocked {
+            if self.is_live(key) && !self.pool[key].blocked {
                 self.flush(key, at_ns);
             }
         }
@@ -222,7 +222,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Whether there is a session that bytes can be given to.
     #[inline]
     pub(super) fn is_live(&self, key: Key) -> bool {
-        matches!(self.connections[key as usize].state, State::Open | State::Handshaking { .. })
+        matches!(self.pool[key].state, State::Open | State::Handshaking { .. })
     }
 
     /// No more of a request is sent, and the server is told so. What it has to say to that is heard,
@@ -234,9 +234,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         if !S::SPEAKS_UNASKED {
             return self.reactor.end_sending(key);
         }
-        let generation = self.connections[key as usize].generation;
+        let generation = self.pool[key].generation;
         self.receive_all(key, false);
-        if self.connections[key as usize].generation == generation {
+        if self.pool[key].generation == generation {
             let now_ns = self.reactor.now_ns();
             self.lose(key, Loss::BrokenOff, now_ns);
         }

@@ -23,14 +23,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[inline]
     pub(super) fn handle(&mut self, ready: Ready) {
         let Ready { key, readable, writable, ended } = ready;
-        if self.connections[key as usize].postponed.is_some() {
+        if self.pool[key].postponed.is_some() {
             return self.postpone(ready);
         }
-        if let State::Connecting { since_ns } = self.connections[key as usize].state {
+        if let State::Connecting { since_ns } = self.pool[key].state {
             if writable || ended {
                 self.finish_connect(key, since_ns);
             }
-            match self.connections[key as usize].state {
+            match self.pool[key].state {
                 State::Open => {
                     let now_ns = self.reactor.now_ns();
                     self.dispatch(now_ns);
@@ -40,7 +40,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 State::Absent | State::Connecting { .. } => return,
             }
         }
-        if writable && self.connections[key as usize].blocked {
+        if writable && self.pool[key].blocked {
             self.unblock(key);
         }
         if readable && self.is_live(key) {
@@ -51,7 +51,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Writes what the protocol has to say by itself.
     #[inline]
     fn speak_unasked(&mut self, key: Key, now_ns: u64) {
-        if S::SPEAKS_UNASKED && self.is_live(key) && !self.connections[key as usize].blocked {
+        if S::SPEAKS_UNASKED && self.is_live(key) && !self.pool[key].blocked {
             self.flush(key, now_ns);
         }
     }
@@ -68,8 +68,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.follow_up(key, came_to, at_ns);
             // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on:
             // it is read first. That takes one more read, because it is an error.
-            let is_owed =
-                S::SPEAKS_UNASKED || self.connections[key as usize].account.outstanding > 0;
+            let is_owed = S::SPEAKS_UNASKED || self.pool[key].account.outstanding > 0;
             if !more || is_owed {
                 self.dispatch(at_ns);
             }
@@ -87,7 +86,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Reads once and gives it to the session; `None`: there was nothing, or the connection is
     /// gone.
     fn receive_piece(&mut self, key: Key) -> Option<Intake> {
-        let connection = &mut self.connections[key as usize];
+        let connection = &mut self.pool[key];
         let session = connection.session.as_mut()?;
         let (bytes, at_ns, more) = match self.reactor.receive(key) {
             Received::Bytes { bytes, at_ns, more } => (bytes, at_ns, more),
@@ -148,10 +147,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         if self.own.timeouts.idle_ns.is_some() {
             connection.last_byte_ns = at_ns;
-            self.awaiting_links.remove(&mut self.awaiting, key);
-            if connection.account.outstanding > 0 {
-                self.awaiting_links.push(&mut self.awaiting, key);
-            }
         }
         Some(Intake { came_to, at_ns, bytes: length, more })
     }
@@ -162,7 +157,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// answer of it has come, so that a batch stays a batch.
     #[inline]
     pub(super) fn answered(&mut self, key: Key, at_ns: u64) {
-        let connection = &self.connections[key as usize];
+        let connection = &self.pool[key];
         if connection.taken >= self.own.requests_per_connection {
             if connection.account.outstanding == 0 {
                 self.lose(key, Loss::Retired, at_ns);
@@ -173,7 +168,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             && connection.account.outstanding > 0
             && !connection.account.abilities.multiplexes;
         if !waits_for_batch {
-            self.offer_slots(key, self.free_places(key), at_ns);
+            self.offer_places(key, at_ns);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! A worker: one thread's loop, in which pacing, protocol, sockets and recording meet.
 //!
-//! It is composed of four values that know nothing of each other: a [`Source`] says which request
-//! is next, a [`Session`] per connection turns requests into bytes and bytes into answers, a
-//! [`Reactor`] moves bytes and tells the time, and the [`Books`] keep what happened. This module
+//! It is composed of organs that know nothing of each other, and none of a reactor: the [`Pool`] has the
+//! connections and their free places, [`Timers`] what is to be done when, a [`Source`] says which
+//! request is next, a [`Session`] per connection turns requests into bytes and bytes into responses,
+//! and the [`Books`] keep what happened. A [`Reactor`] moves bytes and tells the time. This module
 //! has the loop; [`connect`] makes and loses connections, [`dispatch`] sends, [`intake`] receives,
-//! [`events`] has what each event of a session means, [`timeouts`] when a session is called without
-//! input, [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits, [`ending`] has the stop rule, [`trace`] gives away what is traced.
+//! [`events`] has what each event of a session means, [`expire`] what is done when a time has come,
+//! [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits,
+//! [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
@@ -13,16 +15,16 @@ mod connect;
 mod dispatch;
 mod ending;
 mod events;
+mod expire;
 mod intake;
 pub(crate) mod kernel;
+mod pool;
 mod scripted;
-mod timeouts;
+mod timers;
 pub(crate) mod trace;
 mod turn;
 mod waiting;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use candor_pace::{Picker, Share};
@@ -31,19 +33,17 @@ use candor_protocol::Session;
 use candor_record::{EndReason, HeldUp, Interval, Recorder, Settings, Traced, WorkerReport};
 
 use self::kernel::KernelBooks;
-use self::timeouts::Timeouts;
+use self::pool::Pool;
+use self::timers::Timers;
 use self::turn::Turn;
 use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
-use crate::chain::{Chain, Links};
-use crate::connection::{Connection, Slot};
 use crate::control::Control;
 use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
-use crate::reactor::{ConnectFailure, Key, Reactor};
+use crate::reactor::{ConnectFailure, Reactor};
 use crate::script::Scripted;
 use crate::source::Source;
-use crate::storm::ConnectPace;
 
 /// Attempts to connect that one worker has going on at once before the run, so that a listener's
 /// backlog is not overrun.
@@ -90,32 +90,10 @@ pub(crate) struct Worker<R, S, M> {
     books: Books,
     /// Unused, and nearly without memory, unless the reactor has stamps.
     kernel: KernelBooks,
-    connections: Vec<Connection<S>>,
-    /// Free places for a request, the longest free first.
-    free: VecDeque<Slot>,
-    /// As many as all connections have.
-    most_free: usize,
-    /// Places whose user is thinking until `since_ns`.
-    thinking: VecDeque<Slot>,
-    /// Connections with answers awaited, the longest silent first.
-    awaiting: Chain,
-    awaiting_links: Links,
-    /// Connections being made, the oldest attempt first.
-    connecting: Chain,
-    connecting_links: Links,
-    connecting_count: usize,
-    connect_pace: ConnectPace,
-    /// Established connections by their age, if that is bounded; those that are gone too.
-    aging: VecDeque<(u64, Key, u32)>,
-    /// Sessions that are called without input.
-    timeouts: Timeouts,
+    pool: Pool<S>,
+    timers: Timers,
     /// From the origin of the sessions' time to that of the worker's.
     shift_ns: u64,
-    /// When to try which connection again.
-    retries: BinaryHeap<Reverse<(u64, Key)>>,
-    /// Keys above the number of connections kept open, that are not in use.
-    spare_keys: Vec<Key>,
-    established: u32,
     /// When a request could be sent last.
     able_ns: u64,
     next_turn: u64,
@@ -126,7 +104,6 @@ pub(crate) struct Worker<R, S, M> {
     dispatching: bool,
     /// Whether dispatching was cut short: do not sleep.
     has_more: bool,
-    ever_established: u32,
     first_failure: Option<ConnectFailure>,
     waits: u64,
     turn: Turn,
@@ -148,12 +125,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         };
         let names: Arc<[String]> =
             plan.requests.list.iter().map(|request| request.name.clone()).collect();
-        let keys = own.max_connections as usize;
-        let links = || {
-            let mut links = Links::default();
-            links.grow(keys);
-            links
-        };
         Worker {
             reactor,
             make_session,
@@ -161,22 +132,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             picker: Picker::new(&plan.requests, plan.seed),
             books: Books::new(Recorder::before_run(settings), trace::tracer(plan, share), names),
             kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
-            connections: (0..keys).map(|_| Connection::default()).collect(),
-            free: VecDeque::with_capacity(keys * plan.connections.places() as usize),
-            most_free: keys * plan.connections.places() as usize,
-            thinking: VecDeque::new(),
-            awaiting: Chain::default(),
-            awaiting_links: links(),
-            connecting: Chain::default(),
-            connecting_links: links(),
-            connecting_count: 0,
-            connect_pace: ConnectPace::new(own.connect_gap_ns),
-            aging: VecDeque::new(),
-            timeouts: Timeouts::default(),
+            pool: Pool::new(&own, plan.connections.places()),
+            timers: Timers::default(),
             shift_ns: 0,
-            retries: BinaryHeap::new(),
-            spare_keys: (own.connections..own.max_connections).rev().collect(),
-            established: 0,
             able_ns: 0,
             next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
@@ -184,7 +142,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             stage: Stage::Preparing,
             dispatching: false,
             has_more: false,
-            ever_established: 0,
             first_failure: None,
             waits: 0,
             turn: Turn::default(),
@@ -195,33 +152,31 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// Memory that was taken for connections before there are any.
     pub(crate) fn connection_table_bytes(&self) -> u64 {
-        (self.connections.len() * size_of::<Connection<S>>()) as u64
+        self.pool.table_bytes()
     }
 
     /// Makes the connections. Returns when each was established or has failed once.
     pub(crate) fn prepare(&mut self, control: &Control) -> Prepared {
-        let mut next = 0;
         loop {
             let now_ns = self.reactor.now_ns();
-            while self.connecting_count < CONNECTING_AT_ONCE
-                && next < self.own.connections_before
-                && self.connect_pace.take(now_ns)
+            while self.pool.connecting() < CONNECTING_AT_ONCE
+                && let Some(key) = self.pool.next_to_open(now_ns)
             {
-                self.open(next);
-                next += 1;
+                self.open(key);
             }
-            let is_done = self.connecting_count == 0 && next == self.own.connections_before;
+            let is_done = self.pool.connecting() == 0 && !self.pool.has_to_open();
             if is_done || control.is_stopping() {
                 break;
             }
-            self.expire_connects(now_ns);
+            self.expire_timers(now_ns);
             let mut until_ns = now_ns + LONGEST_WAIT_NS;
-            if next < self.own.connections_before && self.connecting_count < CONNECTING_AT_ONCE {
-                until_ns = until_ns.min(self.connect_pace.next_ns());
+            if self.pool.connecting() < CONNECTING_AT_ONCE {
+                until_ns = until_ns.min(self.pool.opens_ns().unwrap_or(u64::MAX));
             }
             self.wait_and_handle(until_ns);
         }
-        Prepared { established: self.ever_established, first_failure: self.first_failure.take() }
+        let established = self.pool.ever_established();
+        Prepared { established, first_failure: self.first_failure.take() }
     }
 
     /// The reactor's present time, for agreeing on an origin.
@@ -240,18 +195,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         while self.reactor.now_ns() < origin_ns {
             self.wait_and_handle(wake_ns);
         }
-        self.reactor.set_origin_ns(origin_ns);
-        self.shift_ns = origin_ns;
-        self.connect_pace.set_origin(origin_ns);
-        self.books.recorder.begin_run();
-        self.stage = Stage::Running;
-        self.watch_beginning();
-        // What became free or failed before the beginning did so at the beginning.
-        self.spread_slots();
-        let failed: Vec<_> = self.retries.drain().map(|Reverse((_, key))| key).collect();
-        let later = self.own.connections_before..self.own.connections;
-        self.retries.extend(failed.into_iter().chain(later).map(|key| Reverse((0, key))));
-        self.aging.iter_mut().for_each(|(since_ns, ..)| *since_ns = 0);
+        self.begin(origin_ns);
         let mut window_end = None;
         let mut woke_ns = None;
         loop {
@@ -287,22 +231,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// All free places are free since the beginning. In an open load one of each connection
-    /// comes first, then the second of each, so that requests spread before they pipeline.
-    fn spread_slots(&mut self) {
-        let mut ranked: Vec<(u32, Slot)> = Vec::with_capacity(self.free.len());
-        for slot in self.free.drain(..) {
-            let rank = match ranked.last() {
-                Some((rank, before)) if before.key == slot.key => rank + 1,
-                _ => 0,
-            };
-            ranked.push((rank, Slot { since_ns: 0, ..slot }));
-        }
-        if matches!(self.source, Source::Open(_)) {
-            ranked.sort_by_key(|(rank, _)| *rank);
-        }
-        self.free.extend(ranked.into_iter().map(|(_, slot)| slot));
-        self.delay_first_slots();
+    /// Time begins. What became free or failed before did so at the beginning.
+    fn begin(&mut self, origin_ns: u64) {
+        self.reactor.set_origin_ns(origin_ns);
+        self.shift_ns = origin_ns;
+        self.books.recorder.begin_run();
+        self.stage = Stage::Running;
+        self.watch_beginning();
+        self.timers.set_origin(origin_ns, self.own.lifetime_ns.unwrap_or(u64::MAX));
+        self.pool.begin_run(origin_ns, matches!(self.source, Source::Open(_)));
+        self.delay_first_places();
     }
 
     fn backlog(&mut self, now_ns: u64) -> u64 {
@@ -310,25 +248,6 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Source::Closed(_) => 0,
             Source::Open(open) => open.backlog(now_ns),
         }
-    }
-
-    /// Everything whose time has come. Returns whether places became free by it.
-    fn expire(&mut self, now_ns: u64) -> bool {
-        self.expire_connects(now_ns);
-        self.expire_connections(now_ns);
-        if self.timeouts.next_ns() <= self.session_ns(now_ns) {
-            self.expire_sessions(now_ns);
-        }
-        let mut freed = self.expire_requests(now_ns);
-        if self.stage == Stage::Running {
-            self.retry_connects(now_ns);
-            while let Some(slot) = self.thinking.front().filter(|slot| slot.since_ns <= now_ns) {
-                self.free.push_back(*slot);
-                self.thinking.pop_front();
-                freed = true;
-            }
-        }
-        freed
     }
 
     fn close_interval(&mut self, now_ns: u64, sink: &mut impl Sink) {

@@ -6,9 +6,9 @@ use candor_protocol::made::Made;
 use candor_protocol::{Outgoing, Session};
 use candor_record::EndReason;
 
+use super::timers::Timer;
 use super::{Stage, Worker};
 use crate::books::Departure;
-use crate::connection::Slot;
 use crate::control::Control;
 use crate::reactor::{Key, Reactor};
 use crate::script::Scripted;
@@ -23,7 +23,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Looks whether a connection that was just established can do what the script wants.
     pub(super) fn check_script(&mut self, key: Key) {
         let Some(script) = &mut self.script else { return };
-        let abilities = self.connections[key as usize].account.abilities;
+        let abilities = self.pool[key].account.abilities;
         if (script.calls.make || script.calls.answer) && !abilities.takes_made {
             script.refuse_upgrade();
         }
@@ -42,11 +42,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// left of them is for the places that come next.
     pub(super) fn hand_over_made(&mut self, first: Departure) -> bool {
         let Some(mut script) = self.script.take() else { return false };
-        if self.connections[first.connection as usize].account.abilities.multiplexes {
+        if self.pool[first.connection].account.abilities.multiplexes {
             let made_any = script.batch.left() > 0 || script.make();
             if let Some(made) = script.batch.take().filter(|_| made_any) {
                 self.hand_over_one(first, &made);
-                self.connections[first.connection as usize].offered -= 1;
+                self.pool[first.connection].offered -= 1;
             }
             self.script = Some(script);
             return made_any;
@@ -65,14 +65,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         self.script = Some(script);
         if made_any {
-            self.connections[first.connection as usize].offered -= 1;
+            self.pool[first.connection].offered -= 1;
         }
         made_any
     }
 
     fn hand_over_one(&mut self, departure: Departure, made: &Made<'_>) {
         let key = departure.connection;
-        let connection = &mut self.connections[key as usize];
+        let connection = &mut self.pool[key];
         let Some(session) = &mut connection.session else { return };
         let id = self.books.depart(departure, &mut connection.account.flights);
         session.handle_request(id, Outgoing::Made(made));
@@ -106,24 +106,18 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// A place whose user thinks until `slot.since_ns`. Pauses may differ, so it finds its place in
-    /// the queue; with equal ones that is the end.
-    pub(super) fn think(&mut self, slot: Slot) {
-        if self.thinking.back().is_none_or(|last| last.since_ns <= slot.since_ns) {
-            return self.thinking.push_back(slot);
-        }
-        let at = self.thinking.partition_point(|one| one.since_ns <= slot.since_ns);
-        self.thinking.insert(at, slot);
-    }
-
     /// A script pauses a connection before its first request too.
-    pub(super) fn delay_first_slots(&mut self) {
+    pub(super) fn delay_first_places(&mut self) {
         if !self.script.as_ref().is_some_and(|script| script.calls.delay) {
             return;
         }
-        for slot in std::mem::take(&mut self.free) {
-            let since_ns = slot.since_ns.saturating_add(self.script_delay_ns());
-            self.think(Slot { since_ns, ..slot });
+        for place in self.pool.take_all() {
+            let pause_ns = self.script_delay_ns();
+            if pause_ns > 0 {
+                self.wake(place.since_ns.saturating_add(pause_ns), Timer::Think, place.key);
+            } else {
+                self.pool.free(place);
+            }
         }
     }
 

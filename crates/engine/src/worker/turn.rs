@@ -85,7 +85,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn handle_postponed(&mut self) -> bool {
         for _ in 0..self.turn.postponed.len() {
             let Some((key, generation)) = self.turn.postponed.pop_front() else { break };
-            let connection = &mut self.connections[key as usize];
+            let connection = &mut self.pool[key];
             if connection.generation == generation
                 && let Some(ready) = connection.postponed.take()
             {
@@ -113,7 +113,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// The connection had its share: the rest of `ready` comes after the others.
     #[cold]
     pub(super) fn postpone(&mut self, ready: Ready) {
-        let connection = &mut self.connections[ready.key as usize];
+        let connection = &mut self.pool[ready.key];
         match &mut connection.postponed {
             Some(before) => {
                 before.readable |= ready.readable;

@@ -1,11 +1,8 @@
 //! Waiting: for an event, a time-out or the next due time, whichever comes first.
 
-use std::cmp::Reverse;
-
 use candor_protocol::Session;
 
 use super::{Stage, Worker};
-use crate::connection::State;
 use crate::pacing::Wait;
 use crate::reactor::Reactor;
 use crate::source::Source;
@@ -113,7 +110,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     #[inline]
     fn next_due_ns(&self) -> Option<u64> {
         match &self.source {
-            Source::Open(open) if self.stage == Stage::Running && !self.free.is_empty() => {
+            Source::Open(open) if self.stage == Stage::Running && self.pool.has_free() => {
                 open.peek().map(|due| due.due_ns)
             }
             _ => None,
@@ -132,27 +129,12 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// When the worker has something to do without being told by the reactor.
     fn next_event_ns(&mut self, now_ns: u64) -> u64 {
-        let timeouts = &self.own.timeouts;
-        let mut until_ns =
-            (now_ns + LONGEST_WAIT_NS).min(self.books.recorder.boundary_ns().max(now_ns));
+        let mut until_ns = (now_ns + LONGEST_WAIT_NS)
+            .min(self.books.recorder.boundary_ns().max(now_ns))
+            .min(self.timers.next_ns());
         if let Some((_, sent_ns)) = self.books.oldest() {
-            until_ns = until_ns.min(sent_ns.saturating_add(timeouts.request_ns));
+            until_ns = until_ns.min(sent_ns.saturating_add(self.own.timeouts.request_ns));
         }
-        if let (Some(key), Some(idle_ns)) = (self.awaiting.first(), timeouts.idle_ns) {
-            let since_ns = self.connections[key as usize].last_byte_ns;
-            until_ns = until_ns.min(since_ns.saturating_add(idle_ns));
-        }
-        if let Some(State::Connecting { since_ns } | State::Handshaking { since_ns, .. }) =
-            self.connecting.first().map(|key| self.connections[key as usize].state)
-        {
-            until_ns = until_ns.min(since_ns.saturating_add(timeouts.connect_ns));
-        }
-        if let (Some(lifetime_ns), Some((since_ns, ..))) =
-            (self.own.lifetime_ns, self.aging.front())
-        {
-            until_ns = until_ns.min(since_ns.saturating_add(lifetime_ns));
-        }
-        until_ns = until_ns.min(self.timeouts.next_ns().saturating_sub(self.shift_ns));
         match self.stage {
             Stage::Preparing => {}
             Stage::Draining { until_ns: drained_ns } => until_ns = until_ns.min(drained_ns),
@@ -160,20 +142,17 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 if let Some(stop_ns) = self.own.stop_ns {
                     until_ns = until_ns.min(stop_ns);
                 }
-                if let Some(Reverse((retry_ns, _))) = self.retries.peek() {
-                    until_ns = until_ns.min((*retry_ns).max(self.connect_pace.next_ns()));
-                }
-                if let Some(slot) = self.thinking.front() {
-                    until_ns = until_ns.min(slot.since_ns);
+                if let Some(opens_ns) = self.pool.opens_ns() {
+                    until_ns = until_ns.min(opens_ns);
                 }
                 if let Source::Open(open) = &self.source
                     && let Some(due) = open.peek()
                 {
-                    if !self.free.is_empty() {
+                    if self.pool.has_free() {
                         until_ns = until_ns.min(due.due_ns);
-                    } else if self.can_open_more() {
+                    } else if self.pool.can_open_more() {
                         let look_ns = now_ns + BACKLOG_LOOK_NS;
-                        let least_ns = self.connect_pace.next_ns().max(look_ns);
+                        let least_ns = self.pool.pace_ns().max(look_ns);
                         until_ns = until_ns.min(due.due_ns.max(least_ns));
                     }
                 }

@@ -1,0 +1,481 @@
+//! The pool of a worker: its connections, the places on them that are free for a request, and which
+//! connection is to be made next.
+//!
+//! Knows no reactor and no clock. It neither sends nor connects: the worker asks what is to be done,
+//! does it, and says how it went.
+
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+
+use candor_protocol::Session;
+
+use crate::connection::{Connection, Place, State, back_off_ns};
+use crate::plan_share::WorkerPlan;
+use crate::reactor::Key;
+use crate::storm::ConnectPace;
+
+/// Connections and places.
+pub(super) struct Pool<S> {
+    connections: Vec<Connection<S>>,
+    /// Places without a request, the longest free first. Some may be of connections that are gone.
+    free: VecDeque<Place>,
+    /// As many as all connections have.
+    most_free: usize,
+    requests_per_connection: u64,
+    /// Connections below this key are kept open; those above are opened for a backlog.
+    kept: Key,
+    /// Keys of the latter that are not in use.
+    spare: Vec<Key>,
+    /// Connections to be made as soon as the pace allows.
+    to_open: VecDeque<Key>,
+    /// Connections to be made when the run begins.
+    at_beginning: Vec<Key>,
+    pace: ConnectPace,
+    /// Attempts that are going on, handshakes included.
+    connecting: usize,
+    ever_established: u32,
+}
+
+impl<S> Index<Key> for Pool<S> {
+    type Output = Connection<S>;
+
+    #[inline]
+    fn index(&self, key: Key) -> &Connection<S> {
+        &self.connections[key as usize]
+    }
+}
+
+impl<S> IndexMut<Key> for Pool<S> {
+    #[inline]
+    fn index_mut(&mut self, key: Key) -> &mut Connection<S> {
+        &mut self.connections[key as usize]
+    }
+}
+
+impl<S: Session> Pool<S> {
+    /// For connections with so many places each; none is made yet.
+    pub(super) fn new(own: &WorkerPlan, places: u32) -> Self {
+        let keys = own.max_connections;
+        let most_free = keys as usize * places as usize;
+        Pool {
+            connections: (0..keys).map(|_| Connection::default()).collect(),
+            free: VecDeque::with_capacity(most_free),
+            most_free,
+            requests_per_connection: own.requests_per_connection,
+            kept: own.connections,
+            spare: (own.connections..keys).rev().collect(),
+            to_open: (0..own.connections_before).collect(),
+            at_beginning: (own.connections_before..own.connections).collect(),
+            pace: ConnectPace::new(own.connect_gap_ns),
+            connecting: 0,
+            ever_established: 0,
+        }
+    }
+
+    /// All connections, with their keys.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &Connection<S>)> {
+        (0..).zip(&self.connections)
+    }
+
+    /// Memory of the connections before there are any, in bytes.
+    pub(super) fn table_bytes(&self) -> u64 {
+        (self.connections.len() * size_of::<Connection<S>>()) as u64
+    }
+
+    /// Connections established until now.
+    pub(super) fn ever_established(&self) -> u32 {
+        self.ever_established
+    }
+
+    // ---- which connection is made when ----
+
+    /// Attempts that are going on.
+    pub(super) fn connecting(&self) -> usize {
+        self.connecting
+    }
+
+    /// Whether connections wait for being made.
+    pub(super) fn has_to_open(&self) -> bool {
+        !self.to_open.is_empty()
+    }
+
+    /// The next one, if the pace allows it now.
+    pub(super) fn next_to_open(&mut self, now_ns: u64) -> Option<Key> {
+        if self.to_open.is_empty() || !self.pace.take(now_ns) {
+            return None;
+        }
+        self.to_open.pop_front()
+    }
+
+    /// When to look for the next one.
+    pub(super) fn opens_ns(&self) -> Option<u64> {
+        self.has_to_open().then(|| self.pace.next_ns())
+    }
+
+    /// Makes a connection as soon as the pace allows.
+    pub(super) fn open_soon(&mut self, key: Key) {
+        self.to_open.push_back(key);
+    }
+
+    /// Whether there may be one more connection for requests that wait.
+    pub(super) fn can_open_more(&self) -> bool {
+        !self.spare.is_empty()
+    }
+
+    /// One more connection for `waiting` requests, no more than one for each, if the pace allows.
+    pub(super) fn next_for_backlog(&mut self, now_ns: u64, waiting: u64) -> Option<Key> {
+        let is_wanted = (self.connecting as u64) < waiting && self.can_open_more();
+        if is_wanted && self.pace.take(now_ns) { self.spare.pop() } else { None }
+    }
+
+    /// When the pace allows one more.
+    pub(super) fn pace_ns(&self) -> u64 {
+        self.pace.next_ns()
+    }
+
+    /// An attempt begins.
+    pub(super) fn begin(&mut self, key: Key, now_ns: u64) {
+        self.connecting += 1;
+        self[key].state = State::Connecting { since_ns: now_ns };
+    }
+
+    /// The system has connected; the session begins.
+    pub(super) fn connected(&mut self, key: Key, since_ns: u64, session: S, now_ns: u64) {
+        let connect_ns = now_ns.saturating_sub(since_ns);
+        let connection = &mut self[key];
+        connection.state = State::Handshaking { since_ns, connect_ns };
+        connection.account.securing = Some((since_ns, connect_ns));
+        connection.account.broken_off = false;
+        connection.session = Some(session);
+        connection.taken = 0;
+        connection.blocked = false;
+        connection.offered = 0;
+        connection.parked = 0;
+        connection.last_byte_ns = now_ns;
+    }
+
+    /// The handshake, if there is one, is over. Returns how long the system took to connect, unless
+    /// there was nothing to establish.
+    pub(super) fn establish(&mut self, key: Key) -> Option<u64> {
+        let State::Handshaking { connect_ns, .. } = self[key].state else { return None };
+        self.connecting -= 1;
+        self.ever_established += 1;
+        self[key].state = State::Open;
+        Some(connect_ns)
+    }
+
+    /// The connection, or the attempt, is over: no place, timer or event of it counts any more.
+    pub(super) fn leave(&mut self, key: Key) {
+        let connection = &mut self[key];
+        let was_connecting =
+            matches!(connection.state, State::Connecting { .. } | State::Handshaking { .. });
+        connection.state = State::Absent;
+        connection.session = None;
+        connection.timeout_ns = u64::MAX;
+        connection.watches_silence = false;
+        connection.postponed = None;
+        connection.generation = connection.generation.wrapping_add(1);
+        self.connecting -= usize::from(was_connecting);
+    }
+
+    /// When to make it again, after a back-off of at least the step `at_least`. `None`: one that was
+    /// opened for a backlog is opened again when there is a backlog.
+    pub(super) fn retry_ns(&mut self, key: Key, now_ns: u64, at_least: u32) -> Option<u64> {
+        if key >= self.kept {
+            self.spare.push(key);
+            return None;
+        }
+        let account = &mut self[key].account;
+        let at_ns = now_ns + back_off_ns(account.fruitless.max(at_least));
+        account.fruitless = account.fruitless.saturating_add(1);
+        Some(at_ns)
+    }
+
+    /// Makes it when the run begins.
+    pub(super) fn open_at_beginning(&mut self, key: Key) {
+        self.at_beginning.push(key);
+    }
+
+    /// Time begins anew, `passed_ns` later than before; places are free since then. Where requests
+    /// spread, one place of each connection comes first, then the second of each.
+    pub(super) fn begin_run(&mut self, passed_ns: u64, spreads: bool) {
+        self.pace.set_origin(passed_ns);
+        self.at_beginning.sort_unstable();
+        self.to_open.extend(self.at_beginning.drain(..));
+        let mut ranked: Vec<(u32, Place)> = Vec::with_capacity(self.free.len());
+        for place in self.free.drain(..) {
+            let rank = match ranked.last() {
+                Some((rank, before)) if before.key == place.key => rank + 1,
+                _ => 0,
+            };
+            ranked.push((rank, Place { since_ns: 0, ..place }));
+        }
+        if spreads {
+            ranked.sort_by_key(|(rank, _)| *rank);
+        }
+        self.free.extend(ranked.into_iter().map(|(_, place)| place));
+    }
+
+    // ---- places ----
+
+    /// Whether a place is free, or was when its connection was there.
+    #[inline]
+    pub(super) fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// The place that has been free for longest. Places of connections that are gone, or that
+    /// may take no more requests, are dropped; those of a blocked one are put aside.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<Place> {
+        while let Some(place) = self.free.pop_front() {
+            let connection = &mut self.connections[place.key as usize];
+            if connection.generation != place.generation {
+                continue;
+            }
+            if connection.taken >= self.requests_per_connection
+                // The server announced the end of the connection, or takes fewer at a time.
+                || connection.session.as_ref().is_none_or(|session| session.free_places() == 0)
+            {
+                connection.offered -= 1;
+                continue;
+            }
+            if connection.blocked {
+                connection.parked += 1;
+                continue;
+            }
+            return Some(place);
+        }
+        None
+    }
+
+    /// Gives back the place that was taken last.
+    pub(super) fn put_back(&mut self, place: Place) {
+        self.free.push_front(place);
+    }
+
+    /// All free places, to be given back one by one.
+    pub(super) fn take_all(&mut self) -> VecDeque<Place> {
+        std::mem::take(&mut self.free)
+    }
+
+    /// Places of a connection that were not offered yet.
+    #[inline]
+    pub(super) fn unoffered(&self, key: Key) -> u32 {
+        let connection = &self[key];
+        let free = connection.session.as_ref().map_or(0, S::free_places);
+        free.saturating_sub(connection.offered)
+    }
+
+    /// Takes note that `count` more places of a connection are offered. The place, as often as that,
+    /// is for [`Pool::free`], now or later.
+    #[inline]
+    pub(super) fn offer(&mut self, key: Key, count: u32, since_ns: u64) -> Place {
+        if self.free.len() > 2 * self.most_free {
+            self.forget_gone();
+        }
+        let connection = &mut self[key];
+        connection.offered += count;
+        Place { key, generation: connection.generation, since_ns }
+    }
+
+    /// A server that closes what nothing was sent on leaves the places of former connections.
+    #[cold]
+    fn forget_gone(&mut self) {
+        let connections = &self.connections;
+        self.free.retain(|one| connections[one.key as usize].generation == one.generation);
+    }
+
+    /// The place is free.
+    #[inline]
+    pub(super) fn free(&mut self, place: Place) {
+        self.free.push_back(place);
+    }
+
+    /// A connection is not blocked any more: the places that were put aside are free since now.
+    pub(super) fn unpark(&mut self, key: Key, now_ns: u64) {
+        let connection = &mut self.connections[key as usize];
+        let parked = std::mem::take(&mut connection.parked);
+        let place = Place { key, generation: connection.generation, since_ns: now_ns };
+        self.free.extend(std::iter::repeat_n(place, parked as usize));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSlice;
+
+    use candor_protocol::{Capture, Event, Input, Outgoing, RequestId, Transmit};
+
+    use super::*;
+
+    /// A session with so many free places.
+    struct Fake(u32);
+
+    impl Session for Fake {
+        const SPEAKS_UNASKED: bool = false;
+
+        fn free_places(&self) -> u32 {
+            self.0
+        }
+        fn handle_request(&mut self, _: RequestId, _: Outgoing<'_>) {
+            self.0 -= 1;
+        }
+        fn poll_transmit<'a>(&'a mut self, _: u64, _: &mut [IoSlice<'a>]) -> Transmit {
+            Transmit::default()
+        }
+        fn handle_transmitted(&mut self, _: u64, _: usize, _: &mut dyn FnMut(RequestId)) -> bool {
+            false
+        }
+        fn handle_input(&mut self, _: u64, _: &mut Input<'_>) -> Option<Event> {
+            None
+        }
+        fn poll_event(&mut self) -> Option<Event> {
+            None
+        }
+        fn poll_timeout(&self) -> Option<u64> {
+            None
+        }
+        fn handle_timeout(&mut self, _: u64) {}
+        fn cancel(&mut self, _: RequestId) -> bool {
+            false
+        }
+        fn take_captured(&mut self) -> Option<Capture> {
+            None
+        }
+        fn handle_end(&mut self) {}
+        fn handle_close(&mut self) {}
+    }
+
+    struct NoFiles;
+
+    impl candor_plan::ReadFile for NoFiles {
+        fn read(&self, _: &std::path::Path) -> std::io::Result<Vec<u8>> {
+            Err(std::io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    /// The pool of the one worker of a plan, as TOML.
+    fn pool(options: &str) -> Pool<Fake> {
+        let text = format!("url = 'http://127.0.0.1/'\nthreads = 1\n{options}");
+        let options = candor_plan::Options::from_toml("pool", &text).unwrap();
+        let (plan, _) = options.build(&NoFiles).unwrap();
+        let share = candor_pace::Share { worker: 0, workers: 1 };
+        Pool::new(&WorkerPlan::new(&plan, share), plan.connections.places())
+    }
+
+    /// Makes every connection that may be made at this time, each with so many places.
+    fn establish(pool: &mut Pool<Fake>, places: u32, now_ns: u64) -> Vec<Key> {
+        let mut made = Vec::new();
+        while let Some(key) = pool.next_to_open(now_ns) {
+            pool.begin(key, now_ns);
+            pool.connected(key, now_ns, Fake(places), now_ns + 5);
+            assert_eq!(pool.establish(key), Some(5));
+            assert_eq!(pool.establish(key), None);
+            let place = pool.offer(key, pool.unoffered(key), now_ns + 5);
+            (0..places).for_each(|_| pool.free(place));
+            made.push(key);
+        }
+        assert_eq!(pool.connecting(), 0);
+        made
+    }
+
+    fn taken(pool: &mut Pool<Fake>) -> Vec<Key> {
+        std::iter::from_fn(|| pool.take()).map(|place| place.key).collect()
+    }
+
+    #[test]
+    fn places_are_taken_in_the_order_they_became_free() {
+        let mut pool = pool("connections = 2\npipeline = 2");
+        assert_eq!(establish(&mut pool, 2, 0), [0, 1]);
+        assert_eq!(taken(&mut pool), [0, 0, 1, 1]);
+        assert!(!pool.has_free());
+        // None was given a request, and all were offered.
+        assert_eq!((pool.unoffered(0), pool.ever_established()), (0, 2));
+    }
+
+    #[test]
+    fn a_run_begins_with_a_place_of_each_connection() {
+        let mut pool = pool("connections = 3\npipeline = 2");
+        establish(&mut pool, 2, 0);
+        pool.begin_run(5, true);
+        assert_eq!(taken(&mut pool), [0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn places_of_a_connection_that_is_gone_or_full_are_dropped_and_of_a_blocked_one_put_aside() {
+        let mut pool = pool("connections = 3");
+        establish(&mut pool, 1, 0);
+        pool.leave(0);
+        pool[1].session = Some(Fake(0));
+        pool[2].blocked = true;
+        assert!(taken(&mut pool).is_empty());
+        assert_eq!((pool[1].offered, pool[2].parked), (0, 1));
+        pool[2].blocked = false;
+        pool.unpark(2, 77);
+        assert_eq!(pool.take().map(|place| (place.key, place.since_ns)), Some((2, 77)));
+    }
+
+    #[test]
+    fn a_connection_has_its_share_of_requests() {
+        let mut pool = pool("connections = 1\nrequests-per-connection = 3\npipeline = 2");
+        establish(&mut pool, 2, 0);
+        pool[0].taken = 3;
+        assert_eq!((taken(&mut pool), pool[0].offered), (vec![], 0));
+    }
+
+    #[test]
+    fn places_of_the_gone_do_not_pile_up() {
+        let mut pool = pool("connections = 1\npipeline = 2");
+        for round in 0..1000 {
+            establish(&mut pool, 2, round);
+            pool.leave(0);
+            pool.open_soon(0);
+            assert!(pool.free.len() <= 6, "{}", pool.free.len());
+        }
+    }
+
+    #[test]
+    fn lost_connections_come_back_later_and_those_for_a_backlog_when_there_is_one() {
+        let mut pool = pool("rate = '10'\nconnections = 1\nmax-connections = 2");
+        assert_eq!(establish(&mut pool, 1, 0), [0]);
+        assert_eq!(pool.next_for_backlog(0, 0), None);
+        assert_eq!(pool.next_for_backlog(0, 1), Some(1));
+        assert!(!pool.can_open_more());
+        pool.begin(1, 0);
+        // One attempt for each request that waits.
+        assert_eq!((pool.connecting(), pool.next_for_backlog(0, 1)), (1, None));
+        pool.leave(1);
+        assert_eq!((pool.connecting(), pool.retry_ns(1, 0, 0)), (0, None));
+        assert!(pool.can_open_more());
+        pool.leave(0);
+        let back_off = |pool: &mut Pool<Fake>| pool.retry_ns(0, 1000, 0).unwrap() - 1000;
+        assert_eq!([back_off(&mut pool), back_off(&mut pool)], [0, 10_000_000]);
+    }
+
+    #[test]
+    fn what_failed_before_the_run_is_made_when_it_begins_in_order() {
+        let mut pool = pool("connections = 3");
+        for _ in 0..3 {
+            let key = pool.next_to_open(0).unwrap();
+            pool.begin(key, 0);
+        }
+        for key in [2, 0] {
+            pool.leave(key);
+            pool.open_at_beginning(key);
+        }
+        assert_eq!((pool.opens_ns(), pool.next_to_open(0)), (None, None));
+        pool.begin_run(1, false);
+        assert_eq!(pool.opens_ns(), Some(0));
+        assert_eq!([pool.next_to_open(0), pool.next_to_open(0)], [Some(0), Some(2)]);
+    }
+
+    #[test]
+    fn attempts_keep_their_pace() {
+        let mut pool = pool("connections = 3\nconnect-rate = '1000'");
+        assert_eq!(establish(&mut pool, 1, 0), [0]);
+        assert_eq!(pool.opens_ns(), Some(1_000_000));
+        assert!(establish(&mut pool, 1, 999_999).is_empty());
+        assert_eq!(establish(&mut pool, 1, 1_000_000), [1]);
+    }
+}
