@@ -27,8 +27,9 @@ run(#{server := Server} = Options0) ->
     lists:member(static, Means) andalso placed(candor_content:place(maps:get(folder, Options)), Options),
     Port = listening(Module, Options),
     Stats = stats(Options),
-    Profile = candor_profile:start(Options),
+    Profile = profile(Options),
     candor_memory:start(Options),
+    crowded(erlang:system_info(schedulers_online), erlang:system_info(logical_processors_available)),
     write_port_file(Options, lines(Port, Stats, Options)),
     candor_console:say(io_lib:format("candor target: ~s, ~s on ~s://~s:~b~s", [
         Server, maps:get(scenario, Options), scheme(Options), inet:ntoa(maps:get(ip, Options)), Port, path(Options)])),
@@ -95,7 +96,7 @@ specs() ->
      {handler, {one_of, [handler, stream]}, handler, "cowboy: a handler, or a stream handler that answers from init/3"},
      {max_connections, {integer, 0, 10000000}, 0, "0: no limit"},
      {max_requests, {integer, 0, 1000000000}, 0, "on one connection; 0: no limit"},
-     {schedulers, {integer, 1, 1024}, undefined, "normal schedulers [default: as many as cores]"},
+     {schedulers, {integer, 1, 1024}, undefined, "normal schedulers [default: as many as cores that it may use]"},
      {pin, switch, false, "bind schedulers to cores"},
      {cores, text, undefined, "run on these cores only, such as 0-3 or 0,2"},
      {busy_wait, {one_of, [none, very_short, short, medium, long, very_long]}, undefined,
@@ -104,6 +105,7 @@ specs() ->
      {stats, on_off, true, "watch the runtime, and tell it where STATS= says"},
      {stats_interval, milliseconds, 100, "how often it looks"},
      {profile, {one_of, [none, eprof, fprof]}, none, "profile the measured window; its figures are not comparable"},
+     {profile_scope, {one_of, [server, all]}, server, "profile the server's processes, or all, those of TLS among them"},
      {profile_after, milliseconds, 1000, "the window begins so long after the first answer"},
      {profile_for, milliseconds, 5000, "and lasts so long, or until SIGTERM"},
      {profile_output, text, "candor-profile.txt", "file of the profile"},
@@ -147,7 +149,7 @@ need(Module, #{library_path := Text, protocol := Protocol} = Options) ->
 listening(Module, Options) ->
     #{level := Level} = logger:get_primary_config(),
     ok = logger:set_primary_config(level, none),
-    Started = try Module:start(Options) catch _:Reason -> {error, candor_target:reason(Reason)} end,
+    Started = try candor_profile:marked(fun() -> Module:start(Options) end) catch _:Reason -> {error, candor_target:reason(Reason)} end,
     ok = logger:set_primary_config(level, Level),
     started(Started, Options).
 
@@ -155,6 +157,19 @@ started({ok, Port}, _) -> Port;
 started({error, Why}, #{ip := Ip, port := Port} = Options) ->
     candor_console:say(["candor target: cannot listen on ", inet:ntoa(Ip), [[$:, integer_to_list(Port)] || Port > 0], ": ", Why]),
     end_with(1, Options).
+
+profile(Options) ->
+    case candor_profile:start(Options) of
+        {ok, Profile} -> Profile;
+        {error, Why} ->
+            candor_console:say(["candor target: ", Why]),
+            end_with(1, Options)
+    end.
+
+%% On more schedulers than cores a server preempts itself, and its tails tell of that.
+crowded(Schedulers, Cores) when is_integer(Cores), Schedulers > Cores ->
+    candor_console:say(io_lib:format("candor target: ~b schedulers on ~b cores preempt each other", [Schedulers, Cores]));
+crowded(_, _) -> ok.
 
 placed(ok, _) -> ok;
 placed({error, Reason}, #{folder := Folder} = Options) ->

@@ -11,7 +11,7 @@ import time
 
 from failures import WAYS_TO_FAIL
 from scenarios import CHECKS, OWN_SETTINGS, OWN_TARGET
-from target import TARGET, Target, equal, nothing_left
+from target import TARGET, Target, equal, nothing_left, profile_of
 
 failures = []
 
@@ -45,7 +45,8 @@ def scenarios(server, protocol, names, *flags):
     for scenario in settings:
         right += attempt(f"{name} --scenario {scenario}", own_settings, server, protocol, scenario, *flags)
     right += attempt(f"{name} port taken", port_taken, server, protocol, *flags)
-    all_of_it = len(names) + 4 + len(settings)
+    right += attempt(f"{name} profiled", profiled, server, protocol, *flags)
+    all_of_it = len(names) + 5 + len(settings)
     print(f"{name}: {right} of {all_of_it} right ({target.lines['VERSION'] if right else 'none'})", flush=True)
 
 
@@ -54,6 +55,15 @@ def own_settings(server, protocol, scenario, *flags):
         equal(target.lines["SCENARIO"], scenario)
         CHECKS[scenario](target)
         quiet(target)
+
+
+def profiled(server, protocol, *flags):
+    """Each scope has the server's processes; the watch's listener and TLS, which has processes of its own, are in one only."""
+    for scope, has_others in (("server", False), ("all", True)):
+        profile = profile_of("--server", server, "--protocol", protocol, "--profile-scope", scope, *flags)
+        others = {"candor_stats:tell/2": has_others, "tls_sender:connection/3": has_others and protocol == "h2"}
+        wanted = {"candor_target:answer/2": True, **others}
+        equal({function: function in profile for function in wanted}, wanted)
 
 
 def quiet(target):

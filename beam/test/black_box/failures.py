@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from target import TARGET, Target, equal, nothing_left
+from target import TARGET, Target, equal, nothing_left, profile_of
 
 
 def fails(code, pattern, *flags):
@@ -60,22 +60,20 @@ def schedulers():
     with Target("--server", "raw", "--schedulers", "1", "--pin", "--busy-wait", "none") as target:
         time.sleep(0.3)
         equal(len(target.stats()["scheduler_utilization"]), 1)
+        assert "preempt each other" not in target.said(), target.said()
+    # Of all servers of a suite.
+    with Target("--server", "raw", "--cores", "0", ERL_FLAGS="+S 3:3") as target:
+        equal(target.lines["SCHEDULERS"], "3")
+        assert "3 schedulers on 1 cores preempt each other" in target.said(), target.said()
 
 
-def profiled():
-    with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "profile")
-        with Target("--server", "raw", "--profile", "eprof", "--profile-after", "10ms", "--profile-for", "500ms",
-                    "--profile-output", file) as target:
-            time.sleep(0.3)
-            equal(target.stats()["profile"], "eprof")
-            until = time.monotonic() + 1.5
-            while time.monotonic() < until:
-                target.curl("/")
-            target.process.terminate()
-            equal(target.process.wait(60), 0)
-        with open(file) as text:
-            assert "candor_http1:head/1" in text.read(), "the profile has no line of the server's"
+def profiled_with_calls():
+    assert "{candor_http1,head,1}" in profile_of("--server", "raw", kind="fprof")
+
+
+def profile_impossible():
+    fails(1, "cannot write /no/such/folder/profile: no such file", "--server", "raw", "--profile", "eprof",
+          "--profile-output", "/no/such/folder/profile")
 
 
 def memory_profiled():
@@ -93,4 +91,5 @@ def memory_profiled():
         assert not os.path.exists(other), "written below the bound"
 
 
-WAYS_TO_FAIL = [usage, missing_library, port_file_impossible, stdin_ends, killed, schedulers, profiled, memory_profiled]
+WAYS_TO_FAIL = [usage, missing_library, port_file_impossible, stdin_ends, killed, schedulers, profiled_with_calls, profile_impossible,
+                memory_profiled]

@@ -10,6 +10,9 @@ import zlib
 from target import Target, equal, read_answer, short
 
 LARGE = bytes(ord("a") + i % 26 for i in range(65536))
+# The first byte of WebSocket frames.
+FINAL = 128
+TEXT, BINARY, CLOSE, PING, PONG = (FINAL | kind for kind in (1, 2, 8, 9, 10))
 FORM = "&".join(f"k{i:03}=abcdefghijklmnopqrstuvwxyz" for i in range(128)).encode()
 
 
@@ -176,11 +179,23 @@ def websocket(target):
                            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
         status, headers, _ = read_answer(stream, with_body=False)
         equal((status, headers["sec-websocket-accept"]), (101, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
-        for _ in range(3):
-            mask = b"\x01\x02\x03\x04"
-            masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(LARGE[:1024]))
-            connection.sendall(b"\x81\xfe\x04\x00" + mask + masked)
-            equal((stream.read(4), stream.read(1024)), (b"\x81\x7e\x04\x00", LARGE[:1024]))
+        for first in (TEXT, TEXT, BINARY):
+            connection.sendall(frame(first, LARGE[:1024]))
+            equal((stream.read(4), stream.read(1024)), (bytes([first, 126, 4, 0]), LARGE[:1024]))
+        # Several at once, a message in two frames, control frames.
+        connection.sendall(frame(TEXT, b"a") * 3 + frame(PING, b"here"))
+        equal(stream.read(9 + 6), bytes([TEXT, 1, 97]) * 3 + bytes([PONG, 4]) + b"here")
+        connection.sendall(frame(TEXT - FINAL, b"ab") + frame(FINAL, b"cd"))
+        equal(stream.read(6), bytes([TEXT, 4]) + b"abcd")
+        connection.sendall(frame(CLOSE, b"\x03\xe8"))
+        equal((stream.read(4), stream.read()), (bytes([CLOSE, 2]) + b"\x03\xe8", b""))
+
+
+def frame(first, data):
+    """A client's frame: its first byte (the final bit and what it is), and its data, masked."""
+    length = bytes([128 | len(data)]) if len(data) < 126 else bytes([128 | 126]) + len(data).to_bytes(2, "big")
+    mask = b"\x01\x02\x03\x04"
+    return bytes([first]) + length + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
 
 
 def session(server, protocol):

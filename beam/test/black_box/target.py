@@ -18,12 +18,14 @@ CURL = {"h1": ["--http1.1"], "h2c": ["--http2-prior-knowledge"], "h2": ["--http2
 class Target:
     """A running bin/target."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, **environment):
         self.folder = tempfile.TemporaryDirectory()
         port_file = os.path.join(self.folder.name, "port")
-        self.log = open(os.path.join(self.folder.name, "log"), "w+")
+        # (Appended to: reading moves the offset that the target writes at.)
+        self.log = open(os.path.join(self.folder.name, "log"), "a+")
         self.process = subprocess.Popen([TARGET, "--port-file", port_file, *flags], stdin=subprocess.DEVNULL,
-                                        stdout=self.log, stderr=self.log, start_new_session=True)
+                                        stdout=self.log, stderr=self.log, start_new_session=True,
+                                        env={**os.environ, **environment})
         until = time.monotonic() + 30
         while not os.path.exists(port_file):
             if self.process.poll() is not None or time.monotonic() > until:
@@ -79,6 +81,26 @@ class Target:
     def connect(self):
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
         return connection, connection.makefile("rb")
+
+
+def profile_of(*flags, kind="eprof"):
+    """The text of a profile of a target, which is asked from before the window until some time in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "profile")
+        with Target(*flags, "--profile", kind, "--profile-after", "10ms", "--profile-output", file) as target:
+            begun, until = False, time.monotonic() + 20
+            time.sleep(0.3)
+            while time.monotonic() < until:
+                target.curl("/")
+                equal(target.stats()["profile"], kind)
+                # Tracing all functions takes a while to begin.
+                if not begun and "candor target: profiles" in target.said():
+                    begun, until = True, time.monotonic() + 0.3
+            assert begun, f"the window never began:\n{target.said()}"
+            target.process.terminate()
+            equal(target.process.wait(60), 0)
+        with open(file) as text:
+            return text.read()
 
 
 def read_answer(stream, with_body=True):
