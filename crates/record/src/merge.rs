@@ -1,8 +1,8 @@
-//! Records of parts of one run, to the record of the whole.
+//! Merges the records of the parts of a run into the record of the whole.
 //!
-//! Exact: ledgers add up, histograms merge bucket by bucket, intervals are aligned by their index,
-//! as if one process had had all the workers. That plans are the same is for the caller to check;
-//! here is refused what cannot be added.
+//! Merging is exact: ledgers add up, histograms merge bucket by bucket, intervals are aligned by
+//! their index, as if one process had all the workers. The caller checks that the plans are the
+//! same; this module refuses records that cannot be added.
 
 use crate::collector::{Collector, CollectorSettings};
 use crate::interval::Interval;
@@ -11,7 +11,7 @@ use crate::run::{RunRecord, Workers};
 use crate::trace::TraceCounts;
 use crate::wire::{self, WireError};
 
-/// Why records are no parts of one run. Records are told apart by their place among those given.
+/// Why records are not the parts of one run. Records are named by their place in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeError {
     /// There are none.
@@ -22,15 +22,15 @@ pub enum MergeError {
     Damaged(usize, String),
     /// These two have workers in common.
     Overlap(usize, usize),
-    /// These two are of runs with other numbers of workers.
+    /// These two come from runs with different numbers of workers.
     OtherSize(usize, usize),
-    /// These two have other histograms, other requests or another warm-up.
+    /// These two differ in histograms, requests or warm-up.
     Shape(usize, usize),
-    /// No record has these workers, which come between those that there are.
+    /// No record has these workers, which lie between those of others.
     Missing(Workers),
 }
 
-/// The record of the run that these are the parts of. `digits` and `requests` are the plan's.
+/// The record of the run with these parts. `digits` and `requests` are the plan's.
 pub fn merge(
     records: Vec<RunRecord>,
     digits: u8,
