@@ -7,7 +7,7 @@ use std::time::Duration;
 use candor_engine::EngineError;
 use candor_plan::PlanError;
 
-/// Why an experiment could not be made.
+/// Why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The engine could not run a plan.
@@ -29,7 +29,7 @@ pub enum LabError {
         /// The last lines of its log.
         log_tail: Vec<String>,
     },
-    /// A target was to write a port file and did not.
+    /// A target did not write its port file.
     #[error(
         "target {name}: it was not ready within {patience:?}: it wrote no port file; its output is in {}{}",
         log.display(),
@@ -52,10 +52,10 @@ pub enum LabError {
         of: Side,
         /// The core.
         core: usize,
-        /// Those that there are.
+        /// The usable cores.
         usable: String,
     },
-    /// A load at a share of a peak that nothing measures.
+    /// A load at a share of a peak that no load measures.
     #[error("the load {load} is a share of what {peak} finds, which is not measured")]
     NoPeak {
         /// The load.
@@ -70,7 +70,7 @@ pub enum LabError {
         place: String,
         /// The name.
         name: String,
-        /// The nearest one that there is; empty if none is near.
+        /// A suggestion of the nearest one; empty if none is near.
         hint: String,
     },
     /// Nothing to compare.
@@ -97,7 +97,7 @@ pub enum LabError {
         /// Its process, if that is known.
         holder: Option<u32>,
     },
-    /// The directory of results cannot be made.
+    /// The directory of results cannot be created.
     #[error("cannot make {}: {reason}", path.display())]
     NoDirectory {
         /// The directory.
@@ -119,7 +119,7 @@ pub enum LabError {
     /// An experiment of `verify` lacks something that it needs.
     #[error("{0}")]
     Verify(String),
-    /// The request contradicts itself.
+    /// The settings contradict each other.
     #[error("{0}")]
     Usage(String),
     /// A file could not be read or written.

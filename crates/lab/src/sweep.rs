@@ -1,7 +1,7 @@
 //! A sweep: latency at several rates, each several times, in random order.
 //!
-//! Each round has every rate once, in an order of its own, so that drift (a cache that warms, a
-//! machine that gets hot) affects all rates alike. Pure over the [`Runner`].
+//! Each round has every rate once, in its own order, so that drift (a warming cache, a hot machine)
+//! affects all rates alike. It is pure but for the [`Runner`].
 
 use candor_plan::units::fmt_per_second;
 use candor_plan::{Parts, Plan};
@@ -31,7 +31,7 @@ pub struct Settings {
 pub struct Asked {
     /// Requests per second, above zero.
     pub rate_per_s: f64,
-    /// As a share of the peak, if it was asked for so.
+    /// As a share of the peak, if the user gave it so.
     pub fraction: Option<f64>,
 }
 

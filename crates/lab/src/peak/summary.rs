@@ -7,7 +7,7 @@ use candor_report::experiment::peak::{
 };
 use candor_report::experiment::trial::Trial;
 
-/// Two ends of a result that differ by no more than this share are near.
+/// Two ends of a result within this share of each other are close.
 const NEAR: f64 = 0.05;
 /// A target that uses more than this share of its cores is at its limit.
 const CPU_LIMIT: f64 = 0.9;
@@ -62,7 +62,7 @@ fn confidence(low: Option<f64>, high: Option<f64>) -> Confidence {
     }
 }
 
-/// The limiting side, judged from the runs at the limit: the lowest rate that was too high, all
+/// What limits the peak, judged from the runs at the limit: the lowest rate that was too high, all
 /// rates if all were too high, or the runs that confirm the ceiling.
 pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
     let too_high = steps
@@ -131,7 +131,7 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
 pub(super) fn knee(steps: &[Step], objectives: &[Expectation]) -> Option<Knee> {
     let of_objective = objectives.iter().find_map(Expectation::percentile);
     let wanted = of_objective.as_deref().unwrap_or("p99");
-    // A percentile that few samples allow, if not the one that is wanted.
+    // If there are too few samples for the wanted percentile, a lower one.
     [wanted, "p99", "p90", "p50"].into_iter().find_map(|name| knee_of(steps, name))
 }
 

@@ -6,7 +6,7 @@
 //! | name | content |
 //! |---|---|
 //! | `candor:text/TEXT` | TEXT |
-//! | `candor:letters/SIZE` | a to z, again and again |
+//! | `candor:letters/SIZE` | a to z, repeated |
 //! | `candor:form/N` | N pairs `kNNN=` + 26 letters, joined by `&`; 4095 bytes for 128 |
 //! | `candor:gzip/SIZE` | SIZE bytes of letters and numbers, in gzip |
 
@@ -21,10 +21,10 @@ use flate2::write::GzEncoder;
 /// The prefix of names that are not files.
 pub(crate) const PREFIX: &str = "candor:";
 
-/// No body that is sent at once needs more.
+/// The largest body.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Files of plans, with those that are made here.
+/// Files of plans, including generated content.
 pub struct Contents<'a> {
     /// Where real files come from.
     pub files: &'a dyn ReadFile,

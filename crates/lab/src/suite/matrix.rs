@@ -1,7 +1,7 @@
 //! From a suite to its cells: the combinations to measure, and the reasons for leaving others out.
 //!
-//! A combination that a server does not support is a note where the matrix made it, and an error
-//! where the user named it: silence there would look like a result. Pure: nothing is started.
+//! An unsupported combination is a note if it comes from the matrix, and an error if the user named
+//! it: silence would look like a result. Pure: nothing is started.
 
 use std::path::Path;
 
@@ -81,16 +81,16 @@ pub struct CellPlan {
 /// The cells of a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
-    /// Cells in the order of tables; those with a share of a peak behind all others.
+    /// Cells in the order of tables; those with a share of a peak come last.
     pub cells: Vec<CellPlan>,
     /// Combinations that were left out.
     pub notes: Vec<Note>,
-    /// Rounds of each cell whose load has no number of its own.
+    /// Rounds of each cell whose load does not set them.
     pub rounds: u64,
 }
 
 impl CellPlan {
-    /// Its trials' names begin with this; it is unique within a suite.
+    /// The beginning of its trials' names, unique within a suite.
     pub fn key(&self) -> String {
         let share = match self.of_peak {
             Some(share) => format!("-{}pct", (share * 1e6).round() / 1e4),
@@ -102,7 +102,7 @@ impl CellPlan {
         )
     }
 
-    /// The cell whose rate is this one's peak has the same key but for the load.
+    /// The key of the cell whose rate is this one's peak: it differs only in the load.
     pub fn peak_key(&self) -> Option<String> {
         let load = self.load.peak_load.as_ref()?;
         let Self { scenario, protocol, server, .. } = self;
@@ -110,8 +110,7 @@ impl CellPlan {
     }
 }
 
-/// Combines the selection to cells. `missing` says why a server is not available here, if it is
-/// not.
+/// Combines the selection into cells. `missing` returns why a server is unavailable here, if it is.
 pub fn expand(
     suite: &Suite,
     selection: &Selection,
@@ -187,7 +186,7 @@ fn add(
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
     (run.http2.h1, run.http2.h2, run.http2.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
     if run.load.once {
-        // One burst, which nothing goes before.
+        // A run of one burst has no warm-up.
         run.load.warm_up = None;
     }
     let shares: Vec<Option<f64>> = match load.of_peak.as_slice() {
@@ -221,7 +220,7 @@ fn without_peak(cells: &[CellPlan]) -> Result<(), LabError> {
     }
 }
 
-/// Trusts the certificate that a server announces, or any: servers of suites use self-made
+/// Trusts the certificate that a server announces, or any: servers of suites use self-signed
 /// certificates. The suite's own TLS options take precedence.
 pub(super) fn believe(run: &mut Options, protocol: Protocol, announced: Option<&Path>) {
     if protocol.is_tls() && run.tls.cacert.is_none() && !run.tls.insecure {
@@ -230,7 +229,7 @@ pub(super) fn believe(run: &mut Options, protocol: Protocol, announced: Option<&
     }
 }
 
-/// Checks every cell's options before anything runs, with an address that is made up.
+/// Checks every cell's options before anything runs, with a made-up address.
 pub fn check_plans(matrix: &Matrix, files: &dyn ReadFile) -> Result<(), LabError> {
     for cell in &matrix.cells {
         let mut run = cell.run.clone();
@@ -293,13 +292,13 @@ struct ByName<'a> {
 }
 
 impl ByName<'_> {
-    /// By its own name, and not as one of a set.
+    /// Whether the user named this scenario itself, and not a set with it.
     fn has(&self, scenario: &Scenario) -> bool {
         self.scenario.is_some_and(|names| names.contains(&scenario.name))
     }
 }
 
-/// Notes, grouped by kind: the unsupported scenarios of a server take one line and not a page.
+/// Notes, grouped by kind: the unsupported scenarios of a server take only one line.
 #[derive(Default)]
 struct Notes {
     single: Vec<Note>,

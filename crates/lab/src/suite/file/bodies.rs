@@ -1,6 +1,6 @@
-//! Refuses options about bodies without a body. In a plan with tables of requests they may apply to
-//! those requests that have one. Where no request has one, the run would differ from the suite
-//! without a warning.
+//! Refuses options about bodies without a body. In a plan with tables of requests, they apply to
+//! the requests with a body. If no request has one, the run would silently ignore the options of
+//! the suite.
 
 use candor_plan::Options;
 use candor_plan::options::RequestOptions;
@@ -11,8 +11,8 @@ use crate::error::LabError;
 use crate::matrix::file::Reader;
 
 impl Reader<'_> {
-    /// Refuses them in every `run` table. `known` are the scenarios, those that are not measured
-    /// among them.
+    /// Refuses them in every `run` table. `known` are all scenarios, even those that are not
+    /// measured.
     pub(super) fn check_bodies(&self, suite: &Suite, known: &[Scenario]) -> Result<(), LabError> {
         let runs = suite.servers.iter().map(|one| &one.run).chain([&suite.run]);
         let mut runs = runs.chain(suite.loads.iter().map(|one| &one.run));
@@ -60,7 +60,7 @@ impl Reader<'_> {
         Err(self.wrong_at(self.place_in_run(table, key).unwrap_or(0), message))
     }
 
-    /// Where a key of a `run` table stands: in the one of the table with this kind and name, or in
+    /// The place of a key in a `run` table: in that of the table with this kind and name, or in
     /// that of the suite.
     fn place_in_run(&self, table: Option<(&str, &str)>, key: &str) -> Option<usize> {
         let document = DeTable::parse(self.text).ok()?;
