@@ -24,11 +24,11 @@ pub struct HttpUrl {
     pub authorization: Option<String>,
 }
 
-/// Why a text is not a URL to send requests to. The text is not repeated in full where it could
-/// hold a password.
+/// Why a text is not a URL to send requests to. A text that could contain a password is not
+/// repeated in full.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// Nothing that could be a host.
+    /// There is no host.
     #[error("no host in the URL; write http://HOST[:PORT]/PATH")]
     NoHost,
     /// Another scheme.
@@ -124,7 +124,7 @@ pub fn parse_host_port(text: &str) -> Result<(String, Option<u16>), UrlError> {
     Ok((host.to_owned(), parse_port(port)?))
 }
 
-/// An empty port is none (RFC 3986 section 3.2.3).
+/// An empty port means the default one (RFC 3986 section 3.2.3).
 fn parse_port(text: &str) -> Result<Option<u16>, UrlError> {
     if text.is_empty() {
         return Ok(None);
@@ -136,7 +136,7 @@ fn parse_port(text: &str) -> Result<Option<u16>, UrlError> {
     port.map(Some).ok_or_else(|| UrlError::Port(text.to_owned()))
 }
 
-/// Whether it is https, and what follows.
+/// Whether it is https, and the text after the scheme.
 fn strip_scheme(text: &str) -> Result<(bool, &str), UrlError> {
     // A `://` further on belongs to the path or the query.
     let end = text.find(['/', '?', '#', '@']).unwrap_or(text.len());
@@ -172,7 +172,7 @@ fn basic_authorization(user: &str) -> String {
     format!("Basic {}", base64(&bytes))
 }
 
-/// A percent sign that begins no escape stands for itself.
+/// A percent sign that does not begin an escape is kept.
 fn percent_decoded(text: &str) -> Vec<u8> {
     let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let mut rest = text.as_bytes();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::model::StatusSet;
 use crate::values::{Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers, typed};
 
-/// One `[[request]]` table of a plan. What it leaves out, it takes from the top level.
+/// One `[[request]]` table of a plan. Missing keys are taken from the top level.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RequestOptions {
@@ -26,7 +26,7 @@ pub struct RequestOptions {
     pub body_file: Option<PathBuf>,
     /// As `--chunked`.
     pub chunked: Option<Size>,
-    /// As `--expect-continue`; false: not this one.
+    /// As `--expect-continue`; `false` turns it off for this request.
     pub expect_continue: Option<bool>,
     /// As `--pieces`.
     pub pieces: Option<SmallCount>,
