@@ -1,4 +1,4 @@
-//! Exit codes and the one way to fail.
+//! Exit codes, and the failures of commands.
 
 use std::fmt::{self, Display, Formatter};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Of an experiment that ended early, whose document is kept.
+    /// The code of an experiment that ended early and kept its document.
     pub(crate) fn stopped(why: &LabError) -> Exit {
         match why {
             LabError::Advised { error, .. } => Exit::stopped(error),
@@ -37,7 +37,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error on its way to the user: an exit code and a sentence.
+/// An error for the user: an exit code and a sentence.
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
@@ -45,12 +45,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something outside stood in the way.
+    /// A failure for a reason outside of the command line.
     pub(crate) fn could_not_run(message: impl Display) -> Self {
         Failure { exit: Exit::CouldNotRun, message: message.to_string() }
     }
 
-    /// The command line makes no sense.
+    /// A wrong command line.
     pub(crate) fn usage(message: impl Display) -> Self {
         Failure { exit: Exit::Usage, message: message.to_string() }
     }
@@ -89,7 +89,7 @@ impl Failure {
         }
     }
 
-    /// The code that the process ends with.
+    /// The exit code of the process.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }

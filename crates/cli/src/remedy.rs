@@ -1,7 +1,7 @@
-//! Remedies for errors of the library crates, in words of this command line.
+//! Remedies for errors of the library crates, with the flags of this command line.
 //!
-//! Libraries report the fault and its place, in types; they know no flags. Only this module adds
-//! remedies: a new variant does not compile before its remedy is decided. Remedies for causes that
+//! Libraries report the fault and its place as types; they know no flags. Only this module adds
+//! remedies: it does not compile until a new variant has its remedy. Remedies for causes that
 //! results keep are in [`candor_report::remedies`], since documents have them too.
 
 use candor_engine::EngineError;
@@ -17,7 +17,7 @@ pub(crate) fn told(error: &LabError) -> String {
     sentence(error, lab(error))
 }
 
-/// The same for the command line of another tool, which does not have the flags.
+/// The same for the command line of another tool, which lacks these flags.
 pub(crate) fn told_elsewhere(error: &LabError) -> String {
     sentence(error, lab(error).map(|remedy| format!("with candor run: {remedy}")))
 }
@@ -42,7 +42,7 @@ fn sentence(error: &impl std::fmt::Display, remedy: Option<String>) -> String {
     }
 }
 
-/// The remedy; `None`: there is none, or the error contains it.
+/// The remedy; `None` if there is none, or if the error contains it.
 fn lab(error: &LabError) -> Option<String> {
     let remedy = match error {
         LabError::Engine(error) => return engine(error),

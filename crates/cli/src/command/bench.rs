@@ -45,17 +45,16 @@ chosen by name or set. docs/suites.md describes it.";
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
-    /// The suite
+    /// The suite's file
     #[arg(value_name = "SUITE.toml", required_unless_present = "list_scenarios")]
     suite: Option<PathBuf>,
-    /// Directory of the results; taken up again if it is of the same suite
-    /// [default: NAME-results]
+    /// Directory of the results; resumed if it is of the same suite [default: NAME-results]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only these servers
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     servers: Option<Vec<String>>,
-    /// Only these scenarios, or sets of them such as main
+    /// Only these scenarios, or sets of scenarios, e.g. main
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     scenarios: Option<Vec<String>>,
     /// Only these protocols: h1, h2, h1-tls, h2-tls
@@ -76,10 +75,10 @@ pub(crate) struct BenchArguments {
     /// Connections of each run instead of the suite's
     #[arg(short, long, value_name = "N", help_heading = "Selection")]
     connections: Option<SmallCount>,
-    /// Say what would be measured, and measure nothing
+    /// List the cells to measure, and measure nothing
     #[arg(long, help_heading = "Selection")]
     list: bool,
-    /// Say which scenarios are built in
+    /// List the built-in scenarios
     #[arg(long, help_heading = "Selection")]
     list_scenarios: bool,
     #[command(flatten)]

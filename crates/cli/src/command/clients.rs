@@ -51,21 +51,20 @@ agree; 130 interrupted, what was measured is kept.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientsArguments {
-    /// The suite
+    /// The suite's file
     #[arg(value_name = "SUITE.toml")]
     suite: PathBuf,
-    /// Directory of the results; taken up again if it is of the same suite
-    /// [default: NAME-results]
+    /// Directory of the results; resumed if it is of the same suite [default: NAME-results]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Only these clients; for the overhead name their null client too
+    /// Only these clients; add their null client to get the overhead
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     clients: Option<Vec<String>>,
-    /// Connections instead of the suite's: sizes, or a rule such as concurrency+1
+    /// Connections instead of the suite's: sizes, or a rule, e.g. concurrency+1
     ///
-    /// Sizes are combined with every concurrency. Rules: concurrency, concurrency+N,
-    /// concurrency-N, concurrency/N, never less than 1. With a pool smaller than the concurrency
-    /// callers wait for a connection, and that wait is in the latency.
+    /// Sizes are combined with every concurrency. Rules: concurrency, concurrency+N, concurrency-N,
+    /// concurrency/N, never less than 1. With a pool smaller than the concurrency, callers wait for
+    /// a connection, and the latency includes that wait.
     #[arg(long, value_name = "N[,N]|RULE", help_heading = "Selection")]
     pools: Option<Pools>,
     /// Callers instead of the suite's
@@ -80,13 +79,13 @@ pub(crate) struct ClientsArguments {
     /// Warm-up before each window instead of the suite's
     #[arg(long, value_name = "TIME", help_heading = "Selection")]
     warm_up: Option<Nanos>,
-    /// Time-out of each request instead of the suite's
+    /// Timeout of each request instead of the suite's
     #[arg(long, value_name = "TIME", help_heading = "Selection")]
     timeout: Option<PositiveNanos>,
-    /// The embedded target instead of the suite's server
+    /// Use the embedded target instead of the suite's server
     #[arg(long, help_heading = "Selection")]
     embedded: bool,
-    /// Say what would be measured, and measure nothing
+    /// List the cells to measure, and measure nothing
     #[arg(long, help_heading = "Selection")]
     list: bool,
     #[command(flatten)]

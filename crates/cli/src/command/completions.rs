@@ -1,5 +1,5 @@
-//! `candor completions`: scripts by which shells complete the command line, made from the command line
-//! itself.
+//! `candor completions`: completion scripts for shells, generated from the definition of the command
+//! line.
 
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ pub(crate) struct CompletionsArguments {
     shell: For,
 }
 
-/// Shells whose completions are tested.
+/// Shells with tested completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum For {
     Bash,

@@ -36,20 +36,20 @@ objectives.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PeakArguments {
-    /// The objectives to meet, e.g. 'p99 < 10ms' or 'errors < 0.1%' [default: none: search for the
+    /// The objectives to meet, e.g. 'p99 < 10ms' or 'errors < 0.1%' [default: none: find the
     /// highest throughput]
     ///
-    /// The grammar is that of `candor run --expect`. May have several values.
+    /// The grammar is that of `candor run --expect`. Takes several values.
     #[arg(long, value_name = "OBJECTIVE", num_args = 1.., help_heading = "Peak")]
     objective: Vec<String>,
-    /// Stop when the highest rate that meets the objectives and the lowest that misses them are no
-    /// further apart than this
+    /// Stop when the highest rate that meets the objectives and the lowest that misses them are
+    /// this close
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = precision, help_heading = "Peak")]
     precision: f64,
-    /// Runs of one load at most, where chance leaves the judgement open
+    /// Most runs of one load, while chance leaves the judgement open
     #[arg(long, value_name = "N", default_value = "4", help_heading = "Peak")]
     most_runs: SmallCount,
-    /// More connections than this are not tried; --connections tries that number alone
+    /// Most connections to try; --connections fixes the number instead
     #[arg(long, value_name = "N", default_value = "1024", help_heading = "Peak")]
     most_connections: SmallCount,
     /// Keep the result of every single run in this directory
@@ -88,7 +88,8 @@ pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, F
     Ok(exit(&made).into())
 }
 
-/// The objectives. Behind several words of one flag a URL is taken for one of them by the parser.
+/// The objectives. If a URL follows the values of `--objective`, the parser takes it for one of
+/// them.
 fn objectives(words: Vec<String>, options: &mut Options) -> Result<Vec<Expectation>, Failure> {
     let (urls, objectives): (Vec<String>, Vec<String>) =
         words.into_iter().partition(|word| is_url(word));

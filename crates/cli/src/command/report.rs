@@ -31,26 +31,26 @@ Examples:
 pub(crate) struct ReportArguments {
     /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, clients.json, or traces written by --trace
     ///
-    /// `last` is the last result that was kept, `last-1` the one before it, up to `last-9`; for a file
-    /// of that name write ./last.
+    /// `last` is the last kept result, `last-1` the one before it, up to `last-9`; for a file of that
+    /// name write ./last.
     #[arg(required = true, value_name = "FILE|last")]
     files: Vec<PathBuf>,
     /// How to render them on the standard output [default: text, if nothing is written to files]
     #[arg(long, visible_alias = "to", value_name = "FORM")]
     format: Option<Format>,
-    /// How much the text has
+    /// How much to print
     #[arg(long, value_name = "HOW MUCH", default_value = "short")]
     report: ReportDepth,
     #[command(flatten)]
     written: Written,
-    /// Make one result of results that are parts of one run (run --part)
+    /// Merge results of the parts of one run (run --part)
     ///
-    /// Exact: as if one process had made the run.
+    /// Merging is exact: as if one process had made the run.
     #[arg(long)]
     merge: bool,
 }
 
-/// Renderings that are written to files.
+/// Renderings to write to files.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 struct Written {
@@ -60,13 +60,13 @@ struct Written {
     /// Write the intervals, every request of a trace, or every run of an experiment
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a page for a browser
+    /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the report as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Write response-time percentiles, as HdrHistogram's plotter takes them
+    /// Write response-time percentiles in the format of HdrHistogram's plotter
     #[arg(long, value_name = "FILE")]
     hgrm: Option<PathBuf>,
     /// Write the intervals' histograms, as an HdrHistogram log
@@ -99,13 +99,13 @@ enum Format {
     Json,
     /// The intervals, every request of a trace, or every run of an experiment
     Csv,
-    /// A page for a browser
+    /// A self-contained HTML page
     Html,
     /// The report, as Markdown
     Markdown,
-    /// Response-time percentiles, as HdrHistogram's plotter takes them
+    /// Response-time percentiles in the format of HdrHistogram's plotter
     Hgrm,
-    /// The same of service times
+    /// The same for service times
     HgrmService,
     /// The intervals' histograms, as an HdrHistogram log
     Hlog,
@@ -115,9 +115,9 @@ enum Format {
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     format: Format,
-    /// Of text; `None`: none of it.
+    /// How much text; `None`: no text.
     depth: Option<Depth>,
-    /// It is the last result.
+    /// Whether it is the last result.
     is_last: bool,
 }
 
@@ -180,12 +180,12 @@ fn rendered(path: &Path, asked: Asked) -> Result<String, Failure> {
         return Ok(rendered);
     }
     let document = Document::from_json(&text).map_err(|error| cannot_read(path, &error))?;
-    // Both together may be all that this command may take.
+    // Together they could exceed the memory limit of this command.
     drop(text);
     of_run(&document, asked, path)
 }
 
-/// The parts of a run as one result.
+/// Merges the parts of a run.
 fn merged(paths: &[PathBuf], asked: Asked) -> Result<String, Failure> {
     let read = |path: &PathBuf| {
         let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;

@@ -68,7 +68,7 @@ pub(crate) struct CompareArguments {
     /// Confidence of intervals and conclusions [default: 95%]
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Comparison")]
     confidence: Option<f64>,
-    /// Exit with 3 if a variant is certainly slower than the first by more than this
+    /// Exit with 3 if a variant is slower than the first by more than this, with confidence
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Comparison")]
     fail_if_slower: Option<f64>,
     /// Keep the result of every single run in this directory

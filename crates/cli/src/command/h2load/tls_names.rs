@@ -1,5 +1,5 @@
-//! OpenSSL's names of cipher suites and groups, in the names that `--tls-ciphers` and
-//! `--tls-groups` take.
+//! Translates OpenSSL's names of cipher suites and groups to those of `--tls-ciphers` and
+//! `--tls-groups`.
 //!
 //! h2load's lists have more names than Candor supports. Unsupported names are dropped with a note;
 //! a list without any supported name is refused.

@@ -1,4 +1,4 @@
-//! Values of h2load's options: each read as h2load reads it, and refused in its words.
+//! Values of h2load's options, parsed and refused as in h2load.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use candor_plan::values::{HostPort, Size, WindowBits};
 
 use super::arguments::Refusal;
 
-/// h2load's words for a value that is none.
+/// h2load's message for an invalid value.
 pub(super) fn bad_value(shown: &str, text: &str) -> Refusal {
     Refusal(format!("{shown}: bad option value: {text}"))
 }
@@ -58,7 +58,7 @@ pub(super) fn window_bits(shown: &str, text: &str) -> Result<WindowBits, Refusal
     })
 }
 
-/// h2load's default also names old drafts, which no server speaks any more.
+/// h2load's default also contains old drafts, which no server supports any more.
 pub(super) fn alpn(shown: &str, list: &str) -> Result<Vec<String>, Refusal> {
     let mut names: Vec<String> = Vec::new();
     for name in list.split(',') {

@@ -1,9 +1,8 @@
-//! Texts of `candor wrk`: the usage of each name, which scripts may compare, and the page that
-//! explains the options.
+//! Texts of `candor wrk`: the usage of each name, exactly as the original prints it, and the help.
 
 use super::Name;
 
-/// The usage, as the tool of this name prints it when it refuses a command line.
+/// The usage, as the tool with this name prints it after a wrong command line.
 pub(super) fn of(name: Name) -> &'static str {
     match name {
         Name::CandorWrk => ALL,
@@ -115,7 +114,7 @@ const WRK2: &str = concat!(
     "  Time arguments may include a time unit (2s, 2m, 2h)\n",
 );
 
-/// The same form, with every option.
+/// The same form with all options.
 const ALL: &str = concat!(
     "Usage: candor wrk <options> <url>                     \n",
     "  Options:                                            \n",
