@@ -89,7 +89,9 @@ impl ErrorKind {
             ErrorKind::Reset => "connection reset by the server",
             ErrorKind::Malformed => "the response was not valid HTTP, or larger than a bound",
             ErrorKind::Write => "the request could not be written",
-            ErrorKind::Aborted => "lost with its connection, which was closed because of another request",
+            ErrorKind::Aborted => {
+                "lost with its connection, which was closed because of another request"
+            }
             ErrorKind::StreamReset => "given up by the server (stream reset)",
             ErrorKind::NotProcessed => "not processed, as announced by the server",
             ErrorKind::BodyLimit => "response longer than the limit for scripts",
@@ -151,11 +153,11 @@ impl ConnectErrorKind {
     pub fn sentence(self) -> &'static str {
         match self {
             ConnectErrorKind::Refused => "nothing listens there",
-            ConnectErrorKind::Timeout => "not established within the connect time-out",
+            ConnectErrorKind::Timeout => "not established within the connect timeout",
             ConnectErrorKind::Unreachable => "no route to the address",
             ConnectErrorKind::Reset => "reset while connecting",
-            ConnectErrorKind::PortsExhausted => "no local port is left",
-            ConnectErrorKind::FdsExhausted => "no file descriptor is left",
+            ConnectErrorKind::PortsExhausted => "no local port is free",
+            ConnectErrorKind::FdsExhausted => "no file descriptor is free",
             ConnectErrorKind::Handshake => "the handshake failed (of TLS, or of HTTP/2)",
             ConnectErrorKind::Other => "failed for another reason",
         }

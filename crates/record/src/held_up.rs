@@ -17,8 +17,8 @@
 //! its expectations. The report computes from the polls without events how busy a thread was that
 //! never sleeps.
 
-/// The shortest stall: shorter ones cannot be told from the time between two readings, and do not
-/// matter.
+/// The shortest stall: shorter ones cannot be distinguished from the time between two readings, and
+/// do not matter.
 const LEAST_NS: u64 = 100_000;
 /// The most stalls to keep; a thread with more of them cannot measure anything.
 const ROOM: usize = 1 << 16;

@@ -90,10 +90,10 @@ fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
         return Err(MergeError::Whole(at));
     }
     if count == 0 || u64::from(first) + u64::from(count) > u64::from(of) {
-        return damaged("its workers are none of the run");
+        return damaged("its workers do not belong to the run");
     }
     if record.workers.len() != count as usize || record.machines.is_empty() {
-        return damaged("it has not the workers that it says");
+        return damaged("it does not have the stated workers");
     }
     if record.whole.is_empty() {
         return damaged("it has no intervals");
@@ -105,7 +105,7 @@ fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
         return damaged("times in it are not in order");
     }
     if record.kernel.as_ref().is_some_and(|times| !times.fits(&KernelTimes::new(digits))) {
-        return damaged("its histograms are not as its plan says");
+        return damaged("its histograms do not match its plan");
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ impl Feed {
             wire::from_bytes(bytes).map_err(|error: WireError| damaged(error.to_string()))?;
         if !interval.fits(&Interval::new(self.settings.digits, self.settings.requests)) {
             return Err(match self.at == self.first {
-                true => damaged("its histograms are not as its plan says".to_owned()),
+                true => damaged("its histograms do not match its plan".to_owned()),
                 false => MergeError::Shape(self.first, self.at),
             });
         }

@@ -16,7 +16,7 @@ pub const VERSION: u8 = 3;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Another version wrote them.
-    #[error("it is of version {0} and this program reads version {VERSION}")]
+    #[error("it has version {0}, and this program reads version {VERSION}")]
     Version(u8),
     /// They are cut short or inconsistent.
     #[error("it is damaged: {0}")]

@@ -57,7 +57,7 @@ impl fmt::Display for EncodingError {
         match self {
             EncodingError::Packing(why) => write!(f, "it cannot be unpacked: {why}"),
             EncodingError::Cookie(cookie) => {
-                write!(f, "it begins with {cookie:#010x} and not as a compressed V2 histogram does")
+                write!(f, "it begins with {cookie:#010x} and not like a compressed V2 histogram")
             }
             EncodingError::Header(name, value, bound) => {
                 write!(f, "its {name} is {value} and must be {bound}")
