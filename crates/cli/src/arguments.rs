@@ -29,14 +29,14 @@ Examples:
   candor peak --objective 'p99 < 10ms' http://localhost:8080/
       What is the highest rate with a p99 below 10 ms?
   candor compare http://localhost:8080/ http://localhost:8081/
-      Which of the two servers is slower, and how sure is that?
+      Which of the two servers is slower, and how certain is it?
   candor run --help
       Every option of a run, with more examples.";
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 could not run, or was given up because the target went away; 2 usage; 3 an
 --expect was not met; 4 the result is not trustworthy (the ledger does not balance, a figure is
-impossible, or --strict and a warning); 130 interrupted, what was measured is reported.";
+impossible, or --strict and a warning); 130 interrupted, the partial result is reported.";
 
 const USAGE: &str = "candor [OPTIONS] [URL]\n       candor COMMAND [OPTIONS]...";
 const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";
@@ -144,7 +144,7 @@ pub(crate) fn from_environment() -> Result<Vec<String>, Failure> {
     std::env::args_os()
         .map(|argument| {
             argument.into_string().map_err(|argument| {
-                Failure::usage(format!("argument {argument:?} is not valid UTF-8; write it so"))
+                Failure::usage(format!("argument {argument:?} is not valid UTF-8"))
             })
         })
         .collect()

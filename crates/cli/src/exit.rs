@@ -57,7 +57,8 @@ impl Failure {
 
     /// A signal came before there was anything to measure.
     pub(crate) fn interrupted() -> Self {
-        let message = "interrupted before a connection was made; nothing was measured".to_owned();
+        let message =
+            "interrupted before a connection was established; nothing was measured".to_owned();
         Failure { exit: Exit::Interrupted, message }
     }
 

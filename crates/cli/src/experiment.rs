@@ -111,7 +111,7 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
         ("--load", options.load.load.is_some(), "it chooses the load itself"),
         ("--requests", options.load.requests.is_some(), "its runs have a length: --duration"),
         ("--once", options.load.once, "a burst has no rate to choose"),
-        ("--think-time", options.load.think_time.is_some(), "it looks for the highest rate"),
+        ("--think-time", options.load.think_time.is_some(), "it finds the highest rate itself"),
         ("--expect", !options.output.expect.is_empty(), "objectives are given with --objective"),
     ];
     input::refuse(command, refused)?;

@@ -92,11 +92,11 @@ pub(crate) fn refuse<const N: usize>(
 
 /// Refuses outputs that only single runs have.
 pub(crate) fn refuse_outputs_of_runs(command: &str, output: &OutputOptions) -> Result<(), Failure> {
-    const KEEP: &str = "that is of a single run: --keep DIR has them all";
+    const KEEP: &str = "that is for a single run; use --keep DIR";
     let refused = [
         ("--hgrm", output.hgrm.is_some(), KEEP),
         ("--hlog", output.hlog.is_some(), KEEP),
-        ("--trace", output.trace.is_some(), "that is of a single run"),
+        ("--trace", output.trace.is_some(), "that is for a single run"),
     ];
     refuse(command, refused)
 }

@@ -27,7 +27,7 @@ pub(crate) fn keep(quiet: bool, document: impl FnOnce() -> String) -> bool {
         && !quiet
     {
         console::say(format_args!(
-            "candor: the result is not kept in {}: {error}; --no-keep leaves this out",
+            "candor: the result is not kept in {}: {error}; --no-keep turns this off",
             directory.display()
         ));
     }

@@ -77,7 +77,7 @@ impl Flags {
     /// The head of a document. `target` and `loader` name the owners of the two sets of cores.
     pub(crate) fn about(&self, facts: Facts, split: &Split, target: &str, loader: &str) -> About {
         let secrets = Secrets::shown_if(self.show_secrets);
-        let shared = if split.is_shared() { " (shared: figures are of both)" } else { "" };
+        let shared = if split.is_shared() { " (shared: figures cover both)" } else { "" };
         let (targets, loaders) = (fmt_cores(&split.target), fmt_cores(&split.loader));
         About {
             tool: Tool::of(&facts),
@@ -111,9 +111,7 @@ impl Flags {
         }
         let Some(why) = &outcome.stopped else { return Ok(exit(document).into()) };
         console::say(match why {
-            LabError::Interrupted => {
-                "candor: interrupted; the same command goes on where it stopped".to_owned()
-            }
+            LabError::Interrupted => "candor: interrupted; the same command resumes it".to_owned(),
             why => format!("candor: {}", remedy::told(why)),
         });
         Ok(Exit::stopped(why).into())

@@ -58,9 +58,8 @@ impl NoProfile {
         match self.profile_command {
             None => Ok(()),
             Some(_) => Err(Failure::usage(format!(
-                "candor {command} has no {FLAG}: a profiled server is slower than it is by itself, \
-                 and what {command} finds would not be true of it; profile a single run at the load \
-                 in question, with candor run {FLAG}"
+                "candor {command} has no {FLAG}: a profiled server is slower, so the results of \
+                 {command} would be wrong; profile a single run at that load, with candor run {FLAG}"
             ))),
         }
     }

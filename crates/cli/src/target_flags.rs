@@ -103,7 +103,7 @@ impl TargetFlags {
         };
         if spec.is_none() && target_cores.is_some() {
             return Err(Failure::usage(
-                "--target-cores: the target is not ours to move; start it with --target, or leave \
+                "--target-cores: the target is not managed; start it with --target, or leave \
                  this out",
             ));
         }
@@ -179,7 +179,7 @@ fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
         (&options.requests.method, &announced.method, makes_own_requests)
     {
         let method = method.parse().map_err(|error| {
-            Failure::could_not_run(format!("the target's port file says METHOD={method}: {error}"))
+            Failure::could_not_run(format!("the target's port file has METHOD={method}: {error}"))
         })?;
         options.requests.method = Some(method);
     }
@@ -187,7 +187,7 @@ fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
 }
 
 fn parse_ready(text: &str) -> Result<Ready, String> {
-    let help = "write port-file, tcp:HOST:PORT, or a URL and perhaps a status";
+    let help = "write port-file, tcp:HOST:PORT, or a URL with an optional status";
     if text == "port-file" {
         return Ok(Ready::PortFile);
     }

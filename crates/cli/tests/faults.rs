@@ -315,7 +315,8 @@ fn an_answer_before_any_request_is_taken_once_at_most() {
     let flags = ["-c", "2", "-d", "1s", "--timeout", "300ms"];
     let (document, outcome) = run(&url(&peer), &flags, 1300 * MS);
     // Bytes from before the request left are not its response. Bytes that arrive just after it cannot
-    // be told from one; but there is only one on each connection, and the peer sends nothing more.
+    // be distinguished from one; but there is only one on each connection, and the peer sends nothing
+    // more.
     assert!(document.ledger("ok") <= document.count("/connections/opened"));
     let mut kinds = document.errors();
     kinds.remove("malformed");

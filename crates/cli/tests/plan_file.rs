@@ -8,7 +8,7 @@ use std::process::Command;
 use common::{CANDOR, Candor, Outcome, Target};
 use serde_json::Value;
 
-/// Runs the plan, with flags beside it and files in its directory.
+/// Runs the plan, with additional flags, and files in its directory.
 fn run(plan: &str, flags: &[&str], files: &[(&str, &[u8])]) -> Outcome {
     let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
         std::fs::write(directory.join("plan.toml"), plan).expect("a plan");

@@ -195,7 +195,8 @@ fn what_cannot_be_profiled_is_refused() {
     }
     candor(&[&["compare", url, url][..], &flag].concat())
         .assert_refused(2, &["compare has no --profile-command"]);
-    candor(&[&flag[..], &[url]].concat()).assert_refused(2, &["not ours to profile", "--target"]);
+    candor(&[&flag[..], &[url]].concat())
+        .assert_refused(2, &["the target is not managed", "--target"]);
     candor(&["--profile-command", "perf 'x"])
         .assert_refused(2, &["--profile-command", "not closed"]);
 }

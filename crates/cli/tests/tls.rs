@@ -29,7 +29,7 @@ fn listener(parameters: &str, directives: &str) -> Listener {
     Listener { parameters: parameters.to_owned(), certificate, directives }
 }
 
-/// The nginx, the URL of its listener, and the file of that one's certificate.
+/// The nginx, the URL of its listener, and the file of its certificate.
 fn start(listener: Listener) -> (Nginx, String, String) {
     let scheme = if listener.certificate.is_some() { "https" } else { "http" };
     let nginx = Nginx::start_with(true, &[listener]).unwrap();

@@ -56,7 +56,7 @@ pub enum LabError {
         usable: String,
     },
     /// A load at a share of a peak that no load measures.
-    #[error("the load {load} is a share of what {peak} finds, which is not measured")]
+    #[error("the load {load} is a share of the peak of {peak}, which is not measured")]
     NoPeak {
         /// The load.
         load: String,
@@ -167,7 +167,7 @@ impl LabError {
 fn shown(log_tail: &[String]) -> String {
     match log_tail {
         [] => String::new(),
-        lines => format!("\nThe last of its output:\n  {}", lines.join("\n  ")),
+        lines => format!("\nThe last lines of its output:\n  {}", lines.join("\n  ")),
     }
 }
 
@@ -182,6 +182,9 @@ mod tests {
             LabError::Target { name: "t".into(), problem: "it ended".into(), log_tail }.to_string()
         };
         assert_eq!(error(&[]), "target t: it ended");
-        assert_eq!(error(&["a", "b"]), "target t: it ended\nThe last of its output:\n  a\n  b");
+        assert_eq!(
+            error(&["a", "b"]),
+            "target t: it ended\nThe last lines of its output:\n  a\n  b"
+        );
     }
 }

@@ -27,7 +27,7 @@ pub fn open(plan: &Plan, rate_per_s: f64, connections: u32, nth: u64) -> Result<
     if warm_up_ns > 0 {
         segments.insert(0, Segment::Hold { rate, duration_ns: Some(warm_up_ns) });
     }
-    // More connections than at first may only be opened if the user allows it.
+    // More connections than the initial number are opened only if the user allows it.
     let most = match plan.connections.max > plan.connections.count {
         true => plan.connections.max.max(connections),
         false => connections,

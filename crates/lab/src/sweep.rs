@@ -20,7 +20,7 @@ use crate::trial::{Ahead, Progress, Runner, in_words, why_no_more};
 pub struct Settings {
     /// The rates.
     pub rates: Vec<Asked>,
-    /// How often each, at least 1.
+    /// Runs for each, at least 1.
     pub rounds: u32,
     /// The peak that rates are fractions of, and where it comes from.
     pub peak: Option<(f64, String)>,
@@ -35,7 +35,7 @@ pub struct Asked {
     pub fraction: Option<f64>,
 }
 
-/// Measures the target of `runner` by `plan` at all rates. If the sweep cannot go on, it returns
+/// Measures the target of `runner` by `plan` at all rates. If the sweep cannot continue, it returns
 /// the runs made so far; it returns an error only without any run.
 pub fn run(
     plan: &Plan,

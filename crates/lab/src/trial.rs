@@ -13,8 +13,8 @@ use candor_report::experiment::trial::Trial;
 
 use crate::error::LabError;
 
-/// Makes runs. The real one is the engine's, with a managed target's sampler beside it; tests use
-/// a function from plans to documents (a simulated server with a known closed form).
+/// Makes runs. The real one uses the engine and a managed target's sampler; tests use a function
+/// from plans to documents (a simulated server with a known closed form).
 pub trait Runner {
     /// One run of `plan`. `variant` selects one of several targets (0 if there is only one).
     fn run(&mut self, variant: usize, plan: &Plan) -> Result<Document, LabError>;
@@ -71,9 +71,9 @@ pub(crate) fn why_no_more(document: &Document) -> Option<String> {
     let target_ended = document.target.as_ref().and_then(|target| target.ended.clone());
     match (document.end.reason, target_ended) {
         (EndReason::Interrupted, _) => Some("interrupted".to_owned()),
-        (_, Some(how)) => Some(format!("the target ended {how} in mid-run")),
+        (_, Some(how)) => Some(format!("the target ended {how} during the run")),
         (EndReason::GaveUp, None) => {
-            Some("no connection could be had any more: the target is gone".to_owned())
+            Some("no connection is possible any more: the target is gone".to_owned())
         }
         (EndReason::ScriptFailed, None) => Some("the script failed".to_owned()),
         _ => None,

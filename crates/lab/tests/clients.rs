@@ -258,7 +258,7 @@ fn every_cell_is_measured_in_rounds_of_their_own_order() {
         })
         .collect();
     assert!(rounds.iter().any(|round| *round != rounds[0]), "{rounds:?}");
-    // 2000, 2010 and 2020 in 2 s: the middle one speaks.
+    // 2000, 2010 and 2020 in 2 s: the median represents the cell.
     let cell = &clients.cells[0];
     let speaker = cell.speaker().unwrap();
     assert_eq!((speaker.round, speaker.rate_per_s), (2, 1005.0));
@@ -377,7 +377,7 @@ fn what_was_made_survives_an_interruption() {
     let refused =
         Directory::open(directory.path(), &KIND, &run::fingerprint(&suite(SMALL), &other));
     let error = refused.unwrap_err().to_string();
-    assert!(error.contains("it holds trials of another suite"), "{error}");
+    assert!(error.contains("it has trials of another suite"), "{error}");
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn a_load_without_arrivals_ends_at_once() {
     assert_eq!(single(&even(&[hold(1, 1, None)]), 0, until(0)).peek(), None);
 }
 
-/// Beyond 584 years due times stand still instead of wrapping round.
+/// Beyond 584 years due times saturate instead of wrapping round.
 #[test]
 fn the_end_of_time_is_no_panic() {
     let load = even(&[hold(1, u64::MAX, None), hold(1, 1, None)]);

@@ -166,8 +166,7 @@ impl Options {
         match (is_traced, self.recording.trace_sample) {
             (false, Some(_)) => Err(PlanError::Value {
                 option: "--trace-sample",
-                problem: "there is no trace to sample; add --trace FILE"
-                    .to_owned(),
+                problem: "there is no trace to sample; add --trace FILE".to_owned(),
             }),
             (false, None) => Ok(None),
             (true, which) => Ok(Some(which.unwrap_or(Trace::All))),

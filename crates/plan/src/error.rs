@@ -74,7 +74,7 @@ pub enum PlanError {
     /// A list of allowed hosts that cannot be read.
     #[error("{source_name}: {problem}")]
     Allow {
-        /// Where it stands.
+        /// Its place in the file.
         source_name: String,
         /// The fault and its remedy.
         problem: String,

@@ -26,7 +26,7 @@ use crate::units::{
     self, UnitError, parse_count, parse_duration_ns, parse_rate, parse_rate_or_zero,
 };
 
-/// The most segments that one `step` may become.
+/// The most segments that a `step` may expand to.
 pub const MAX_STEPS: usize = 10_000;
 
 const SHAPES: [&str; 5] = ["hold", "ramp", "step", "burst", "replay"];

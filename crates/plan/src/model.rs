@@ -67,7 +67,7 @@ impl Parts {
 pub struct Target {
     /// The URL as the user gave it, without user information.
     pub url: String,
-    /// `host[:port]` as it stands in the `Host` header unless a request overrides it.
+    /// `host[:port]` for the `Host` header, unless a request overrides it.
     pub authority: String,
     /// Where connections go; differs from the URL under `--connect-to` and `--unix-socket`.
     pub endpoint: Endpoint,
@@ -424,7 +424,7 @@ pub struct Connections {
     pub lifetime_ns: Option<u64>,
     /// The highest rate of connection attempts; `None`: unlimited.
     pub connect_rate: Option<Rate>,
-    /// The run begins with the first connection, and the others come while it goes on.
+    /// The run begins with the first connection, and the others are opened during the run.
     pub connect_during_run: bool,
     /// All connections are opened at the start of the run and not before it, and none is replaced
     /// once it was established.

@@ -332,7 +332,7 @@ fn with_fraction(whole: String, fraction: u128, decimals: u32) -> String {
     format!("{whole}.{}", digits.trim_end_matches('0'))
 }
 
-/// A decimal number as it was typed: `mantissa / 10^scale`, nothing rounded.
+/// A decimal number as it was typed: `mantissa / 10^scale`, unrounded.
 #[derive(Debug, Clone, Copy)]
 struct Decimal {
     mantissa: u128,

@@ -1,4 +1,4 @@
-//! URLs as a load generator needs them: taken apart, but never rewritten.
+//! URLs as a load generator needs them: split into parts, but never rewritten.
 //!
 //! Path and query go to the server byte for byte as given: nothing is normalised, decoded or
 //! encoded. Characters that a request line cannot have are refused. User information becomes an
@@ -7,7 +7,7 @@
 
 use std::net::Ipv6Addr;
 
-/// A URL taken apart.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpUrl {
     /// Host name or address; IPv6 without brackets.
@@ -56,8 +56,8 @@ pub enum UrlError {
 }
 
 impl HttpUrl {
-    /// Takes `http[s]://[user@]host[:port][/path][?query][#fragment]` apart; without a scheme it
-    /// is http.
+    /// Parses `http[s]://[user@]host[:port][/path][?query][#fragment]`; without a scheme it is
+    /// http.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         refuse_blanks(text)?;
         let (is_https, rest) = strip_scheme(text)?;
@@ -86,7 +86,7 @@ impl HttpUrl {
     }
 }
 
-/// Checks a path with query that stands alone, and drops its fragment.
+/// Checks a path and query without a host, and drops the fragment.
 pub fn parse_path(text: &str) -> Result<String, UrlError> {
     refuse_blanks(text)?;
     let path = text.split('#').next().unwrap_or_default();
@@ -96,7 +96,7 @@ pub fn parse_path(text: &str) -> Result<String, UrlError> {
     }
 }
 
-/// Takes `HOST[:PORT]` apart: IPv6 addresses stand in brackets and come out without.
+/// Splits `HOST[:PORT]`: IPv6 addresses have brackets, which are removed.
 pub fn parse_host_port(text: &str) -> Result<(String, Option<u16>), UrlError> {
     if let Some(rest) = text.strip_prefix('[') {
         let (address, rest) =

@@ -1,4 +1,5 @@
-//! Flags: every one stands in TOML too, the help can be read, bad values are refused in place.
+//! Flags: each is available in TOML too, the help is readable, bad values are refused with their
+//! place.
 
 mod common;
 

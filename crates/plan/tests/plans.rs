@@ -211,7 +211,7 @@ fn the_plan_with_every_key_has_every_key() {
         "once",
         "early-data",
     ];
-    // The plan speaks HTTP/2; tests/deliveries.rs has these.
+    // These are refused here, because the plan uses HTTP/2; tests/deliveries.rs covers them.
     let of_http1 = [
         "chunked",
         "expect-continue",

@@ -24,7 +24,7 @@ pub enum ScriptError {
     },
     /// It makes requests or reads responses, and the connection was upgraded to HTTP/2.
     #[error(
-        "script: one that makes requests or reads responses does not work with an upgrade to HTTP/2"
+        "script: a script that makes requests or reads responses does not work with an upgrade to HTTP/2"
     )]
     Upgrade,
 }

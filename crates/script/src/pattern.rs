@@ -110,7 +110,7 @@ struct Matcher<'a> {
     spend: &'a mut dyn FnMut(u64) -> Result<(), String>,
 }
 
-/// A capture while matching goes on.
+/// A capture during matching.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     start: usize,

@@ -54,7 +54,7 @@ impl Shared {
         self.accept_errors.fetch_add(1, Relaxed);
     }
 
-    /// Takes up a connection that thread `thread` will serve; `None` if there are too many.
+    /// Accepts a connection that thread `thread` will serve; `None` if there are too many.
     pub(crate) fn admit(self: &Arc<Self>, thread: usize) -> Option<Arc<Connection>> {
         let full = |most| self.connections_open.load(Relaxed) >= most;
         if self.faults.max_connections.is_some_and(full) {

@@ -29,19 +29,19 @@ use crate::profiling::{self, ProfileFlags};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor bench suites/main.toml
-      Everything of the suite, into the directory main-results.
+      The whole suite, into the directory main-results.
   candor bench suites/main.toml --servers embedded,nginx --scenarios hello --rounds 1 --duration 1s
-      A part of it, quickly. What a server cannot do is an error if it was named.
+      A quick part of it. A combination that you name must be supported by its server.
   candor bench suites/main.toml --list
-      What would be measured, what not and why, and how long it takes.
+      Lists what would be measured, what not and why, and how long it takes.
   candor bench suites/main.toml
-      After an interruption: goes on with what is missing in main-results.
+      After an interruption: measures what is missing in main-results.
 
 The directory has README.md (tables), results.csv (every trial; columns in docs/suites.md),
 suite.json (candor.suite/1), trials/ (a result document each) and logs/ (servers' output).
 
-A suite file has [[server]], [[scenario]] and [[load]] tables; 42 scenarios are built in and are
-chosen by name or set. docs/suites.md describes it.";
+A suite file has [[server]], [[scenario]] and [[load]] tables; 42 scenarios are built in and
+selected by name or set. docs/suites.md describes it.";
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
@@ -152,7 +152,7 @@ fn in_words(figures: &Figures) -> String {
         failed => format!(", {} ({})", fmt_plural(failed, "failure"), figures.failures),
     };
     let is_unprofiled = figures.warnings.iter().any(|id| id == "profile-failed");
-    let profile = if is_unprofiled { ", no whole profile: see its result" } else { "" };
+    let profile = if is_unprofiled { ", incomplete profile: see its result" } else { "" };
     format!("{rate}, p99 {p99}{failed}{profile}")
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn man(arguments: &ManArguments, candor: Command) -> Result<ExitCode,
         let names: Vec<_> =
             pages.iter().filter_map(|(name, _)| name.strip_prefix("candor-")).collect();
         return Err(Failure::usage(format!(
-            "no command is called {:?}; the commands are {}",
+            "unknown command {:?}; the commands are {}",
             arguments.command.as_deref().unwrap_or_default(),
             names.join(", ")
         )));

@@ -22,16 +22,16 @@ use crate::target_flags::TargetFlags;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor peak http://localhost:8080/
-      The highest throughput: connections are doubled until more of them bring nothing.
+      The highest throughput: connections are doubled until more of them bring no gain.
   candor peak --objective 'p99 < 10ms' 'errors < 0.1%' --arrivals poisson URL
-      The highest rate at which both are met, with arrivals as users make them.
+      The highest rate that meets both, with arrivals like those of independent users.
   candor peak --target './server --port 0' --objective 'p99 < 10ms' --json peak.json
       Starts the server on the first half of the cores, and ends it. `candor sweep --peak
-      peak.json` goes on from there.
+      peak.json` continues from there.
 
-Each load is run for --duration [default here: 5s] after --warm-up [1s]. Where chance leaves open
-whether an objective is met, a load is run again, up to --most-runs times, and judged by all of its
-runs together: a percentile by its 95 % interval. Exit codes as of `candor run`; 3: no rate meets the
+Each load runs for --duration [default here: 5s] after --warm-up [1s]. If chance leaves it open whether
+an objective is met, a load runs again, up to --most-runs times, and is judged by all of its runs
+together: a percentile by its 95 % interval. Exit codes as of `candor run`; 3: no rate meets the
 objectives.";
 
 #[derive(Debug, Args)]

@@ -21,11 +21,11 @@ Examples:
   candor report result.json
       Print the report of a saved run again.
   candor report --format html result.json > run.html
-      The same run as a page for a browser.
+      The same run as an HTML page.
   candor report --format csv run.trace > requests.csv
       Every request of a trace as a line.
   candor report --merge one.json two.json
-      One result of the parts of a run (candor run --part).";
+      Merge the parts of a run (candor run --part).";
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
@@ -135,7 +135,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     let is_one = files.len() == 1 || arguments.merge;
     if !is_one && (!written.is_empty() || printed == Some(Format::Html)) {
         return Err(Failure::usage(
-            "a page, or a file that is written, is of one result; give one FILE",
+            "a page or a written file can have only one result; give one FILE",
         ));
     }
     outputs::check_paths(written.iter().filter_map(|(_, place)| place.file()))?;
@@ -202,17 +202,15 @@ fn cannot_merge(paths: &[PathBuf], why: &PartError) -> Failure {
         |at: &usize| paths.get(*at).map_or_else(String::new, |path| path.display().to_string());
     Failure::could_not_run(match why {
         PartError::Whole(at) | PartError::Records(MergeError::Whole(at)) => format!(
-            "{} is the result of a whole run and has nothing to be merged with; give results of run --part",
+            "{} is the result of a whole run and cannot be merged; give results of run --part",
             file(at)
         ),
         PartError::Record(at, why) => format!("the record in {} cannot be read: {why}", file(at)),
-        PartError::Seed(one, other) => format!(
-            "{} and {} are of runs with different seeds; give parts of one run",
-            file(one),
-            file(other)
-        ),
+        PartError::Seed(one, other) => {
+            format!("{} and {} have different seeds; give parts of one run", file(one), file(other))
+        }
         PartError::Plan(one, other, what) => format!(
-            "{} and {} are of different plans: they differ in {what}; give parts of one run",
+            "{} and {} have different plans: they differ in {what}; give parts of one run",
             file(one),
             file(other)
         ),

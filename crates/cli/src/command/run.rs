@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     let mut site = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
         return Err(Failure::usage(
-            "--profile-command: the target is not ours to profile; start it with --target, or leave \
+            "--profile-command: the target is not managed; start it with --target, or leave \
              this out",
         ));
     }

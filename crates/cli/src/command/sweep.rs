@@ -27,12 +27,12 @@ Examples:
   candor sweep http://localhost:8080/
       Measures the highest throughput, then latency at 50, 75, 90 and 95 % of it.
   candor sweep --peak peak.json --fractions 10%,50%,90% --rounds 5 URL
-      Fractions of a peak that `candor peak --json` has found.
+      Fractions of a peak found by `candor peak --json`.
   candor sweep --rates 1k,2k,5k,10k -c 100 --arrivals poisson URL
-      Rates of your own.
+      Your own rates.
 
-Each rate is run for --duration [default here: 5s] after --warm-up [1s], once in each round, in an
-order that is drawn anew for each round from --seed. Rows with less than 99 % of their rate are
+Each rate runs for --duration [default here: 5s] after --warm-up [1s], once in each round, in an order
+drawn for each round from --seed. Rows with less than 99 % of their rate are
 marked (saturated).";
 
 /// The default fractions, as in published tables.

@@ -66,7 +66,7 @@ struct Verification {
     version: &'static str,
     quick: bool,
     host: Host,
-    /// Whether every line says yes.
+    /// Whether every check passed.
     ok: bool,
     elapsed_s: f64,
     checks: Vec<Finding>,

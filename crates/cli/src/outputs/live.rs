@@ -93,7 +93,7 @@ impl Output for Live {
         };
         if dropped > 0 {
             console::say(format_args!(
-                "candor: {dropped} lines of {place} were dropped, because it did not take them in time"
+                "candor: {dropped} lines of {place} were dropped, because it was too slow"
             ));
         }
         match error {

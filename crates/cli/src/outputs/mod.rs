@@ -190,7 +190,7 @@ pub(crate) fn check<'a>(
         if !known.clone().any(|name| name == out.kind) {
             let all: Vec<&str> = known.collect();
             return Err(Failure::usage(format!(
-                "--out {}: there is no such output here; write one of {}",
+                "--out {}: unknown output; write one of {}",
                 out.kind,
                 all.join(", ")
             )));

@@ -87,7 +87,7 @@ impl Sink {
         let error = match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(error) => error,
             Err(RecvTimeoutError::Timeout) => {
-                let why = format!("it took nothing for {} s", PATIENCE.as_secs());
+                let why = format!("it accepted nothing for {} s", PATIENCE.as_secs());
                 Some(io::Error::other(why))
             }
             Err(RecvTimeoutError::Disconnected) => Some(io::Error::other("its thread failed")),

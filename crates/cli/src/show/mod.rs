@@ -75,8 +75,8 @@ impl Asked {
         let is_possible = terminal::is_possible();
         match self.tui {
             Tui::On if !self.quiet && !is_possible => Err(Failure::usage(
-                "--tui on: the standard error is not a terminal in whose foreground this runs; leave it \
-                 out, or use --progress line",
+                "--tui on: the standard error is not a terminal, or this runs in its \
+                 background; leave it out, or use --progress line",
             )),
             Tui::On => Ok(true),
             Tui::Auto => Ok(is_possible && !(self.shares_stdout && console::stdout_is_terminal())),

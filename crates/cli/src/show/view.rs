@@ -170,8 +170,8 @@ impl Painter {
     fn keys(&self, state: &State) -> Line<'static> {
         let text = match (state.explains, state.is_frozen, state.now.is_ending) {
             (true, ..) => "? back",
-            (_, true, _) => "p go on · q end and keep the result · ? explain",
-            (_, _, true) => "q do not wait any longer",
+            (_, true, _) => "p continue · q end and keep the result · ? explain",
+            (_, _, true) => "q stop waiting",
             _ => KEYS,
         };
         self.line(Tone::Faint, text)
@@ -235,22 +235,22 @@ impl Block {
 /// The explanation of the picture.
 fn explained(painter: &Painter) -> Vec<Block> {
     const LINES: [&str; 16] = [
-        "now       the last interval (--interval); run: from the beginning until now",
+        "now       the last interval (--interval); run: the whole run so far",
         "response  from when a request was due until its response was complete: what users feel",
         "service   from when it was sent: what a closed loop reports",
-        "rate      complete responses per second; asked: what the schedule wants",
+        "rate      complete responses per second; asked: the rate of the schedule",
         "backlog   requests that are due and not sent: no connection is free",
-        "p99       the worst of each column; 99 % of its responses were faster",
-        "spectrum  how many responses took how long; both axes are logarithmic",
+        "p99       the highest of each column",
+        "spectrum  the distribution of response times; both axes are logarithmic",
         "thread    CPU of the loader's busiest thread: near 100 % the loader is the limit",
-        "send lag  how late the loader itself was: it must be small beside the latencies",
-        "hiccup    the longest that this machine woke a sleeping thread late",
-        "!         a finding: a warning that the figures may mean something else; the report has all",
+        "send lag  the loader's own delay: it must be small compared with the latencies",
+        "hiccup    the latest wake-up of a sleeping thread on this machine",
+        "!         a finding: the figures may be misleading; the report has all findings",
         "",
-        "q         ends the run as Ctrl-C does: its result is kept and reported",
+        "q         ends the run like Ctrl-C: its result is kept and reported",
         "          twice: without waiting for responses; three times: at once, without a result",
-        "p         freezes the picture; the run goes on",
-        "Ctrl-L    draws the picture again",
+        "p         freezes the picture; the run continues",
+        "Ctrl-L    redraws the picture",
     ];
     let lines = LINES.iter().map(|line| painter.line(Tone::Plain, line)).collect();
     vec![Block::new(0, lines).at_least(1)]

@@ -127,7 +127,7 @@ impl Candor {
         };
         let wall = self.started.elapsed();
         let text = |name| {
-            let bytes = fs::read(self.directory.path().join(name)).expect("what it printed");
+            let bytes = fs::read(self.directory.path().join(name)).expect("the output");
             String::from_utf8(bytes).expect("printed text is UTF-8")
         };
         let (stdout, stderr) = (text(".stdout"), text(".stderr"));

@@ -86,7 +86,7 @@ impl Driver {
                 log.forget();
                 Err(Trouble::Missing(why))
             }
-            Ok(_) | Err(_) => Err(Trouble::Broken("its keeper said nothing and ended".to_owned())),
+            Ok(_) | Err(_) => Err(Trouble::Broken("its keeper ended without a message".to_owned())),
         }
     }
 
@@ -119,7 +119,7 @@ impl Driver {
                 Ok(Said::Quiet) => until = until.min(Instant::now() + PATIENCE_AT_END),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    let why = "its keeper is gone, which somebody killed".to_owned();
+                    let why = "its keeper was killed by another program".to_owned();
                     return Err(Trouble::Broken(why));
                 }
             }
@@ -133,7 +133,7 @@ impl Driver {
                 let tail = self.log.tail().join(" ");
                 let said: Vec<&str> = tail.split_whitespace().collect();
                 Trouble::Missing(match said.is_empty() {
-                    true => "its driver ended with exit status 2 and said nothing more".to_owned(),
+                    true => "its driver ended with exit status 2 and no message".to_owned(),
                     false => said.join(" "),
                 })
             }
@@ -145,8 +145,10 @@ impl Driver {
     /// A sentence about the fault, with the last line that the driver wrote to standard error.
     pub(crate) fn broken(&self, what: &str) -> Trouble {
         Trouble::Broken(match self.log.tail().as_slice() {
-            [] => format!("{what} without a word on its standard error"),
-            lines => format!("{what}; the last of its standard error:\n  {}", lines.join("\n  ")),
+            [] => format!("{what} with nothing on its standard error"),
+            lines => {
+                format!("{what}; the last lines of its standard error:\n  {}", lines.join("\n  "))
+            }
         })
     }
 

@@ -98,7 +98,7 @@ impl Reader<'_> {
             Some(list) => self.sizes("concurrencies", list)?,
             None => {
                 return Err(self.missing(
-                    "how many callers there are is not said; write e.g. `concurrencies = [4, 64, 256]`",
+                    "the number of callers is missing; write e.g. `concurrencies = [4, 64, 256]`",
                 ));
             }
         };
@@ -132,7 +132,7 @@ impl Reader<'_> {
             let size = *one.get_ref();
             check_size(size).map_err(|wrong| self.wrong(one, format!("{key}: {wrong}")))?;
             if sizes.contains(&size) {
-                return Err(self.wrong(one, format!("{key}: {size} is there twice; leave one out")));
+                return Err(self.wrong(one, format!("{key}: {size} occurs twice; leave one out")));
             }
             sizes.push(size);
         }

@@ -21,7 +21,9 @@ pub fn disagreement(driver: &Counts, server: u64, is_null: bool) -> Option<Strin
     let server_count = fmt_count(server);
     match (least..=most).contains(&server) {
         true => None,
-        false if is_null => Some(format!("a null client, but the server responded {server_count} times")),
+        false if is_null => {
+            Some(format!("a null client, but the server responded {server_count} times"))
+        }
         false if least == most => {
             Some(format!("the driver counts {}, the server {server_count}", fmt_count(most)))
         }

@@ -149,8 +149,8 @@ impl Managed {
         let Some(stats) = running.announced().stats.clone() else {
             return Err(LabError::Target {
                 name,
-                problem: "it does not say in its port file where its own count can be read; \
-                          write STATS=URL, whose answer has \"requests_answered\""
+                problem: "its port file does not give the URL of its own count; write \
+                          STATS=URL, for JSON with \"requests_answered\""
                     .to_owned(),
                 log_tail: running.log_tail(),
             });
@@ -251,8 +251,8 @@ impl Up {
             }
         }
         Err(Trouble::Cell(format!(
-            "the server goes on answering {PATIENCE_TO_SETTLE:?} after the driver has ended; \
-             somebody else talks to it, or the driver left requests behind"
+            "the server still responds {PATIENCE_TO_SETTLE:?} after the driver has ended; \
+             another client uses it, or the driver left requests behind"
         )))
     }
 

@@ -70,7 +70,7 @@ pub enum Server {
 pub struct Client {
     /// Its name.
     pub name: String,
-    /// A line about it.
+    /// A one-line description.
     pub about: String,
     /// The driver: program and arguments.
     pub command: Vec<String>,
@@ -131,7 +131,7 @@ impl FromStr for PoolRule {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "\"{text}\" is no rule for pools; write \"concurrency\", \"concurrency + 1\", \
+                "\"{text}\" is not a rule for pools; write \"concurrency\", \"concurrency + 1\", \
                  \"concurrency - 1\" or \"concurrency / 4\""
             )
         };
@@ -189,7 +189,7 @@ pub fn sizes(text: &str) -> Result<Vec<u64>, String> {
         let size: u64 = part
             .trim()
             .parse()
-            .map_err(|_| format!("\"{}\" is no number; write e.g. 4,16,64", part.trim()))?;
+            .map_err(|_| format!("\"{}\" is not a number; write e.g. 4,16,64", part.trim()))?;
         check_size(size)?;
         if !sizes.contains(&size) {
             sizes.push(size);

@@ -125,11 +125,14 @@ pub(crate) fn described(line: &str) -> Result<Described, String> {
     }
     let said: Line = json(line)?;
     if let Some(error) = said.error {
-        return Err(format!("the driver says: {}", shown(&error)));
+        return Err(format!("the driver reports: {}", shown(&error)));
     }
     let driver = said.driver.unwrap_or_default();
     if driver != SPOKEN {
-        return Err(format!("the driver speaks \"{}\" and not {SPOKEN}", shown(&driver)));
+        return Err(format!(
+            "the driver uses the protocol \"{}\" and not {SPOKEN}",
+            shown(&driver)
+        ));
     }
     let needed = |name: &str, value: Option<String>| match value {
         Some(value) if !value.is_empty() => Ok(shown(&value)),
@@ -150,12 +153,12 @@ pub(crate) fn answered(line: &str, ask: &Ask<'_>, took: Duration) -> Result<Answ
         error: Option<String>,
     }
     if let Refusal { error: Some(error) } = json(line)? {
-        return Err(format!("the driver says: {}", shown(&error)));
+        return Err(format!("the driver reports: {}", shown(&error)));
     }
-    let said: Line = serde_json::from_str(line).map_err(|error| {
-        format!("the driver's reply does not follow docs/drivers.md: {error}")
-    })?;
-    said.checked(ask, took).map_err(|wrong| format!("the driver's reply contradicts itself: {wrong}"))
+    let said: Line = serde_json::from_str(line)
+        .map_err(|error| format!("the driver's reply does not follow docs/drivers.md: {error}"))?;
+    said.checked(ask, took)
+        .map_err(|wrong| format!("the driver's reply contradicts itself: {wrong}"))
 }
 
 fn json<T: for<'de> Deserialize<'de>>(line: &str) -> Result<T, String> {
@@ -193,14 +196,14 @@ impl Line {
     fn checked(self, ask: &Ask<'_>, took: Duration) -> Result<Answer, String> {
         if (self.pool, self.concurrency) != (ask.pool, ask.concurrency) {
             return Err(format!(
-                "it is of pool {} and concurrency {}, asked were {} and {}",
+                "it has pool {} and concurrency {}, but {} and {} were asked for",
                 self.pool, self.concurrency, ask.pool, ask.concurrency
             ));
         }
         let asked_ns = ask.duration_ms * 1_000_000;
         if self.window_ns < asked_ns || u128::from(self.window_ns) > took.as_nanos() {
             return Err(format!(
-                "the window is {} ns long, asked were {asked_ns}, and the reply came after {}",
+                "the window is {} ns long, but {asked_ns} were asked for, and the reply came after {}",
                 self.window_ns,
                 took.as_nanos()
             ));
@@ -226,7 +229,7 @@ impl Line {
 fn counts(ok: u64, mut errors: BTreeMap<String, u64>) -> Result<Counts, String> {
     if let Some(kind) = errors.keys().find(|kind| !KINDS.contains(&kind.as_str())) {
         let hint = did_you_mean(kind, KINDS);
-        return Err(format!("there is no kind of error \"{}\"{hint}", shown(kind)));
+        return Err(format!("unknown kind of error \"{}\"{hint}", shown(kind)));
     }
     errors.retain(|_, count| *count > 0);
     Ok(Counts { ok, errors })

@@ -181,7 +181,7 @@ pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
         }
         if variant.trials.iter().any(|one| one.figures.is_profiled()) {
             all.push(format!(
-                "runs of {} were profiled: figures are not comparable, whatever stands above",
+                "runs of {} were profiled: figures are not comparable, despite the conclusions above",
                 variant.name
             ));
         }

@@ -171,14 +171,14 @@ fn check(variants: usize, settings: &Settings) -> Result<(), LabError> {
     }
     if !(0.5..1.0).contains(&settings.confidence) {
         return usage(format!(
-            "a confidence of {} cannot be had; write one from 50% to below 100%, such as 95%",
+            "a confidence of {} is out of range; write one from 50% to below 100%, e.g. 95%",
             settings.confidence
         ));
     }
     let needed = judge::rounds_needed(variants, settings.confidence, true);
     if settings.rounds < needed {
         return usage(format!(
-            "{} rounds cannot tell {variants} variants apart with {:.4} % confidence, however \
+            "{} rounds cannot distinguish {variants} variants with {:.4} % confidence, however \
              far apart they are; make at least {needed}",
             settings.rounds,
             settings.confidence * 100.0

@@ -77,7 +77,7 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
         let ((a_first, a_last), (b_first, b_last)) = (span(&pair[0]), span(&pair[1]));
         if a_last < b_first || b_last < a_first {
             all.push(format!(
-                "the runs of {} and {} were made one after the other: what changed on the machine in between is part of the difference",
+                "the runs of {} and {} were made one after the other: the difference includes changes of the machine in between",
                 pair[0].name, pair[1].name
             ));
         }

@@ -149,7 +149,7 @@ impl Directory {
         write_atomically(&self.path.join(name), text.as_bytes()).map_err(|error| LabError::File {
             what: "cannot write",
             path: error.path.display().to_string(),
-            reason: format!("{}; trials that were made are kept", error.cause),
+            reason: format!("{}; finished trials are kept", error.cause),
         })
     }
 }
@@ -191,14 +191,14 @@ impl Kind {
         let known: Probe = serde_json::from_str(text)
             .map_err(|error| refused(path, &format!("its {document} is damaged ({error})")))?;
         if known.format != self.format {
-            let why = format!("its {document} is of another version, {}", known.format);
+            let why = format!("its {document} has another version, {}", known.format);
             return Err(refused(path, &why));
         }
         if known.fingerprint != fingerprint {
             return Err(refused(
                 path,
-                "it holds trials of another suite, of an older state of this one, under other options, or of \
-                 an earlier version of candor",
+                "it has trials of another suite, of an older state of this one, with other \
+                 options, or of an earlier version of candor",
             ));
         }
         Ok(())

@@ -106,7 +106,7 @@ impl Reader<'_> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
         if text.is_empty() || text.len() > 64 || text.starts_with('.') || !text.chars().all(plain) {
             return Err(self.wrong(name, format!(
-                "\"{text}\" cannot be the name of a {what}: it stands in the names of files; write letters, digits and _ - . +"
+                "\"{text}\" cannot be the name of a {what}, because it becomes part of file names; write letters, digits and _ - . +"
             )));
         }
         match known.any(|one| one == text) {

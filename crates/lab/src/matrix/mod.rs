@@ -96,8 +96,8 @@ impl Place {
 /// How a server ended, with the last line of its output.
 pub(crate) fn ended(how: &str, last: Option<&String>) -> String {
     match last {
-        Some(last) => format!("the server ended {how}; the last it said: {last}"),
-        None => format!("the server ended {how} without a word"),
+        Some(last) => format!("the server ended {how}; its last output: {last}"),
+        None => format!("the server ended {how} without any output"),
     }
 }
 

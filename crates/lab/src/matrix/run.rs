@@ -152,7 +152,7 @@ impl<T: Trials> Run<'_, T> {
         }
         let (made, all) = self.progress();
         if made > 0 {
-            self.watcher.note(&format!("{made} of {all} trials are there already"));
+            self.watcher.note(&format!("{made} of {all} trials exist already"));
         }
     }
 
@@ -179,7 +179,7 @@ impl<T: Trials> Run<'_, T> {
         let is_given_up = self.failed.get(&**who).is_some_and(|n| *n >= T::GIVE_UP_AFTER);
         let needs = match self.trials.needs(cell, round) {
             Ok(_) if is_given_up => {
-                Err(format!("its {} was given up after failing again and again", T::WHAT))
+                Err(format!("its {} was given up after repeated failures", T::WHAT))
             }
             other => other,
         };

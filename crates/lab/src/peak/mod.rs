@@ -54,7 +54,7 @@ impl Default for Settings {
     }
 }
 
-/// Finds the peak of the target that `runner` measures by `plan`. If the search cannot go on, it
+/// Finds the peak of the target that `runner` measures by `plan`. If the search cannot continue, it
 /// returns what it found so far; it returns an error only without any finding.
 pub fn find(
     plan: &Plan,
@@ -162,7 +162,7 @@ const NEAR: f64 = 0.04;
 /// Fewest connections of an open load.
 const FEWEST_OPEN: u32 = 16;
 
-/// Why a search cannot go on.
+/// Why a search cannot continue.
 #[derive(Debug)]
 enum Stop {
     /// A run could not be made.

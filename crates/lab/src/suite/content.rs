@@ -57,7 +57,7 @@ pub(crate) fn make(what: &str) -> Result<Vec<u8>, String> {
         "letters" => Ok(letters(size()?)),
         "form" => match argument.parse() {
             Ok(pairs @ 1..=1000) => Ok(form(pairs)),
-            _ => Err(format!("{argument:?} is no number of pairs; write 1 to 1000")),
+            _ => Err(format!("{argument:?} is not a number of pairs; write 1 to 1000")),
         },
         "gzip" => gzip(size()?).map_err(|error| error.to_string()),
         _ => Err(format!(

@@ -187,8 +187,8 @@ fn check_announced(
     let said = word.map_or(String::new(), |word| format!("PROTOCOL={word} "));
     let how = if is_tls { "over TLS" } else { "in clear text" };
     Err(LabError::Usage(format!(
-        "the server {}: its port file says {said}{how}, and {protocol} is to be measured; put \
-         {PROTOCOL} into its command, so that it is started with what is measured, or leave \
+        "the server {}: its port file announces {said}{how}, but {protocol} is to be measured; \
+         put {PROTOCOL} into its command, so that it starts with the measured protocol, or leave \
          {protocol} out of its `protocols`",
         server.name
     )))

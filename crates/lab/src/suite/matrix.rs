@@ -129,8 +129,9 @@ pub fn expand(
     let mut present: Vec<&Server> = Vec::new();
     let is_profiled = selection.profiler(suite).is_some();
     for server in servers {
-        let not_ours = (is_profiled && matches!(server.kind, ServerKind::Url(_)))
-            .then(|| "it runs already: only servers that candor starts can be profiled".to_owned());
+        let not_ours = (is_profiled && matches!(server.kind, ServerKind::Url(_))).then(|| {
+            "it is not managed: candor can only profile servers that it starts".to_owned()
+        });
         match missing(server).or(not_ours) {
             None => present.push(server),
             Some(why) => notes.refuse(by_name.server, server.name.clone(), why)?,
@@ -316,7 +317,7 @@ impl Notes {
 
     fn burst(&mut self, scenario: &Scenario, load: &Load) {
         let what = scenario.name.clone();
-        let why = format!("is one burst, and so has no rate as the load {} has", load.name);
+        let why = format!("is one burst, so it has no rate for the load {}", load.name);
         let note = Note { what, why };
         if !self.single.contains(&note) {
             self.single.push(note);
@@ -326,7 +327,7 @@ impl Notes {
     fn cannot(&mut self, asked: bool, server: &Server, what: &str) -> Result<(), LabError> {
         if asked {
             return Err(LabError::Usage(format!(
-                "{}: the suite says that it does not do {what}; leave one of them out",
+                "{}: by the suite it does not support {what}; leave one of them out",
                 server.name
             )));
         }
@@ -344,7 +345,7 @@ impl Notes {
     fn list(self) -> Vec<Note> {
         let lists = self.servers.into_iter().map(|(server, what)| Note {
             what: server,
-            why: format!("does not do {}", what.join(", ")),
+            why: format!("does not support {}", what.join(", ")),
         });
         self.single.into_iter().chain(lists).collect()
     }
@@ -353,7 +354,7 @@ impl Notes {
         let all: Vec<_> =
             self.list().into_iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
         match all.is_empty() {
-            true => "no server speaks a protocol that the scenarios are for".to_owned(),
+            true => "no server supports a protocol of the scenarios".to_owned(),
             false => all.join("; "),
         }
     }

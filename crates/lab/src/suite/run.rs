@@ -120,7 +120,7 @@ impl Trials for Servers<'_> {
             .and_then(|peak| self.document.cells[peak].speaker())
             .and_then(|trial| trial.figures.rate_per_s)
             .filter(|rate| *rate > 0.0)
-            .ok_or_else(|| format!("its peak is not known: {key} has no usable trial"))?;
+            .ok_or_else(|| format!("its peak is unknown: {key} has no usable trial"))?;
         self.document.cells[cell].peak_per_s = Some(peak_per_s);
         options.load.rate = Some(rate(peak_per_s * share));
         Ok(options)

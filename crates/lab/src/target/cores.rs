@@ -59,7 +59,7 @@ impl Split {
 
 /// Cores such as `0-3,6`, in ascending order, each once.
 pub fn parse_cores(text: &str) -> Result<Vec<usize>, String> {
-    let wrong = || format!("'{text}' is no list of cores; write for example 0-3 or 0,2");
+    let wrong = || format!("'{text}' is not a list of cores; write e.g. 0-3 or 0,2");
     let mut cores = Vec::new();
     for part in text.split(',') {
         let number = |digits: &str| -> Result<usize, String> {

@@ -25,7 +25,7 @@ pub(crate) fn address(url: &str) -> Result<(SocketAddr, HttpUrl), String> {
     let shown = shown(url);
     let parsed = HttpUrl::parse(url).map_err(|error| format!("{shown}: {error}"))?;
     if parsed.is_https {
-        return Err(format!("{shown}: only http can be asked here"));
+        return Err(format!("{shown}: only http is supported here"));
     }
     let addresses = permitted(&parsed.host, parsed.port, None);
     let addresses = addresses.map_err(|error| format!("{shown}: {error}"))?;
@@ -112,8 +112,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
 
 /// Reads the STATS document of `url`: responses so far, and how often they are counted.
 pub(crate) fn counted(url: &str, body: &[u8]) -> Result<(u64, Duration), String> {
-    let json: serde_json::Value = serde_json::from_slice(body)
-        .map_err(|error| format!("{url}: this is no JSON ({error})"))?;
+    let json: serde_json::Value =
+        serde_json::from_slice(body).map_err(|error| format!("{url}: not JSON ({error})"))?;
     let count = json.get("requests_answered").and_then(serde_json::Value::as_u64);
     let interval_us = json.get("interval_us").and_then(serde_json::Value::as_u64);
     match count {

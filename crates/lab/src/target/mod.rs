@@ -145,7 +145,7 @@ impl Running {
             }
             Ok(_) | Err(_) => {
                 return Err(
-                    spec.problem("its keeper said nothing and ended".to_owned(), Vec::new())
+                    spec.problem("its keeper ended without a message".to_owned(), Vec::new())
                 );
             }
         };
@@ -256,7 +256,7 @@ impl Running {
                 }
             }
             // The keeper is gone; which processes were killed with it is unknown.
-            let _ = ended.set("with its keeper, which somebody killed".to_owned());
+            let _ = ended.set("with its keeper, which another program killed".to_owned());
         });
     }
 }

@@ -71,7 +71,7 @@ impl ProfileSpec {
     }
 }
 
-/// A profiler beside a run.
+/// A profiler that accompanies a run.
 #[derive(Debug)]
 pub struct Profiler {
     spec: ProfileSpec,
@@ -253,7 +253,7 @@ impl Attendant {
                 seen.from_ns = None;
                 seen.problem = Some(match other {
                     Ok(Said::Failed(why)) => format!("it could not be started: {why}"),
-                    _ => "it could not be started: its keeper says nothing".to_owned(),
+                    _ => "it could not be started: its keeper sent no message".to_owned(),
                 });
                 self.keeper.stop(Duration::ZERO);
                 return seen;
@@ -268,7 +268,7 @@ impl Attendant {
         if is_forced || !is_gone {
             let patience = fmt_duration_ns((WRITING + ENDING).as_nanos() as u64);
             seen.problem = Some(format!(
-                "it did not end within {patience} of SIGINT and was killed: its file may not be whole"
+                "it did not end within {patience} of SIGINT and was killed: its file may be incomplete"
             ));
         }
         seen
@@ -303,7 +303,7 @@ impl Attendant {
                 Ok(Said::Ended(how)) => return Some(how),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Some("with its keeper, which somebody killed".to_owned());
+                    return Some("with its keeper, which another program killed".to_owned());
                 }
             }
         }

@@ -42,7 +42,8 @@ const WHERE: [&str; 7] = ["PORT", "PATH", "METHOD", "HOST", "PID", "STATS", "CER
 const MOST_KEYS: usize = 16;
 const MOST_BYTES: usize = 100;
 
-/// Refuses to start a target where another server already responds: the run would measure that one.
+/// Refuses to start a target where another server already responds: the run would measure that
+/// server.
 pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
     let address = match &spec.ready {
         Ready::PortFile => return Ok(()),
@@ -56,8 +57,8 @@ pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
         Err(_) => Ok(()),
         Ok(_) => {
             let problem = format!(
-                "somebody already listens on {address}, and would be measured instead; end that \
-                 process, or give the target another port"
+                "another process already listens on {address} and would be measured instead; \
+                 end it, or give the target another port"
             );
             Err(spec.problem(problem, Vec::new()))
         }
@@ -97,13 +98,13 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
             let (patience, log) = (running.spec.ready_timeout, running.log.keep().to_owned());
             let log_tail = running.log_tail();
             // Keep its log, as for a target that ended by itself.
-            let _ = running.ended.set("because it never got ready".to_owned());
+            let _ = running.ended.set("because it was never ready".to_owned());
             let missing = match &running.spec.ready {
                 Ready::PortFile => {
                     let name = running.spec.name.clone();
                     return Err(LabError::NoPortFile { name, patience, log, log_tail });
                 }
-                Ready::Tcp(address) => format!("nobody listens on {address}"),
+                Ready::Tcp(address) => format!("nothing listens on {address}"),
                 Ready::Http { url, status } => {
                     format!("{} did not respond with {status}", http::shown(url))
                 }

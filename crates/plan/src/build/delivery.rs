@@ -76,8 +76,7 @@ pub(super) fn check(options: &Options, requests: &[Request]) -> Result<(), PlanE
     {
         return Err(PlanError::Value {
             option: "--continue-timeout",
-            problem: "it is for --expect-continue; add that, or leave it out"
-                .to_owned(),
+            problem: "it is for --expect-continue; add that, or leave it out".to_owned(),
         });
     }
     Ok(())

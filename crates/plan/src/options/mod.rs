@@ -89,7 +89,7 @@ macro_rules! groups {
         pub struct Options {
             /// Where to send requests: http[s]://HOST[:PORT]/PATH?QUERY
             ///
-            /// Path and query are sent as given. IPv6 addresses stand in brackets. User information
+            /// Path and query are sent as given. IPv6 addresses need brackets. User information
             /// becomes an Authorization header. A name that ends in .toml is a plan.
             #[arg(value_name = "URL")]
             pub url: Option<String>,
@@ -133,7 +133,7 @@ groups! {
     http2: Http2Options,
     /// TLS.
     tls: TlsOptions,
-    /// Time-outs.
+/// Timeouts.
     timeouts: TimeoutsOptions,
     /// Recording.
     recording: RecordingOptions,
@@ -144,7 +144,7 @@ groups! {
 }
 
 impl Options {
-    /// The options in the plan `text`, which stands in the file `name`.
+    /// The options in the plan `text`, from the file `name`.
     ///
     /// Files that the plan reads (bodies, due offsets) are found from the plan's own directory;
     /// files that a run writes, from where the command runs.

@@ -90,9 +90,11 @@ fn target(parts: &Parts) -> Result<(), PlanError> {
     };
     need(http, "target.http", "fits the use of TLS")?;
     match &target.tls {
-        Some(tls) if tls.min > tls.max => {
-            Err(conflict("--tls-min 1.3", "--tls-max 1.2", "they leave no version; raise --tls-max"))
-        }
+        Some(tls) if tls.min > tls.max => Err(conflict(
+            "--tls-min 1.3",
+            "--tls-max 1.2",
+            "they leave no version; raise --tls-max",
+        )),
         _ => Ok(()),
     }
 }
@@ -154,7 +156,9 @@ fn request(one: &Request) -> Result<(), PlanError> {
     match one.path.as_str() {
         "*" if method == "OPTIONS" => {}
         "*" => {
-            return wrong(format!("path * is for OPTIONS, not {method}; write a path that begins with /"));
+            return wrong(format!(
+                "path * is for OPTIONS, not {method}; write a path that begins with /"
+            ));
         }
         path => {
             let is_path = parse_path(path).is_ok_and(|parsed| parsed == *path);
@@ -237,7 +241,8 @@ fn delivery(parts: &Parts, delivery: &Delivery) -> Result<(), PlanError> {
         return Err(conflict(option, "--script", why));
     }
     if parts.target.tls.as_ref().is_some_and(|tls| tls.early_data) {
-        let why = "early data may have to be sent again, so it leaves in one go; leave one of them out";
+        let why =
+            "early data may have to be sent again, so it leaves in one go; leave one of them out";
         return Err(conflict(option, "--early-data", why));
     }
     if delivery.stops() && parts.connections.pipeline > 1 {

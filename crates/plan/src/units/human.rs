@@ -1,7 +1,7 @@
 //! Numbers for people to read in reports: three significant digits, thousands separated.
 //!
 //! They are rounded and not for parsing. Every rendering uses them, so that a number looks the same
-//! wherever it stands.
+//! everywhere.
 
 use super::{as_typed, with_fraction};
 use crate::model::{NS_PER_S, Rate};

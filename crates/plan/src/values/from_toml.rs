@@ -146,7 +146,7 @@ pub(crate) fn one_or_many_typed<'de, T: Typed, D: Deserializer<'de>>(
     one_or_many(input).map(|all| all.into_iter().map(|AsTyped(value)| value).collect())
 }
 
-/// A list, or one element that stands alone.
+/// A list, or a single element without brackets.
 pub(crate) fn one_or_many<'de, T, D>(input: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de> + FromStr<Err: Display>,

@@ -258,7 +258,7 @@ mod tests {
             let mut ordered = false;
             for (n, &arrival_ns) in arrivals.iter().enumerate() {
                 if arrival_ns >= from_ns && !ordered {
-                    // Requests begun before now have left or go on.
+                    // Requests begun before now have left or continue.
                     while queue.take_due(from_ns).is_some() {}
                     queue.stall(from_ns, from_ns + lasts, |n, at: u64| departures[n] = at);
                     ordered = true;

@@ -48,7 +48,7 @@ pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, Failu
     for (at, what) in all.iter().enumerate() {
         if all[..at].iter().any(|other| other.name == what.name) {
             return Err(Failure::usage(format!(
-                "two variants have the name {}; give them others, as in old=… new=…",
+                "two variants have the name {}; give them different ones: old=… new=…",
                 what.name
             )));
         }
@@ -104,7 +104,7 @@ fn kind(text: &str) -> Result<Kind, Failure> {
     match command.len() > 1 || is_program(&command[0]) {
         true => Ok(Kind::Command(command)),
         false => Err(wrong(
-            "this is no URL, plan, saved result, directory of results or program; `candor compare --help` has examples"
+            "this is not a URL, plan, saved result, directory of results or program; `candor compare --help` has examples"
                 .to_owned(),
         )),
     }

@@ -192,15 +192,15 @@ impl Taker for Reader {
             Id::ShowSecrets => self.show_secrets = true,
             Id::Qlog => {
                 return Err(Refusal(format!(
-                    "{shown}: qlog is of QUIC, which is not spoken here; use --log-file for a line a request, or candor run --trace for all times of each"
+                    "{shown}: qlog is for QUIC, which is not supported; use --log-file for a line a request, or candor run --trace for all times of each"
                 )));
             }
             Id::Ktls => {
                 return Err(Refusal(format!(
-                    "{shown}: the kernel's TLS is not used here; leave it out"
+                    "{shown}: the kernel's TLS is not supported; leave it out"
                 )));
             }
-            Id::Udp => self.notes.push(format!("{shown} is of QUIC and does nothing here")),
+            Id::Udp => self.notes.push(format!("{shown} is for QUIC and has no effect")),
             Id::Verbose => self.notes.push(format!(
                 "{shown}: frames are not printed; use candor run --trace for the times of each request"
             )),
@@ -313,7 +313,7 @@ impl Reader {
         );
         let mut notes = self.notes;
         for name in ciphers.left_out.iter().chain(&groups.left_out) {
-            notes.push(format!("{name} is not spoken here, and left out of what is offered"));
+            notes.push(format!("{name} is not supported, and not offered"));
         }
         Ok(Request::Run(Box::new(Asked {
             uris: self.uris,
@@ -442,7 +442,7 @@ mod tests {
             ("-w 31 u", "[1, 30]"),
             ("--qlog-file-base=q u", "use --log-file"),
             ("--ktls u", "leave it out"),
-            ("--npn-list=h3 u", "HTTP/3 is not spoken here"),
+            ("--npn-list=h3 u", "HTTP/3 is not supported"),
             ("--warm-up-time=1 u", "it needs -D"),
             ("-H nocolon u", "invalid header"),
         ] {

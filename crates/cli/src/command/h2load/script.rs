@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str, most: Option<&Count>) -> Result<Script, Refusal>
         })?;
         let offset_ns = units::parse_duration_ns(&format!("{}ms", offset.trim())).map_err(|_| {
             Refusal(format!(
-                "Invalid time value detected, {offset:?} at line {number} is no number of milliseconds"
+                "Invalid time value detected, {offset:?} at line {number} is not a number of milliseconds"
             ))
         })?;
         let uri = uri.trim();
@@ -73,7 +73,7 @@ mod tests {
     fn lines_that_are_wrong_are_named() {
         for (text, part) in [
             ("0\thttp://h/\n1 http://h/\n", "no tab character at line 2"),
-            ("x\thttp://h/\n", "line 1 is no number of milliseconds"),
+            ("x\thttp://h/\n", "line 1 is not a number of milliseconds"),
             ("\n", "No URI given"),
         ] {
             assert!(parse(text, None).unwrap_err().0.contains(part), "{text:?}");

@@ -76,7 +76,7 @@ fn of(option: &str, known: &[Known], list: Option<&str>) -> Result<Translated, S
     match translated.names.is_empty() {
         true => {
             let all: Vec<_> = known.iter().map(|(theirs, _)| *theirs).collect();
-            Err(format!("{option}: none of {list} is spoken here; name one of {}", all.join(":")))
+            Err(format!("{option}: none of {list} is supported; name one of {}", all.join(":")))
         }
         false => Ok(translated),
     }

@@ -71,20 +71,18 @@ pub(super) fn alpn(shown: &str, list: &str) -> Result<Vec<String>, Refusal> {
             "h2-16" | "h2-14" => {}
             "h3" | "h3-29" => {
                 return Err(Refusal(format!(
-                    "{shown}: {name}: HTTP/3 is not spoken here; name h2 or http/1.1"
+                    "{shown}: {name}: HTTP/3 is not supported; name h2 or http/1.1"
                 )));
             }
             other => {
                 return Err(Refusal(format!(
-                    "{shown}: {other:?} is not spoken here; name h2, http/1.1 or both"
+                    "{shown}: {other:?} is not supported; name h2, http/1.1 or both"
                 )));
             }
         }
     }
     match names.is_empty() {
-        true => Err(Refusal(format!(
-            "{shown}: nothing that is spoken here is left of {list}; name h2 or http/1.1"
-        ))),
+        true => Err(Refusal(format!("{shown}: none of {list} is supported; name h2 or http/1.1"))),
         false => Ok(names),
     }
 }

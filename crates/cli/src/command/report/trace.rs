@@ -58,7 +58,7 @@ pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), 
     }
     ending.map_err(|why| {
         Failure::could_not_run(format!(
-            "the trace {} is cut off: {why}, at byte {}; the {} requests before that are whole",
+            "the trace {} is cut off: {why}, at byte {}; the {} requests before that are complete",
             path.display(),
             frames.at,
             summary.requests()
@@ -94,7 +94,7 @@ impl<R: Read> Frames<R> {
         match self.file.read_exact(bytes) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-            Err(error) => Err(format!("it cannot be read on ({error})")),
+            Err(error) => Err(format!("it cannot be read further ({error})")),
         }
     }
 }

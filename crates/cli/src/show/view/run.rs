@@ -60,7 +60,7 @@ pub(super) fn put(painter: &Painter, state: &State, is_wide: bool, area: Rect, o
 /// Rate asked and achieved, with the backlog and other signs of trouble.
 pub(super) fn rate(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
     let Some(last) = &run.last else {
-        return Block::new(0, vec![painter.line(Tone::Faint, "no interval is over yet")]);
+        return Block::new(0, vec![painter.line(Tone::Faint, "no finished interval yet")]);
     };
     let one = &last.summary;
     let achieved = last.rate_per_s().unwrap_or(0.0);
@@ -161,7 +161,7 @@ pub(super) fn strips(painter: &Painter, run: &Run) -> Block {
         return Block::new(3, Vec::new());
     }
     let length_ns = columns.iter().map(|one| one.length_ns).sum();
-    let head = format!("{:<LABEL$}last {}; at the right the highest", "", clock(length_ns));
+    let head = format!("{:<LABEL$}last {}; the highest at the right", "", clock(length_ns));
     let mut lines = vec![painter.line(Tone::Faint, &head)];
     let mut strip = |name: &str, tone, value: fn(&Point) -> f64, text: fn(f64) -> String| {
         let values: Vec<f64> = columns.iter().map(value).collect();

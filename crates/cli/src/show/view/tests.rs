@@ -221,7 +221,7 @@ fn before_the_first_interval_there_is_a_picture_too() {
     state.now.course = Course::Draining { elapsed_ns: 33 * S };
     assert!(text(&drawn(&state, UNICODE, 80, 10)).contains("draining 33 s of 32 s"));
     state.now.is_ending = true;
-    assert!(text(&drawn(&state, UNICODE, 80, 10)).contains("q do not wait any longer"));
+    assert!(text(&drawn(&state, UNICODE, 80, 10)).contains("q stop waiting"));
 }
 
 #[test]

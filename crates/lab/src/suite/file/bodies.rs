@@ -54,7 +54,7 @@ impl Reader<'_> {
             return Ok(());
         };
         let message = format!(
-            "{key}: no request {whose} has a body, so it would say nothing; give one of them `body` or \
+            "{key}: no request {whose} has a body, so it has no effect; give one of them `body` or \
              `body-file`, or leave `{key}` out"
         );
         Err(self.wrong_at(self.place_in_run(table, key).unwrap_or(0), message))
@@ -92,7 +92,7 @@ fn sends_a_body(scenario: &Scenario, is_inherited: bool) -> bool {
         (None, None) => is_inherited || has_body(run),
         (text, file) => file.is_some() || text.as_ref().is_some_and(|text| !text.is_empty()),
     };
-    // A script sets its own bodies, so options about bodies are refused beside it.
+    // A script sets its own bodies, so options about bodies are refused together with it.
     run.script.script.is_some() || run.requests.request.iter().any(of_request)
 }
 

@@ -29,7 +29,7 @@ impl Reader<'_> {
                     Ok(parsed) if parsed > 0.0 && parsed <= 2.0 => of_peak.push(parsed),
                     _ => {
                         let message = format!(
-                            "of-peak: \"{}\" is no share; write e.g. \"90%\"",
+                            "of-peak: \"{}\" is not a share; write e.g. \"90%\"",
                             share.get_ref()
                         );
                         return Err(self.wrong(share, message));

@@ -8,11 +8,11 @@
 //! no other process is left to do so. If the keeper itself is killed, the kernel kills the target.
 //! A profiler has a keeper of its own, which waits for a command before it starts the profiler.
 //!
-//! It speaks in lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped HOW` on the
-//! standard output; `start NOW`, `stop MILLISECONDS` and `interrupt MILLISECONDS MILLISECONDS` on
-//! the standard input. With a process that exchanges lines with us ([`LINES`]) there are also `out
-//! LINE` and, at the end of its output, `quiet now`; and `in LINE` and `close` for its input.
-//! [`handle`] is the starter's side.
+//! Its protocol consists of lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped
+//! HOW` on the standard output; `start NOW`, `stop MILLISECONDS` and `interrupt MILLISECONDS
+//! MILLISECONDS` on the standard input. With a process that exchanges lines with us ([`LINES`])
+//! there are also `out LINE` and, at the end of its output, `quiet now`; and `in LINE` and `close`
+//! for its input. [`handle`] is the starter's side.
 
 mod handle;
 mod lines;
@@ -282,7 +282,7 @@ fn in_words(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => format!("{EXITED}{code}"),
         (None, Some(signal)) => format!("by signal {signal} ({})", signal_name(signal)),
-        (None, None) => "in a way the system does not tell".to_owned(),
+        (None, None) => "in an unknown way".to_owned(),
     }
 }
 
@@ -294,7 +294,7 @@ fn signal_name(signal: i32) -> &'static str {
         6 => "SIGABRT",
         7 => "SIGBUS",
         8 => "SIGFPE",
-        9 => "SIGKILL, as the kernel sends it when memory is short",
+        9 => "SIGKILL, perhaps because the system ran out of memory",
         11 => "SIGSEGV",
         13 => "SIGPIPE",
         15 => "SIGTERM",

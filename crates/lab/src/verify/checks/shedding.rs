@@ -53,7 +53,7 @@ pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
     let refused = evidence.log.entries.iter().filter(|entry| entry.fate == Fate::Refused);
     let mut lines = evidence.books(Theory::Capped { service_ns: SERVICE_NS, places: PLACES });
     let counted = ledger.error(ErrorKind::Status);
-    lines.push(Line::exactly("refusals in both books", refused.count() as u64, counted));
+    lines.push(Line::exactly("refusals in both logs", refused.count() as u64, counted));
     let share = counted as f64 / ledger.sent as f64;
     lines.extend(shares(evidence, "share refused by the server", share, lost_at_the_server));
     lines
