@@ -265,7 +265,7 @@ fn a_driver_in_trouble_is_told_and_the_run_goes_on() {
     for (client, words) in [
         ("crashes", &["the driver ended by signal 6", "it was too much for me"][..]),
         ("garbage", &["what is no answer: Traceback"]),
-        ("hangs", &["did not answer within"]),
+        ("hangs", &["did not reply within"]),
     ] {
         for word in words {
             assert!(why(client).contains(word), "{word}: {}", why(client));

@@ -203,7 +203,7 @@ fn mistakes_are_told_before_anything_runs() {
     );
     refused(TINY, &["bench", "nothing.toml"], &["cannot read the suite nothing.toml"]);
     refused(TINY, &["compare", "embedded", "embedded", "--rounds", "3"], &["at least 6"]);
-    refused(TINY, &["compare", "embedded", "no-such-thing"], &["no-such-thing", "no URL, plan"]);
+    refused(TINY, &["compare", "embedded", "no-such-thing"], &["no-such-thing", "not a URL, plan"]);
 
     let listed = ran(directory.path(), TINY, &["bench", "tiny.toml", "--list"]);
     assert_eq!(listed.code(), 0);

@@ -117,7 +117,7 @@ fn a_page_is_one_small_file_and_report_makes_it_again() {
     assert_eq!((again.code(), again.stdout), (0, page));
     let two = [path.to_str().unwrap(); 2];
     let refused = candor(&["report", two[0], two[1], "--to", "html"]);
-    refused.assert_refused(2, &["is of one result", "one FILE"]);
+    refused.assert_refused(2, &["only one result", "one FILE"]);
 }
 
 /// Light and dark, wide and narrow, with and without scripts.

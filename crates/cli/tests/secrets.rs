@@ -120,7 +120,7 @@ fn a_run_gives_no_secret_away() {
     // The rest is still useful: names, the command's options, and the note that something is
     // missing.
     for text in [&outcome.stdout, &outcome.file("run.html")] {
-        for word in ["--db-password", "--target-env", "--show-secrets", "put the values back"] {
+        for word in ["--db-password", "--target-env", "--show-secrets", "put them back in place"] {
             assert!(text.contains(word), "{word} is not in {text}");
         }
     }
@@ -136,7 +136,7 @@ fn who_wants_them_has_them() {
     }
     let count = outcome.file("run.json").matches(SECRET).count();
     assert!(count > 25, "{count}");
-    assert!(!outcome.stdout.contains("put the values back"));
+    assert!(!outcome.stdout.contains("put them back in place"));
 }
 
 #[test]

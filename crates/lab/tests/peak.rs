@@ -255,7 +255,7 @@ fn what_was_found_is_kept_when_the_target_dies_or_somebody_interrupts() {
     let peak = search(&plan(S), &settings(&["p99 < 5ms"]), &mut dies);
     assert!(peak.partial.as_ref().unwrap().contains("exit status 3"), "{:?}", peak.partial);
     assert_eq!(peak.steps.iter().map(|step| step.trials.len()).sum::<usize>(), 8);
-    assert!(peak.sentences[0].contains("not done"), "{:?}", peak.sentences);
+    assert!(peak.sentences[0].contains("incomplete"), "{:?}", peak.sentences);
 
     let mut runs = 0;
     let mut fails = Changed(Simulated::new(|| Fifo::new(MS)), |_, _: &mut Document| {

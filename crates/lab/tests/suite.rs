@@ -187,14 +187,14 @@ fn mistakes_are_told_with_line_key_and_remedy() {
             &["s.toml:1:14", "no scenario \"helo\"", "did you mean \"hello\""],
         ),
         ("name = \"x\"\n", &["there is no server", "[[server]]"]),
-        (server, &["s.toml:2:8", "cannot be had", "embedded = true"]),
+        (server, &["s.toml:2:8", "no way to start or reach", "embedded = true"]),
         (
             "[[server]]\nname = \"a\"\ncommand = []\nscenarios = [\"all\"]\n",
             &["s.toml:3:11", "command is empty"],
         ),
         (
             "[[server]]\nname = \"a\"\nurl = \"http://a/\"\n",
-            &["s.toml:2:8", "what the server can do"],
+            &["s.toml:2:8", "scenarios that the server supports"],
         ),
         ("[[server]]\nname = \"../a\"\nembedded = true\n", &["s.toml:2:8", "cannot be the name"]),
         (
@@ -577,7 +577,7 @@ fn a_server_that_fails_is_given_up_and_the_others_go_on() {
         suite
             .failures
             .iter()
-            .any(|one| one.why.contains("its peak is not known") || one.why.contains("given up"))
+            .any(|one| one.why.contains("its peak is unknown") || one.why.contains("given up"))
     );
     assert!(compose::suite(&suite, Depth::Full).markdown().contains("- Failed: "));
 }

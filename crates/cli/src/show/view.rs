@@ -244,7 +244,7 @@ fn explained(painter: &Painter) -> Vec<Block> {
         "spectrum  the distribution of response times; both axes are logarithmic",
         "thread    CPU of the loader's busiest thread: near 100 % the loader is the limit",
         "send lag  the loader's own delay: it must be small compared with the latencies",
-        "hiccup    the latest wake-up of a sleeping thread on this machine",
+        "hiccup    the longest delay of a wake-up on this machine",
         "!         a finding: the figures may be misleading; the report has all findings",
         "",
         "q         ends the run like Ctrl-C: its result is kept and reported",

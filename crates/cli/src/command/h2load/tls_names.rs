@@ -95,6 +95,6 @@ mod tests {
         assert_eq!((only[0].as_str(), only.len()), ("TLS13_AES_256_GCM_SHA384", 7));
         assert_eq!(ciphers(None, None), Ok(Translated::default()));
         let error = ciphers(Some("RC4-SHA"), None).unwrap_err();
-        assert!(error.starts_with("--ciphers: none of RC4-SHA is spoken here; name one of "));
+        assert!(error.starts_with("--ciphers: none of RC4-SHA is supported; name one of "));
     }
 }
