@@ -211,7 +211,7 @@ fn honest_drivers_become_a_directory_that_says_everything() {
 
     // A second run has nothing left to do. Other options need another directory.
     let again = ran(directory.path(), &suite, &[]);
-    assert!(again.stderr.contains("4 of 4 trials are there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("4 of 4 trials exist already"), "{}", again.stderr);
     assert_eq!(again.code(), 0);
     ran(directory.path(), &suite, &["-d", "1s"]).assert_refused(2, &["tiny-results", "--out"]);
     assert_eq!(processes_of(directory.path()), [""; 0]);
@@ -243,7 +243,7 @@ fn counts_that_do_not_agree_are_never_kept_in_silence() {
     // Only the wrong cell is repeated.
     let again = ran(directory.path(), &suite(&kinds), &["--concurrencies", "2"]);
     assert_eq!(again.code(), 4);
-    assert!(again.stderr.contains("2 of 4 trials are there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("2 of 4 trials exist already"), "{}", again.stderr);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_driver_in_trouble_is_told_and_the_run_goes_on() {
     assert_eq!(failures.len(), 3, "{failures:#?}");
     for (client, words) in [
         ("crashes", &["the driver ended by signal 6", "it was too much for me"][..]),
-        ("garbage", &["what is no answer: Traceback"]),
+        ("garbage", &["an invalid reply: Traceback"]),
         ("hangs", &["did not reply within"]),
     ] {
         for word in words {

@@ -276,7 +276,7 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
     assert_eq!(all.notes.len(), 1);
     assert_eq!(
         (all.notes[0].what.as_str(), all.notes[0].why.as_str()),
-        ("slow", "does not do json")
+        ("slow", "does not support json")
     );
     let keys: Vec<_> = all.cells.iter().map(CellPlan::key).collect();
     assert_eq!(keys[0], "hello.h1.fast.closed");
@@ -289,13 +289,13 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
         scenarios: names(&["json"]),
         ..Selection::default()
     };
-    assert!(refused(asked).contains("slow: the suite says that it does not do json"));
+    assert!(refused(asked).contains("slow: by the suite it does not support json"));
     let typo = Selection { servers: names(&["fats"]), ..Selection::default() };
     assert!(refused(typo).contains("it has fast, slow; did you mean \"fast\"?"));
     let tail = Selection { loads: names(&["tail"]), ..Selection::default() };
-    assert!(refused(tail).contains("what closed finds"));
+    assert!(refused(tail).contains("a share of the peak of closed"));
     let h2 = Selection { protocols: names(&["h2"]), ..Selection::default() };
-    assert!(refused(h2).contains("fast: does not do h2"));
+    assert!(refused(h2).contains("fast: does not support h2"));
 
     // A program that is not installed.
     let gone = |server: &candor_lab::suite::model::Server| {
@@ -371,7 +371,7 @@ fn a_suite_is_measured_below_each_cells_own_peak() {
         "### hello, h1, tail",
         "| server | of peak | target | achieved | mean | p50 | p75 | p90 | p95 | p99 | p99.9 | p99.99 | max |",
         "| slow | 90 % | ",
-        "- Left out: slow: does not do json",
+        "- Left out: slow: does not support json",
     ] {
         assert!(readme.contains(part), "{part} is not in\n{readme}");
     }
@@ -456,9 +456,9 @@ fn what_profiles_is_checked_and_only_for_servers_of_ours() {
     let with = |line: &str| SMALL.replace("rounds = 3", &format!("rounds = 3\n{line}"));
     let suite = suite(&with("profile-command = 'perf record -p {pid} -o {out}'"));
     let error = matrix(&suite, &Selection::default()).unwrap_err().to_string();
-    assert!(error.contains("nothing") && error.contains("fast: it runs already"), "{error}");
+    assert!(error.contains("nothing") && error.contains("fast: it is not managed"), "{error}");
     let named = Selection { servers: names(&["fast"]), ..Selection::default() };
-    assert!(matrix(&suite, &named).unwrap_err().to_string().starts_with("fast: it runs already"));
+    assert!(matrix(&suite, &named).unwrap_err().to_string().starts_with("fast: it is not managed"));
     let error = file::parse("s.toml", &with("profile-command = 'perf \"'")).unwrap_err();
     assert!(error.to_string().contains("s.toml:5:19"), "{error}");
     assert!(error.to_string().contains("not closed"), "{error}");

@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused() {
         for (from, to, words) in [
-            ("\"pool\":5", "\"pool\":6", "asked were 5 and 4"),
+            ("\"pool\":5", "\"pool\":6", "but 5 and 4 were asked for"),
             ("\"window_ns\":100000000", "\"window_ns\":99999999", "the window is"),
             ("\"window_ns\":100000000", "\"window_ns\":200000000", "the reply came after"),
             ("\"ok\":3", "\"ok\":4", "3 latencies of 4 responses"),

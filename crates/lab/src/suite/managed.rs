@@ -340,9 +340,19 @@ mod tests {
             assert_eq!(said(word, scheme, protocol), Ok(()), "{word} {protocol}");
         }
         for (word, scheme, protocol, part) in [
-            ("h1", "http", Protocol::H2Tls, "says PROTOCOL=h1 in clear text, and h2-tls is to be"),
-            ("h2c", "http", Protocol::H1, "says PROTOCOL=h2c in clear text, and h1 is to be"),
-            ("h2", "https", Protocol::H2, "says PROTOCOL=h2 over TLS, and h2 is to be measured"),
+            (
+                "h1",
+                "http",
+                Protocol::H2Tls,
+                "announces PROTOCOL=h1 in clear text, but h2-tls is to be",
+            ),
+            ("h2c", "http", Protocol::H1, "announces PROTOCOL=h2c in clear text, but h1 is to be"),
+            (
+                "h2",
+                "https",
+                Protocol::H2,
+                "announces PROTOCOL=h2 over TLS, but h2 is to be measured",
+            ),
         ] {
             let why = said(word, scheme, protocol).unwrap_err();
             assert!(why.contains(part) && why.contains("put {protocol} into its command"), "{why}");
