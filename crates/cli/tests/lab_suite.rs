@@ -119,7 +119,7 @@ fn a_suite_becomes_a_directory_that_says_everything() {
     let begun = Instant::now();
     let again = ran(directory.path(), TINY, &["bench", "tiny.toml"]);
     assert_eq!(again.code(), 0);
-    assert!(again.stderr.contains("8 of 8 trials are there"), "{}", again.stderr);
+    assert!(again.stderr.contains("8 of 8 trials exist already"), "{}", again.stderr);
     assert!(begun.elapsed() < Duration::from_secs(20));
     // The same directory with other options.
     let other = ran(directory.path(), TINY, &["bench", "tiny.toml", "-d", "1s"]);
@@ -274,7 +274,7 @@ fn a_server_is_started_for_each_protocol_and_scenario() {
     assert_eq!((of(".h1.plain."), of(".h2-tls.plain."), of(".each.")), (4, 0, 12), "{made:?}");
     let suite = fs::read_to_string(directory.path().join("tiny-results/suite.json")).unwrap();
     assert!(
-        suite.contains("says PROTOCOL=h1 in clear text, and h2-tls is to be measured"),
+        suite.contains("announces PROTOCOL=h1 in clear text, but h2-tls is to be measured"),
         "{suite}"
     );
     let suite: serde_json::Value = serde_json::from_str(&suite).unwrap();
