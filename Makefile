@@ -1,8 +1,8 @@
-# Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
+# The targets install what they need: a fresh Debian machine needs only Rust and make.
 
 .PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
 
-help: ## What can be made
+help: ## The targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
 build: ## The release binary, target/release/candor
@@ -28,7 +28,7 @@ beam-test: ## Tests of the Erlang kit against real servers and clients (installs
 beam-test-current: ## The same on a current Erlang, in a Debian chroot (root, debootstrap); LIBRARIES=FOLDER: servers' sources
 	@scripts/beam-current
 
-docs: ## The documentation as a site, target/docs/site (builds mdBook first, once)
+docs: ## The documentation as a site, target/docs/site (builds mdBook once)
 	@scripts/need-mdbook
 	@scripts/docs
 
@@ -37,7 +37,7 @@ dist: ## Archive, Debian package, image and checksums in target/dist (as root; b
 	scripts/dist/pack
 	scripts/dist/image
 
-dist-try: ## Tries them in Debian 11, 12 and 13, and the image with podman (as root)
+dist-try: ## Tries those in Debian 11, 12 and 13, and the image with podman (as root)
 	scripts/dist/try
 
 lint: ## Formatting and clippy, warnings denied
@@ -54,14 +54,14 @@ fuzz: ## Fuzzes every parser, guided by coverage: FUZZ_SECONDS=600 each
 miri: ## Unsafe code and atomics under Miri (needs the nightly toolchain with miri and rust-src)
 	scripts/miri
 
-tsan: ## The tests in which threads meet, under ThreadSanitizer (needs the nightly toolchain with rust-src)
+tsan: ## Multi-threaded tests under ThreadSanitizer (needs the nightly toolchain with rust-src)
 	@scripts/need-cc
 	scripts/tsan
 
 deny: ## Licences, advisories and sources of dependencies (needs cargo-deny)
 	cargo deny check
 
-gate: ## Instructions of the hot paths, against the counts on record (needs valgrind)
+gate: ## Instructions of the hot paths, compared with the recorded counts (needs valgrind)
 	@scripts/need-package valgrind
 	bench/instructions
 
@@ -70,7 +70,7 @@ bench: build ## Side by side with wrk and h2load: CPU per request, rate, memory
 	cargo build --release -p candor-engine --example floor
 	bench/side-by-side
 
-mutants: ## The control of candor verify: a build with a fault must be found out
+mutants: ## The control of candor verify: it must detect a build with a fault
 	@scripts/need-cc
 	scripts/mutants
 
@@ -79,7 +79,7 @@ soak: build ## Does memory grow? MINUTES=10 of closed and of open load, and 100 
 	cargo bench -p candor-record --bench hundred_million
 	scripts/soak --minutes $(or $(MINUTES),10)
 
-many: build ## Many connections: memory of each, connect storms; and how soon a run begins
+many: build ## Many connections: memory per connection, connect storms, start-up time
 	@scripts/need-package nginx:nginx-light python3
 	bench/many-connections $(if $(NAME),--name $(NAME))
 
@@ -87,5 +87,5 @@ hostile: ## The table of malicious servers: each on epoll and on io_uring, for a
 	@scripts/need-cc
 	CANDOR_MALICIOUS=full cargo test -p candor-cli --test malicious -- --nocapture --test-threads=1
 
-clean: ## Removes what was built
+clean: ## Removes all builds
 	cargo clean

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds drivers against the line protocol of docs/drivers.md, and their counts against a server's.
+"""Checks drivers against the line protocol of docs/drivers.md, and their counts against a server's.
 
     check.py                            every driver here whose library is installed
     check.py -- COMMAND ARGUMENT...     a driver of yours
 
-The server is the kit's raw target, whose own count of answers must be the driver's. Servers that
-never answer, close, or answer late are made here.
+The server is the kit's raw target, whose own count of responses must equal the driver's. Servers
+that never respond, close, or respond late are made here.
 """
 
 import json
@@ -95,7 +95,7 @@ class Driver:
 
 
 class Server:
-    """The raw target, with its own count."""
+    """The raw target, with its own count of requests."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -122,7 +122,7 @@ class Server:
 
 
 def misbehaving(behaviour):
-    """A listener that gives every connection to a function, in a thread of its own; its URL."""
+    """A listener that passes every connection to a function, in a thread of its own. Returns its URL."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
 
     def accept():
@@ -159,7 +159,7 @@ def check(command, server):
         described = driver.ask({"do": "describe"})
         assert described["driver"] == "candor.driver/1" and described["client"] and described["runtime"], described
         null = described["client"] == "null"
-        # dlhttpc picks a connection by a hash, and says that it is taken although others are free; it has sent nothing then.
+        # dlhttpc picks a connection by a hash and reports it as taken even if others are free; nothing is sent then.
         taken = {"pool-timeout"} if described["client"] == "dlhttpc" else set()
         for pool, concurrency in ((5, 4), (17, 16), (65, 64)):
             counted(driver, server, pool, concurrency, null, taken)
@@ -185,25 +185,25 @@ def counted(driver, server, pool, concurrency, null, taken):
 def errors(driver, server, taken):
     only(driver.run(server.url + "/json", 5, 4), {"body"}, taken)
     only(driver.run(server.url + "/nowhere", 5, 4), {"status"}, taken)
-    # Some clients wait for a server to come up, and then it is the time-out; some say that they have no connection.
+    # Some clients wait for a server to come up, which ends in a timeout; others report that there is no connection.
     only(driver.run("http://127.0.0.1:1/", 4, 4, timeout_ms=100), {"refused", "timeout", "pool-timeout"})
     only(driver.run(misbehaving(never_answers), 4, 4, timeout_ms=100), {"timeout", "pool-timeout"})
-    # Some try again by themselves until the time is over.
+    # Some retry until the timeout.
     only(driver.run(misbehaving(closes), 4, 4, timeout_ms=200), {"closed", "timeout", "pool-timeout"})
-    # Twelve callers, two connections, 50 ms for a response: most wait longer than they may, under
-    # whatever name the client has for that. httpc's callers all get connections of their own,
-    # undici's wait without a limit.
+    # Twelve callers, two connections, 50 ms for a response: most callers time out, and each client
+    # has its own name for that. httpc's callers all get connections of their own, undici's wait
+    # without a limit.
     small = driver.run(misbehaving(answers_late), 2, 12, timeout_ms=130, duration_ms=800)
-    assert small["ok"] > 0, "nothing came through a small pool"
+    assert small["ok"] > 0, "no response through a small pool"
     if driver.process.args[-1] not in ("httpc", "undici"):
         assert set(small["errors"]) & {"timeout", "pool-timeout"}, small["errors"]
 
 
 def only(result, kinds, also=frozenset()):
-    """No answers, errors of these kinds, and none but those that may be there also."""
-    assert result["ok"] == 0, f"{result['ok']} answers where there can be none"
+    """No responses; errors of at least one of these kinds, and no others except the optional ones."""
+    assert result["ok"] == 0, f"{result['ok']} responses, but there can be none"
     seen = set(result["errors"]) | set(result["outside"]["errors"])
-    assert seen & kinds, "no errors where there must be some"
+    assert seen & kinds, "no errors, but there must be some"
     assert seen <= kinds | also, f"{seen} and not {kinds}: {result['examples']}"
 
 
@@ -221,7 +221,7 @@ def main(arguments):
             try:
                 described = check(command, server)
                 print(f"{name}: right ({described['version']}, {described['runtime']})", flush=True)
-            except Exception as error:  # Whatever it was: this one is wrong, and the next one may be right.
+            except Exception as error:  # Any exception means that this driver is wrong; the next one may be right.
                 wrong += 1
                 print(f"{name}: WRONG: {type(error).__name__}: {error}", flush=True)
     finally:

@@ -1,8 +1,8 @@
 // A driver for Go's net/http: driver --client net-http|null. The protocol is that of docs/drivers.md.
 //
 // Callers are goroutines. MaxConnsPerHost is the pool: a caller waits for a connection, within the
-// request's own time-out. net/http sends a request again by itself if a kept connection was lost
-// before its answer began; the server's count shows that.
+// request's own timeout. net/http silently repeats a request if a kept connection was lost
+// before its response began; the server's count shows that.
 package main
 
 import (
@@ -33,7 +33,7 @@ type cell struct {
 	ExpectBodyBytes *int64  `json:"expect_body_bytes"`
 }
 
-// What a client does: one request, giving status and length of the body.
+// A client's function: makes one request, and returns the status and the length of the body.
 type request func() (int, int64, error)
 
 func main() {
@@ -102,7 +102,7 @@ type counts struct {
 	Errors map[string]int64 `json:"errors"`
 }
 
-// One caller's books.
+// The counts of one caller.
 type books struct {
 	inside, outside counts
 	examples        map[string]string
@@ -230,7 +230,7 @@ func (b *books) merge(other *books) {
 	b.latency.merge(&other.latency)
 }
 
-// Durations by their eleven leading bits; extremes and the sum are exact.
+// Durations, bucketed by their eleven leading bits; extremes and the sum are exact.
 type histogram struct {
 	counts        map[uint64]uint64
 	min, max, sum uint64

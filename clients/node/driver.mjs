@@ -2,8 +2,8 @@
 // A driver for undici: driver.mjs --client undici|null. The protocol is that of docs/drivers.md.
 //
 // Callers are asynchronous loops on one thread. undici does not limit how long a request waits for a
-// connection of its pool, so such waits end with an answer or with --timeout of the answer itself; its
-// own timers count in steps of up to a second.
+// connection of its pool, so the timeout covers only the response after that wait; undici's own timers
+// count in steps of up to a second.
 import { createInterface } from "node:readline";
 
 const CLIENTS = { undici: startUndici, null: startNull };
@@ -33,8 +33,8 @@ function stop(line) {
   process.exit(2);
 }
 
-// Each client: its version, and a function that makes ready for a cell and returns how to make a
-// request and how to stop.
+// Each client: its version, and a function that prepares a cell and returns functions to make a
+// request and to stop.
 async function startUndici() {
   let undici;
   try {
@@ -150,7 +150,7 @@ function judge(cell, status, bodyBytes) {
   return null;
 }
 
-// By the eleven leading bits; extremes and the sum are exact.
+// Durations, bucketed by their eleven leading bits; extremes and the sum are exact.
 function record(latency, ns) {
   let width = 1;
   while (ns / width >= 2048) width *= 2;

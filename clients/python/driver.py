@@ -16,8 +16,8 @@ from load import Caller, Failure, result, serve, window
 def run_urllib3(cell):
     import urllib3
     timeout = urllib3.Timeout(total=cell["timeout_ms"] / 1000)
-    # `block`: a caller waits for a connection, as long as for a response, and never more
-    # connections are open than the pool's size.
+    # `block`: a caller waits for a connection, with the same timeout as for a response, and the
+    # number of connections never exceeds the pool's size.
     manager = urllib3.PoolManager(num_pools=1, maxsize=cell["pool"], block=True, retries=False)
     pool = manager.connection_from_url(cell["url"])
     target = urllib3.util.parse_url(cell["url"]).request_uri
@@ -38,7 +38,7 @@ def run_urllib3(cell):
 def urllib3_kind(exceptions, error):
     if isinstance(error, exceptions.EmptyPoolError):
         return "pool-timeout"
-    # A refused connection is, by inheritance, a time-out as well.
+    # By inheritance, the error of a refused connection is a timeout too.
     if isinstance(error, exceptions.NewConnectionError):
         return "refused" if "refused" in str(error) else "other"
     if isinstance(error, exceptions.TimeoutError):

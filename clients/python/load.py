@@ -1,4 +1,4 @@
-"""What the Python drivers share: histogram, counts, and the line protocol of docs/drivers.md.
+"""The common parts of the Python drivers: histogram, counts, and the line protocol of docs/drivers.md.
 
 A driver gives `serve` its description and a function that runs a cell. Nothing here knows an HTTP
 library.
@@ -11,7 +11,7 @@ import time
 
 
 class Failure(Exception):
-    """A request that did not get its answer, with one of the kinds that all drivers share."""
+    """A failed request, with one of the kinds that all drivers share."""
 
     def __init__(self, kind, example):
         super().__init__(example)
@@ -19,7 +19,7 @@ class Failure(Exception):
 
 
 class Histogram:
-    """Durations by their eleven leading bits; extremes and the sum are exact."""
+    """Durations, bucketed by their eleven leading bits; extremes and the sum are exact."""
 
     def __init__(self):
         self.counts, self.min, self.max, self.sum = {}, None, None, 0
@@ -46,7 +46,7 @@ class Histogram:
 
 
 class Caller:
-    """One caller's books: what ended in the window, what ended outside of it."""
+    """The counts of one caller: requests that ended in the window, and outside of it."""
 
     def __init__(self, cell, begin_ns, end_ns):
         self.cell, self.begin_ns, self.end_ns = cell, begin_ns, end_ns
@@ -54,7 +54,7 @@ class Caller:
         self.latency = Histogram()
 
     def ended(self, sent_ns, status=None, body_bytes=None, failure=None):
-        """Books a request; False when it is time to stop."""
+        """Counts a request; False when it is time to stop."""
         done_ns = time.monotonic_ns()
         if failure is None:
             failure = self.judge(status, body_bytes)
@@ -79,7 +79,7 @@ class Caller:
 
 
 def result(cell, callers):
-    """The line that answers a cell."""
+    """The reply line for a cell."""
     total = {"inside": [0, {}], "outside": [0, {}]}
     latency, examples = Histogram(), {}
     for caller in callers:
@@ -97,13 +97,13 @@ def result(cell, callers):
 
 
 def window(cell):
-    """Begin and end of the window that follows a warm-up that begins now."""
+    """Begin and end of the window after a warm-up that begins now."""
     begin_ns = time.monotonic_ns() + cell["warm_up_ms"] * 1_000_000
     return begin_ns, begin_ns + cell["duration_ms"] * 1_000_000
 
 
 def checked(line):
-    """A cell from a line, with its defaults, or a ValueError with what is wrong."""
+    """A cell from a line, with its defaults; a ValueError names the fault."""
     if not isinstance(line.get("url"), str):
         raise ValueError('"url" is needed')
     cell = {"url": line["url"]}
@@ -135,6 +135,6 @@ def answer(text, client, version, run):
 
 
 def serve(client, version, run):
-    """Answers lines until the standard input ends."""
+    """Replies to lines until standard input ends."""
     for text in sys.stdin:
         print(json.dumps(answer(text, client, version, run), separators=(",", ":")), flush=True)

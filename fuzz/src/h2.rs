@@ -92,9 +92,9 @@ fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<List, Error> {
     Ok(list)
 }
 
-/// Blocks, each with its length in a byte, of one connection: two decoders agree, a block that
-/// stands alone means the same when it is repeated, and our encoder's form of a list decodes to the
-/// list.
+/// Blocks, each with its length in a byte, of one connection: two decoders agree, a block that is
+/// complete in itself means the same when it is repeated, and our encoder's form of a list decodes
+/// to the list.
 pub(crate) fn hpack(mut bytes: &[u8]) {
     let (mut decoder, mut other) = (Decoder::default(), Decoder::default());
     let (mut encoder, mut reader) = (Encoder::default(), Decoder::default());

@@ -29,20 +29,20 @@ Examples:
   candor peak --objective 'p99 < 10ms' http://localhost:8080/
       What is the highest rate with a p99 below 10 ms?
   candor compare http://localhost:8080/ http://localhost:8081/
-      Which of the two servers is slower, and how sure is that?
+      Which of the two servers is slower, and how certain is it?
   candor run --help
       Every option of a run, with more examples.";
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 could not run, or was given up because the target went away; 2 usage; 3 an
 --expect was not met; 4 the result is not trustworthy (the ledger does not balance, a figure is
-impossible, or --strict and a warning); 130 interrupted, what was measured is reported.";
+impossible, or --strict and a warning); 130 interrupted, the partial result is reported.";
 
 const USAGE: &str = "candor [OPTIONS] [URL]\n       candor COMMAND [OPTIONS]...";
 const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";
 const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 
-/// Measure an HTTP server, and the measuring itself.
+/// Load-test an HTTP server, with numbers that you can trust.
 ///
 /// `candor URL` is short for `candor run URL`. Without a URL it measures its own embedded target.
 #[derive(Debug, Parser)]
@@ -66,49 +66,48 @@ pub(crate) enum Command {
     /// Find the highest rate that a server can take, or that meets an objective
     ///
     /// A closed loop finds the ceiling: connections are doubled, then refined. With objectives,
-    /// open loads below it close in on the edge. Says how sure it is, whether loader or server was
-    /// the limit, and where latency begins to climb. Without a URL and without --target it is
-    /// about the embedded target.
+    /// open loads below it close in on the peak. Reports the confidence, whether loader or server
+    /// was the limit, and where latency begins to climb. Without a URL and without --target, it
+    /// measures the embedded target.
     #[command(after_long_help = crate::command::peak::EXAMPLES)]
     Peak(Box<PeakArguments>),
     /// Measure latency at fractions of the peak, or at listed rates
     ///
-    /// Each rate several times, in random order; response and service time from p50 to p99.99 and
-    /// the maximum.
+    /// Measures each rate several times, in random order; reports response and service time from
+    /// p50 to p99.99 and the maximum.
     #[command(after_long_help = crate::command::sweep::EXAMPLES)]
     Sweep(Box<SweepArguments>),
-    /// Compare servers, plans or saved results: is one of them slower, and how certain is that
+    /// Compare servers, plans or saved results: is one of them slower, and how certain is it
     ///
     /// Runs rounds, each with one run of every variant in random order, so that drift of the
     /// machine affects all alike. Prints the difference with an interval, and claims no difference
-    /// that chance would give.
+    /// that could be chance.
     #[command(after_long_help = crate::command::compare::EXAMPLES, override_usage = COMPARE_USAGE)]
     Compare(Box<CompareArguments>),
     /// Measure a suite: servers × scenarios × protocols × loads, into a directory
     ///
-    /// Servers are started one at a time, fresh for each run. Rounds in random order; one run
-    /// speaks for each cell, the one with the median rate. An interrupted suite goes on where it
-    /// stopped.
+    /// Servers are started one at a time, fresh for each run. The order within rounds is random;
+    /// each cell is represented by its run with the median rate. An interrupted suite resumes where
+    /// it stopped.
     #[command(after_long_help = crate::command::bench::EXAMPLES)]
     Bench(Box<BenchArguments>),
     /// Measure HTTP client libraries: pool size × concurrency, into a directory
     ///
-    /// Each library is behind a driver, a program in any language, which is started anew for each
-    /// run. Rounds in random order; one run speaks for each cell, the one with the median rate. The
-    /// server's own count must agree with the driver's in every cell. An interrupted suite goes on
+    /// Each library is behind a driver, a program in any language, started fresh for each run. The
+    /// order within rounds is random; each cell is represented by its run with the median rate. The
+    /// server's own count must agree with the driver's in every cell. An interrupted suite resumes
     /// where it stopped.
     #[command(after_long_help = crate::command::clients::EXAMPLES)]
     Clients(Box<ClientsArguments>),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
     #[command(after_long_help = crate::command::serve::EXAMPLES)]
     Serve(Box<ServeOptions>),
-    /// Prove on this machine that the figures are true: known results beside measured ones
+    /// Prove on this machine that the figures are right: known results beside measured ones
     ///
-    /// Starts a server whose every response leaves at a computed time, sends loads whose results
-    /// are known by calculation, and compares request by request with the schedule, with the
-    /// server's log and with theory. Takes a minute and a half; end other work first. Also prints
-    /// the smallest differences that this machine can show. Exit code 4: a result is not as
-    /// expected.
+    /// Starts a server whose every response leaves at a computed time, sends loads with calculated
+    /// results, and compares each request with the schedule, the server's log and theory. Takes a
+    /// minute and a half; end other work first. Also prints the smallest differences that this
+    /// machine can show. Exit code 4: a result is not as expected.
     #[command(after_long_help = crate::command::verify::EXAMPLES)]
     Verify(VerifyArguments),
     /// Render saved results again
@@ -128,7 +127,7 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
 }
 
-/// Another tool's command line, which is read as that tool reads it.
+/// Another tool's command line, parsed as that tool parses it.
 #[derive(Debug, Args)]
 pub(crate) struct ToolArguments {
     /// Options of the tool and a URL
@@ -140,18 +139,18 @@ fn footer(examples: &str) -> String {
     format!("{examples}\n\n{EXIT_CODES}")
 }
 
-/// The arguments, which have to be UTF-8.
+/// The arguments, which must be UTF-8.
 pub(crate) fn from_environment() -> Result<Vec<String>, Failure> {
     std::env::args_os()
         .map(|argument| {
             argument.into_string().map_err(|argument| {
-                Failure::usage(format!("argument {argument:?} is not valid UTF-8; write it so"))
+                Failure::usage(format!("argument {argument:?} is not valid UTF-8"))
             })
         })
         .collect()
 }
 
-/// The command that was typed. Ends the process on `--help`, `--version` and usage errors.
+/// The typed command. Ends the process on `--help`, `--version` and usage errors.
 pub(crate) fn parse(typed: &[String]) -> Command {
     let matches = command().try_get_matches_from(with_command(typed));
     match matches.and_then(|matches| Candor::from_arg_matches(&matches)) {
@@ -186,7 +185,7 @@ pub(crate) fn command() -> clap::Command {
     })
 }
 
-/// Puts `run` where no command was typed.
+/// Inserts `run` if no command was typed.
 pub(crate) fn with_command(typed: &[String]) -> Vec<String> {
     let mut all = typed.to_vec();
     let command = command();

@@ -1,10 +1,11 @@
-//! Plain ASCII for terminals whose encoding has nothing else.
+//! Plain ASCII for terminals with no other encoding.
 //!
-//! Signs of our own are written with their nearest likeness of the same width where there is one; what servers
-//! and files said may have any sign, which becomes a question mark.
+//! Our own characters become similar ones of the same width, if there are any; all others, e.g. in texts of
+//! servers and files, become question marks.
 
-/// Whether the user's locale names an encoding, and it is not UTF-8: `C`, `POSIX` and `de_DE.ISO-8859-1` do,
-/// and nothing at all does not, because a container without a locale is usually seen on a terminal with one.
+/// Whether the user's locale names an encoding other than UTF-8, e.g. `C`, `POSIX` or `de_DE.ISO-8859-1`.
+/// Without a locale, UTF-8 is assumed: containers often have none, but their output appears on a terminal
+/// with one.
 pub(crate) fn is_asked_for() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
     set.map(|value| value.to_string_lossy().into_owned())

@@ -1,9 +1,9 @@
 //! Writing to the terminal: reports to the standard output, progress and errors to the standard error.
-//! While a live view has the terminal ([`terminal`]), all of it waits until the view has gone.
+//! While a live view has the terminal ([`terminal`]), all output waits until the view has ended.
 //!
 //! All output of this command goes through here. Text from outside (a server, a file, a target's
-//! log) cannot move the cursor, set a title or hide: only visible text, ends of lines, and the
-//! colours of [`Style`] get through.
+//! log) cannot move the cursor, set a title or hide itself: only visible text, ends of lines, and
+//! the colours of [`Style`] get through.
 
 pub(crate) mod terminal;
 
@@ -21,7 +21,7 @@ use crate::ascii;
 use crate::exit::Failure;
 use terminal::Stream;
 
-/// How to write to the standard output: colours if it is a terminal and `NO_COLOR` is not set.
+/// The style of the standard output: with colours if it is a terminal and `NO_COLOR` is not set.
 pub(crate) fn stdout_style() -> Style {
     style(io::stdout().is_terminal())
 }
@@ -40,7 +40,7 @@ pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Prints a report, to the standard error if the standard output is taken by something else.
+/// Prints a report; to the standard error if another output uses the standard output.
 pub(crate) fn report(
     stdout_is_taken: bool,
     text: impl FnOnce(Style) -> String,
@@ -69,10 +69,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints pieces of an output whose reader may go away, or whose disk may be full, in between.
+/// Prints an output in pieces, between which the reader may go away or the disk may fill up.
 #[derive(Default)]
 pub(crate) struct Printer {
-    /// The first thing that went wrong; later ones would be the same.
+    /// The first failure; later ones would be the same.
     failure: Option<Failure>,
 }
 
@@ -100,17 +100,17 @@ impl Printer {
     }
 }
 
-/// Lines to the standard error. Not worth a failure.
+/// Prints lines to the standard error. Errors are ignored.
 pub(crate) fn say(lines: impl Display) {
     to_stderr(&format!("{}\n", visible_lines(&lines.to_string())));
 }
 
-/// Lines of progress, with their ends.
+/// Prints lines of progress, which include their line ends.
 pub(crate) fn progress(lines: &str) {
     to_stderr(&visible_lines(lines));
 }
 
-/// As the terminal's encoding has it; a file or a pipe gets UTF-8.
+/// Converts to the terminal's encoding; a file or a pipe gets UTF-8.
 fn for_terminal(text: Cow<'_, str>, is_terminal: bool) -> Cow<'_, str> {
     match is_terminal && ascii::is_asked_for() {
         true => ascii::ascii(&text).into(),

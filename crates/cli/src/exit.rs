@@ -1,4 +1,4 @@
-//! Exit codes and the one way to fail.
+//! Exit codes, and the failures of commands.
 
 use std::fmt::{self, Display, Formatter};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Of an experiment that ended early, whose document is kept.
+    /// The code of an experiment that ended early and kept its document.
     pub(crate) fn stopped(why: &LabError) -> Exit {
         match why {
             LabError::Advised { error, .. } => Exit::stopped(error),
@@ -37,7 +37,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error on its way to the user: an exit code and a sentence.
+/// An error for the user: an exit code and a sentence.
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
@@ -45,19 +45,20 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something outside stood in the way.
+    /// A failure for a reason outside of the command line.
     pub(crate) fn could_not_run(message: impl Display) -> Self {
         Failure { exit: Exit::CouldNotRun, message: message.to_string() }
     }
 
-    /// The command line makes no sense.
+    /// A wrong command line.
     pub(crate) fn usage(message: impl Display) -> Self {
         Failure { exit: Exit::Usage, message: message.to_string() }
     }
 
     /// A signal came before there was anything to measure.
     pub(crate) fn interrupted() -> Self {
-        let message = "interrupted before a connection was made; nothing was measured".to_owned();
+        let message =
+            "interrupted before a connection was established; nothing was measured".to_owned();
         Failure { exit: Exit::Interrupted, message }
     }
 
@@ -89,7 +90,7 @@ impl Failure {
         }
     }
 
-    /// The code that the process ends with.
+    /// The exit code of the process.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }

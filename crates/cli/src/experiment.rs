@@ -1,5 +1,5 @@
-//! The common parts of experiments' commands: load flags that become a base plan, a runner that
-//! signals stop, progress, and results that are kept.
+//! The common parts of experiments' commands: load flags become a base plan; a runner that signals
+//! can stop; progress; kept results.
 
 use std::path::{Path, PathBuf};
 
@@ -20,11 +20,11 @@ use crate::show::{Asked, Show};
 use crate::target_flags::TargetFlags;
 use crate::{console, input};
 
-/// An experiment that is ready to begin.
+/// An experiment, ready to begin.
 pub(crate) struct Ready {
     pub(crate) plan: Plan,
     pub(crate) outputs: Outputs,
-    /// Whether the user chose the number of connections.
+    /// The number of connections, if the user chose it.
     pub(crate) connections: Option<u32>,
     site: Site,
     facts: Facts,
@@ -32,17 +32,17 @@ pub(crate) struct Ready {
     title: String,
 }
 
-/// An experiment that was made.
+/// A finished experiment.
 pub(crate) struct Made<T> {
     pub(crate) document: T,
     pub(crate) outputs: Outputs,
-    /// A signal came.
+    /// Whether a signal interrupted it.
     pub(crate) is_interrupted: bool,
 }
 
 impl Ready {
-    /// Refuses what an experiment decides itself, starts the target and makes the plan. `command`
-    /// stands in errors.
+    /// Refuses options that an experiment decides itself, starts the target and makes the plan.
+    /// `command` is its name, for errors.
     pub(crate) fn new(
         command: &str,
         mut options: Options,
@@ -53,7 +53,7 @@ impl Ready {
         with_plan_file(&mut options)?;
         let connections = options.load.connections.map(|count| count.get());
         // An open load, so that options of open loads (--arrivals, --shed-after) are accepted; the
-        // experiment puts its own rates in.
+        // experiment replaces the rate.
         options.load.rate = Some(Rate::per_second(1000));
         input::set_usual_length(&mut options);
         let site = target.site(&mut options, true)?;
@@ -67,8 +67,8 @@ impl Ready {
         &self.facts
     }
 
-    /// Makes the experiment: `make` gets a runner and a progress display. Signals stop it. Then the
-    /// target is ended.
+    /// Makes the experiment: `make` gets a runner and a progress display. Signals stop it.
+    /// Afterwards the target is ended.
     pub(crate) fn make<T>(
         self,
         keep: Option<&Path>,
@@ -93,7 +93,7 @@ impl Ready {
     }
 }
 
-/// Makes the directory of `--keep`, if there is to be one.
+/// Makes the directory of `--keep`, if given.
 pub(crate) fn make_directory(keep: Option<&Path>) -> Result<(), Failure> {
     let Some(directory) = keep else { return Ok(()) };
     create_directory(directory).map_err(|error| {
@@ -111,14 +111,14 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
         ("--load", options.load.load.is_some(), "it chooses the load itself"),
         ("--requests", options.load.requests.is_some(), "its runs have a length: --duration"),
         ("--once", options.load.once, "a burst has no rate to choose"),
-        ("--think-time", options.load.think_time.is_some(), "it looks for the highest rate"),
+        ("--think-time", options.load.think_time.is_some(), "it finds the highest rate itself"),
         ("--expect", !options.output.expect.is_empty(), "objectives are given with --objective"),
     ];
     input::refuse(command, refused)?;
     input::refuse_outputs_of_runs(command, &options.output)
 }
 
-/// A plan's file in place of the URL sets every option that was not typed, except its rates.
+/// A plan's file in place of the URL sets all options that were not typed, except the rates.
 fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
     let Some(file) = input::take_plan_file(options, None)? else { return Ok(()) };
     let mut plan = input::plan(&file)?;
@@ -129,7 +129,7 @@ fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
     check("with a plan", options)
 }
 
-/// Says what runs were made, and keeps their results.
+/// Reports the finished runs, and saves their results.
 struct Told {
     show: Show,
     keep: Option<PathBuf>,

@@ -4,7 +4,7 @@ use candor_lab::trial::unix_ms;
 use candor_plan::redact::Typed;
 use candor_report::Facts;
 
-/// Facts of a run, or of an experiment, that begins now.
+/// The facts of a run or an experiment that begins now.
 pub(crate) fn facts(typed: Typed) -> Facts {
     Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),

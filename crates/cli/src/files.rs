@@ -6,7 +6,7 @@ use std::path::Path;
 
 use candor_plan::options::ReadFile;
 
-/// Files as a plan sees them; `-` is the standard input.
+/// Files on the disk; `-` is the standard input.
 pub(crate) struct Disk;
 
 impl ReadFile for Disk {

@@ -7,7 +7,7 @@ use candor_plan::units::{fmt_count, fmt_plural};
 use candor_report::render::visible;
 use candor_report::{Document, Severity};
 
-/// A line for the ledger, one for responses that `tool` counts apart, one for each verdict.
+/// A line for the ledger, one for responses that `tool` counts separately, one for each verdict.
 pub(crate) fn render(document: &Document, tool: &str) -> String {
     let ledger = &document.ledger;
     let mut text = String::new();
@@ -34,7 +34,7 @@ pub(crate) fn render(document: &Document, tool: &str) -> String {
         let _ = writeln!(
             text,
             "candor: {} had a status of 400 or above; as in {tool} they are in the latencies",
-            fmt_plural(above_399, "answer")
+            fmt_plural(above_399, "response")
         );
     }
     for verdict in &document.verdicts {
@@ -47,7 +47,7 @@ pub(crate) fn render(document: &Document, tool: &str) -> String {
             text,
             "candor: {severity} [{}]: {} {}",
             verdict.id,
-            // It may quote a server or a log.
+            // The sentence may quote a server or a log.
             visible(&verdict.sentence),
             verdict.remedy
         );

@@ -1,4 +1,5 @@
-//! The renderings of experiments' documents, for the commands that make one and for `candor report`.
+//! The renderings of experiments' documents, for the commands that make them and for `candor
+//! report`.
 
 use candor_plan::{Out, Outputs, ReportDepth};
 use candor_report::experiment::clients::Clients;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::{console, last, outputs};
 
-/// How one kind of document is read and rendered.
+/// How to read and render one kind of document.
 pub(crate) struct Forms<T> {
     pub(crate) read: fn(&str) -> Result<T, ReadError>,
     pub(crate) page: fn(&T, Depth) -> Page,
@@ -35,7 +36,7 @@ pub(crate) const SUITE: Forms<Suite> =
 pub(crate) const CLIENTS: Forms<Clients> =
     Forms { read: Clients::from_json, page: compose::clients, csv: csv::clients };
 
-/// The page that a report is; `None`: nothing is printed.
+/// The depth of a report; `None`: nothing is printed.
 pub(crate) fn depth(report: ReportDepth) -> Option<Depth> {
     match report {
         ReportDepth::Short => Some(Depth::Short),
@@ -44,7 +45,7 @@ pub(crate) fn depth(report: ReportDepth) -> Option<Depth> {
     }
 }
 
-/// The report of a run, and where there is more of it: also in the last result, if this `is_last`.
+/// The report of a run, and a line about where to find more: also in `last`, if it `is_last`.
 pub(crate) fn of_run(document: &Document, depth: Depth, style: Style, is_last: bool) -> String {
     let more = match (depth, is_last) {
         (Depth::Short, true) => "\nmore: --report full · candor report last --html run.html\n",
@@ -54,15 +55,15 @@ pub(crate) fn of_run(document: &Document, depth: Depth, style: Style, is_last: b
     compose::run(document, depth).text(style) + more
 }
 
-/// Refuses outputs that no experiment has, and files that cannot be written.
+/// Refuses outputs that experiments do not have, and files that cannot be written.
 pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
     outputs::check(&outputs.list, ["json", "csv", "html", "markdown"].into_iter())?;
     outputs::check_paths(outputs::files(&outputs.list))
 }
 
 impl<T: Serialize> Forms<T> {
-    /// Keeps the result, writes the outputs that were asked for and prints the report. Says of the first
-    /// output that could not be written.
+    /// Keeps the result, writes the requested outputs and prints the report. Returns the first failure
+    /// to write an output.
     pub(crate) fn give_out(&self, document: &T, to: &Outputs) -> Result<(), Failure> {
         if to.keep {
             last::keep(to.quiet, || json::any(document));

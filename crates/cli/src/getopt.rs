@@ -1,13 +1,13 @@
-//! Command lines as the C library's `getopt_long` reads them, for the tools that Candor replaces.
+//! Parses command lines like the C library's `getopt_long`, for the tools that Candor replaces.
 //!
 //! Options may follow other words; short ones may be joined (`-t2 -Ld30s`); a long one may have its
 //! value after `=`; `--` ends the options. Each tool gives its options their meaning.
 
 use candor_plan::redact::Kind;
 
-/// An option, and how it may be written.
+/// An option and its spellings.
 pub(crate) struct Flag<Id: 'static> {
-    /// Which it is.
+    /// Identifies it.
     pub(crate) id: Id,
     /// Its letter.
     pub(crate) short: Option<char>,
@@ -15,23 +15,22 @@ pub(crate) struct Flag<Id: 'static> {
     pub(crate) long: &'static str,
     /// Whether a value follows.
     pub(crate) takes_value: bool,
-    /// A long name may be abbreviated as long as it is unique among the options of the lowest rank,
-    /// or failing that among those and the next. `None`: never, so that it takes no abbreviation
-    /// away.
+    /// A long name may be abbreviated if it is unique among the options of the lowest rank, or else
+    /// among those and the next. `None`: it cannot be abbreviated, so it makes no other
+    /// abbreviation ambiguous.
     pub(crate) rank: Option<u8>,
 }
 
-/// Ranks of options are below this.
+/// The number of ranks.
 const RANKS: u8 = 3;
 
 impl<Id> Flag<Id> {
-    /// The one of this letter.
+    /// The option with this letter.
     fn of_letter(flags: &'static [Self], letter: char) -> Option<&'static Self> {
         flags.iter().find(|flag| flag.short == Some(letter))
     }
 
-    /// The option of this name, which may be abbreviated; or the C library's message that there is
-    /// none.
+    /// The option with this name, perhaps abbreviated; or the C library's error message.
     pub(crate) fn of_name(flags: &'static [Self], typed: &str) -> Result<&'static Self, String> {
         if let Some(exact) = flags.iter().find(|flag| flag.long == typed) {
             return Ok(exact);
@@ -54,7 +53,7 @@ impl<Id> Flag<Id> {
     }
 }
 
-/// How an option is named.
+/// The typed name of an option.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Name<'a> {
     /// `-c`.
@@ -66,14 +65,14 @@ pub(crate) enum Name<'a> {
 /// The meaning of an option's value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meaning {
-    /// It is the next word, if it does not stand in the option's own.
+    /// Whether the value may be the next word, if it is not in the option's own.
     pub(crate) takes_next: bool,
     /// The kind of value.
     pub(crate) kind: Kind,
 }
 
-/// The meaning of the value of the option with this name, if there is one; `kind` gives it for
-/// each.
+/// The meaning of the value of the option with this name, if it has one; `kind` gives the kind for
+/// each option.
 pub(crate) fn meaning<Id: Copy>(
     flags: &'static [Flag<Id>],
     name: Name<'_>,
@@ -86,16 +85,16 @@ pub(crate) fn meaning<Id: Copy>(
     Some(Meaning { takes_next: flag.takes_value, kind: kind(flag.id) })
 }
 
-/// The receiver of the words, in order.
+/// Receives the words, in order.
 pub(crate) trait Taker {
     /// Which option.
     type Id: Copy + 'static;
-    /// Why it refuses.
+    /// Its error.
     type Refusal;
     /// Its options.
     const FLAGS: &'static [Flag<Self::Id>];
 
-    /// Takes an option; `shown` is how it was written.
+    /// Takes an option; `shown` is its spelling.
     fn set(
         &mut self,
         id: Self::Id,
@@ -106,7 +105,7 @@ pub(crate) trait Taker {
     /// Takes a word that is not an option.
     fn place(&mut self, word: String);
 
-    /// A command line that cannot be read, in the C library's words.
+    /// The error for an invalid command line, in the C library's words.
     fn wrong(&self, what: String) -> Self::Refusal;
 }
 

@@ -1,7 +1,7 @@
 //! The input of commands: options of a run from flags, a plan's file and a URL; texts of plans and
 //! suites.
 //!
-//! Typed options override those of a file. This module does not define a run: crate plan does.
+//! Typed options override those of a file. Crate plan, and not this module, defines a run.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ const DURATION: &str = "5s";
 /// The default warm-up of an experiment's run.
 const WARM_UP_NS: u64 = 1_000_000_000;
 
-/// The text of a file; `what` it is stands in errors.
+/// The text of a file; `what` is its kind, for errors.
 pub(crate) fn text(what: &str, path: &Path) -> Result<String, Failure> {
     let name = path.display();
     let bytes = Disk
@@ -33,8 +33,8 @@ pub(crate) fn plan(file: &str) -> Result<Options, Failure> {
     Options::from_toml(file, &text).map_err(Failure::usage)
 }
 
-/// Tells which of the two is a plan's file and which a URL, the one that stands in `options` and
-/// `second`; their order does not matter. The URL stands in `options` afterwards; the file is returned.
+/// Distinguishes a plan's file from a URL, in any order: one of them is in `options`, the other is
+/// `second`. Leaves the URL in `options` and returns the file.
 pub(crate) fn take_plan_file(
     options: &mut Options,
     second: Option<String>,
@@ -58,14 +58,14 @@ pub(crate) fn take_plan_file(
     }
 }
 
-/// Whether requests go to a place that the user named.
+/// Whether the user named a target.
 pub(crate) fn is_elsewhere(options: &Options) -> bool {
     options.url.is_some()
         || options.connecting.unix_socket.is_some()
         || options.connecting.connect_to.is_some()
 }
 
-/// Gives runs of an experiment the default length and warm-up where the user set none.
+/// Sets the default length and warm-up of an experiment's runs, if the user set none.
 pub(crate) fn set_usual_length(options: &mut Options) {
     if options.load.duration.is_none()
         && options.load.requests.is_none()
@@ -76,8 +76,8 @@ pub(crate) fn set_usual_length(options: &mut Options) {
     options.load.warm_up.get_or_insert(Nanos(WARM_UP_NS));
 }
 
-/// Refuses flags that are given and make no sense for this command: each with whether it is given, and
-/// why it makes none.
+/// Refuses flags that make no sense for this command. Each comes with whether it is given and why it
+/// makes no sense.
 pub(crate) fn refuse<const N: usize>(
     command: &str,
     flags: [(&str, bool, &str); N],
@@ -92,11 +92,11 @@ pub(crate) fn refuse<const N: usize>(
 
 /// Refuses outputs that only single runs have.
 pub(crate) fn refuse_outputs_of_runs(command: &str, output: &OutputOptions) -> Result<(), Failure> {
-    const KEEP: &str = "that is of a single run: --keep DIR has them all";
+    const KEEP: &str = "that is for a single run; use --keep DIR";
     let refused = [
         ("--hgrm", output.hgrm.is_some(), KEEP),
         ("--hlog", output.hlog.is_some(), KEEP),
-        ("--trace", output.trace.is_some(), "that is of a single run"),
+        ("--trace", output.trace.is_some(), "that is for a single run"),
     ];
     refuse(command, refused)
 }

@@ -1,7 +1,7 @@
-//! The last results, kept for `candor report last`: documents as `--json` writes them, in a directory of
-//! the user's state, a bounded number of them.
+//! The last results, kept for `candor report last`: a bounded number of documents, as `--json` writes
+//! them, in the user's state directory.
 //!
-//! It is a convenience: that a result cannot be kept never fails a command.
+//! It is a convenience: a result that cannot be kept never fails a command.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,12 +12,12 @@ use crate::console;
 use crate::exit::Failure;
 
 const LIMITS: Limits = Limits { files: 10, bytes: 64 << 20 };
-/// The word that names the last result in place of a file; with a number after it, an earlier one.
+/// The word for the last result in place of a file; with a number after it, for an earlier one.
 const WORD: &str = "last";
 
 /// Keeps a result; returns whether it is kept.
 pub(crate) fn keep(quiet: bool, document: impl FnOnce() -> String) -> bool {
-    // Without a home directory there is nowhere to keep it.
+    // Without a home directory, there is no place for it.
     let Some(directory) = directory() else { return false };
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let name = format!("{:013}-{}.json", since.as_millis(), std::process::id());
@@ -27,14 +27,14 @@ pub(crate) fn keep(quiet: bool, document: impl FnOnce() -> String) -> bool {
         && !quiet
     {
         console::say(format_args!(
-            "candor: the result is not kept in {}: {error}; --no-keep leaves this out",
+            "candor: the result is not kept in {}: {error}; --no-keep turns this off",
             directory.display()
         ));
     }
     kept.is_ok()
 }
 
-/// The file that is meant by `last`, or by `last-1` for the one before it; `None` if it is another word.
+/// The file for `last`, or for `last-1` the one before it; `None` for other words.
 pub(crate) fn find(word: &Path) -> Option<Result<PathBuf, Failure>> {
     let rest = word.to_str()?.strip_prefix(WORD)?;
     let before = match rest.strip_prefix('-') {

@@ -1,5 +1,5 @@
-//! The common parts of `candor bench` and `candor clients`: a suite's file in, a directory of
-//! results out, and the progress display of its trials in between.
+//! The common parts of `candor bench` and `candor clients`: reading a suite's file, the directory
+//! of results, and the progress display of trials.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,12 +38,12 @@ pub(crate) struct Flags {
 
     /// Connect to this host or network only; may be repeated
     ///
-    /// A name, *.NAME, an address, a network such as 10.0.0.0/8, or unix:PATH. Lists in CANDOR_ALLOW
-    /// and in candor/config.toml hold besides.
+    /// A name, *.NAME, an address, a network (10.0.0.0/8), or unix:PATH. The lists in CANDOR_ALLOW
+    /// and in candor/config.toml apply as well.
     #[arg(long, value_name = "HOST|CIDR")]
     pub(crate) allow: Vec<Allowed>,
 
-    /// Write values into results that may be secrets: of header fields, URLs, commands
+    /// Do not redact results: keep the values of header fields, URLs and commands
     #[arg(long)]
     pub(crate) show_secrets: bool,
 
@@ -77,7 +77,7 @@ impl Flags {
     /// The head of a document. `target` and `loader` name the owners of the two sets of cores.
     pub(crate) fn about(&self, facts: Facts, split: &Split, target: &str, loader: &str) -> About {
         let secrets = Secrets::shown_if(self.show_secrets);
-        let shared = if split.is_shared() { " (shared: figures are of both)" } else { "" };
+        let shared = if split.is_shared() { " (shared: figures cover both)" } else { "" };
         let (targets, loaders) = (fmt_cores(&split.target), fmt_cores(&split.loader));
         About {
             tool: Tool::of(&facts),
@@ -88,7 +88,7 @@ impl Flags {
         }
     }
 
-    /// Writes the renderings of the trials, and says how they ended. `exit` is the code for a
+    /// Writes the renderings of the trials, and returns the exit code. `exit` is the code for a
     /// matrix that was not stopped.
     pub(crate) fn finish<D: Serialize>(
         &self,
@@ -111,16 +111,14 @@ impl Flags {
         }
         let Some(why) = &outcome.stopped else { return Ok(exit(document).into()) };
         console::say(match why {
-            LabError::Interrupted => {
-                "candor: interrupted; the same command goes on where it stopped".to_owned()
-            }
+            LabError::Interrupted => "candor: interrupted; the same command resumes it".to_owned(),
             why => format!("candor: {}", remedy::told(why)),
         });
         Ok(Exit::stopped(why).into())
     }
 }
 
-/// The suite in the file at `path`, as `parse` makes it of the file's name and text.
+/// The suite in the file at `path`; `parse` makes it from the file's name and text.
 pub(crate) fn read<S>(
     path: &Path,
     parse: impl FnOnce(&str, &str) -> Result<S, LabError>,
@@ -139,7 +137,7 @@ pub(crate) fn directory(
     Ok(Directory::open(named.unwrap_or(&usual), kind, fingerprint)?)
 }
 
-/// How many cells there are, and in how many rounds.
+/// The number of cells and rounds, in words.
 pub(crate) fn extent(head: &Head, cells: usize, rounds: u64) -> String {
     format!(
         "{}: {} in {}",
@@ -156,7 +154,7 @@ pub(crate) fn listed(keys: impl Iterator<Item = String>, notes: &[Note]) -> Stri
     cells.chain(notes).collect()
 }
 
-/// Shows each trial, which `in_words` tells in half a sentence.
+/// Shows each trial; `in_words` describes it in half a sentence.
 pub(crate) struct Shown<T> {
     pub(crate) show: Show,
     pub(crate) in_words: fn(&T) -> String,

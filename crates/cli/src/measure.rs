@@ -17,7 +17,7 @@ use crate::scripting::{self, Scripted};
 use crate::show::{Asked, Show};
 use crate::signals;
 
-/// An interrupt that the first signal from now on triggers.
+/// An interrupt that signals trigger from now on.
 pub(crate) fn interrupt() -> Result<Arc<Interrupt>, Failure> {
     let interrupt = Arc::new(Interrupt::default());
     let told = Arc::clone(&interrupt);
@@ -25,7 +25,7 @@ pub(crate) fn interrupt() -> Result<Arc<Interrupt>, Failure> {
     Ok(interrupt)
 }
 
-/// Makes a run against `site`, with the plan's script. `observer` sees it while it goes on.
+/// Makes a run against `site`, with the plan's script. `observer` observes it.
 pub(crate) fn run(
     site: &mut Site,
     plan: &Plan,
@@ -35,7 +35,7 @@ pub(crate) fn run(
     run_part(site, plan, None, interrupt, observer)
 }
 
-/// The same for a part of it, if there is one.
+/// The same for a part of it, if given.
 pub(crate) fn run_part(
     site: &mut Site,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! A part of a run, for runs on several machines: which of the run's threads are here, and when time
+//! A part of a run, for runs on several machines: which threads this process runs, and when it
 //! begins.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,8 +16,8 @@ use crate::exit::Failure;
 pub(crate) struct PartFlags {
     /// Run only the first, second, … of N equal parts of the run's threads
     ///
-    /// Needs --threads, the number of threads of all parts together. All parts have the same options
-    /// and the same seed; `candor report --merge` makes one result of theirs.
+    /// Needs --threads, the number of threads of all parts together. All parts need the same options
+    /// and the same seed; `candor report --merge` merges their results.
     #[arg(long, value_name = "I/N", value_parser = parse)]
     part: Option<(u32, u32)>,
 
@@ -27,7 +27,7 @@ pub(crate) struct PartFlags {
 }
 
 impl PartFlags {
-    /// The part of a run of `plan`; `None`: all of it.
+    /// The part of a run of `plan`; `None`: the whole run.
     pub(crate) fn of(&self, plan: &Plan) -> Result<Option<Part>, Failure> {
         let Some((which, parts)) = self.part else { return Ok(None) };
         let Some(of) = plan.threads.count else {
@@ -54,7 +54,7 @@ fn parse(text: &str) -> Result<(u32, u32), String> {
         .ok_or_else(|| "not a part; use e.g. 1/2, the first of two".to_owned())
 }
 
-/// A time of the wall clock, on the monotonic one.
+/// Converts a time of the wall clock to the monotonic one.
 fn begins_at_ns(unix_s: f64) -> Result<u64, Failure> {
     const LONGEST_S: f64 = 86_400.0;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `--profile-command`: for the commands whose runs can be profiled, and for those that say why not.
+//! `--profile-command`: for commands whose runs can be profiled, and for those that explain why not.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ const FLAG: &str = "--profile-command";
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ProfileFlags {
     /// Start this command when the measured window begins, and interrupt it when the window ends,
-    /// e.g. 'perf record -g -p {pid} -o {out}'; figures are then not comparable
+    /// e.g. 'perf record -g -p {pid} -o {out}'; the figures are then not comparable
     ///
     /// Program and arguments in one word; there is no shell. {pid} is the target's process id,
-    /// {out} the file of the profile, which stands beside the result; the profiler's output is kept
-    /// there, too, with .log appended. Candor has to start the target itself.
+    /// {out} the file of the profile, which is put beside the result; the profiler's output is kept
+    /// there too, with .log appended. Candor must start the target itself.
     #[arg(long, value_name = "COMMAND", help_heading = "Managed target")]
     pub(crate) profile_command: Option<String>,
 }
@@ -45,7 +45,7 @@ fn beside(json: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Takes the flag where it makes no sense, to say why.
+/// Accepts the flag in commands for which it makes no sense, to explain why.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct NoProfile {
     #[arg(long, value_name = "COMMAND", hide = true)]
@@ -58,9 +58,8 @@ impl NoProfile {
         match self.profile_command {
             None => Ok(()),
             Some(_) => Err(Failure::usage(format!(
-                "candor {command} has no {FLAG}: a profiled server is slower than it is by itself, \
-                 and what {command} finds would not be true of it; profile a single run at the load \
-                 in question, with candor run {FLAG}"
+                "candor {command} has no {FLAG}: a profiled server is slower, so the results of \
+                 {command} would be wrong; profile a single run at that load, with candor run {FLAG}"
             ))),
         }
     }

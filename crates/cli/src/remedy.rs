@@ -1,7 +1,7 @@
-//! Remedies for errors of the library crates, in words of this command line.
+//! Remedies for errors of the library crates, with the flags of this command line.
 //!
-//! Libraries report the fault and its place, in types; they know no flags. Only this module adds
-//! remedies: a new variant does not compile before its remedy is decided. Remedies for causes that
+//! Libraries report the fault and its place as types; they know no flags. Only this module adds
+//! remedies: it does not compile until a new variant has its remedy. Remedies for causes that
 //! results keep are in [`candor_report::remedies`], since documents have them too.
 
 use candor_engine::EngineError;
@@ -17,7 +17,7 @@ pub(crate) fn told(error: &LabError) -> String {
     sentence(error, lab(error))
 }
 
-/// The same for the command line of another tool, which does not have the flags.
+/// The same for the command line of another tool, which lacks these flags.
 pub(crate) fn told_elsewhere(error: &LabError) -> String {
     sentence(error, lab(error).map(|remedy| format!("with candor run: {remedy}")))
 }
@@ -42,13 +42,13 @@ fn sentence(error: &impl std::fmt::Display, remedy: Option<String>) -> String {
     }
 }
 
-/// The remedy; `None`: there is none, or the error contains it.
+/// The remedy; `None` if there is none, or if the error contains it.
 fn lab(error: &LabError) -> Option<String> {
     let remedy = match error {
         LabError::Engine(error) => return engine(error),
         LabError::NoPortFile { .. } => {
-            "if the target does not understand --standalone --port-file FILE, say with --target-ready \
-             how to tell that it is ready"
+            "if the target does not understand --standalone --port-file FILE, say with \
+             --target-ready how to check that it is ready"
         }
         LabError::NoCore { of: Side::Target, .. } => "choose among them with --target-cores",
         LabError::NoCore { of: Side::Loader, .. } => "choose among them with --loader-cores",
@@ -147,7 +147,7 @@ fn tls(error: &ConfigError) -> &'static str {
 fn serve(error: &ServeError) -> &'static str {
     match error {
         ServeError::Listen { .. } => "choose another port, or port 0 for a free one",
-        ServeError::UnixSocket { .. } => "choose a path that is free",
+        ServeError::UnixSocket { .. } => "choose an unused path",
         ServeError::PortFile { .. } | ServeError::Log { .. } => "choose a writable place",
         ServeError::Certificate { .. } => "check its name and content",
         ServeError::MakeCertificate(_) => "name one with --tls-cert and --tls-key",
@@ -161,7 +161,7 @@ pub(crate) fn told_of_script(error: &candor_script::ScriptError) -> String {
     use candor_script::ScriptError;
     let remedy = match error {
         ScriptError::Late { .. } => Some("--script-timeout sets the limit"),
-        ScriptError::Upgrade => Some("use --h2c in the place of --h2c-upgrade"),
+        ScriptError::Upgrade => Some("use --h2c instead of --h2c-upgrade"),
         ScriptError::Load(_) | ScriptError::Call { .. } => None,
     };
     sentence(error, remedy.map(str::to_owned))

@@ -1,7 +1,7 @@
-//! Scripts of a run: loaded before it, and told of its end.
+//! Scripts of a run: loads them before the run, and calls `done` after it.
 //!
-//! All that the command knows of Lua goes through here; built without the feature `script`, it
-//! says so instead.
+//! This is the command's only interface to Lua; a build without the feature `script` refuses
+//! scripts.
 
 use candor_engine::script::Scripts;
 use candor_engine::{Control, Observer, Part};
@@ -11,14 +11,13 @@ use candor_record::RunRecord;
 
 use crate::remedy;
 
-/// Makes a run of an experiment as `candor run` makes it: with its plan's script, loaded anew, if it
-/// has one.
+/// Makes a run of an experiment like `candor run`: with its plan's script, if any, freshly loaded.
 pub(crate) fn make(
     plan: &Plan,
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, LabError> {
-    // Documents of experiments keep the text.
+    // Documents of experiments contain this text.
     let made = run(plan, Part::whole(plan), control, observer);
     made.and_then(|run| run.done(plan)).map_err(remedy::advise)
 }
@@ -44,7 +43,7 @@ pub(crate) fn run(
 }
 
 impl Scripted {
-    /// Tells the script what happened; an error also if it had failed before.
+    /// Calls the script's `done`; returns an error even if the script had failed before.
     pub(crate) fn done(self, plan: &Plan) -> Result<RunRecord, LabError> {
         self.ended?;
         self.script.done(plan, &self.record)?;

@@ -2,7 +2,7 @@
 //! flag that does not exist. Pages are README.md, everything in docs/, the help of each command and its
 //! manual page.
 //!
-//! Of a code block, the lines that call `candor` are read as a shell reads them: prompts, comments,
+//! In a code block, the lines that call `candor` are parsed like a shell's: prompts, comments,
 //! continued lines, pipes, `&&`, redirections, quotes. Nothing is run.
 
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ fn pages() -> Vec<(String, String)> {
     paths.into_iter().map(read).collect()
 }
 
-/// The code blocks of a page, and the code within its sentences.
+/// The code blocks of a page, and the inline code.
 fn code(page: &str) -> (Vec<String>, Vec<String>) {
     let (mut blocks, mut spans) = (Vec::new(), Vec::new());
     let mut in_block = false;
@@ -62,7 +62,7 @@ fn code(page: &str) -> (Vec<String>, Vec<String>) {
     (blocks, spans)
 }
 
-/// The lines of a block that are typed: those after a prompt, if there is one, or all; continued lines
+/// The typed lines of a block: those after a prompt, if there is one, or all; continued lines are
 /// joined.
 fn typed_lines(block: &str) -> Vec<String> {
     let has_prompts = block.lines().any(|line| line.starts_with("$ "));
@@ -153,7 +153,7 @@ fn filled_in(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> &'static st
     "1"
 }
 
-/// The words from `candor` on, if a command calls it: settings of variables may stand before it.
+/// The words from `candor` on, if a command calls it; variable assignments may come before.
 fn call(words: &[String]) -> Option<&[String]> {
     let is_setting = |word: &String| {
         word.split_once('=')
@@ -171,7 +171,7 @@ fn call(words: &[String]) -> Option<&[String]> {
 /// Why the command line refuses these words, or why the run is impossible, unless a shell would
 /// have expanded some of them.
 fn refusal(words: &[String], is_filled_in: bool) -> Option<String> {
-    // In a synopsis, what can be left out stands in brackets, and dots say that there may be more.
+    // In a synopsis, optional parts are in brackets, and dots mean repetition.
     let words: Vec<String> = words
         .iter()
         .filter(|word| !matches!(word.as_str(), "…" | "..."))
@@ -214,7 +214,7 @@ fn check(place: &str, lines: &[String], wrong: &mut Vec<String>) -> usize {
     calls
 }
 
-/// Lines of a text that show a call as examples do: indented.
+/// The examples in a text: indented lines with a call.
 fn examples(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| line.starts_with("  candor "));
     lines.map(|line| line.trim_start().to_owned()).collect()
@@ -244,7 +244,7 @@ fn every_command_has_examples_that_are_understood() {
             continue;
         }
         let name = one.get_name().to_owned();
-        // Where lines break must not depend on the terminal, or they cannot be copied.
+        // Line breaks must not depend on the terminal, or examples cannot be copied.
         let after = one.get_after_long_help().map(ToString::to_string).unwrap_or_default();
         let indented = after.lines().filter(|line| line.starts_with("  "));
         let longest = indented.map(|line| line.chars().count()).max();
@@ -267,7 +267,7 @@ fn every_example_of_a_manual_page_is_understood() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// In the text of pages, too, flags are named that exist: `candor serve --stall`.
+/// Flags named in the text of pages exist, too: `candor serve --stall`.
 #[test]
 fn every_flag_that_stands_beside_its_command_exists() {
     let command = arguments::command();

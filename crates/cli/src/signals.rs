@@ -1,9 +1,9 @@
-//! Signals, for the whole process: the first asks for an orderly end, the second for an end with
-//! the measurements so far, the third ends the process at once.
+//! Signals, for the whole process: the first asks for an orderly end, the second ends the run
+//! without waiting for responses, the third ends the process at once.
 //!
 //! One thread waits for SIGINT and SIGTERM and calls the function last given to [`on_signal`]. It
-//! never waits for other threads, so that the third signal always works. Before a signal ends the
-//! process, a live view gives the terminal back.
+//! never waits for other threads, so the third signal always works. Before a signal ends the
+//! process, a live view restores the terminal.
 
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
@@ -15,7 +15,7 @@ use signal_hook::low_level::{emulate_default_handler, exit};
 use crate::console::terminal;
 use crate::exit::{Exit, Failure};
 
-/// Signals after which nothing is waited for.
+/// The number of signals after which the process ends at once.
 const PATIENCE: u32 = 3;
 
 type Stop = Box<dyn Fn() + Send>;
@@ -55,7 +55,7 @@ fn watch(mut signals: Signals) {
                 }
                 stop();
             }
-            // No function is set that could stop in order.
+            // There is no function for an orderly end.
             _ => {
                 terminal::restore();
                 let _ = emulate_default_handler(signal);

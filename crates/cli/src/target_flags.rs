@@ -18,7 +18,7 @@ use crate::input;
 /// A managed target.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TargetFlags {
-    /// Start this server, measure it, and end it with all processes that it started
+    /// Start this server, measure it, and end it with all of its processes
     ///
     /// Program and arguments in one word; there is no shell. The server gets the flags --standalone
     /// --port-file FILE, or FILE in place of {port_file}, and writes PORT=, PATH= and METHOD= to it
@@ -26,15 +26,15 @@ pub(crate) struct TargetFlags {
     #[arg(long, value_name = "COMMAND", help_heading = "Managed target")]
     pub(crate) target: Option<String>,
 
-    /// How to tell that it is ready: port-file, tcp:HOST:PORT or http://HOST:PORT/PATH [default:
+    /// How to check that it is ready: port-file, tcp:HOST:PORT or http://HOST:PORT/PATH [default:
     /// port-file]
     ///
-    /// A URL has to return 200; for another status add a blank and the status, as in
+    /// A URL must return 200; for another status add a blank and the status:
     /// 'http://localhost:8080/ 404'.
     #[arg(long, value_name = "HOW", help_heading = "Managed target", value_parser = parse_ready, requires = "target")]
     pub(crate) target_ready: Option<Ready>,
 
-    /// How long it may take to get ready [default: 10s]
+    /// Time limit for getting ready [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "Managed target", requires = "target")]
     pub(crate) target_timeout: Option<PositiveNanos>,
 
@@ -45,11 +45,11 @@ pub(crate) struct TargetFlags {
     #[arg(long, value_name = "FILE", help_heading = "Managed target", requires = "target")]
     pub(crate) target_log: Option<PathBuf>,
 
-    /// Set this in its environment, as NAME=VALUE; may be repeated
+    /// Environment variable for the target, as NAME=VALUE; may be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Managed target", value_parser = parse_env, requires = "target")]
     pub(crate) target_env: Vec<(String, String)>,
 
-    /// Start it in this directory
+    /// Directory to start the target in
     #[arg(long, value_name = "DIR", help_heading = "Managed target", requires = "target")]
     pub(crate) target_dir: Option<PathBuf>,
 }
@@ -57,11 +57,11 @@ pub(crate) struct TargetFlags {
 /// Cores of servers and of the loader.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CoreFlags {
-    /// Cores of a server that we start, such as 0-3 [default: the first half]
+    /// Cores of a managed target, e.g. 0-3 [default: the first half]
     #[arg(long, value_name = "CORES", help_heading = "Cores", value_parser = Cores::parse)]
     target_cores: Option<Cores>,
 
-    /// Cores of the loader, such as 4-7 [default: those that our servers leave; without one, all]
+    /// Cores of the loader, e.g. 4-7 [default: those that a managed target leaves, or all]
     #[arg(long, value_name = "CORES", help_heading = "Cores", value_parser = Cores::parse)]
     loader_cores: Option<Cores>,
 }
@@ -87,8 +87,8 @@ impl CoreFlags {
 }
 
 impl TargetFlags {
-    /// Starts the target, if there is to be one, and points `options` at it. Without a URL and
-    /// without a target the embedded one is started, if `embeds`.
+    /// Starts the target, if any, and points `options` at it. Without a URL and without a target
+    /// the embedded one is started, if `embeds`.
     pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, Failure> {
         let spec = match &self.target {
             Some(command) => Some(self.spec(command)?),
@@ -103,7 +103,7 @@ impl TargetFlags {
         };
         if spec.is_none() && target_cores.is_some() {
             return Err(Failure::usage(
-                "--target-cores: the target is not ours to move; start it with --target, or leave \
+                "--target-cores: the target is not managed; start it with --target, or leave \
                  this out",
             ));
         }
@@ -137,12 +137,12 @@ impl TargetFlags {
     }
 }
 
-/// The embedded target that speaks what `options` ask for.
+/// The embedded target with the protocol that `options` ask for.
 pub(crate) fn embedded(options: &Options) -> Result<TargetSpec, LabError> {
     TargetSpec::embedded(options.tls.tls.then(|| "--tls".to_owned()))
 }
 
-/// Points `options` at a target, where the user says nothing else.
+/// Points `options` at a target, unless the user set another URL.
 pub(crate) fn point(options: &mut Options, running: &Running) {
     let announced = running.announced();
     if options.url.is_none() {
@@ -154,8 +154,8 @@ pub(crate) fn point(options: &mut Options, running: &Running) {
     speak(options, announced.protocol.as_deref());
 }
 
-/// Speaks the HTTP/2 that a target announces, where the user asks for no version. Left to ALPN, a server
-/// that prefers HTTP/1.1 would be measured over that without a word.
+/// Uses HTTP/2 if the target announces it and the user chose no version. ALPN alone would silently
+/// measure HTTP/1.1 if the server prefers that.
 fn speak(options: &mut Options, announced: Option<&str>) {
     let http2 = &mut options.http2;
     let is_asked = http2.h1 || http2.h2 || http2.h2c || http2.h2c_upgrade;
@@ -179,7 +179,7 @@ fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
         (&options.requests.method, &announced.method, makes_own_requests)
     {
         let method = method.parse().map_err(|error| {
-            Failure::could_not_run(format!("the target's port file says METHOD={method}: {error}"))
+            Failure::could_not_run(format!("the target's port file has METHOD={method}: {error}"))
         })?;
         options.requests.method = Some(method);
     }
@@ -187,7 +187,7 @@ fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
 }
 
 fn parse_ready(text: &str) -> Result<Ready, String> {
-    let help = "write port-file, tcp:HOST:PORT, or a URL and perhaps a status";
+    let help = "write port-file, tcp:HOST:PORT, or a URL with an optional status";
     if text == "port-file" {
         return Ok(Ready::PortFile);
     }

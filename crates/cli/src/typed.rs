@@ -1,8 +1,7 @@
-//! The command line as results may show it: the kind of each word, by the options of the command.
+//! The command line for results: classifies each word by the options of the command.
 //!
-//! [`Typed`] then shows the permitted words. The rule allows: an option's value that is a number, a
-//! time or a file's name by its type is shown; free text is not, unless it is listed in
-//! [`PLAIN_TEXTS`].
+//! [`Typed`] then shows the permitted words. An option's value is shown if its type is a number, a
+//! time or a file's name; free text is hidden, unless listed in [`PLAIN_TEXTS`].
 
 use std::any::TypeId;
 
@@ -13,7 +12,7 @@ use crate::command::compare::what;
 use crate::command::{h2load, wrk};
 use crate::getopt::{Meaning, Name};
 
-/// Options whose values are text, and never a secret.
+/// Options with text values that are never secret.
 const PLAIN_TEXTS: [&str; 9] =
     ["clients", "expect", "loads", "objective", "peak", "protocols", "scenarios", "servers", "sni"];
 
@@ -59,7 +58,7 @@ fn kind(arg: &Arg) -> Kind {
     }
 }
 
-/// Reads `rest`, the end of `words`, as `getopt_long` and clap do. An unknown option hides anything
+/// Parses `rest`, the end of `words`, like `getopt_long` and clap. An unknown option hides anything
 /// that may be its value.
 fn read(
     words: &[String],

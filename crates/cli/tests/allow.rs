@@ -1,5 +1,5 @@
-//! Lists of allowed hosts: a host that is not listed gets no connection, whatever leads there. No
-//! test here sends anything beyond loopback: foreign hosts are refused.
+//! Lists of allowed hosts: a host that is not listed gets no connection, by any path. No test here
+//! sends anything beyond loopback: foreign hosts are refused.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -12,7 +12,7 @@ use common::{CANDOR, Candor, Outcome, Target};
 
 const USAGE: i32 = 2;
 
-/// Runs with a list in the environment, or in the configuration, or in neither.
+/// Runs with a list in the environment, in the configuration, or in neither.
 fn run(arguments: &[&str], variable: Option<&str>, configuration: Option<&str>) -> Outcome {
     let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
         fs::create_dir(directory.join("candor")).unwrap();
@@ -52,7 +52,7 @@ fn each_list_that_there_is_must_allow_a_target() {
     refused(&run(&once, Some("10.0.0.0/8"), None), "127.0.0.1", "CANDOR_ALLOW");
     refused(&run(&once, None, Some("allow = ['staging.example']")), "127.0.0.1", "config.toml");
     refused(&run(&once, None, Some("allow = []")), "127.0.0.1", "config.toml");
-    // A flag widens nothing.
+    // A flag cannot widen the list.
     refused(&run(&with("0.0.0.0/0"), Some("10.0.0.0/8"), None), "127.0.0.1", "CANDOR_ALLOW");
     assert_eq!(target.requests(), 3);
 }
@@ -98,7 +98,7 @@ fn nothing_leads_around_a_list() {
         refused(&outcome, "127.0.0.1", "CANDOR_ALLOW");
     }
     assert_eq!(target.requests(), 0);
-    // Nothing was looked at either but the count.
+    // The lists apply to the server's own count as well.
     assert!(!Path::new("/run/no.sock").exists());
 }
 

@@ -1,5 +1,5 @@
-//! ARCHITECTURE.md and docs/internals.md name files and names of the code: each of them has to be there.
-//! And the first of the two has to be read in one go.
+//! ARCHITECTURE.md and docs/internals.md name files and names of the code: each of them must exist. And
+//! ARCHITECTURE.md must be short enough to read in one go.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,7 @@ fn files(below: &Path, root: &Path, all: &mut Vec<String>) {
     }
 }
 
-/// What stands between backquotes outside of code blocks, and in these every word.
+/// The texts in backquotes outside of code blocks, and every word in code blocks.
 fn named(text: &str) -> Vec<String> {
     let mut spans = Vec::new();
     for (nth, piece) in text.split("```").enumerate() {
@@ -52,7 +52,7 @@ fn is_path(span: &str) -> bool {
     span.chars().all(plain) && (ends() || (span.contains('/') && !span.starts_with('/')))
 }
 
-/// A name of the code: of a type, a function, a constant, with or without what it is of.
+/// A name of the code: of a type, a function or a constant, with or without its path.
 fn is_name(span: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
     let has_shape = span.contains("::")
@@ -85,7 +85,7 @@ fn what_the_pages_name_is_there() {
                 let end = format!("/{}", span.trim_matches('/'));
                 all.iter().any(|path| path.ends_with(&end) || path.contains(&format!("{end}/")))
             } else if is_name(&span) {
-                // `candor_target_NAME` stands for any of that beginning.
+                // `candor_target_NAME` means any name with that beginning.
                 let last = span.rsplit("::").next().unwrap();
                 match last.strip_suffix("NAME").filter(|beginning| !beginning.is_empty()) {
                     Some(beginning) => words.iter().any(|word| word.starts_with(beginning)),

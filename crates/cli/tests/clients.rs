@@ -1,7 +1,7 @@
 //! `candor clients` from the outside: drivers that are small scripts, against the embedded target.
 //!
 //! The drivers are in Python, with one program for all of them: its argument chooses the fault. One
-//! test has the real driver of urllib3, where that is installed; `make beam-test` measures those of
+//! test has the real driver of urllib3, if that is installed; `make beam-test` measures those of
 //! Erlang's libraries.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use common::{CANDOR, Candor, Outcome};
 use rustix::process::Signal;
 
-/// A driver that does its work: `driver.py KIND`. It makes its requests one after the other, for
-/// any concurrency.
+/// A working driver: `driver.py KIND`. It makes its requests one after the other, for any
+/// concurrency.
 const DRIVER: &str = r#"
 import json, os, socket, sys, time, urllib.parse
 
@@ -184,7 +184,7 @@ fn honest_drivers_become_a_directory_that_says_everything() {
         assert!(row["rate_per_s"].parse::<f64>().unwrap() > 0.0);
         let sent = if row["client"] == "null" { "0" } else { &row["requests"] };
         assert_eq!(row["server_answered"], sent);
-        // A process that works for 170 ms on a core of its own has used some of it.
+        // A process that works for 170 ms on its own core has used some CPU time.
         assert!(row["cpu_us_per_request"].parse::<f64>().unwrap() > 0.0, "{row:?}");
     }
     let readme = read(directory.path(), "README.md");
@@ -209,9 +209,9 @@ fn honest_drivers_become_a_directory_that_says_everything() {
     assert_eq!(report("markdown").stdout, readme);
     assert_eq!(report("csv").stdout, read(directory.path(), "results.csv"));
 
-    // Again: nothing is left to do. Another directory for other options.
+    // A second run has nothing left to do. Other options need another directory.
     let again = ran(directory.path(), &suite, &[]);
-    assert!(again.stderr.contains("4 of 4 trials are there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("4 of 4 trials exist already"), "{}", again.stderr);
     assert_eq!(again.code(), 0);
     ran(directory.path(), &suite, &["-d", "1s"]).assert_refused(2, &["tiny-results", "--out"]);
     assert_eq!(processes_of(directory.path()), [""; 0]);
@@ -233,17 +233,17 @@ fn counts_that_do_not_agree_are_never_kept_in_silence() {
     let number = |client: &str, column: &str| of(client)[column].parse::<u64>().unwrap();
     assert_eq!(number("doubles", "server_answered"), 2 * number("doubles", "requests"));
     assert_eq!(number("forgets", "server_answered") + 1, number("forgets", "requests"));
-    // It counts an error beside each fourth answer that it has counted already: more requests than
-    // the server answered, which time-outs may be.
+    // It counts an additional error for each fourth response: more requests than the server
+    // responded to, which is possible with timeouts.
     let late = of("late");
     assert!(late["timeout"].parse::<u64>().unwrap() > 0);
     assert_eq!(late["counts_agree"], "1");
     assert!(outcome.stdout.contains("COUNTS DO NOT AGREE: doubles"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("% timeout"), "{}", outcome.stdout);
-    // Only the wrong cell is made again.
+    // Only the wrong cell is repeated.
     let again = ran(directory.path(), &suite(&kinds), &["--concurrencies", "2"]);
     assert_eq!(again.code(), 4);
-    assert!(again.stderr.contains("2 of 4 trials are there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("2 of 4 trials exist already"), "{}", again.stderr);
 }
 
 #[test]
@@ -264,8 +264,8 @@ fn a_driver_in_trouble_is_told_and_the_run_goes_on() {
     assert_eq!(failures.len(), 3, "{failures:#?}");
     for (client, words) in [
         ("crashes", &["the driver ended by signal 6", "it was too much for me"][..]),
-        ("garbage", &["what is no answer: Traceback"]),
-        ("hangs", &["did not answer within"]),
+        ("garbage", &["an invalid reply: Traceback"]),
+        ("hangs", &["did not reply within"]),
     ] {
         for word in words {
             assert!(why(client).contains(word), "{word}: {}", why(client));
@@ -295,7 +295,7 @@ fn mistakes_are_told_before_anything_runs() {
     refused(&suite, &["--concurrencies", "0"], &["--concurrencies", "write 1 to"]);
     let typo = suite.replace("embedded", "embeded");
     refused(&typo, &[], &["tiny.toml:11:1", "did you mean \"embedded\""]);
-    // A program that is not there is a client that is not installed.
+    // A missing program means that the client is not installed.
     let gone = suite.replace("\"python3\", \"driver.py\", \"honest\"", "\"/no/such/driver\"");
     refused(&gone, &[], &["no client of the suite tiny", "/no/such/driver"]);
 
@@ -369,7 +369,7 @@ fn nothing_outlives_a_candor_that_was_killed() {
     drop(running);
 }
 
-/// The real thing, where Python has it.
+/// The real library, if Python has it.
 #[test]
 fn urllib3_agrees_with_the_embedded_target() {
     let has = Command::new("python3").args(["-c", "import urllib3"]).output().unwrap();
@@ -390,7 +390,7 @@ fn urllib3_agrees_with_the_embedded_target() {
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let rows = rows(directory.path());
     assert_eq!((rows[0]["library"].as_str(), rows[0]["counts_agree"].as_str()), ("urllib3", "1"));
-    // With fewer connections than callers they wait, and with so short a time-out in vain: errors are errors.
+    // With fewer connections than callers and such a short timeout, callers wait in vain: these are errors.
     let slow = suite.replace("embedded = true", "embedded = true\npath = \"/delay/50ms\"");
     let arguments =
         ["--concurrencies", "12", "--pools", "2", "--timeout", "130ms", "--out", "small"];

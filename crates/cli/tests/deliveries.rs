@@ -1,6 +1,6 @@
-//! How requests leave, as a server sees it: chunks, pieces and their gaps, bodies that wait for a
-//! 100 or break off, and a burst of connections. A raw peer records every read; nginx and the
-//! embedded target respond as servers do.
+//! Deliveries from the server's view: chunks, pieces and their gaps, bodies that wait for a 100 or
+//! break off, and a burst of connections. A raw peer records every read; nginx and the embedded
+//! target respond like real servers.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -19,7 +19,7 @@ const MS: Duration = Duration::from_millis(1);
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server that is a function of each of its first `connections` connections.
+/// A server that calls a function for each of its first `connections` connections.
 struct Raw<T> {
     address: SocketAddr,
     thread: JoinHandle<Vec<T>>,
@@ -118,7 +118,7 @@ fn a_slow_client_writes_pieces_that_far_apart() {
     assert_eq!(reads.len(), 5, "{reads:?}");
     let lengths = reads.iter().map(|(_, bytes)| bytes.len());
     assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1, "{reads:?}");
-    // A read may be late, but not early; and the pieces are due by the first one.
+    // A read may be late, but not early; due times count from the first piece.
     for (n, (at, _)) in (0..).zip(&reads) {
         assert!(*at + 5 * MS >= reads[0].0 + n * 100 * MS, "{reads:?}");
     }
@@ -265,7 +265,7 @@ fn an_answer_before_the_break_counts_by_its_status() {
         wire.text()
     });
     let url = peer.url();
-    // The second half of what is sent would be due in ten seconds.
+    // The second half would be due after ten seconds.
     let flags = ["--pieces", "2", "--piece-gap", "10s", "--break-off-after", "500"];
     let body = "h".repeat(1000);
     let rest = ["-c", "1", "-n", "1", "-b", &body, "--expect-status", "400", &url];
@@ -312,13 +312,13 @@ fn nginx_answers_whatever_way_requests_leave() {
         assert_all_ok(&document, 100);
         assert_eq!(document.count("/connections/opened"), 4, "{delivery:?}");
     }
-    // This nginx answers a header. What is still to come of its body then does not come any more.
+    // This nginx responds to the header. The rest of the body is not sent any more.
     let body = "body".repeat(100);
     let flags = ["-c", "4", "-n", "100", "-b", &body, "--pieces", "5", &url];
     let document = measure(&flags);
     assert_all_ok(&document, 100);
     assert!(document.count("/connections/opened") > 50, "{}", document.at("/connections"));
-    // So it does not ask for one that waits.
+    // So it does not ask for a waiting body.
     let flags = ["-c", "4", "-n", "100", "-b", "body", "--expect-continue", &url];
     let document = measure(&flags);
     assert_all_ok(&document, 100);
@@ -348,7 +348,7 @@ fn a_burst_connects_each_once_and_ends() {
         document.count("/connections/retired") + document.count("/connections/closed_by_server"),
         60
     );
-    // Nothing was connected before: who waits for a connection waits within the response time.
+    // There was no connection before: the response time includes the wait for it.
     let connect_ns = document.number("/latencies/connect/min_ns");
     assert!(connect_ns > 0.0);
     assert!(document.number("/latencies/queue_wait/min_ns") >= connect_ns);

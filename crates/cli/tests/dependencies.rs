@@ -1,5 +1,5 @@
-//! deny.toml holds for what is built here: licences, banned crates, sources. `cargo deny check` does this
-//! and more (`make deny`), but it takes minutes to build and asks the network; this takes neither.
+//! Checks the dependencies against deny.toml: licences, banned crates, sources. `cargo deny check` does
+//! this and more (`make deny`), but takes minutes to build and needs the network.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::path::Path;
@@ -53,7 +53,7 @@ fn one(words: &mut &[&str], allowed: &[&str]) -> bool {
             *words = words.strip_prefix(&[")"]).unwrap_or(&[]);
             is_enough
         }
-        // An exception is a licence of its own: none is on the list.
+        // A licence with an exception counts as a different licence, and none is on the list.
         [_, "WITH", _, rest @ ..] => {
             *words = rest;
             false
@@ -88,7 +88,7 @@ fn every_licence_is_on_the_list() {
         .filter(|(_, license)| !is_allowed(license, &allowed))
         .collect();
     assert!(wrong.is_empty(), "not in [licenses] of deny.toml: {wrong:?}");
-    // What stands in Cargo.toml without a version would be any version.
+    // A dependency in Cargo.toml without a version would mean any version.
     let requirements = packages.iter().flat_map(|one| one["dependencies"].as_array().unwrap());
     let wildcards = requirements.filter(|one| one["req"] == "*" && one["path"].is_null());
     let ours = packages.iter().filter(|one| one["source"].is_null()).count();

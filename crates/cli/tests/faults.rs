@@ -1,5 +1,5 @@
-//! Servers that fail in every way: the ledger balances, the errors have their right names, the
-//! peer counts what we count, and the run ends on time without burning the CPU.
+//! Servers that fail in every way: the ledger balances, errors have the right kinds, the peer's
+//! count equals ours, and the run ends on time without wasting CPU.
 //!
 //! Documents are checked as they are read: schema, ledger, an example for each kind of error.
 
@@ -13,14 +13,14 @@ use common::{Candor, Document, Outcome, Target, candor};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A loaded machine may take this much longer than the run itself.
+/// A busy machine may take this much longer than the run itself.
 const MARGIN: Duration = Duration::from_secs(3);
 
 fn url(peer: &Peer) -> String {
     format!("http://{}/", peer.addr())
 }
 
-/// Runs against `url`, and expects the end after at most `longest`.
+/// Runs against `url`, and expects the end within `longest`.
 fn run(url: &str, flags: &[&str], longest: Duration) -> (Document, Outcome) {
     let outcome = Candor::start_measuring(&[flags, &[url]].concat()).finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
@@ -35,14 +35,14 @@ fn assert_same_count(peer: &Peer, document: &Document) {
     assert_eq!(peer.requests(), sent);
 }
 
-/// A loader that has next to nothing to do does next to nothing.
+/// Asserts that an idle loader uses almost no CPU.
 fn assert_idle(outcome: &Outcome, document: &Document) {
     assert!(document.cpu_share() < 0.3, "{:?}", document.at("/workers"));
     assert!(outcome.cpu < outcome.wall / 3, "{:?} of {:?}", outcome.cpu, outcome.wall);
 }
 
 /// One second of closed load on four connections against a peer that fails every request in the
-/// same way. What the failing connections cost is bounded by the back-off.
+/// same way. The back-off limits the cost of failing connections.
 fn every_request_fails(script: Script, kinds: &[&str]) -> (Peer, Document) {
     let peer = Peer::start(script);
     let (document, outcome) = run(&url(&peer), &["-c", "4", "-d", "1s"], 1000 * MS);
@@ -119,7 +119,7 @@ fn old_requests_are_shed() {
     let (document, outcome) = run(&url(&peer), &flags, 1000 * MS);
     assert_eq!(document.ledger("scheduled"), 100);
     assert_eq!((document.ledger("sent"), document.ledger("unfinished")), (3, 3));
-    // At the end, those of the last 200 ms wait: 20 of them.
+    // At the end, the 20 requests of the last 200 ms are waiting.
     let unsent = document.ledger("unsent");
     assert!((15..=30).contains(&unsent), "{}", document.at("/ledger"));
     assert_eq!(document.ledger("shed"), 97 - unsent);
@@ -178,8 +178,8 @@ fn closed_instead_of_answered() {
 
 #[test]
 fn closed_as_soon_as_accepted() {
-    // The peer reads nothing, so it counts nothing; whether the loader sees the close or the
-    // reset that its own request provokes, depends on which is first.
+    // The peer reads nothing, so it counts nothing. The loader sees either the close or the reset
+    // that its own request provokes, whichever is first.
     let kinds = ["closed", "reset", "write"];
     let (peer, document) = every_request_fails(Script::closes_at_once(), &kinds);
     assert_eq!(peer.requests(), 0);
@@ -206,8 +206,8 @@ fn interim_answers_are_not_answers() {
 fn a_close_without_a_word_fails_what_was_sent_into_it() {
     let peer = Peer::start(Script::closes_on_reuse());
     let (document, _) = run(&url(&peer), &["-c", "2", "-d", "1s"], 1000 * MS);
-    // The second request of a connection crosses the close: the peer never reads it, and the
-    // kernel answers it with a reset, which may or may not overtake the close.
+    // The second request of a connection crosses the close: the peer never reads it, and the kernel
+    // sends a reset, which may or may not overtake the close.
     assert_eq!(peer.requests(), document.ledger("ok"));
     assert!(document.ledger("ok") > 0);
     let known = |kind: &String| ["closed", "reset", "write"].contains(&kind.as_str());
@@ -296,9 +296,9 @@ fn header_and_body_in_two_writes_are_one_answer() {
 fn answers_that_nobody_asked_for_are_not_counted() {
     let peer = Peer::start(Script::answers_twice());
     let (document, _) = run(&url(&peer), &["-c", "2", "-d", "1s"], 1000 * MS);
-    // Each first answer is one; the second breaks its connection before it is used again, and is
-    // named as the cause. Since every connection brings an answer, each is replaced at once: this
-    // is a load of a connection for each request, as busy as the peer lets it be.
+    // The first response on a connection is valid; the second breaks the connection before its
+    // reuse, and is named as the cause. Since every connection has a response, it is replaced at
+    // once: so this is a load with one request per connection, as fast as the peer allows.
     let sent = document.ledger("sent");
     assert!(sent > 0);
     assert_eq!(document.ledger("ok"), sent);
@@ -314,16 +314,16 @@ fn an_answer_before_any_request_is_taken_once_at_most() {
     let peer = Peer::start(Script::answers_before_request());
     let flags = ["-c", "2", "-d", "1s", "--timeout", "300ms"];
     let (document, outcome) = run(&url(&peer), &flags, 1300 * MS);
-    // What was there before the request left answers nothing. What arrives just after it is an answer
-    // for all that anybody can know; but there is one for each connection, and the peer says nothing
+    // Bytes from before the request left are not its response. Bytes that arrive just after it cannot
+    // be distinguished from one; but there is only one on each connection, and the peer sends nothing
     // more.
     assert!(document.ledger("ok") <= document.count("/connections/opened"));
     let mut kinds = document.errors();
     kinds.remove("malformed");
     assert!(kinds.keys().eq(["timeout"]) || kinds.is_empty(), "{:?}", document.errors());
     assert!(document.ledger("errors") > 0);
-    // Where a connection was given up before the peer looked, the kernel has thrown the request
-    // away: the peer has read as many, or less.
+    // If a connection was closed before the peer read, the kernel dropped the request: the peer has
+    // read as many, or fewer.
     assert!(peer.requests() <= document.ledger("sent"));
     assert_idle(&outcome, &document);
 }
@@ -372,7 +372,7 @@ fn pipelined_requests_behind_a_failure_are_aborted() {
     let errors = document.errors();
     assert_eq!(errors["aborted"] + errors["malformed"], 40);
     assert_eq!(errors["aborted"], errors["malformed"] * 3);
-    // Those behind the failure may have been thrown away with the connection, unread.
+    // Requests after the failure may have been dropped unread with the connection.
     assert!(peer.requests() <= 40);
 }
 
@@ -384,7 +384,7 @@ fn restart_for(down: Duration, flags: &[&str], seconds: u64) -> (Peer, Document)
     let run_flags = [flags, &["-d", &duration, "--interval", "250ms", &address]].concat();
     let run = Candor::start_measuring(&run_flags);
     assert!(wait_until(Duration::from_secs(10), || peer.requests() > 0), "no request came");
-    // The run began a moment ago, so its time and ours differ by that moment only.
+    // The run has just begun, so its time and ours hardly differ.
     let begun = Instant::now();
     std::thread::sleep(1000 * MS);
     peer.stop_listening_and_drop_all();
@@ -404,13 +404,13 @@ fn restart_for(down: Duration, flags: &[&str], seconds: u64) -> (Peer, Document)
         within.map(|one| one["ok"].as_u64().expect("a count")).sum()
     };
     assert!(answered(Duration::ZERO, 1000 * MS) > 0);
-    // An interval that lies in the dead time by a margin on both sides.
+    // An interval within the dead time, with a margin on both sides.
     assert_eq!(answered(1300 * MS, resumed - 300 * MS), 0);
     assert!(answered(resumed - 250 * MS, resumed + 1000 * MS) > 0, "does not resume");
     assert!(document.connect_errors().keys().eq(["connect-refused"]), "{document:?}");
     assert!(document.cpu_share() < 0.7, "{:?}", document.at("/workers"));
-    // Each connection lost one request at most, and what was on its way when the server died
-    // was thrown away by the kernel unread. All else was read and answered.
+    // Each connection lost at most one request; the kernel dropped the requests on their way to the
+    // dead server unread. All others were read and got a response.
     assert!(document.ledger("errors") <= document.count("/connections/asked"));
     assert!(peer.requests() >= document.ledger("ok"));
     assert!(peer.requests() <= document.ledger("sent"));
@@ -422,8 +422,8 @@ fn an_open_load_survives_a_restart_and_tells_of_it() {
     let (_, document) = restart_for(1500 * MS, &["-R", "200", "-c", "8"], 5);
     assert_eq!(document.ledger("scheduled"), 1000);
     assert_eq!((document.ledger("unsent"), document.ledger("shed")), (0, 0));
-    // 300 of 1000 were due while nobody listened and waited up to a second and a half: those
-    // beyond the 90th percentile, for two thirds of it and more.
+    // 300 of 1000 were due while nothing listened, and waited up to a second and a half; those
+    // above the 90th percentile waited for at least two thirds of that.
     let p90 = document.percentile_s("response", "p90");
     assert!((0.8..2.0).contains(&p90), "{p90}");
     assert!(document.percentile_s("service", "p90") < p90 / 10.0);

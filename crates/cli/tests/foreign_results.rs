@@ -1,5 +1,5 @@
 //! `candor report` of untrusted files: whatever they claim, it takes little memory and ends with a
-//! page or with a sentence.
+//! page or with an error.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -12,10 +12,10 @@ use candor_report::document::latency::Distribution;
 use common::{Candor, Outcome, measure};
 use serde_json::{Value, json};
 
-/// The limit of a process's own memory, in KiB.
+/// The memory limit of the process, in KiB.
 const MOST_KIB: &str = "262144";
 
-/// `candor report` of this file, with memory for a page and no more.
+/// `candor report` of this file, with limited memory.
 fn report(bytes: &[u8], format: &str) -> Outcome {
     let limited = format!("ulimit -d {MOST_KIB}; exec \"$0\" report --format {format} file");
     let candor = Candor::start_as(Command::new("sh"), |directory, command| {
@@ -25,7 +25,7 @@ fn report(bytes: &[u8], format: &str) -> Outcome {
     candor.finish()
 }
 
-/// It ends with a page, or with one line that says why not.
+/// Asserts that it ends with a page, or with a one-line error.
 fn check(what: &str, outcome: &Outcome) {
     let Outcome { stdout, stderr, .. } = outcome;
     match outcome.code() {
@@ -56,7 +56,7 @@ fn with(document: &Value, place: &str, new: Value) -> String {
     changed.to_string()
 }
 
-/// As many samples as five digits can tell apart.
+/// A sample in every place of a histogram with five digits.
 fn dense() -> String {
     let mut histogram = Histogram::new(5);
     let mut value = 1u64;
@@ -70,7 +70,7 @@ fn dense() -> String {
 #[test]
 fn a_histogram_has_no_more_memory_than_one_of_ours() {
     let run = run();
-    // 56 characters that claim 4 GiB of counts, none of which is there.
+    // 56 characters that claim 4 GiB of counts and have none.
     let claims = "HISTFAAAACB42pNpmSz8HwgYIIAZSjMCmW4GOxYw2H+ACAAA168IRw==";
     for format in FORMATS {
         let bomb = with(&run, "/latencies/service/hdr", claims.into());
@@ -178,14 +178,14 @@ fn files_that_would_take_much_memory_are_refused() {
     ] {
         refused(place, &with_list(place, &list(&one, 60 << 20)), "html", too_large);
     }
-    // An unknown field takes nothing where it is skipped.
+    // A skipped unknown field takes no memory.
     let unknown = format!("{{\"weather\":{},{}", list("0", 3 << 20), &run.to_string()[1..]);
     let outcome = report(unknown.as_bytes(), "text");
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
-    // Where it is held back, it is weighed.
+    // A buffered unknown field counts towards the limit.
     let suite = format!(r#"{{"format":"candor.suite/1","weather":{}}}"#, list("0", 60 << 20));
     refused("suite", &suite, "text", too_large);
-    // Tables are products.
+    // The size of a table is a product.
     let names = |n: usize| {
         (0..n)
             .map(|n| json!({"name": n.to_string(), "about": "", "source": "", "of_peak": []}))
@@ -218,7 +218,7 @@ fn files_that_would_take_much_memory_are_refused() {
     }
 }
 
-/// The checksum of a block (docs/trace.md), so that its payload is looked at.
+/// The checksum of a block (docs/trace.md), so that its payload is parsed.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
@@ -227,7 +227,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// A block of a trace that claims to be long, and one that is nothing but names.
+/// A block of a trace with a false length, and one that consists of names only.
 #[test]
 fn a_trace_has_no_more_memory_than_a_block() {
     let block = |payload: &[u8]| {

@@ -12,9 +12,10 @@ use std::process::Command;
 
 use common::{Candor, Outcome};
 
-/// Sets a title, clears the screen in seven bits and in eight, turns what follows around.
+/// Sets a title, clears the screen with 7-bit and 8-bit controls, and reverses the direction of
+/// text.
 const EVIL: &str = "\u{1b}]0;x\u{7}\u{1b}[2J\u{9b}2J\u{202e}evil";
-/// How that is shown.
+/// The visible form of that.
 const SEEN: &str = "\\u{1b}]0;x\\u{7}\\u{1b}[2J\\u{9b}2J\\u{202e}evil";
 
 fn candor(arguments: &[&str], prepare: impl FnOnce(&Path)) -> Outcome {
@@ -25,7 +26,7 @@ fn candor(arguments: &[&str], prepare: impl FnOnce(&Path)) -> Outcome {
     candor.finish()
 }
 
-/// Neither output has a character that a terminal obeys, and `said` is in one of them.
+/// Asserts that neither output has control characters, and that one of them contains `said`.
 fn assert_seen(outcome: &Outcome, said: &str) {
     let all = format!("{}{}", outcome.stdout, outcome.stderr);
     let hidden = |c: char| {
@@ -78,7 +79,7 @@ fn an_error_of_a_script_quotes_a_header() {
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
             while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
             let mut stream = stream;
-            // Control characters below U+0020 are no field value; those above it are bytes.
+            // Control characters below U+0020 are invalid in a field value; those above are bytes.
             let response =
                 "HTTP/1.1 200 OK\r\nX-Evil: \u{9b}2J\u{202e}evil\r\nContent-Length: 0\r\n\r\n";
             let _ = stream.write_all(response.as_bytes());

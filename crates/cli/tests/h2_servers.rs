@@ -22,8 +22,8 @@ fn h2c(directives: &str) -> (Nginx, String) {
     (nginx, url)
 }
 
-/// The time, in seconds, that other work took from the loader, and as likely from the server:
-/// nothing on an idle machine.
+/// The time in seconds that other work took from the loader, and probably from the server as well;
+/// zero on an idle machine.
 fn taken_s(document: &Document) -> f64 {
     let workers = document.list("/workers").iter();
     2.0 * workers.filter_map(|one| one["waited_ns"].as_f64()).sum::<f64>() / S
@@ -60,7 +60,7 @@ fn a_restarted_nginx_is_used_again_within_a_second_and_nothing_is_lost() {
         let last = document.window().last().unwrap();
         assert_eq!(last["connections"], 5, "all connections are back");
         assert!(document.count("/connections/opened") >= 10);
-        // What nginx has logged it has answered; what was on its way when it ended may be lost.
+        // nginx has responded to all logged requests; those on their way at its end may be lost.
         let logged = nginx.stop().unwrap();
         let (ok, sent) = (document.ledger("ok"), document.ledger("sent"));
         assert!((ok..=sent).contains(&logged), "{ok} ok, {logged} logged, {sent} sent");
@@ -140,7 +140,7 @@ fn an_upgrade_is_asked_for_by_the_first_request_of_each_connection() {
     document.assert_all_ok();
     assert_eq!(document.text("/plan/target/http"), "h2c-upgrade");
     assert_eq!(peer.requests(), 12);
-    // The one that had the run's last answer is retired, or ends with the run.
+    // The connection with the run's last response is retired, or ends with the run.
     assert!((3..=4).contains(&document.count("/connections/retired")));
 }
 
@@ -167,7 +167,7 @@ fn a_server_that_does_not_upgrade_is_named() {
     assert!(sent < 40, "{sent}");
 }
 
-/// h2o, a server of its own kind (Debian's package h2o); it ends with this.
+/// h2o (Debian's package h2o), an independent implementation; ended on drop.
 struct H2o {
     process: Managed,
     address: SocketAddr,
@@ -186,7 +186,7 @@ impl H2o {
         std::fs::write(path("key.pem"), key.serialize_pem()).unwrap();
         let [address, tls] =
             [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().unwrap())));
-        // As root it would drop to a user who cannot enter the test's directory.
+        // As root it would switch to a user who cannot enter the test's directory.
         let user = if rustix::process::geteuid().is_root() { "user: root\n" } else { "" };
         let shown = directory.path().display();
         let config = format!(

@@ -1,5 +1,5 @@
-//! `candor h2load` as those see it who replace h2load by it: the same form as real outputs, h2load
-//! itself beside it, the same figures as the result document of the same run.
+//! `candor h2load` as a replacement of h2load: it has the form of real outputs, compared with
+//! h2load itself, and the figures of the result document of the same run.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -25,7 +25,7 @@ fn h2c(directives: &str) -> (Nginx, String) {
     (nginx, url)
 }
 
-/// Started under its name, by a link.
+/// Starts it under the name `h2load`, by a link.
 fn as_h2load(arguments: &[&str]) -> Outcome {
     let links = tempfile::tempdir().unwrap();
     let link = links.path().join("h2load");
@@ -36,7 +36,7 @@ fn as_h2load(arguments: &[&str]) -> Outcome {
     .finish()
 }
 
-/// h2load itself, which is a package of Debian (nghttp2-client).
+/// h2load itself (Debian's package nghttp2-client).
 fn h2load(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new("h2load").args(arguments).output().expect("h2load is installed");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
@@ -125,7 +125,7 @@ fn a_duration_over_http_2_beside_h2load() {
     assert!(text.contains("\nfinished in 2.00s, "), "{text}");
     assert!(document.count("/warm_up/ok") > 0);
     assert_totals(&text, &document);
-    // What nginx repeats is compressed: a few bytes stand for its header fields.
+    // Repeated header fields are compressed to a few bytes.
     let headers = document.count("/bytes/headers");
     assert_eq!(figure(&text, "traffic: ", "headers"), headers);
     assert!(document.count("/bytes/headers_decoded") > headers && headers > 0);
@@ -140,7 +140,7 @@ fn tls_is_told_and_both_protocols_are_offered() {
     let threads = ["-t2", "-n200", "-c4", "-m5"];
     let (text, document) = measured(&[&threads[..], &[&url]].concat());
     let (_, theirs, _) = h2load(&[&threads[..], &[&url]].concat());
-    // Which suite and group it is depends on both sides; that they are named does not.
+    // The suite and the group depend on both sides; their presence does not.
     let words = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("progress"));
         let lines = lines.map(|line| line.split(": ").next().unwrap().to_owned());
@@ -164,7 +164,7 @@ fn the_rate_of_all_clients_is_exact() {
     assert_eq!(document.ledger("scheduled"), 700);
     assert_eq!(figure(&text, "requests: ", "total"), 700);
     assert_eq!(document.number("/rate/asked_per_s"), 350.0);
-    // Counted from when each was due.
+    // Times count from when each request was due.
     let row = text.lines().find(|line| line.starts_with("time for request:")).unwrap();
     let max_us = document.count("/latencies/response/max_ns") / 1000;
     let max = match max_us {
@@ -177,7 +177,7 @@ fn the_rate_of_all_clients_is_exact() {
 
 #[test]
 fn a_lost_connection_is_replaced() {
-    // h2load ends a client with its first GOAWAY; ours makes all requests.
+    // h2load ends a client at its first GOAWAY; ours makes all requests.
     let (nginx, url) = h2c("keepalive_requests 50;");
     let (text, document) = measured(&["-n1000", "-c4", &url]);
     assert_eq!(figure(&text, "requests: ", "total"), 1000);
@@ -272,7 +272,7 @@ fn time_outs_of_a_connection_are_counted() {
 
 #[test]
 fn a_window_of_a_few_bits_is_obeyed() {
-    // 64 KiB through a window of 1023 bytes: it takes many updates, and arrives whole.
+    // 64 KiB through a window of 1023 bytes: they need many updates, and arrive whole.
     let (_nginx, url) = h2c("");
     let large = format!("{url}large");
     let (text, document) = measured(&["-n20", "-c2", "-m2", "-w10", &large]);

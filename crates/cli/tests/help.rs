@@ -1,4 +1,4 @@
-//! Help that helps: it is there for every command, ends well, and leads on.
+//! Help: every command has it, with examples and the next steps.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn the_command_names_its_commands() {
 #[test]
 fn run_explains_every_group_of_flags() {
     let groups =
-        ["Load", "Requests", "Expected responses", "Where", "Time-outs", "Recording", "Output"];
+        ["Load", "Requests", "Expected responses", "Network", "Timeouts", "Recording", "Output"];
     for arguments in [&["run", "--help"][..], &["run", "-h"], &["help", "run"]] {
         let text = help(arguments);
         assert_says(&text, &groups.map(|group| format!("{group}:")).each_ref().map(String::as_str));
@@ -80,7 +80,7 @@ fn manual_pages_are_printed_and_written() {
     );
     let whole = candor(&["man"]).stdout;
     assert_says(&whole, &[".TH candor 1", "candor\\-peak(1)", ".SH EXAMPLES"]);
-    // Other tools' options are not clap's; their text is taken as it is.
+    // Other tools' options are not clap's; their help is used verbatim.
     assert_says(&candor(&["man", "wrk"]).stdout, &["\\-\\-u_latency", ".nf"]);
 
     let written = candor(&["man", "--dir", "pages/man1"]);
@@ -106,7 +106,7 @@ fn completions_know_every_command_and_flag() {
     candor(&["completions", "csh"]).assert_refused(2, &["csh", "bash, zsh, fish"]);
 }
 
-/// What bash offers behind these words.
+/// bash's completions after these words.
 fn completed(words: &[&str]) -> String {
     let script = "source <(\"$0\" completions bash); COMP_WORDS=(\"$@\"); \
                   COMP_CWORD=$(($# - 1)); _candor candor \"${@: -1}\" \"${@: -2:1}\"; \

@@ -1,5 +1,5 @@
-//! Malicious HTTP/2 servers, through the binary: each costs bounded memory and time, the
-//! outcome is the one that the RFC asks for, and the ledger balances. The table of docs/http2.md.
+//! Malicious HTTP/2 servers, through the binary: each takes bounded memory and time, has the
+//! outcome required by the RFC, and the ledger balances. docs/http2.md has the table.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "what each case cost")]
 
@@ -45,7 +45,7 @@ fn goaway(last: u32, code: u32) -> Vec<u8> {
 enum After {
     /// These bytes, once; then it reads on.
     Once(Vec<u8>),
-    /// These bytes, and then others for ever.
+    /// These bytes, and then others forever.
     Flood(Vec<u8>, Vec<u8>),
 }
 
@@ -54,7 +54,7 @@ fn script(after: After) -> Script {
     let steps = match after {
         After::Once(bytes) => vec![Step::write(bytes), Step::Sleep(Duration::from_secs(60))],
         After::Flood(first, piece) => {
-            // Large writes, so that the flood is one.
+            // Large writes, for a fast flood.
             let times = (64 << 10) / piece.len() + 1;
             let piece = Cow::Owned(piece.repeat(times));
             vec![Step::write(first), Step::WriteForever(piece, Duration::ZERO)]
@@ -241,7 +241,7 @@ fn each_costs_bounded_memory_and_time_and_has_its_outcome() {
         let printed = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(printed.contains(words), "{name}: {words:?} is not in {printed}");
         assert!(peak_kib < honest_kib + (4 << 10), "{name}: {peak_kib} KiB, honest {honest_kib}");
-        // The run goes on: connections that were given up are replaced.
+        // The run continues: closed connections are replaced.
         let opened = document.count("/connections/opened");
         let goes_on = opened > 4 || document.count("/connections/lost") == 0;
         assert!(goes_on, "{name}: {opened} opened");
@@ -270,7 +270,7 @@ fn more_data_than_the_windows_allow_is_refused() {
     }
 }
 
-/// Each sentence has the address, the expected behaviour of the server, and the remedy.
+/// Each error has the address, the expected behaviour of the server, and the remedy.
 #[test]
 fn a_server_that_does_not_begin_with_http_2_is_named_with_what_it_should_have_sent() {
     let silence = || Step::Sleep(Duration::from_secs(60));

@@ -1,5 +1,5 @@
-//! Managed targets, peaks and sweeps with the real program: `candor serve` as a target that candor
-//! starts, keeps and ends. What leaves nothing behind is looked for in /proc.
+//! Managed targets, peaks and sweeps with the real program: `candor serve` as a managed target. The
+//! tests look in /proc for leftover processes.
 
 mod common;
 
@@ -50,7 +50,7 @@ fn script(directory: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// A run that comes to nothing, whose target's output is kept where this test can take it away.
+/// A run that fails, whose target's output is kept in a place that this test removes.
 fn refused(flags: &[&str], words: &[&str]) {
     let logged = ["run", "-d", "1s", "--target-log", "target.log"];
     candor(&[&logged, flags].concat()).assert_refused(1, words);
@@ -148,7 +148,7 @@ fn a_target_that_never_gets_ready_or_is_no_target_is_a_clear_error() {
 
 #[test]
 fn a_port_that_is_taken_is_said_before_and_after() {
-    // Somebody else is there already: nothing is started.
+    // Another server uses the port already, so nothing is started.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let ready = format!("tcp:{address}");
@@ -156,7 +156,7 @@ fn a_port_that_is_taken_is_said_before_and_after() {
         &["--target", "sleep 1000", "--target-ready", &ready],
         &["already listens", &address.to_string()],
     );
-    // The target itself finds out.
+    // The target itself notices.
     let target = serve(&format!("--listen {address}"));
     refused(&["--target", &target], &["before it was ready", &address.port().to_string()]);
 }
@@ -239,7 +239,7 @@ fn kept(target: &str, mark: &str) -> (Candor, u32, u32) {
 fn a_target_is_gone_when_candor_and_its_keeper_are_killed_at_once() {
     let mark = mark("both");
     let (run, keeper, _) = kept(&serve(&format!("--path /?{mark}")), &mark);
-    // So that the keeper does not come to end the target.
+    // Stops the keeper, so that it cannot end the target.
     kill(keeper, Signal::STOP);
     run.signal(Signal::KILL);
     kill(keeper, Signal::KILL);
@@ -283,7 +283,7 @@ fn a_process_that_got_the_targets_id_is_not_signalled() {
     let mark = mark("reused");
     let (run, keeper, target) = kept(&serve(&format!("--path /?{mark}")), &mark);
     run.signal(Signal::STOP);
-    // The target becomes this process's child, which waits for it, so that its id is free.
+    // The target becomes a child of this process, which waits for it and so frees its id.
     set_child_subreaper(Some(getpid())).unwrap();
     kill(keeper, Signal::KILL);
     let id = Pid::from_raw(target as i32).unwrap();
@@ -339,7 +339,7 @@ fn a_peak_of_a_known_server_and_a_sweep_of_it() {
     let peak = json(&found.file("peak.json"));
     assert_valid("peak", &peak);
     let rate = peak["answer"]["rate_per_s"].as_f64().expect("an answer");
-    // Other work on the machine may make it slower, but nothing makes it faster.
+    // Other work on the machine may make it slower, but never faster.
     assert!((100.0..=206.0).contains(&rate), "{rate}");
     let steps = peak["steps"].as_array().expect("steps");
     let runs: usize = steps.iter().map(|step| step["trials"].as_array().unwrap().len()).sum();

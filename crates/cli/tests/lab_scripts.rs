@@ -1,5 +1,5 @@
-//! Scripts in experiments: every trial of a peak, a sweep, a comparison and a suite is made as
-//! `candor run --script` makes it.
+//! Scripts in experiments: every trial of a peak, a sweep, a comparison and a suite runs the script
+//! like `candor run --script`.
 #![cfg(feature = "script")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use common::{CANDOR, Candor, Document, Outcome};
 
-/// Asks for something that nobody else would, and tells of its end.
+/// Sends a distinctive request, and prints a line at its end.
 const SCRIPT: &str = r#"
 function request() return wrk.format("GET", "/status/201") end
 function done(summary) io.write("script: ", summary.requests > 0 and "some" or "none", "\n") end
@@ -27,7 +27,7 @@ function request()
 end
 "#;
 
-/// `candor` in a directory that has the scripts, and what else is given.
+/// `candor` in a directory with the scripts and the given files.
 fn ran(directory: &Path, files: &[(&str, &str)], arguments: &[&str]) -> Outcome {
     for (name, text) in [("load.lua", SCRIPT), ("wrong.lua", WRONG)].iter().chain(files) {
         fs::write(directory.join(name), text).unwrap();
@@ -38,7 +38,7 @@ fn ran(directory: &Path, files: &[(&str, &str)], arguments: &[&str]) -> Outcome 
     .finish()
 }
 
-/// That these results are of the script's requests; how many there are.
+/// Asserts that these results have the script's requests; returns the number of results.
 fn assert_scripted(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> usize {
     let entries = fs::read_dir(directory).unwrap().flatten();
     let paths = entries.map(|entry| entry.path());
@@ -119,7 +119,7 @@ fn a_scenario_of_a_suite_may_be_a_script() {
     let csv = fs::read_to_string(directory.path().join("small-results/results.csv")).unwrap();
     assert_eq!(csv.lines().filter(|line| line.contains(",mine,h1,")).count(), 2, "{csv}");
 
-    // Requests and a script do not go together, and that is said before anything runs.
+    // Requests and a script exclude each other, which is an error before anything runs.
     let both = suite.replace("[scenario.run]", "request = [{ path = '/' }]\n[scenario.run]");
     let refused =
         ran(directory.path(), &[("suites/small.toml", &both)], &["bench", "suites/small.toml"]);

@@ -93,12 +93,12 @@ fn a_suite_becomes_a_directory_that_says_everything() {
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 8);
     for row in &rows {
-        // On a busy machine an open load may have requests that are unsent at its end.
+        // On a busy machine, an open load may have unsent requests at its end.
         if row[column("load")] == "closed" {
             assert_eq!(row[column("failed")], "0", "{row:?}");
         }
         assert!(row[column("rate_per_s")].parse::<f64>().unwrap() > 0.0);
-        // A server of ours: what it used is known.
+        // A managed server: its resources are known.
         assert!(row[column("rss_peak_bytes")].parse::<u64>().unwrap() > 1 << 20, "{row:?}");
     }
     // Half of the peak of the same scenario.
@@ -115,13 +115,13 @@ fn a_suite_becomes_a_directory_that_says_everything() {
     assert_valid("suite", &suite);
     assert_eq!(suite["complete"], true);
 
-    // Again: nothing is left to do.
+    // A second run has nothing left to do.
     let begun = Instant::now();
     let again = ran(directory.path(), TINY, &["bench", "tiny.toml"]);
     assert_eq!(again.code(), 0);
-    assert!(again.stderr.contains("8 of 8 trials are there"), "{}", again.stderr);
+    assert!(again.stderr.contains("8 of 8 trials exist already"), "{}", again.stderr);
     assert!(begun.elapsed() < Duration::from_secs(20));
-    // The same directory for other options.
+    // The same directory with other options.
     let other = ran(directory.path(), TINY, &["bench", "tiny.toml", "-d", "1s"]);
     other.assert_refused(2, &["tiny-results", "--out"]);
 }
@@ -169,7 +169,7 @@ fn two_suites_in_one_directory_do_not_mix_and_a_killed_one_blocks_nobody() {
     let holder = format!("(process {})", first.pid());
     ran(directory.path(), TINY, &arguments)
         .assert_refused(2, &["tiny-results", "another candor bench", &holder, "--out"]);
-    // Elsewhere there is nobody.
+    // Nothing listens at the other address.
     let elsewhere = ran(directory.path(), TINY, &[&arguments[..], &["--out", "else"]].concat());
     assert_eq!(elsewhere.code(), 0, "{}", elsewhere.stderr);
 
@@ -203,7 +203,7 @@ fn mistakes_are_told_before_anything_runs() {
     );
     refused(TINY, &["bench", "nothing.toml"], &["cannot read the suite nothing.toml"]);
     refused(TINY, &["compare", "embedded", "embedded", "--rounds", "3"], &["at least 6"]);
-    refused(TINY, &["compare", "embedded", "no-such-thing"], &["no-such-thing", "no URL, plan"]);
+    refused(TINY, &["compare", "embedded", "no-such-thing"], &["no-such-thing", "not a URL, plan"]);
 
     let listed = ran(directory.path(), TINY, &["bench", "tiny.toml", "--list"]);
     assert_eq!(listed.code(), 0);
@@ -227,7 +227,7 @@ fn a_server_that_dies_is_a_failure_and_the_suite_goes_on() {
     assert_eq!(trials(directory.path()).len(), 2, "the embedded target's");
 }
 
-/// Starts a server of ours as its command asks, and writes down what it was asked for.
+/// Starts a server by its arguments, and records them.
 const EACH: &str = r#"
 name = "tiny"
 scenarios = ["hello", "json"]
@@ -268,26 +268,26 @@ fn a_server_is_started_for_each_protocol_and_scenario() {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen, ["h1 hello", "h1 json", "h2 hello", "h2 json", "h2c hello", "h2c json"]);
-    // One that speaks no TLS is given up there alone.
+    // A server without TLS is given up only for the TLS cells.
     let made = trials(directory.path());
     let of = |part: &str| made.iter().filter(|name| name.contains(part)).count();
     assert_eq!((of(".h1.plain."), of(".h2-tls.plain."), of(".each.")), (4, 0, 12), "{made:?}");
     let suite = fs::read_to_string(directory.path().join("tiny-results/suite.json")).unwrap();
     assert!(
-        suite.contains("says PROTOCOL=h1 in clear text, and h2-tls is to be measured"),
+        suite.contains("announces PROTOCOL=h1 in clear text, but h2-tls is to be measured"),
         "{suite}"
     );
     let suite: serde_json::Value = serde_json::from_str(&suite).unwrap();
     assert_valid("suite", &suite);
     assert_eq!(suite["servers"][0]["announced"]["protocol"], "h1");
-    // The certificate that it announces is believed, and no other.
+    // Only the announced certificate is trusted.
     let file = directory.path().join("tiny-results/trials/hello.h2-tls.each.closed.r1.json");
     let trial = fs::read_to_string(file).unwrap();
     assert!(!trial.contains("tls-unverified"), "{trial}");
 }
 
-/// The delay server answers after a time that is computed. The difference is so large that other work
-/// on the machine does not hide it: how small ones are found is tested without a clock.
+/// The delay server responds after a computed time. The difference is too large to be hidden by other
+/// work on the machine; small differences are tested without a clock.
 #[test]
 fn a_comparison_finds_what_is_there() {
     let directory = tempfile::tempdir().unwrap();
@@ -309,7 +309,7 @@ fn a_comparison_finds_what_is_there() {
     assert_eq!(document["limit"]["exceeded"], true);
     assert_eq!(fs::read_dir(directory.path().join("runs")).unwrap().count(), 12);
 
-    // The same from what was kept: two sets, and what that means is said.
+    // The same from the kept results, as two sets, with a caution about that.
     let files = |name: &str| {
         let all: Vec<String> = (1..=6).map(|round| format!("runs/{name}.r{round}.json")).collect();
         all.join(",")

@@ -1,4 +1,5 @@
-//! The last results: kept for `candor report last`, for their user alone, and never a reason to fail.
+//! The last results: kept for `candor report last`, readable by their user alone, and never a reason
+//! to fail.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -54,7 +55,7 @@ fn the_last_result_is_rendered_in_any_form() {
     assert!(written.file("a.html").starts_with("<!"), "{}", written.file("a.html"));
     let both = candor(&state, &["report", "last", "--csv", "a.csv", "--format", "text"]);
     assert_eq!(both.stdout, run.stdout);
-    // A file of this name is another thing.
+    // `./last` is a file and not the last result.
     let file = candor(&state, &["report", "./last"]);
     file.assert_refused(1, &["cannot read ./last"]);
 }

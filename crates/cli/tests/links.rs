@@ -43,7 +43,7 @@ fn events(page: &str) -> impl Iterator<Item = Event<'_>> {
     Parser::new_ext(page, Options::ENABLE_TABLES)
 }
 
-/// Where its links and pictures lead.
+/// The targets of its links and pictures.
 fn links(page: &str) -> Vec<String> {
     let target = |event| match event {
         Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
@@ -54,8 +54,8 @@ fn links(page: &str) -> Vec<String> {
     events(page).filter_map(target).collect()
 }
 
-/// The anchors of its headings, as GitHub and mdBook make them: lower case, blanks as hyphens, of the rest
-/// letters, digits, hyphens and underscores; a number behind those that were there already.
+/// The anchors of its headings, as GitHub and mdBook make them: in lower case, with hyphens for blanks,
+/// and only letters, digits, hyphens and underscores; repeated ones get a number.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let mut heading: Option<String> = None;
@@ -81,7 +81,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
     all
 }
 
-/// `docs/../README.md` without its detour.
+/// Normalises a path: `docs/../README.md` becomes `README.md`.
 fn straight(path: &Path) -> PathBuf {
     let mut way = PathBuf::new();
     for part in path.components() {
@@ -93,7 +93,7 @@ fn straight(path: &Path) -> PathBuf {
     way
 }
 
-/// Of a link on the page at `from`: the file, from the root, and the heading in it.
+/// Resolves a link on the page at `from`: the file, from the root, and the heading in it.
 fn target(from: &Path, link: &str) -> Option<(PathBuf, Option<String>)> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;

@@ -1,4 +1,4 @@
-//! Outputs by their kind, to files and to the standard output, and lines that come while a run goes on.
+//! Outputs by kind, to files and to the standard output, and lines during a run.
 
 mod common;
 
@@ -106,7 +106,7 @@ fn a_finding_is_told_once_and_when_it_arises() {
     );
 }
 
-/// Nobody reads: the run is as it is without, and what was dropped is counted and said.
+/// A reader that has stopped does not affect the run; dropped lines are counted and reported.
 #[test]
 fn a_reader_that_has_stopped_holds_nothing_up() {
     let target = Target::start(&[]);

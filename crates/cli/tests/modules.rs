@@ -1,12 +1,13 @@
-//! Rules of the sources that the compiler does not check. Modules of cli: commands are independent
-//! of each other, and there are no cycles. Texts of library crates: none names a flag.
+//! Rules for the sources that the compiler does not check. Modules of cli: commands are independent
+//! of each other, and there are no cycles. Library crates: no text names a flag.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules that each module names. `command/run` is one, with its whole folder; so is `files`.
+/// The modules that each module names. `command/run` with its whole folder is one module; so is
+/// `files`.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -14,7 +15,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// The names that follow each `path` in the text, also those of `path{a, b::c}`.
+/// The names after each `path` in the text, including those of `path{a, b::c}`.
 fn named<'t>(text: &'t str, path: &str) -> Vec<&'t str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let word = |text: &'t str| text.split(|c| !is_word(c)).next().unwrap();
@@ -100,8 +101,8 @@ fn there_are_no_cycles() {
     }
 }
 
-/// The crates that know no command line. In plan the options are the command line's grammar, report has
-/// remedies in its words, testkit is for tests.
+/// The crates that know no command line. The others: plan has its grammar, report has remedies with its
+/// flags, testkit is for tests.
 const LIBRARIES: [&str; 9] =
     ["engine", "files", "lab", "pace", "protocol", "record", "script", "serve", "stats"];
 
@@ -161,7 +162,8 @@ fn names_a_flag(text: &str) -> bool {
     })
 }
 
-/// Whether the text is arguments for a program, each word a flag or the value of one, and no sentence.
+/// Whether the text is a list of arguments for a program, and not a sentence: each word is a flag or
+/// the value of one.
 fn is_arguments(text: &str) -> bool {
     let is_flag = |word: &str| word.starts_with('-') && !word.ends_with([':', ',']);
     let words: Vec<&str> = text.split_whitespace().filter(|word| !word.starts_with('{')).collect();

@@ -1,7 +1,8 @@
-//! Other users of the machine: Candor does not trust, follow or overwrite their files in its
-//! places, and they cannot enter its own directories.
+//! Other users of the machine: Candor does not trust, follow or overwrite their files, and they
+//! cannot enter its own directories.
 //!
-//! Where a test knows candor's process id beforehand, a shell prepares the file and then becomes candor.
+//! If a test needs candor's process id in advance, a shell prepares the file and then becomes candor by
+//! exec.
 
 mod common;
 
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const USAGE: i32 = 2;
 const STRANGER: Option<u32> = Some(54321);
 
-/// A directory like /tmp, and beside it a file that nobody is to write.
+/// A directory like /tmp, and a file outside that must not be written.
 struct Shared {
     directory: TempDir,
 }
@@ -48,7 +49,8 @@ impl Shared {
         fs::read_to_string(self.precious()).expect("a file of this test") == "precious"
     }
 
-    /// Starts a shell that does `first` and becomes candor with this as its temporary directory.
+    /// Starts a shell that runs `first` and then becomes candor, with this as its temporary
+    /// directory.
     fn candor_after(&self, first: &str, arguments: &[&str]) -> Candor {
         Candor::start_as(Command::new("sh"), |directory, command| {
             let script = format!("{first}\nexec \"$0\" \"$@\"");
@@ -109,7 +111,7 @@ fn a_foreign_port_file_is_not_believed() {
     assert_eq!(files_in(&shared.path()).len(), 1, "but for the port file, nothing is left");
 }
 
-/// A suite whose server says where its work directory is.
+/// A suite whose server prints its work directory.
 fn suite(directory: &Path) -> PathBuf {
     let server = directory.join("server.sh");
     let text = "#!/bin/sh\nstat -c '%a' \"$1/..\" > \"$3\"; echo \"$1\" >> \"$3\"\n\
@@ -246,7 +248,7 @@ fn no_output_follows_a_link_where_others_can_write() {
     assert!(shared.is_unharmed());
     assert!(fs::symlink_metadata(out).unwrap().is_symlink(), "it is left as it was");
 
-    // In a directory of one's own it is followed.
+    // In the user's own directory, links are followed.
     let own = shared.directory.path().join("own");
     symlink(shared.precious(), &own).unwrap();
     assert_eq!(candor(&["-c", "1", "-n", "5", "--json", own.to_str().unwrap()]).code(), 0);

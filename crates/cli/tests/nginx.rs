@@ -1,4 +1,4 @@
-//! nginx as a real peer: its own count of requests and ours are the same number.
+//! nginx as a real peer: its own count of requests equals ours.
 
 mod common;
 
@@ -9,7 +9,8 @@ fn url(nginx: &Nginx, path: &str) -> String {
     format!("http://{}{path}", nginx.address())
 }
 
-/// nginx has logged exactly the requests that the document calls sent, warm-up included.
+/// Asserts that nginx has logged exactly the requests that the document counts as sent, warm-up
+/// included.
 fn assert_same_count(nginx: Nginx, document: &Document) {
     let logged = nginx.stop().expect("nginx stops");
     assert_eq!(logged, document.ledger("sent") + document.count("/warm_up/sent"));
@@ -26,7 +27,7 @@ fn closed_load_on_64_connections() {
     assert_eq!(document.count("/bytes/bodies"), document.ledger("ok") * BODY.len() as u64);
     assert_eq!(document.list("/statuses").len(), 1);
     assert_eq!(document.count("/statuses/0/count"), document.ledger("ok"));
-    // All of them: a request that was handed out in the window may leave just after it.
+    // All intervals: a request from the window may leave just after it.
     let intervals = document.list("/intervals").iter().map(|one| one["sent"].as_u64().unwrap());
     assert_eq!(intervals.sum::<u64>(), document.ledger("sent"));
     assert_same_count(nginx, &document);
@@ -41,8 +42,8 @@ fn open_load_holds_its_rate() {
     assert_eq!(document.number("/rate/asked_per_s"), 2000.0);
     let achieved = document.number("/rate/achieved_per_s");
     assert!((1980.0..=2020.0).contains(&achieved), "{achieved}");
-    // Every whole second has its 2000, but for what a pause of this machine moves from the end of
-    // one to the beginning of the next.
+    // Every whole second has its 2000 requests, except those that a pause of this machine moves to
+    // the next second.
     for interval in document.window() {
         let sent = interval["sent"].as_u64().unwrap();
         assert!((1000..=3000).contains(&sent), "{interval}");
@@ -109,7 +110,7 @@ fn connections_are_retired_after_their_share() {
     let url = url(&nginx, "/");
     let document = measure(&["--requests-per-connection", "10", "-c", "4", "-n", "1k", &url]);
     document.assert_all_ok();
-    // The connections that are open at the end were made for requests that nobody wanted.
+    // Connections that are open at the end were opened for no request.
     let opened = document.count("/connections/opened");
     assert!((100..=104).contains(&opened), "{opened}");
     assert_eq!(document.count("/connections/lost"), 0);

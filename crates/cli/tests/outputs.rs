@@ -32,7 +32,8 @@ fn report(outcome: &Outcome, format: &str) -> String {
     again.stdout
 }
 
-// Schema, ledger and examples are checked as a document is read; this makes one of each kind.
+// Every document is checked for schema, ledger and examples as it is read; this test makes one of
+// each kind.
 #[test]
 fn every_kind_of_run_is_valid_by_the_schema() {
     let target = Target::start(&[]);
@@ -234,7 +235,7 @@ fn expectations_decide_the_exit_code() {
     let (code, outcomes, stdout) = run(&["p90 < 1h", "p50 < 1ms"]);
     assert_eq!(code, EXPECTATION_NOT_MET, "{outcomes}: {stdout}");
     assert!(stdout.contains("p50 < 1ms"), "{stdout}");
-    // 200 samples are too few to speak of it: not met, rather than met by silence.
+    // 200 samples are too few for it, so it is not met.
     let (code, outcomes, stdout) = run(&["p99.99 < 1h"]);
     assert_eq!(code, EXPECTATION_NOT_MET, "{outcomes}: {stdout}");
 }
@@ -273,7 +274,7 @@ fn the_same_seed_is_the_same_schedule_for_any_number_of_threads() {
         document.ledger("scheduled")
     };
     let first = scheduled(&["--seed", "7", "-t", "1"]);
-    // A Poisson count is within five standard deviations of its mean but once in a million.
+    // A Poisson count is within five standard deviations of its mean, except once in a million.
     assert!((300..=500).contains(&first), "{first}");
     assert_eq!(scheduled(&["--seed", "7", "-t", "1"]), first);
     assert_eq!(scheduled(&["--seed", "7", "-t", "2"]), first);

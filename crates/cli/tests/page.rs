@@ -1,5 +1,5 @@
-//! Pages in a real browser: what is to be seen, what can be done, and that nothing runs or is asked
-//! for that is not the page's own.
+//! Pages in a real browser: their content and controls, and that they run no foreign code and
+//! request no other file.
 #![allow(clippy::unwrap_used, reason = "a test may panic, and its helpers are part of it")]
 
 mod common;
@@ -28,7 +28,7 @@ fn run() -> Outcome {
     outcome
 }
 
-/// Opens a page, and makes sure that it complains of nothing and asks for nothing but itself.
+/// Opens a page, and asserts that there are no errors and no requests but for the page itself.
 fn open(browser: &mut Browser, file: &Path, view: View) {
     browser.open(file, view).expect("the page opens");
     assert_eq!(browser.complaints().unwrap(), [""; 0], "{view:?}");
@@ -39,7 +39,7 @@ fn open(browser: &mut Browser, file: &Path, view: View) {
     assert!(others[0].starts_with("file://") && others[0].ends_with(".html"), "{others:?}");
 }
 
-/// The content of a picture, as red, green and blue.
+/// A decoded picture in RGB.
 struct Picture {
     size: (u32, u32),
     pixels: Vec<[u8; 3]>,
@@ -66,7 +66,7 @@ impl Picture {
         self.pixels.iter().filter(near).count()
     }
 
-    /// From 0 to 255, of its first pixel: the background.
+    /// The brightness of its first pixel, the background, from 0 to 255.
     fn background(&self) -> u32 {
         self.pixels[0].iter().map(|&part| u32::from(part)).sum::<u32>() / 3
     }
@@ -84,7 +84,7 @@ fn number(browser: &mut Browser, expression: &str) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{expression}: {value}"))
 }
 
-/// The middle of an element, in the view, after it was scrolled there.
+/// The centre of an element in the viewport, after scrolling to it.
 fn middle(browser: &mut Browser, selector: &str) -> (f64, f64) {
     let selector = serde_json::to_string(selector).unwrap();
     let place = browser
@@ -117,7 +117,7 @@ fn a_page_is_one_small_file_and_report_makes_it_again() {
     assert_eq!((again.code(), again.stdout), (0, page));
     let two = [path.to_str().unwrap(); 2];
     let refused = candor(&["report", two[0], two[1], "--to", "html"]);
-    refused.assert_refused(2, &["is of one result", "one FILE"]);
+    refused.assert_refused(2, &["only one result", "one FILE"]);
 }
 
 /// Light and dark, wide and narrow, with and without scripts.
@@ -135,7 +135,7 @@ fn everything_is_to_be_seen_in_every_view() {
                 true => assert!(whole.background() < 50, "{}", whole.background()),
                 false => assert!(whole.background() > 240, "{}", whole.background()),
             }
-            // Nothing sticks out, and labels of an axis do not lie on each other.
+            // Nothing overflows, and the labels of an axis do not overlap.
             let wide = number(&mut browser, "document.documentElement.scrollWidth");
             assert!(wide <= f64::from(view.width), "{wide} {view:?}");
             let overlaps = number(
@@ -206,7 +206,7 @@ fn a_pointer_gets_figures_and_zooms() {
     assert_eq!(browser.evaluate(VIEW_BOX).unwrap(), whole);
     assert_eq!(browser.complaints().unwrap(), [""; 0]);
 
-    // The heat map says what is in a cell, and charts of time move together.
+    // The heat map shows the content of a cell, and time charts move together.
     let (x, y) = middle(&mut browser, "#heat .frame");
     browser.pointer("hover", x, y).unwrap();
     let cell = text(&mut browser, "#heat .here");
@@ -221,7 +221,7 @@ fn keys_do_what_a_pointer_does() {
     let mut browser = Browser::start().expect("chromium, which scripts/need-peers installs");
     open(&mut browser, &outcome.path("page.html"), WIDE);
     let whole = browser.evaluate(VIEW_BOX).unwrap();
-    // By Tab alone to the first chart: boxes of its legend come before it.
+    // Tab alone reaches the first chart; the boxes of its legend come before.
     let reached = (0..60).any(|_| {
         browser.press("Tab").unwrap();
         browser.evaluate("document.activeElement.className").unwrap() == "stage"
@@ -268,7 +268,7 @@ fn figures_under_the_cursor_are_the_reports() {
     }
 }
 
-/// What a page of an experiment has, its browser test needs no more of: it is made of the same parts.
+/// Pages of experiments consist of the same parts, so one test of the basics is enough.
 #[test]
 fn pages_of_experiments_are_pages() {
     let target = Target::start(&[]);
@@ -336,7 +336,7 @@ fn poisoned(outcome: &Outcome, payload: &str) -> PathBuf {
     *list = json!([request.clone(), request]);
     document["requests"] =
         json!([{"name": payload, "sent": 1, "ok": 1, "errors": 0, "response": null}]);
-    // The body of an answer that was not expected comes here.
+    // The example contains the body of an unexpected response.
     let error = json!([{"kind": payload, "count": 1, "sentence": payload, "example": payload}]);
     for field in ["errors", "connect_errors", "warm_up_errors"] {
         document[field] = error.clone();
@@ -374,11 +374,11 @@ fn nothing_of_a_servers_or_a_users_runs() {
             let strangers = "document.querySelectorAll('img, iframe, foreignObject, [onload], \
                              [onerror], [onfocus], script:not([type]) ~ script').length";
             assert_eq!(number(&mut browser, strangers), 0.0, "{payload}");
-            // It is there to be read.
+            // The payload is visible as text.
             let all = text(&mut browser, "body");
             assert!(all.matches(payload).count() > 15, "{payload}");
         }
-        // Had it escaped, it would not run either.
+        // Even an unescaped script would not run.
         let bare = page.stdout.replacen("<footer>", "<footer><script>window.ran = 1</script>", 1);
         fs::write(&file, bare).unwrap();
         browser.open(&file, WIDE).unwrap();

@@ -1,4 +1,4 @@
-//! Parts of a run in processes of their own, and one result of theirs.
+//! Parts of a run in separate processes, and their merged result.
 
 mod common;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 const COULD_NOT_RUN: i32 = 1;
 const USAGE: i32 = 2;
 
-/// Runs both halves of a run at the same time, which begins when both can.
+/// Runs both halves of a run at the same time, beginning when both are ready.
 fn halves(flags: &[&str]) -> [Outcome; 2] {
     let soon = SystemTime::now() + Duration::from_millis(1500);
     let begin_at = soon.duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64().to_string();
@@ -61,7 +61,7 @@ fn the_merged_ledger_is_what_nginx_counted() {
         let places: Vec<_> = machines.iter().map(|one| &one["first_worker"]).collect();
         assert_eq!(places, [0, 1]);
         assert!(machines.iter().all(|one| one["hiccups"]["late"]["count"].as_u64() > Some(0)));
-        // Intervals with the same index are one.
+        // Intervals with the same index are merged.
         let of_parts = parts.iter().map(|one| one.list("/intervals").len()).max();
         assert_eq!(Some(whole.list("/intervals").len()), of_parts);
         assert!(whole.0.get("part").is_none(), "it is whole");
@@ -95,7 +95,7 @@ fn what_does_not_belong_together_is_refused() {
     refused(&result(&other_seed), "different seeds");
     refused(&result(&other_load), "they differ in the load");
     refused(&result(&whole), "a whole run");
-    // A part alone is merged to itself, and what is missing stays missing.
+    // A single part merges to itself, and the missing part stays missing.
     let alone = merged(&[&first]);
     assert_eq!(Document::checked(&alone.stdout).at("/part/workers/count"), 1);
 

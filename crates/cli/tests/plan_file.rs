@@ -1,4 +1,5 @@
-//! Runs by a plan: several requests, their shares, their expectations, and flags above all that.
+//! Runs of a plan: several requests, their shares, their expectations, and flags that override
+//! them.
 
 mod common;
 
@@ -7,7 +8,7 @@ use std::process::Command;
 use common::{CANDOR, Candor, Outcome, Target};
 use serde_json::Value;
 
-/// Runs the plan, with flags beside it and files in its directory.
+/// Runs the plan, with additional flags, and files in its directory.
 fn run(plan: &str, flags: &[&str], files: &[(&str, &[u8])]) -> Outcome {
     let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
         std::fs::write(directory.join("plan.toml"), plan).expect("a plan");
@@ -74,7 +75,7 @@ fn weighted_requests_have_their_shares_and_rows() {
         assert_eq!((&row["ok"], &row["errors"]), (&row["sent"], &0.into()), "{row}");
         assert_eq!(row["response"]["count"], row["ok"], "{row}");
     }
-    // The target counts the same, by its own names for them.
+    // The target has the same counts, under its own names.
     let stats = target.stats();
     for (scenario, name) in [("hello", "greet"), ("echo", "order"), ("not_found", "missing")] {
         assert_eq!(stats["requests_by_scenario"][scenario], sent(name), "{stats}");
@@ -138,7 +139,7 @@ fn bodies_that_are_not_the_expected_ones_are_errors() {
     assert_eq!(row(document.list("/requests"), "other bytes")["errors"], 25);
     let example = document.text("/errors/1/example");
     assert!(example.contains("other"), "{example}");
-    // A wrong response is a response: it costs no connection.
+    // An unexpected response does not cost a connection.
     assert_eq!(document.count("/connections/lost"), 0);
     target.assert_requests(100);
 }

@@ -1,5 +1,5 @@
-//! `--profile-command` with the real program, and profilers that are scripts: when one is started and
-//! ended, what it leaves, and what is said of figures that were made beside it.
+//! `--profile-command` with the real program, and scripts as profilers: their start and end, their
+//! files, and the findings about the profiled figures.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -17,7 +17,7 @@ use rustix::process::Signal;
 
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Writes which process it looks at and how long it did, in hundredths of a second.
+/// Writes the process it observes, and for how long, in hundredths of a second.
 const PROFILER: &str = r#"#!/bin/sh
 now() { cut -d' ' -f1 /proc/uptime; }
 pid=$1 out=$2
@@ -72,7 +72,7 @@ fn a_profiler_has_the_measured_window_and_its_files_stay() {
     assert!(!is_there(&mark));
     let document = outcome.document();
     assert_eq!(document.ledger("ok"), 300);
-    // Not before the window, and not after it but for the time that it takes to notice its end.
+    // Not before the window, and after it only until its end is noticed.
     let (from_s, to_s) = (document.number("/profile/from_s"), document.number("/profile/to_s"));
     assert!((0.0..0.5).contains(&from_s) && (1.0..1.5).contains(&to_s), "{from_s} to {to_s}");
     assert!(document.at("/profile/problem").is_null(), "{}", document.at("/profile"));
@@ -98,7 +98,7 @@ fn a_profiler_has_the_measured_window_and_its_files_stay() {
         (Some("profiled"), Some("warning"))
     );
     assert!(outcome.stdout.contains("\nProfile "), "{}", outcome.stdout);
-    // Wherever its lines are broken.
+    // Regardless of line breaks.
     let printed = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["DOUBTFUL", "result.profile", "do not compare its figures"] {
         assert!(printed.contains(part), "{part} is not in\n{}", outcome.stdout);
@@ -107,7 +107,7 @@ fn a_profiler_has_the_measured_window_and_its_files_stay() {
     let page = candor(&["report", "--format", "html", &file]).stdout;
     assert!(page.contains("do not compare its figures") && page.contains("result.profile.log"));
 
-    // Nothing is concluded from it.
+    // There are no conclusions from it.
     candor(&["compare", &file, &file])
         .assert_refused(2, &["result.json", "was profiled", "not comparable", "leave it out"]);
 }
@@ -118,7 +118,7 @@ fn a_profiler_that_fails_is_told_and_the_run_goes_on() {
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let document = outcome.document();
     assert_eq!(document.ledger("ok"), 300);
-    // It never looked, so the figures are as good as any.
+    // It never observed the target, so the figures are valid.
     assert!(document.verdicts().contains(&"profile-failed"));
     assert!(!document.verdicts().contains(&"profiled"));
     assert!(document.text("/profile/problem").contains("cannot start /no/such/profiler"));
@@ -155,7 +155,7 @@ fn nothing_of_a_profiler_outlives_us() {
     }
 }
 
-/// The keeper itself: SIGINT, then SIGTERM, then an end, and nothing is started before the word.
+/// The keeper itself: SIGINT, then SIGTERM, then SIGKILL; and nothing starts before the command.
 #[test]
 fn a_profiler_that_does_not_listen_is_ended_all_the_same() {
     let directory = tempfile::tempdir().unwrap();
@@ -195,7 +195,8 @@ fn what_cannot_be_profiled_is_refused() {
     }
     candor(&[&["compare", url, url][..], &flag].concat())
         .assert_refused(2, &["compare has no --profile-command"]);
-    candor(&[&flag[..], &[url]].concat()).assert_refused(2, &["not ours to profile", "--target"]);
+    candor(&[&flag[..], &[url]].concat())
+        .assert_refused(2, &["the target is not managed", "--target"]);
     candor(&["--profile-command", "perf 'x"])
         .assert_refused(2, &["--profile-command", "not closed"]);
 }
@@ -231,7 +232,7 @@ fn a_suite_is_profiled_trial_by_trial_and_says_so_everywhere() {
         readme.contains("hello h1 embedded closed: ") && readme.contains("profiled"),
         "{readme}"
     );
-    assert!(readme.contains("elsewhere: it runs already"), "{readme}");
+    assert!(readme.contains("elsewhere: it is not managed"), "{readme}");
     assert!(read("results.csv").contains("profiled"));
     assert_valid("suite", &serde_json::from_str(&read("suite.json")).unwrap());
 }

@@ -1,4 +1,4 @@
-//! Progress without a terminal: lines and objects at sensible distances, so that a log is not silent.
+//! Progress without a terminal: lines and objects at sensible intervals, so that a log is not silent.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn a_run_tells_lines_with_elapsed_and_total_time() {
         let outcome = candor(&[&["-R", "100", "-d", "1500ms"][..], flags, &[&url]].concat());
         assert_eq!(outcome.stderr, "", "{flags:?}");
     }
-    // A plan may say it too.
+    // A plan can set it too.
     let failing = target.url("/status/503");
     let outcome = candor(&["-c", "2", "--think-time", "10ms", "-d", "2s", &failing]);
     assert!(lines(&outcome.stderr)[0].contains(", errors "), "{}", outcome.stderr);

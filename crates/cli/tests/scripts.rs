@@ -26,7 +26,7 @@ impl Seen {
     }
 }
 
-/// A server that keeps the requests that it reads, and responds with a token.
+/// A server that records its requests, and responds with a token.
 struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -79,7 +79,7 @@ fn read_request(reader: &mut BufReader<std::net::TcpStream>) -> Option<Seen> {
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     reader.read_exact(&mut body).ok()?;
     if lines.contains(&"Transfer-Encoding: chunked".to_owned()) {
-        // As it comes, up to the last chunk.
+        // The raw body, up to the last chunk.
         while !body.ends_with(b"0\r\n\r\n") {
             reader.read_until(b'\n', &mut body).ok().filter(|read| *read > 0)?;
         }
@@ -176,7 +176,7 @@ fn chunks_are_sent_as_the_script_wrote_them() {
             assert_eq!(pair[1].body, "seven b");
         }
     }
-    // Also of a function that a script puts in the place of wrk.format.
+    // Even if a script replaces wrk.format.
     let script = "local text = 'PUT /p HTTP/1.1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n1\\r\\nx\\r\\n0\\r\\n\\r\\n'\n\
                   function wrk.format() return text end";
     let (seen, outcome) = run(script, &TEN);
@@ -316,7 +316,7 @@ fn a_sandbox_has_no_way_out() {
     assert_eq!((seen.len(), outcome.code()), (10, 0), "{}", outcome.stderr);
 }
 
-/// Runs a script against the embedded target; `flags` say what is spoken.
+/// Runs a script against the embedded target; `flags` choose the protocol.
 fn run_at_target(tls: bool, script: &str, flags: &[&str]) -> Outcome {
     let target = common::Target::start(if tls { &["--tls"] } else { &[] });
     let url = target.url("/echo");
@@ -331,7 +331,7 @@ fn run_at_target(tls: bool, script: &str, flags: &[&str]) -> Outcome {
         .finish();
     assert_eq!(outcome.code(), 0, "{flags:?}: {}{}", outcome.stdout, outcome.stderr);
     if !tls {
-        // It counts for those who ask in clear text.
+        // The target counts requests in clear text.
         target.assert_requests(outcome.document().ledger("sent"));
     }
     outcome

@@ -1,5 +1,5 @@
-//! No output has a secret that a user typed: a run gets one word in every option that may hold a secret,
-//! and all its files and output are searched for that word.
+//! No output has a secret that a user typed: a run gets one word in every option that may contain a
+//! secret, and all of its files and output are searched for that word.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -11,10 +11,10 @@ use std::process::Command;
 
 use common::{CANDOR, Candor, Outcome, Target, candor};
 
-/// Stands for a secret.
+/// The secret.
 const SECRET: &str = "HUNTER2secret";
 
-/// Header fields with it, none of whose names can be foreseen.
+/// Header fields with it, whose names are not known to be secret.
 const FIELDS: [&str; 12] = [
     "X-Access-Key: %",
     "X-Functions-Key: %",
@@ -34,7 +34,7 @@ fn filled(text: &str) -> String {
     text.replace('%', SECRET)
 }
 
-/// A server in `directory` that takes any arguments, as a command with secrets among them.
+/// The command of a server in `directory` that accepts any arguments, with secrets among them.
 fn server(directory: &Path) -> String {
     let path = directory.join("server.sh");
     // The last two are --port-file FILE.
@@ -46,7 +46,7 @@ fn server(directory: &Path) -> String {
     format!("{} {}", path.display(), filled(secrets))
 }
 
-/// Everything in a directory and below it, as text; a trace has names in it, too.
+/// All files in a directory and below it, as text; a trace contains names, too.
 fn texts(directory: &Path, all: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -61,7 +61,7 @@ fn texts(directory: &Path, all: &mut Vec<(String, String)>) {
     }
 }
 
-/// Looks for the secret in all that a run printed and wrote, but for the files `given` to it.
+/// Asserts that the secret is in no output and no file of a run, except in the `given` files.
 fn assert_hidden(outcome: &Outcome, given: &[&str]) {
     let mut all = Vec::new();
     texts(&outcome.path(""), &mut all);
@@ -77,7 +77,7 @@ fn assert_hidden(outcome: &Outcome, given: &[&str]) {
     }
 }
 
-/// A run with a secret wherever one can be typed, and every output.
+/// A run with a secret in every possible place, and with every output.
 fn run(more: &[&str]) -> Outcome {
     let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
         fs::write(directory.join("s.lua"), "function init(args) end").unwrap();
@@ -117,9 +117,10 @@ fn a_run_gives_no_secret_away() {
     let forms = ["text", "json", "csv", "html", "markdown", "hgrm", "hgrm-service", "hlog"];
     let again = reports(&outcome, "run.json", &forms) + &reports(&outcome, "run.trace", &["csv"]);
     assert!(!again.contains(SECRET), "{again}");
-    // What is left is of use: names, the command's options, and that something is missing.
+    // The rest is still useful: names, the command's options, and the note that something is
+    // missing.
     for text in [&outcome.stdout, &outcome.file("run.html")] {
-        for word in ["--db-password", "--target-env", "--show-secrets", "put the values back"] {
+        for word in ["--db-password", "--target-env", "--show-secrets", "put them back in place"] {
             assert!(text.contains(word), "{word} is not in {text}");
         }
     }
@@ -135,7 +136,7 @@ fn who_wants_them_has_them() {
     }
     let count = outcome.file("run.json").matches(SECRET).count();
     assert!(count > 25, "{count}");
-    assert!(!outcome.stdout.contains("put the values back"));
+    assert!(!outcome.stdout.contains("put them back in place"));
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn urls_keep_the_names_of_parameters() {
     let outcome = Candor::start_measuring(&[&all[..], &[&url]].concat()).finish();
     assert_hidden(&outcome, &[]);
     assert!(outcome.stdout.contains("access_token=…&page=…"), "{}", outcome.stdout);
-    // A plan says it too.
+    // A plan can set it too.
     let plan = |show: bool| {
         let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
             let text = format!("url = '{url}'\nrequests = 5\nshow-secrets = {show}\n");

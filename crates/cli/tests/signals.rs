@@ -87,7 +87,7 @@ fn a_second_signal_ends_at_once() {
         assert!(wait_until(PATIENCE, || peer.requests() == 4), "no request came");
         run.signal(signal);
         std::thread::sleep(Duration::from_millis(300));
-        // It waits for the responses, as it was told.
+        // It waits for the responses.
         assert!(lives(run.pid()));
         let told = Instant::now();
         run.signal(signal);
@@ -154,8 +154,8 @@ fn a_third_signal_ends_the_process_at_once() {
 
 #[test]
 fn a_signal_while_connecting_ends_the_run() {
-    // A listener whose backlog is full answers no attempt: 192.0.2.0/24 would do as well, but
-    // tests stay on loopback.
+    // A listener with a full backlog ignores connection attempts; an address in 192.0.2.0/24 would
+    // do so too, but tests stay on loopback.
     let listener = full_listener();
     let url = format!("http://{}/", listener.address);
     let run = Candor::start_measuring(&["-c", "4", "-d", "1s", "--connect-timeout", "20s", &url]);
@@ -197,7 +197,7 @@ fn the_embedded_target_ends_with_its_run() {
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
     outcome.document().assert_all_ok();
     assert_eq!(outcome.document().text("/target_note"), "embedded");
-    // It may have come and gone between two looks.
+    // It may have come and gone between two checks.
     for target in target.into_iter().flatten() {
         assert!(!lives(target), "the embedded target stays");
     }
@@ -233,8 +233,8 @@ fn the_embedded_target_ends_with_a_killed_run() {
     assert_eq!(files_in(temporary.path()), [""; 0]);
 }
 
-/// Ctrl-C goes to every process in the foreground, and so to the embedded target. It must not
-/// take it from under the run, which still awaits what is in flight.
+/// Ctrl-C signals every process in the foreground, and so the embedded target. The target must not
+/// end, because the run still waits for requests in flight.
 #[test]
 fn ctrl_c_does_not_end_the_embedded_target_before_the_run() {
     let run = Candor::start_as(Command::new(CANDOR), |directory, command| {

@@ -1,10 +1,9 @@
 //! A stall of the server, in closed form: response time must show it, and a closed loop cannot.
 //!
-//! One server, first come first served; rate `R`, service time `D`, stall `S`, run `T`, and
-//! `ρ = R·D`. A request due `t` after the stall begins waits `S − t(1−ρ) + D`. Affected are
-//! `R·S/(1−ρ)` requests, evenly from 0 to `S`. With `f = S/((1−ρ)T)`, quantile `q` is
-//! `S(1−(1−q)/f)` where `1−q < f`, and the mean is `f·S/2` above the service time. Here `ρ` is
-//! next to nothing.
+//! One server, first come first served; rate `R`, service time `D`, stall `S`, run `T`, and `ρ =
+//! R·D`. A request due `t` after the stall begins waits `S − t(1−ρ) + D`. Affected are `R·S/(1−ρ)`
+//! requests, evenly from 0 to `S`. With `f = S/((1−ρ)T)`, quantile `q` is `S(1−(1−q)/f)` where `1−q
+//! < f`, and the mean is `f·S/2` above the service time. Here `ρ` is almost zero.
 
 mod common;
 
@@ -46,16 +45,16 @@ fn an_open_load_shows_a_stall_in_full() {
     let max = document.number("/latencies/response/max_ns") / 1e9;
     assert_near(max, S, "max");
 
-    // Eight requests of 3000 were in flight: service time does not show it, and is not meant to.
-    // Its percentile is printed only if the samples bound it for other runs; this is about this one.
+    // Eight requests of 3000 were in flight, so service time does not show the stall. The quantile
+    // comes from the histogram, because the document has a percentile only if the samples bound it.
     let service = quantile_of(&document, "service", 0.99);
     assert!(service < S / 20.0, "{service}");
-    // The difference is time in the queue, and none of it is the loader's.
+    // The difference is queue wait, and none of it is send lag.
     assert_near(document.mean_s("queue_wait"), f * S / 2.0, "mean queue wait");
     assert!(document.mean_s("send_lag") < f * S / 20.0, "{}", document.mean_s("send_lag"));
 }
 
-/// The control: the same stall, and a loop that waits with the server.
+/// The control: the same stall with a closed loop, which waits with the server.
 #[test]
 fn a_closed_loop_does_not_show_it() {
     let document = through_a_stall(&["-c", "8", "--think-time", "10ms"]);
@@ -63,11 +62,11 @@ fn a_closed_loop_does_not_show_it() {
         let p95 = quantile_of(&document, series, 0.95);
         assert!(p95 < S / 10.0, "{series} p95 {p95}");
     }
-    // It happened all the same.
+    // The stall did happen.
     assert_near(document.number("/latencies/response/max_ns") / 1e9, S, "max");
 }
 
-/// A quantile that the document has no name for, from its histogram, in seconds.
+/// Any quantile, from the document's histogram, in seconds.
 fn quantile_of(document: &Document, series: &str, q: f64) -> f64 {
     let distribution = document.at(&format!("/latencies/{series}")).clone();
     let distribution: Distribution = serde_json::from_value(distribution).expect("a distribution");

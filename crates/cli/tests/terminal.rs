@@ -1,5 +1,5 @@
-//! The live view in a terminal of its own: what it shows, what it leaves behind, and that nothing that
-//! the terminal does is the run's matter.
+//! The live view in a real terminal: its content, that it leaves no trace, and that the terminal never
+//! affects the run.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -30,7 +30,7 @@ struct Terminal {
     process: Managed,
     directory: TempDir,
     controller: File,
-    /// Kept open, so that what was written can be read after the end.
+    /// Kept open, so that the output can be read after the end.
     tty: File,
     before: Termios,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -44,7 +44,7 @@ struct Ended {
 }
 
 impl Terminal {
-    /// Starts it in a terminal of this size, which is read unless it `is_stuck`.
+    /// Starts it in a terminal of this size, whose output is read unless it `is_stuck`.
     fn start(arguments: &[&str], (columns, rows): (u16, u16), is_stuck: bool) -> Terminal {
         let controller: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
@@ -56,7 +56,7 @@ impl Terminal {
         resize(&controller, columns, rows);
         let directory = tempfile::tempdir().unwrap();
         let side = || Stdio::from(tty.try_clone().unwrap());
-        // A session of its own, whose terminal this is.
+        // A session of its own, with this as its terminal.
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(CANDOR).args(arguments).current_dir(directory.path());
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR");
@@ -89,7 +89,7 @@ impl Terminal {
         self.controller.write_all(key.as_bytes()).unwrap();
     }
 
-    /// Waits for its end; its terminal must be as it was.
+    /// Waits for its end, and asserts that the terminal is restored.
     fn finish(mut self) -> Ended {
         let status = self.process.wait(PATIENCE).unwrap();
         let status = status.unwrap_or_else(|| panic!("it does not end: {:?}", self.shown()));
@@ -97,7 +97,7 @@ impl Terminal {
         assert_eq!(after.local_modes, self.before.local_modes, "the terminal is as it was");
         let codes = |modes: &Termios| format!("{:?}", modes.special_codes);
         assert_eq!(codes(&after), codes(&self.before));
-        // What it wrote last may be on its way.
+        // Its last output may still arrive.
         thread::sleep(Duration::from_millis(100));
         Ended { code: status.code(), shown: self.shown(), directory: self.directory }
     }
@@ -109,7 +109,7 @@ impl Ended {
         Document::checked(&std::fs::read_to_string(path).unwrap())
     }
 
-    /// What is left on the screen: all that was written, but for the view.
+    /// The final content of the screen: all output but the view.
     fn left(&self) -> String {
         let mut left = String::new();
         let mut rest = self.shown.as_str();
@@ -151,7 +151,7 @@ fn a_key_ends_the_run_and_its_result_is_kept() {
     let flags = ["-R", "200", "-c", "2", "-d", "1h", "--json", "result.json"];
     let mut run = Terminal::start(&[&flags[..], &[&target.url("/")]].concat(), (80, 24), false);
     run.wait_for("backlog");
-    // None of these ends it: frozen, explained, drawn anew; an arrow and a function key.
+    // None of these keys ends it: freeze, explain, redraw, an arrow, a function key.
     run.press("pp?\u{c}\u{1b}[A\u{1b}OQ");
     run.wait_for("explain");
     thread::sleep(Duration::from_millis(300));
@@ -164,15 +164,15 @@ fn a_key_ends_the_run_and_its_result_is_kept() {
     assert!(ended.left().contains("interrupted"), "{:?}", ended.left());
 }
 
-/// Suspended, the terminal is the shell's; continued, the view comes back, and its keys with it.
+/// When suspended, the view restores the terminal; when continued, the view and its keys return.
 #[test]
 fn a_view_can_be_suspended() {
     let target = Target::start(&[]);
     let flags = ["-R", "100", "-c", "2", "-d", "1h"];
     let mut run = Terminal::start(&[&flags[..], &[&target.url("/")]].concat(), (80, 24), false);
     run.wait_for(ENTER);
-    // This process group has no shell that could continue it, so the kernel does not stop it: the view is
-    // left, and taken again.
+    // This process group has no shell that could continue it, so the kernel does not stop it: the view
+    // ends and returns.
     run.press("\u{1a}");
     run.wait_for(LEAVE);
     let taken = wait_until(PATIENCE, || run.shown().matches(ENTER).count() == 2);
@@ -204,14 +204,14 @@ fn a_signal_at_once_leaves_the_terminal_as_it_was() {
     assert!(ended.shown.contains(LEAVE), "{:?}", ended.shown);
 }
 
-/// The terminal takes nothing, with pictures larger than all that is between.
+/// The terminal reads nothing, and pictures are larger than all buffers.
 #[test]
 fn a_terminal_that_does_not_read_holds_nothing_up() {
     let target = Target::start(&[]);
     let flags = ["-R", "500", "-c", "4", "-d", "3s", "--interval", "50ms", "--json", "result.json"];
     let begun = Instant::now();
     let mut run = Terminal::start(&[&flags[..], &[&target.url("/")]].concat(), (400, 200), true);
-    // It is drawn again and again.
+    // Redraw repeatedly.
     for _ in 0..10 {
         thread::sleep(Duration::from_millis(200));
         run.press("\u{c}");

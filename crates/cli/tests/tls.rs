@@ -1,4 +1,4 @@
-//! TLS and HTTP/2 against nginx and the embedded target: counts on both sides, and the words of
+//! TLS and HTTP/2 against nginx and the embedded target: counts on both sides, and the texts of
 //! errors.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
@@ -23,13 +23,13 @@ fn certificate(change: impl FnOnce(&mut CertificateParams)) -> (String, String) 
 
 fn listener(parameters: &str, directives: &str) -> Listener {
     let certificate = parameters.contains("ssl").then(|| certificate(|_| ()));
-    // Not every nginx speaks 1.3 by itself.
+    // Not every nginx has 1.3 on by default.
     let versions = if certificate.is_some() { "ssl_protocols TLSv1.2 TLSv1.3;" } else { "" };
     let directives = format!("{versions} {directives}");
     Listener { parameters: parameters.to_owned(), certificate, directives }
 }
 
-/// The nginx, the URL of its listener, and the file of that one's certificate.
+/// The nginx, the URL of its listener, and the file of its certificate.
 fn start(listener: Listener) -> (Nginx, String, String) {
     let scheme = if listener.certificate.is_some() { "https" } else { "http" };
     let nginx = Nginx::start_with(true, &[listener]).unwrap();
@@ -38,13 +38,14 @@ fn start(listener: Listener) -> (Nginx, String, String) {
     (nginx, url, file)
 }
 
-/// nginx has logged exactly the requests that the document counts as completed.
+/// Asserts that nginx has logged exactly the requests that the document counts as completed.
 fn assert_same_count(nginx: Nginx, document: &Document) {
     let logged = nginx.stop().expect("nginx stops");
     assert_eq!(logged, document.ledger("ok") + document.count("/warm_up/ok"));
 }
 
-/// Names in a certificate are the server's words: a refusal quotes them, and a terminal is not obeyed.
+/// Names in a certificate come from the server: the error quotes them with control characters made
+/// visible.
 #[test]
 fn names_in_a_certificate_are_shown_as_they_are() {
     let mut listener = listener("ssl", "");
@@ -58,8 +59,8 @@ fn names_in_a_certificate_are_shown_as_they_are() {
     assert!(!outcome.stderr.contains(['\u{1b}', '\u{7}']), "{:?}", outcome.stderr);
 }
 
-/// The host was not asked who it is, and the report says so: on the page, in the document, and where h2load
-/// and wrk have candor's own words.
+/// The server was not authenticated, and the report says so: on the page, in the document, and in candor's
+/// lines beside h2load's and wrk's output.
 #[test]
 fn a_run_that_checks_no_certificate_says_so() {
     let (_nginx, url, file) = start(listener("ssl http2", ""));
@@ -70,7 +71,7 @@ fn a_run_that_checks_no_certificate_says_so() {
     assert_eq!(strict.code(), 0, "a note is no reason to fail: {}", strict.stdout);
     let outcome = candor(&["-n", "10", "-c", "1", "--cacert", &file, &url]);
     assert!(!outcome.stdout.contains("tls-unverified"), "{}", outcome.stdout);
-    // h2load checks none, and has no line for that.
+    // h2load checks no certificate, and prints no line about that.
     let outcome = candor(&["h2load", "-n", "10", "-c", "1", &url]);
     assert!(outcome.stderr.contains("candor: note [tls-unverified]: "), "{}", outcome.stderr);
     assert!(!outcome.stdout.contains("unverified"), "{}", outcome.stdout);
@@ -112,7 +113,7 @@ fn a_goaway_in_mid_run_loses_no_request_from_the_ledger() {
     let document = measure(&["--h2", "-c", "4", "-m", "5", "-n", "3k", &url]);
     assert_eq!(document.ledger("sent"), 3000);
     assert_eq!(document.ledger("ok") + document.ledger("errors"), 3000);
-    // What nginx did not answer it did not process, and says so.
+    // nginx did not process the requests without a response, and announces that.
     document.assert_errors(&["not-processed"]);
     assert!(document.ledger("ok") > 2000, "load resumes");
     assert!(document.count("/connections/opened") >= 40);
@@ -168,8 +169,8 @@ fn requests_leave_with_the_handshake_if_asked() {
             // Every request that could leave with the handshake did, or none of them.
             let early = if directive == "on" { resumed } else { 0 };
             assert_eq!(sum("early_data_accepted"), early, "{protocol} {directive}");
-            // Over HTTP/1.1 it may answer and close before our last flight has come, and gives no
-            // new ticket then: but a whole handshake gives two, each good for one more.
+            // Over HTTP/1.1, nginx may respond and close before our last flight arrives; then it
+            // sends no new ticket. But a full handshake gives two, each good for one more.
             let wanted = match (protocol, directive) {
                 ("--h1", "on") => 2 * (full - 1)..=49,
                 _ => 45..=49,
@@ -228,7 +229,7 @@ fn four_faults_have_four_messages() {
     ] {
         let url = format!("https://{}/", nginx.listeners()[index]);
         let mut arguments = vec!["-n", "5", "-c", "1", url.as_str()];
-        // Another authority than the certificate's, for the first.
+        // First, another CA than the certificate's.
         let unknown = file(1);
         arguments.extend(["--cacert", trust.as_deref().unwrap_or(&unknown)]);
         candor(&arguments).assert_refused(1, &["the handshake failed with 127.0.0.1:", words]);
@@ -251,7 +252,7 @@ fn the_embedded_target_speaks_everything() {
     }
 }
 
-/// nghttpd, nghttp2's own server; it ends with this.
+/// nghttpd, nghttp2's own server; ended on drop.
 struct Nghttpd {
     _process: Managed,
     url: String,
@@ -262,7 +263,7 @@ fn nghttpd(tls: bool) -> Nghttpd {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("hello"), "alive\r\n").unwrap();
     let port = free_port().unwrap();
-    // Debian puts it where a user's PATH does not look.
+    // Debian installs it outside of a user's PATH.
     let installed = std::path::Path::new("/usr/sbin/nghttpd");
     let program = if installed.exists() { installed } else { "nghttpd".as_ref() };
     let mut command = Command::new(program);

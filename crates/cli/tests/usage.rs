@@ -1,7 +1,7 @@
 //! Runs and files that are impossible: a clear sentence, the right exit code, nothing lost and
 //! nothing left behind.
 //!
-//! That no panic is printed is checked wherever `candor` ends.
+//! Every end of `candor` is checked for the text of a panic.
 
 mod common;
 
@@ -16,10 +16,11 @@ use common::{CANDOR, Candor, Document, Target, candor, files_in, is_root};
 const USAGE: i32 = 2;
 const COULD_NOT_RUN: i32 = 1;
 
-/// An address without a listener, for arguments that are refused before that matters.
+/// An address without a listener, for arguments that are refused before connecting.
 const NOWHERE: &str = "http://127.0.0.1:9/";
 
-/// That these arguments are refused as usage, at once, in these words, without a file.
+/// Asserts that these arguments are refused as a usage error, at once, with these words, without
+/// creating a file.
 fn assert_usage(arguments: &[&str], words: &[&str]) {
     let outcome = candor(&[arguments, &["--json", "result.json"]].concat());
     outcome.assert_refused(USAGE, words);
@@ -47,7 +48,7 @@ fn too_few_file_descriptors() {
     assert_eq!(outcome.files(), [""; 0]);
     assert_eq!(target.requests(), 0);
 
-    // A soft limit is raised without a word.
+    // A soft limit is raised silently.
     let outcome = under_shell("ulimit -S -n 64", &["-c", "200", "-n", "1k", &target.url("/")]);
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
     assert_eq!(target.requests(), 1000);
@@ -70,7 +71,7 @@ fn too_few_ports() {
     if !is_root("a network namespace") {
         return;
     }
-    // Without a URL: the embedded target has to be in the same namespace.
+    // Without a URL, because the target must be in the same namespace.
     let outcome = in_namespace(&["-c", "1000", "-d", "1s", "--json", "result.json"]);
     outcome.assert_refused(COULD_NOT_RUN, &["1000 connections", "100", "--source", "-c"]);
     assert_eq!(outcome.files(), [""; 0]);
@@ -152,7 +153,7 @@ fn arguments_that_are_not_utf8() {
     run.finish().assert_refused(USAGE, &["UTF-8", "\\xFF"]);
 }
 
-/// Runs the plan `text`, which must be refused in these words.
+/// Runs the plan `text`, which must be refused with these words.
 fn assert_plan_refused(text: &str, words: &[&str]) {
     let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
         std::fs::write(directory.join("plan.toml"), text).expect("a plan");
@@ -191,7 +192,7 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
         let outcome = candor(&["-n", "10", flag, "missing/result", &url]);
         let words = ["cannot write missing/result", "No such file", "nothing was run"];
         outcome.assert_refused(USAGE, &words);
-        // A directory; and of the file that could be written there is no trace either.
+        // A directory as output; the other output, which is writable, leaves no file either.
         let other = if flag == "--json" { "--csv" } else { "--json" };
         let outcome = candor(&["-n", "10", other, "good", flag, "/tmp", &url]);
         outcome.assert_refused(USAGE, &["cannot write /tmp", "directory"]);
@@ -211,7 +212,7 @@ fn a_result_that_was_there_survives_a_refused_run() {
     assert_eq!(outcome.file("result.json"), "precious");
 }
 
-/// A file system of a few pages, unmounted when this goes.
+/// A file system of a few pages, unmounted on drop.
 struct SmallDisk {
     path: PathBuf,
     _directory: tempfile::TempDir,
@@ -228,7 +229,7 @@ impl SmallDisk {
         SmallDisk { path, _directory: directory }
     }
 
-    /// Takes all the space that is left.
+    /// Fills the remaining space.
     fn fill(&self) {
         let mut rest = std::fs::File::create(self.path.join("filler")).expect("a file");
         while std::io::Write::write_all(&mut rest, &[0; 4096]).is_ok() {}
@@ -241,7 +242,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // A mount that stays is worth a failure, but not a second panic.
+        // A failure to unmount fails the test, but not with a second panic.
         let unmounted = Command::new("umount").arg(&self.path).status();
         if !std::thread::panicking() {
             assert!(unmounted.is_ok_and(|status| status.success()), "{:?}", self.path);

@@ -1,11 +1,10 @@
-//! Each verdict that can be provoked from outside, by a real run: the fault is named, and nothing
-//! else is.
+//! Each verdict that can be provoked from outside, by a real run: the right fault is reported, and
+//! no other.
 //!
-//! The machine that these tests run on may have other work to do, and then that is a finding too.
-//! So a test asks that its own verdict is there, and that none is there that would blame somebody
-//! else; it does not ask for an empty list. One test has the machine at a time, for one of them
-//! keeps a core busy; and where timing itself is what is judged, a run during which other work
-//! had the cores is taken again.
+//! The machine may be busy with other work, which is a finding too. So a test asserts that its own
+//! verdict is present, and that none blames another party; it does not assert that there are no
+//! others. Tests run one at a time, because one of them keeps a core busy. If a test is about
+//! timing, a run during which other work had the cores is repeated.
 #![allow(clippy::print_stdout, reason = "what each run said is worth reading in a log")]
 
 mod common;
@@ -24,9 +23,9 @@ use rustix::process::Signal;
 const PATIENCE: Duration = Duration::from_secs(10);
 const NOT_TRUSTWORTHY: i32 = 4;
 
-/// Runs that are taken while the machine has other work to do.
+/// The most runs while the machine is busy.
 const ATTEMPTS: usize = 5;
-/// Other work had the cores for this long: the run says little about anything else.
+/// If other work had the cores for this long, the run is not meaningful.
 const DISTURBANCE: Duration = Duration::from_millis(50);
 
 /// The machine, for one test at a time.
@@ -36,7 +35,7 @@ fn alone() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a run again while something else had the cores, by the kernel's own count.
+/// Repeats a run as long as other work had the cores, by the kernel's own count.
 fn undisturbed(run: impl FnMut() -> Document) -> Document {
     again_while(is_disturbed, run)
 }
@@ -82,8 +81,8 @@ fn longest_hiccup(document: &Document) -> Duration {
     Duration::from_nanos(document.count("/machines/0/hiccups/late/max_ns"))
 }
 
-/// A server in this process that answers on each connection after `delay`, which is asked each
-/// time. It begins to accept after `at_first`, and its backlog holds one connection or many.
+/// A server in this process that responds on each connection after `delay`, which is called each
+/// time. It begins to accept after `at_first`, and its backlog has room for one connection or many.
 fn slow_server(
     backlog: i32,
     at_first: Duration,
@@ -145,8 +144,8 @@ fn a_healthy_run_is_blamed_for_nothing() {
                 "loader-cpu",
             ],
         );
-        // The watch was there, woke a thousand times a second or as often as it was let, and
-        // cost next to nothing.
+        // The watch ran, woke a thousand times a second or as often as the machine allowed, and
+        // cost almost nothing.
         assert!(
             document.count("/machines/0/hiccups/late/count") > 200,
             "{}",
@@ -190,7 +189,7 @@ fn a_stall_of_the_target_is_the_targets() {
     });
     let said = sentence(&document, "target-stalled");
     assert!(said.contains("the loader was on time"), "{said}");
-    // This machine may be busy; but not for as long.
+    // This machine may be busy, but not for that long.
     assert!(longest_hiccup(&document) < Duration::from_millis(250));
     assert_silent(&document, &["coordinated-omission"]);
 }
@@ -207,7 +206,7 @@ fn a_closed_loop_that_met_a_stall_says_what_it_left_out() {
     assert_silent(&document, &["target-stalled"]);
 }
 
-/// The last core is the loader's. Two loops on it leave it a third.
+/// The last core is the loader's. Two busy loops on it leave a third of it.
 #[test]
 fn busy_processes_on_the_loaders_core_are_found() {
     let _alone = alone();
@@ -215,7 +214,7 @@ fn busy_processes_on_the_loaders_core_are_found() {
     let last = *cores.last().expect("a core");
     let busy: Vec<Managed> = thread::scope(|scope| {
         let starter = scope.spawn(|| {
-            // A process begins on the cores of the thread that starts it.
+            // A process inherits the cores of the thread that starts it.
             assert!(candor_engine::keep_to_cores(&[last]));
             let mut spin = Command::new("sh");
             spin.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
@@ -231,14 +230,14 @@ fn busy_processes_on_the_loaders_core_are_found() {
     assert_silent(&document, &["nagle-delayed-ack", "target-stalled"]);
 }
 
-/// Each of twenty million requests a second is at least counted, and that is too much already.
+/// Even counting twenty million requests a second is too much.
 #[test]
 fn a_thread_that_is_asked_for_too_much_says_so() {
     let _alone = alone();
     let target = Target::start(&[]);
     let flags = ["-t", "1", "-c", "8", "-R", "20M", "--shed-after", "1ms", "-d", "1s"];
-    // It is never idle. A thread that had less than its core all the same was not given it, by a
-    // host that tells its guests nothing of that.
+    // The thread is never idle. If it still got less than its core, the hypervisor took the rest
+    // without reporting it.
     let was_deprived = |document: &Document| document.number("/workers/0/cpu_share") <= 0.9;
     let document =
         again_while(was_deprived, || measure(&[&flags[..], &[&target.url("/")]].concat()));
@@ -264,13 +263,13 @@ fn nagle_and_delayed_acknowledgements_are_named() {
     let document = with("4");
     let said = sentence(&document, "nagle-delayed-ack");
     assert!(said.contains("40 ms") && said.contains("TCP_NODELAY"), "{said}");
-    // Throughput is the number of connections by the timer, and nothing else.
+    // Throughput is the number of connections divided by the timer.
     let more = with("12");
     sentence(&more, "nagle-delayed-ack");
     let rate = |document: &Document| document.number("/rate/achieved_per_s");
     assert!(rate(&more) > 2.0 * rate(&document), "{} {}", rate(&more), rate(&document));
 
-    // The controls: the same writes with TCP_NODELAY, and a server that takes that long.
+    // The controls: the same writes with TCP_NODELAY, and a server with that service time.
     let target = Target::start(&["--split-writes"]);
     let document = measure(&["-c", "4", "-d", "1s", &target.url("/")]);
     assert_silent(&document, &["nagle-delayed-ack"]);
@@ -282,7 +281,7 @@ fn nagle_and_delayed_acknowledgements_are_named() {
 fn a_target_that_gets_slower_is_not_steady() {
     let _alone = alone();
     let document = undisturbed(|| {
-        // Half of the run counts from its first request, however long it took to begin.
+        // The halves of the run count from its first request, however late that was.
         let begun = OnceLock::new();
         let slows = move || match begun.get_or_init(Instant::now).elapsed().as_secs() < 2 {
             true => Duration::from_millis(20),
@@ -297,8 +296,8 @@ fn a_target_that_gets_slower_is_not_steady() {
     assert_silent(&document, &["target-stalled", "nagle-delayed-ack"]);
 }
 
-/// A listener whose backlog is full drops the first packet of a connection; the kernel sends
-/// it again after a second.
+/// A listener with a full backlog drops the first packet of a connection; the kernel retransmits it
+/// after a second.
 #[test]
 fn lost_packets_of_connections_are_found() {
     let _alone = alone();
@@ -330,14 +329,14 @@ fn errors_that_dominate_fail_a_strict_run() {
     sentence(&outcome.document(), "errors-dominate");
 }
 
-/// A limit of 65 files, most of which are taken by somebody who did not close what he had open: then
-/// there is not room for forty connections, which is more than a look at the limit can tell.
+/// A limit of 65 files, most of which are inherited open files: then there is no room for forty
+/// connections, which the limit alone does not show.
 #[test]
 fn a_loader_without_file_descriptors_says_so() {
     let _alone = alone();
     let target = Target::start(&[]);
     let url = target.url("/");
-    // Whoever starts a process leaves it the files that were opened without CLOEXEC.
+    // A process inherits the files that its starter opened without CLOEXEC.
     let open = std::fs::File::open("/dev/null").expect("a file");
     let inherited: Vec<_> = (0..30).map(|_| rustix::io::dup(&open).expect("a number")).collect();
     let run = Candor::start_as(Command::new("sh"), |directory, command| {
@@ -350,14 +349,14 @@ fn a_loader_without_file_descriptors_says_so() {
     let said = sentence(&document, "fds-exhausted");
     assert!(said.contains("File descriptors ran out"), "{said}");
     assert!(document.connect_errors()["fds-exhausted"] > 0);
-    // Those that could be had did their work.
+    // The existing connections worked.
     assert!(document.ledger("ok") > 0);
     sentence(&document, "fewer-connections");
     assert_silent(&document, &["ports-exhausted", "errors-dominate"]);
 }
 
-/// The machine's clock is not ours to set, and no namespace has one of its own: so the run is real, and
-/// what its hiccup watch notes when a clock is set (tested there) is put into its document.
+/// A test cannot set the machine's clock, and there is no namespace for it. So the run is real, and its
+/// document gets the figures that the hiccup watch records when a clock is set (which is tested there).
 #[test]
 fn a_wall_clock_that_was_set_is_told() {
     let _alone = alone();

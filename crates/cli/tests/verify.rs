@@ -1,10 +1,10 @@
 //! `candor verify` as a user runs it.
 //!
-//! A machine that runs tests is busy, and whether an answer was read within a millisecond is then
-//! for the machine to say. So lines that depend on time may say yes or no here; that they judge
-//! rightly is tested on simulated time (`lab/src/verify/checks/tests.rs`). Lines that are marked
-//! `exact` (both books complete, due times as scheduled, nothing before its cause, departures as
-//! computed) hold on any machine, and have to say yes.
+//! A machine that runs tests is busy, so a response may be read later than a millisecond. Lines
+//! that depend on time may therefore say yes or no here; their judgement is tested on simulated
+//! time (`lab/src/verify/checks/tests.rs`). Lines that are `exact` (complete logs on both sides,
+//! due times as scheduled, nothing before its cause, departures as computed) hold on any machine
+//! and must say yes.
 
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
@@ -63,8 +63,8 @@ fn what_holds_on_any_machine_holds_here() {
     }
 }
 
-/// The books of a server that is several: each request arrived at the queue that the schedule gives
-/// it, and its departure is that queue's.
+/// A server with several queues: each request arrives at the queue in its schedule, and departs by
+/// that queue.
 #[test]
 fn queues_side_by_side_make_many_requests_quick() {
     let one = ["verify", "--quick", "--only", "poisson", "--requests", "2000", "--queues", "20"];
@@ -90,7 +90,7 @@ fn one_check_alone_and_one_that_there_is_not() {
     candor(&["verify", "--only", "nothing"]).assert_refused(2, &["nothing", "stall", "pause"]);
 }
 
-/// A process that is stopped does not run, whoever stops it: here it is a signal.
+/// A signal stops the process, as a hypervisor could.
 #[test]
 fn a_server_that_spins_knows_when_it_did_not_run() {
     let directory = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ fn a_server_that_spins_knows_when_it_did_not_run() {
     std::thread::sleep(Duration::from_millis(50));
     server.stop().unwrap();
     let record = Record::from_csv(&std::fs::read_to_string(log).unwrap()).unwrap();
-    // It ran until the signal reached it, and no longer.
+    // It ran until the signal reached it.
     let middle_ns = (begun_ns + ended_ns) / 2;
     let stopped = record.held_up_ns.iter().find(|(from, to)| (*from..*to).contains(&middle_ns));
     let &(from_ns, to_ns) = stopped.unwrap_or_else(|| panic!("{:?}", record.held_up_ns));

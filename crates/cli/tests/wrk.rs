@@ -1,5 +1,5 @@
-//! `candor wrk` as those see it who replace wrk by it: the same form as real outputs, wrk itself
-//! beside it, the same figures as the result document of the same run.
+//! `candor wrk` as a replacement of wrk: it has the form of real outputs, compared with wrk itself,
+//! and the figures of the result document of the same run.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn url(nginx: &Nginx) -> String {
     format!("http://{}/", nginx.address())
 }
 
-/// Started under another name, by a link.
+/// Starts it under another name, by a link.
 fn under_the_name(name: &str, arguments: &[&str]) -> Outcome {
     let links = tempfile::tempdir().expect("a temporary directory");
     let link = links.path().join(name);
@@ -27,7 +27,7 @@ fn under_the_name(name: &str, arguments: &[&str]) -> Outcome {
     .finish()
 }
 
-/// wrk itself, which is a package of Debian.
+/// wrk itself (Debian's package wrk).
 fn wrk(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new("wrk").args(arguments).output().expect("wrk is installed");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
@@ -65,7 +65,7 @@ fn a_closed_loop_beside_wrk() {
     assert_eq!(head(&text), head(&theirs));
     assert_totals(&text, &document);
     assert_eq!(document.count("/plan/load/closed/think_time_ns"), 0);
-    // Twenty tenths of a second, if the machine let both threads run.
+    // Twenty tenths of a second, if both threads could run.
     assert_eq!(document.count("/thread_rate/samples"), 20);
 }
 

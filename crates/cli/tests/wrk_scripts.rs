@@ -1,8 +1,8 @@
-//! The scripts in `examples/wrk/`: what each of them makes a server see, and the form of what is
-//! printed. The same expectations hold under wrk itself and under `candor wrk`.
+//! The scripts in `examples/wrk/`: the requests that a server sees from each, and the form of the
+//! output. The same expectations hold for wrk itself and for `candor wrk`.
 //!
-//! A server of the test's own notes every request; what a script decides (method, path, headers,
-//! body) is checked for each of them, and how many there are of each kind where that is certain.
+//! A server in the test records every request. The parts that a script decides (method, path,
+//! headers, body) are checked for each request, and the number of each kind if it is certain.
 
 mod common;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 use candor_testkit::wrk_form::{form, transcript};
 use common::candor;
 
-/// One request as the server saw it. Names of headers are in small letters.
+/// One request as the server saw it. Header names are in lower case.
 #[derive(Debug, Clone)]
 struct Seen {
     method: String,
@@ -33,8 +33,8 @@ impl Seen {
     }
 }
 
-/// A server that notes requests and answers each, in order, also pipelined ones. `/login` gets a
-/// token.
+/// A server that records requests and responds to each in order, even to pipelined ones. `/login`
+/// gets a token.
 struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -57,7 +57,7 @@ impl Server {
     }
 
     fn take(&self) -> Vec<Seen> {
-        // What was sent when the loader ended may still be on its way.
+        // The loader's last requests may still be on their way.
         thread::sleep(Duration::from_millis(50));
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -127,8 +127,8 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wrk").join(name)
 }
 
-/// Runs a script for a second with two threads and four connections, under each tool, and hands
-/// what the server saw and what was printed to `check`.
+/// Runs a script for a second with two threads and four connections, under each tool, and passes
+/// the server's requests and the output to `check`.
 fn try_script(name: &str, arguments: &[&str], check: impl Fn(&[Seen], &str)) {
     for tool in [Tool::Wrk, Tool::Candor] {
         let server = Server::start();
@@ -161,7 +161,7 @@ fn try_script(name: &str, arguments: &[&str], check: impl Fn(&[Seen], &str)) {
     }
 }
 
-/// The report, and what `done` printed behind it.
+/// The report, and the output of `done` after it.
 fn split_report(text: &str) -> (&str, &str) {
     let last = text.find("Transfer/sec:").expect("the report's last line");
     let end = text[last..].find('\n').map_or(text.len(), |at| last + at + 1);
@@ -172,7 +172,7 @@ fn split_report(text: &str) -> (&str, &str) {
 fn a_token_is_read_and_used() {
     try_script("token.lua", &[], |seen, _| {
         let logins = seen.iter().filter(|one| one.path == "/login").count();
-        // Each connection may ask before its thread has the token.
+        // Each connection may log in before its thread has the token.
         assert!((2..=4).contains(&logins), "{logins}");
         for one in seen.iter().filter(|one| one.path != "/login") {
             assert_eq!((one.method.as_str(), one.path.as_str()), ("GET", "/private"));
@@ -190,10 +190,10 @@ fn a_counter_in_path_and_header() {
             assert_eq!(one.path, format!("/item/{counter}"));
             *times.entry(counter.parse().expect("a number")).or_default() += 1;
         }
-        // Two threads count from 1001 on, each without a gap: a number that one of them reached
-        // was reached by both or by the faster one.
+        // Two threads count from 1001 on, each without a gap: each number was reached by both or by
+        // the faster one.
         let highest = *times.keys().next_back().expect("requests");
-        // wrk asks for one request before it begins, to see how many there are in it.
+        // wrk calls `request` once before it begins, to count the requests in its text.
         let first = *times.keys().next().expect("requests");
         assert!((1001..=1002).contains(&first), "{first}");
         assert!(times.values().all(|count| (1..=2).contains(count)), "{times:?}");
@@ -258,7 +258,7 @@ fn threads_count_for_themselves() {
             let answered = number(line.split("200: ").nth(1));
             let path = format!("/thread/{id}");
             let at_server = seen.iter().filter(|one| one.path == path).count();
-            // One request is made for a look, and two connections may be cut off at the end.
+            // One request is made in advance, and two connections may be cut off at the end.
             assert!(answered <= at_server && at_server <= sent, "{line} {at_server}");
             assert!(sent - answered <= 4, "{line}");
         }
@@ -301,7 +301,7 @@ fn threads_go_to_an_address_that_answers() {
 fn threads_stop_when_they_say() {
     try_script("stop-after.lua", &["20"], |seen, _| {
         // Each of two threads stops at its twentieth response; the other connection of each may
-        // have a request under way.
+        // have a request in flight.
         assert!((40..=44).contains(&seen.len()), "{}", seen.len());
     });
 }

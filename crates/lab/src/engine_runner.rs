@@ -1,5 +1,5 @@
-//! The real runner: the engine makes the run, on the loader's cores, and a managed target is
-//! looked at meanwhile.
+//! The real runner: the engine makes the run on the loader's cores, while a managed target is
+//! sampled.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ pub struct EngineRunner<'a> {
     pub sites: Vec<Site>,
     /// The facts about every run, except when it began.
     pub facts: Facts,
-    /// How the experiment is told to stop.
+    /// Interrupts the experiment.
     pub interrupt: Arc<Interrupt>,
-    /// Sees every run while it goes on.
+    /// Observes every run.
     pub observer: &'a mut dyn Observer,
     /// How a run is made.
     pub make: Make,

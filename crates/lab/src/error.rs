@@ -7,7 +7,7 @@ use std::time::Duration;
 use candor_engine::EngineError;
 use candor_plan::PlanError;
 
-/// Why an experiment could not be made.
+/// Why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The engine could not run a plan.
@@ -29,7 +29,7 @@ pub enum LabError {
         /// The last lines of its log.
         log_tail: Vec<String>,
     },
-    /// A target was to write a port file and did not.
+    /// A target did not write its port file.
     #[error(
         "target {name}: it was not ready within {patience:?}: it wrote no port file; its output is in {}{}",
         log.display(),
@@ -52,11 +52,11 @@ pub enum LabError {
         of: Side,
         /// The core.
         core: usize,
-        /// Those that there are.
+        /// The usable cores.
         usable: String,
     },
-    /// A load at a share of a peak that nothing measures.
-    #[error("the load {load} is a share of what {peak} finds, which is not measured")]
+    /// A load at a share of a peak that no load measures.
+    #[error("the load {load} is a share of the peak of {peak}, which is not measured")]
     NoPeak {
         /// The load.
         load: String,
@@ -70,7 +70,7 @@ pub enum LabError {
         place: String,
         /// The name.
         name: String,
-        /// The nearest one that there is; empty if none is near.
+        /// A suggestion of the nearest one; empty if none is near.
         hint: String,
     },
     /// Nothing to compare.
@@ -97,7 +97,7 @@ pub enum LabError {
         /// Its process, if that is known.
         holder: Option<u32>,
     },
-    /// The directory of results cannot be made.
+    /// The directory of results cannot be created.
     #[error("cannot make {}: {reason}", path.display())]
     NoDirectory {
         /// The directory.
@@ -119,7 +119,7 @@ pub enum LabError {
     /// An experiment of `verify` lacks something that it needs.
     #[error("{0}")]
     Verify(String),
-    /// The request contradicts itself.
+    /// The settings contradict each other.
     #[error("{0}")]
     Usage(String),
     /// A file could not be read or written.
@@ -167,7 +167,7 @@ impl LabError {
 fn shown(log_tail: &[String]) -> String {
     match log_tail {
         [] => String::new(),
-        lines => format!("\nThe last of its output:\n  {}", lines.join("\n  ")),
+        lines => format!("\nThe last lines of its output:\n  {}", lines.join("\n  ")),
     }
 }
 
@@ -182,6 +182,9 @@ mod tests {
             LabError::Target { name: "t".into(), problem: "it ended".into(), log_tail }.to_string()
         };
         assert_eq!(error(&[]), "target t: it ended");
-        assert_eq!(error(&["a", "b"]), "target t: it ended\nThe last of its output:\n  a\n  b");
+        assert_eq!(
+            error(&["a", "b"]),
+            "target t: it ended\nThe last lines of its output:\n  a\n  b"
+        );
     }
 }

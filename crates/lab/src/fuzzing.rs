@@ -29,12 +29,12 @@ pub fn answered(line: &str) -> Result<Answer, String> {
     protocol::answered(line, &ASK, Duration::from_secs(1))
 }
 
-/// Where the target is that wrote this port file.
+/// The URL in this port file.
 pub fn port_file(text: &str) -> Result<String, String> {
     ready::announced(&ready::lines(text)).map(|announced| announced.url)
 }
 
-/// The count in these bytes of a target's whole response.
+/// The count in a target's whole response.
 pub fn stats(bytes: &[u8]) -> Result<u64, String> {
     let answer = http::parse(bytes).ok_or_else(|| "this is no response of HTTP".to_owned())?;
     Ok(http::counted("http://h/", &answer.body)?.0)

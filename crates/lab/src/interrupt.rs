@@ -1,12 +1,12 @@
-//! How an experiment is told to stop: the run that goes on at the moment, and all that would come.
+//! Interrupts an experiment: the current run and all later ones.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use candor_engine::Control;
 
-/// A request to stop from outside, made any number of times. Each run has a control of its own,
-/// because a run also stops when its target ends, which is not an interruption.
+/// A request to stop from outside, possibly repeated. Each run has a control of its own, because a
+/// run also stops when its target ends, which is not an interruption.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     asked: AtomicBool,
@@ -14,7 +14,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Stops the run that goes on, at once if it was told before, and every later one.
+    /// Stops the current run, at once if asked before, and every later one.
     pub fn stop(&self) {
         self.asked.store(true, Ordering::SeqCst);
         if let Some(control) = &*self.run.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -27,7 +27,7 @@ impl Interrupt {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// The control of the run that goes on, or went on last.
+    /// The control of the current or the last run.
     pub fn run(&self) -> Option<Arc<Control>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

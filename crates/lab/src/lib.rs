@@ -1,8 +1,8 @@
 //! The lab: experiments that turn single runs into conclusions.
 //!
 //! A plan and a [`trial::Runner`] come in, a document of crate `report` goes out. A runner makes
-//! one run: the real one calls the engine and manages a [`target`]; tests use servers whose results
-//! are known in closed form. Nothing here prints, parses arguments or renders.
+//! one run: the real one calls the engine and manages a [`target`]; tests use servers with results
+//! in closed form. Nothing here prints, parses arguments or renders.
 #![forbid(unsafe_code)]
 
 pub mod clients;

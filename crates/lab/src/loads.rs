@@ -1,8 +1,8 @@
 //! Plans of single runs: a base plan with another load.
 //!
-//! An experiment gets one plan from the user, checked and with everything in it but the load. Here
-//! is the load put in, nothing else is changed but the seed: two runs at the same rate must not
-//! have the same arrivals, or the second says nothing new.
+//! An experiment gets one checked plan from the user. This module replaces its load and its seed,
+//! and nothing else. The seed differs because two runs at the same rate must not have the same
+//! arrivals: the second would tell nothing new.
 
 use candor_plan::{Arrivals, Load, NS_PER_S, OpenLoad, Parts, Plan, PlanError, Rate, Segment};
 
@@ -15,7 +15,7 @@ pub fn closed(plan: &Plan, connections: u32, nth: u64) -> Result<Plan, PlanError
     plan.with(|parts| put(parts, Load::Closed { think_time_ns }, (connections, connections), nth))
 }
 
-/// `plan` at `rate_per_s` on `connections`, with the arrivals that it has if its load is open.
+/// `plan` at `rate_per_s` on `connections`; keeps the arrival process if its load is open.
 pub fn open(plan: &Plan, rate_per_s: f64, connections: u32, nth: u64) -> Result<Plan, PlanError> {
     let (arrivals, shed_after_ns) = match &plan.load {
         Load::Open(open) => (open.arrivals, open.shed_after_ns),
@@ -27,7 +27,7 @@ pub fn open(plan: &Plan, rate_per_s: f64, connections: u32, nth: u64) -> Result<
     if warm_up_ns > 0 {
         segments.insert(0, Segment::Hold { rate, duration_ns: Some(warm_up_ns) });
     }
-    // More than the user opens at first may only be opened if that was said.
+    // More connections than the initial number are opened only if the user allows it.
     let most = match plan.connections.max > plan.connections.count {
         true => plan.connections.max.max(connections),
         false => connections,
@@ -36,7 +36,7 @@ pub fn open(plan: &Plan, rate_per_s: f64, connections: u32, nth: u64) -> Result<
     plan.with(|parts| put(parts, load, (connections, most), nth))
 }
 
-/// The rate as a fraction that people can read, no more than a thousandth off.
+/// The rate as a readable fraction, within a thousandth.
 pub fn rate(rate_per_s: f64) -> Rate {
     match rate_per_s {
         rate if rate >= 1000.0 => Rate::per_second(rate.round() as u64),

@@ -15,16 +15,16 @@ use crate::target::cores::Split;
 use crate::target::profiler::{ProfileSpec, Profiler};
 use crate::target::sampler::Sampler;
 
-/// One of the things that are measured.
+/// The site of one variant.
 #[derive(Debug, Default)]
 pub struct Site {
     /// A remark about the target, e.g. `embedded`.
     pub note: Option<String>,
-    /// The target, if it is ours.
+    /// The target, if it is managed.
     pub running: Option<Running>,
     /// The split of cores; `None`: no cores were assigned.
     pub split: Option<Split>,
-    /// How to profile the target while it is measured; only of use if it is ours.
+    /// How to profile the target; only for a managed one.
     pub profile: Option<ProfileSpec>,
 }
 
@@ -48,8 +48,8 @@ impl Site {
     /// Makes one run of `plan` by `make`, on the loader's cores and with a thread for each of them. The
     /// sampler and the profiler run alongside.
     ///
-    /// Errors: [`LabError::Interrupted`] if `interrupt` was asked before there was a result; how the target
-    /// ended, if it did; else what `make` returns.
+    /// Errors: [`LabError::Interrupted`] if interrupted before there was a result; the end of the target,
+    /// if it ended; otherwise the error of `make`.
     pub fn run<T>(
         &mut self,
         plan: &Plan,
@@ -67,7 +67,7 @@ impl Site {
             Ok(made) => Ok((made, beside)),
             Err(_) if interrupt.is_asked() => Err(LabError::Interrupted),
             Err(error) => {
-                // A refused connection has an explanation if the target has ended.
+                // If the target has ended, that explains a refused connection.
                 self.check_alive()?;
                 Err(error)
             }
@@ -98,7 +98,7 @@ impl Site {
     }
 }
 
-/// On cores of its own the loader has a thread for each of them, unless the user says otherwise.
+/// If the loader has its own cores, it gets a thread for each, unless the user chose a number.
 fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Result<Plan, PlanError> {
     plan.with(|parts| {
         if let Some(split) = split {
@@ -111,7 +111,7 @@ fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Result<Plan, PlanErro
 pub struct Beside {
     sampler: Option<Sampler>,
     profiler: Option<Profiler>,
-    /// Those that this thread had before.
+    /// The previous cores of this thread.
     cores: Option<Vec<usize>>,
 }
 

@@ -1,7 +1,7 @@
 //! A sweep: latency at several rates, each several times, in random order.
 //!
-//! Each round has every rate once, in an order of its own, so that drift (a cache that warms, a
-//! machine that gets hot) affects all rates alike. Pure over the [`Runner`].
+//! Each round has every rate once, in its own order, so that drift (a warming cache, a hot machine)
+//! affects all rates alike. It is pure but for the [`Runner`].
 
 use candor_plan::units::fmt_per_second;
 use candor_plan::{Parts, Plan};
@@ -20,7 +20,7 @@ use crate::trial::{Ahead, Progress, Runner, in_words, why_no_more};
 pub struct Settings {
     /// The rates.
     pub rates: Vec<Asked>,
-    /// How often each, at least 1.
+    /// Runs for each, at least 1.
     pub rounds: u32,
     /// The peak that rates are fractions of, and where it comes from.
     pub peak: Option<(f64, String)>,
@@ -31,11 +31,11 @@ pub struct Settings {
 pub struct Asked {
     /// Requests per second, above zero.
     pub rate_per_s: f64,
-    /// As a share of the peak, if it was asked for so.
+    /// As a share of the peak, if the user gave it so.
     pub fraction: Option<f64>,
 }
 
-/// Measures the target of `runner` by `plan` at all rates. If the sweep cannot go on, it returns
+/// Measures the target of `runner` by `plan` at all rates. If the sweep cannot continue, it returns
 /// the runs made so far; it returns an error only without any run.
 pub fn run(
     plan: &Plan,

@@ -1,7 +1,7 @@
-//! A trial: one measured run, and the seam to its maker.
+//! A trial: one measured run, and the interface to its runner.
 //!
-//! Every experiment is a sequence of trials, each chosen by the results before. The choosing is
-//! pure; the making takes seconds and a server.
+//! Every experiment is a sequence of trials, each chosen by the results before. Choosing them is
+//! pure; making them takes seconds and a server.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,10 +13,10 @@ use candor_report::experiment::trial::Trial;
 
 use crate::error::LabError;
 
-/// Makes runs. The real one is the engine's, with a managed target's sampler beside it; tests use
-/// a function from plans to documents (a simulated server with a known closed form).
+/// Makes runs. The real one uses the engine and a managed target's sampler; tests use a function
+/// from plans to documents (a simulated server with a known closed form).
 pub trait Runner {
-    /// One run of `plan`. `variant` says against which of several targets (0 if there is one).
+    /// One run of `plan`. `variant` selects one of several targets (0 if there is only one).
     fn run(&mut self, variant: usize, plan: &Plan) -> Result<Document, LabError>;
 }
 
@@ -29,7 +29,7 @@ pub struct Ahead {
     pub next: Vec<String>,
 }
 
-/// Sees an experiment while it goes on.
+/// Observes an experiment.
 pub trait Progress {
     /// A run begins: its description in a few words, e.g. `64 connections, closed loop`, and the
     /// steps ahead.
@@ -48,13 +48,13 @@ pub trait Progress {
     }
 }
 
-/// No watcher.
+/// No observer.
 impl Progress for () {}
 
 /// An experiment of several variants or cells, as far as it came.
 #[derive(Debug)]
 pub struct Outcome<D> {
-    /// The document, of all trials that are there.
+    /// The document of all finished trials.
     pub document: D,
     /// Why it ended before all trials were made.
     pub stopped: Option<LabError>,
@@ -66,14 +66,14 @@ pub fn unix_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Why there can be no run after that of `document`, if there cannot.
+/// Why there can be no further run after that of `document`, if so.
 pub(crate) fn why_no_more(document: &Document) -> Option<String> {
     let target_ended = document.target.as_ref().and_then(|target| target.ended.clone());
     match (document.end.reason, target_ended) {
         (EndReason::Interrupted, _) => Some("interrupted".to_owned()),
-        (_, Some(how)) => Some(format!("the target ended {how} in mid-run")),
+        (_, Some(how)) => Some(format!("the target ended {how} during the run")),
         (EndReason::GaveUp, None) => {
-            Some("no connection could be had any more: the target is gone".to_owned())
+            Some("no connection is possible any more: the target is gone".to_owned())
         }
         (EndReason::ScriptFailed, None) => Some("the script failed".to_owned()),
         _ => None,

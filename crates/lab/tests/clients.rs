@@ -57,7 +57,7 @@ fn names(names: &[&str]) -> Option<Vec<String>> {
     Some(names.iter().map(|&name| name.to_owned()).collect())
 }
 
-/// Answers 1000 requests of 1 ms each a second, a hundred of them outside of the window.
+/// A reply with requests of 1 ms each, a hundred of them outside of the window.
 fn answer(ok: u64, errors: &[(&str, u64)]) -> Answer {
     let mut latency = Histogram::new(3);
     (0..ok).for_each(|n| latency.record(1_000_000 + n));
@@ -71,7 +71,7 @@ fn answer(ok: u64, errors: &[(&str, u64)]) -> Answer {
     }
 }
 
-/// A bench that is a function of the cell and of how often that was asked for.
+/// A bench that is a function of the cell and of how often it was measured.
 struct Fake<F> {
     made: Vec<String>,
     of: F,
@@ -88,7 +88,7 @@ impl<F: FnMut(&str, usize) -> Result<(Answer, u64), Trouble>> Bench for Fake<F> 
     }
 }
 
-/// Everybody is right, and the server agrees.
+/// A correct reply, with which the server's count agrees.
 fn right(key: &str, times: usize) -> (Answer, u64) {
     let answer = answer(2000 + 10 * times as u64, &[]);
     let server = if key.starts_with("nothing") { 0 } else { answer.total().all() };
@@ -258,7 +258,7 @@ fn every_cell_is_measured_in_rounds_of_their_own_order() {
         })
         .collect();
     assert!(rounds.iter().any(|round| *round != rounds[0]), "{rounds:?}");
-    // 2000, 2010 and 2020 in 2 s: the middle one speaks.
+    // 2000, 2010 and 2020 in 2 s: the median represents the cell.
     let cell = &clients.cells[0];
     let speaker = cell.speaker().unwrap();
     assert_eq!((speaker.round, speaker.rate_per_s), (2, 1005.0));
@@ -266,12 +266,12 @@ fn every_cell_is_measured_in_rounds_of_their_own_order() {
     assert_eq!((speaker.requests, speaker.server_answered, speaker.outside), (2110, 2110, 100));
     assert_eq!(speaker.cpu_us_per_request, Some(0.042 * 1e6 / 2110.0));
     assert_eq!(clients.overhead_us(cell), Some(0.042 * 1e6 / 2110.0));
-    // So many samples bound the p99, and not the p99.9.
+    // This many samples bound the p99, but not the p99.9.
     let p99 = speaker.latency.p99_ns.unwrap();
     assert!((1_001_900..1_002_900).contains(&p99), "{p99}");
     assert_eq!(speaker.latency.p999_ns, None);
     assert_eq!(speaker.latency.max_ns, Some(1_002_009));
-    // Again: nothing is left to do.
+    // A second run has nothing left to do.
     let (again, made) = measured(directory.path(), |key, _| panic!("{key} again"));
     assert_eq!((made.len(), again.document.cells), (0, clients.cells));
 }
@@ -370,14 +370,14 @@ fn what_was_made_survives_an_interruption() {
     assert_eq!(outcome.document.progress(), (6, 18));
     let (outcome, made) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert_eq!((made.len(), outcome.document.progress()), (12, (18, 18)));
-    // The same suite is the same tomorrow, by another compiler and with other types.
+    // The fingerprint of a suite is stable, across compilers and types.
     assert_eq!(run::fingerprint(&suite(SMALL), &Selection::default()), "ef7c008e");
-    // Another suite's, or under other options.
+    // Of another suite, or with other options.
     let other = Selection { embedded: true, ..Selection::default() };
     let refused =
         Directory::open(directory.path(), &KIND, &run::fingerprint(&suite(SMALL), &other));
     let error = refused.unwrap_err().to_string();
-    assert!(error.contains("it holds trials of another suite"), "{error}");
+    assert!(error.contains("it has trials of another suite"), "{error}");
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn a_directory_is_one_processs_at_a_time() {
     drop(also);
     // Nothing was measured: the directory still has no owner.
     drop(Directory::open(directory.path(), &KIND, "g").unwrap());
-    // A suite of servers is another kind of directory, once there is something in it.
+    // A suite of servers is another kind of directory, once it has trials.
     let (outcome, _) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert!(outcome.stopped.is_none());
     let error =

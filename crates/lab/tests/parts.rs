@@ -1,5 +1,5 @@
-//! A plan that is sent as bytes to two processes, each of which runs half of its workers on simulated
-//! time, and whose records come back as bytes: the document is that of the run in one process.
+//! Two processes get a plan as bytes, each runs half of its workers on simulated time, and their
+//! records come back as bytes: the document equals that of a run in one process.
 
 mod common;
 
@@ -14,7 +14,8 @@ use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
 use common::{MS, S};
 
 const OF: u32 = 4;
-/// In whose presence this program is one of the two, and where it finds its plan and leaves its record.
+/// If this variable is set, the program is one of the two processes; its value is the directory of plan
+/// and record.
 const CHILD: &str = "CANDOR_TEST_PART";
 
 /// Workers of a run on simulated time. Some requests fail, and the server stalls.
@@ -53,7 +54,7 @@ fn plan(load: Load) -> Plan {
     changed.expect("a plan")
 }
 
-/// Not a test of its own: what a process does that was given a part.
+/// Not a test of its own: the work of a child process.
 #[test]
 fn the_part_of_a_child() {
     let Ok(directory) = std::env::var(CHILD) else { return };

@@ -1,5 +1,5 @@
-//! The search for a peak against simulated servers whose peak is known by calculation, and against
-//! functions that no server resembles.
+//! The search for a peak against simulated servers with a calculated peak, and against functions
+//! unlike any server.
 
 mod common;
 
@@ -74,7 +74,8 @@ fn the_ceiling_of_one_at_a_time_is_one_by_its_service_time() {
     assert_eq!(peak.ceiling.unwrap().connections, 1, "more bring nothing");
     assert_eq!(peak.limit.who, Who::Target);
     assert!(peak.partial.is_none());
-    // At constant arrivals one at a time has no queue below its ceiling, and so no knee.
+    // With constant arrivals, a server of one request at a time has no queue below its ceiling, and
+    // so no knee.
     assert!(peak.curve().len() >= 5 && peak.knee.is_none(), "{:?}", peak.knee);
 }
 
@@ -172,7 +173,7 @@ fn it_goes_beyond_a_ceiling_that_connections_made() {
     assert!(peak.steps.iter().all(|step| step.connections == 3));
 }
 
-/// A runner around another, which changes what comes out.
+/// A runner around another that changes its documents.
 struct Changed<R, F>(R, F);
 
 impl<R: Runner, F: FnMut(u32, &mut Document) -> Result<(), LabError>> Runner for Changed<R, F> {
@@ -254,7 +255,7 @@ fn what_was_found_is_kept_when_the_target_dies_or_somebody_interrupts() {
     let peak = search(&plan(S), &settings(&["p99 < 5ms"]), &mut dies);
     assert!(peak.partial.as_ref().unwrap().contains("exit status 3"), "{:?}", peak.partial);
     assert_eq!(peak.steps.iter().map(|step| step.trials.len()).sum::<usize>(), 8);
-    assert!(peak.sentences[0].contains("not done"), "{:?}", peak.sentences);
+    assert!(peak.sentences[0].contains("incomplete"), "{:?}", peak.sentences);
 
     let mut runs = 0;
     let mut fails = Changed(Simulated::new(|| Fifo::new(MS)), |_, _: &mut Document| {

@@ -32,7 +32,7 @@ impl ReadFile for NoFiles {
 struct Simulated {
     made: Vec<String>,
     rates: Vec<Option<f64>>,
-    /// Interrupted at this trial, from 1.
+    /// Interrupts at this trial, from 1.
     interrupt_at: Option<usize>,
 }
 
@@ -165,7 +165,7 @@ fn every_built_in_scenario_is_there_and_builds_what_it_can() {
     assert_eq!(unsupported, ["websocket_msg_throughput"]);
     let routes = matrix.cells.iter().find(|cell| cell.scenario.name == "varied_paths_router");
     assert_eq!(routes.unwrap().run.requests.request.len(), 100);
-    // TLS is in the matrix only for the scenario that has nothing else.
+    // The matrix includes TLS only for the scenario that needs it.
     let tls: Vec<_> = matrix.cells.iter().filter(|cell| cell.protocol.is_tls()).collect();
     let handshakes = |cell: &&&CellPlan| cell.scenario.name == "tls_handshake_throughput";
     assert_eq!(tls.iter().filter(handshakes).count(), 1);
@@ -187,14 +187,14 @@ fn mistakes_are_told_with_line_key_and_remedy() {
             &["s.toml:1:14", "no scenario \"helo\"", "did you mean \"hello\""],
         ),
         ("name = \"x\"\n", &["there is no server", "[[server]]"]),
-        (server, &["s.toml:2:8", "cannot be had", "embedded = true"]),
+        (server, &["s.toml:2:8", "no way to start or reach", "embedded = true"]),
         (
             "[[server]]\nname = \"a\"\ncommand = []\nscenarios = [\"all\"]\n",
             &["s.toml:3:11", "command is empty"],
         ),
         (
             "[[server]]\nname = \"a\"\nurl = \"http://a/\"\n",
-            &["s.toml:2:8", "what the server can do"],
+            &["s.toml:2:8", "scenarios that the server supports"],
         ),
         ("[[server]]\nname = \"../a\"\nembedded = true\n", &["s.toml:2:8", "cannot be the name"]),
         (
@@ -228,7 +228,7 @@ fn mistakes_are_told_with_line_key_and_remedy() {
         ),
         (
             "[[server]]\nname = \"a\"\nembedded = true\n[[load]]\nname = \"t\"\nof-peak = [\"much\"]\n",
-            &["s.toml:6:12", "write such as"],
+            &["s.toml:6:12", "write e.g."],
         ),
         ("rounds = \n", &["s.toml:1:10", "not valid TOML"]),
         (
@@ -276,7 +276,7 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
     assert_eq!(all.notes.len(), 1);
     assert_eq!(
         (all.notes[0].what.as_str(), all.notes[0].why.as_str()),
-        ("slow", "does not do json")
+        ("slow", "does not support json")
     );
     let keys: Vec<_> = all.cells.iter().map(CellPlan::key).collect();
     assert_eq!(keys[0], "hello.h1.fast.closed");
@@ -289,13 +289,13 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
         scenarios: names(&["json"]),
         ..Selection::default()
     };
-    assert!(refused(asked).contains("slow: the suite says that it does not do json"));
+    assert!(refused(asked).contains("slow: by the suite it does not support json"));
     let typo = Selection { servers: names(&["fats"]), ..Selection::default() };
     assert!(refused(typo).contains("it has fast, slow; did you mean \"fast\"?"));
     let tail = Selection { loads: names(&["tail"]), ..Selection::default() };
-    assert!(refused(tail).contains("what closed finds"));
+    assert!(refused(tail).contains("a share of the peak of closed"));
     let h2 = Selection { protocols: names(&["h2"]), ..Selection::default() };
-    assert!(refused(h2).contains("fast: does not do h2"));
+    assert!(refused(h2).contains("fast: does not support h2"));
 
     // A program that is not installed.
     let gone = |server: &candor_lab::suite::model::Server| {
@@ -371,7 +371,7 @@ fn a_suite_is_measured_below_each_cells_own_peak() {
         "### hello, h1, tail",
         "| server | of peak | target | achieved | mean | p50 | p75 | p90 | p95 | p99 | p99.9 | p99.99 | max |",
         "| slow | 90 % | ",
-        "- Left out: slow: does not do json",
+        "- Left out: slow: does not support json",
     ] {
         assert!(readme.contains(part), "{part} is not in\n{readme}");
     }
@@ -397,7 +397,7 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
             .contains("**NOT COMPLETE** 13 of 27 trials")
     );
 
-    // One of the trials is damaged meanwhile: it is made again, the others are not.
+    // One of the trials is damaged meanwhile: only that one is repeated.
     let damaged = directory.path().join(Directory::trial("hello.h1.fast.closed", 2, ""));
     std::fs::write(&damaged, "{").unwrap();
     let mut second = Simulated::new(None);
@@ -408,7 +408,7 @@ fn an_interruption_costs_the_trial_that_was_going_on() {
     let kept: Vec<_> = first.made.iter().filter(|one| second.made.contains(one)).collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
 
-    // Whole now: nothing is made, and the result is the same.
+    // Complete now: no trial is made, and the result is the same.
     let mut third = Simulated::new(None);
     let again = measured(SMALL, directory.path(), &mut third).unwrap().document;
     assert!(third.made.is_empty());
@@ -429,7 +429,7 @@ fn a_directory_is_of_one_suite() {
     std::fs::write(directory.path().join("suite.json"), "{}").unwrap();
     let error = measured(SMALL, directory.path(), &mut Simulated::new(None)).unwrap_err();
     assert!(error.to_string().contains("damaged"), "{error}");
-    // Nothing is left in a directory that is not ours.
+    // A directory that is not ours stays as it was.
     let foreign = tempfile::tempdir().unwrap();
     std::fs::write(foreign.path().join("thesis.tex"), "").unwrap();
     let error = measured(SMALL, foreign.path(), &mut Simulated::new(None)).unwrap_err();
@@ -456,20 +456,20 @@ fn what_profiles_is_checked_and_only_for_servers_of_ours() {
     let with = |line: &str| SMALL.replace("rounds = 3", &format!("rounds = 3\n{line}"));
     let suite = suite(&with("profile-command = 'perf record -p {pid} -o {out}'"));
     let error = matrix(&suite, &Selection::default()).unwrap_err().to_string();
-    assert!(error.contains("nothing") && error.contains("fast: it runs already"), "{error}");
+    assert!(error.contains("nothing") && error.contains("fast: it is not managed"), "{error}");
     let named = Selection { servers: names(&["fast"]), ..Selection::default() };
-    assert!(matrix(&suite, &named).unwrap_err().to_string().starts_with("fast: it runs already"));
+    assert!(matrix(&suite, &named).unwrap_err().to_string().starts_with("fast: it is not managed"));
     let error = file::parse("s.toml", &with("profile-command = 'perf \"'")).unwrap_err();
     assert!(error.to_string().contains("s.toml:5:19"), "{error}");
     assert!(error.to_string().contains("not closed"), "{error}");
-    // It is part of the fingerprint by which a directory is known.
+    // The profiler is part of the directory's fingerprint.
     let typed = Selection { profile_command: Some("perf".to_owned()), ..Selection::default() };
     let of = |selection| fingerprint(&suite, selection, &NoFiles);
     let usual = Selection::default();
     assert_ne!(of(&typed), of(&usual));
     let longer = Selection { duration: "9s".parse().ok(), ..Selection::default() };
     assert_ne!(of(&longer), of(&usual));
-    // These change nothing in what is measured.
+    // These options do not change a trial.
     let more = Selection { rounds: Some(9), show_secrets: true, ..Selection::default() };
     assert_eq!(of(&more), of(&usual));
 }
@@ -488,12 +488,12 @@ fn options_about_bodies_stand_beside_a_body() {
     let server = "[[server]]\nname = 'a'\nembedded = true\n";
     let mine = "[[scenario]]\nname = 'mine'\n";
     for text in [
-        // Of several requests or scenarios it is for those that have a body.
+        // With several requests or scenarios it applies to those with a body.
         format!("{server}[run]\nchunked = 5\n"),
         format!(
             "scenarios = ['mine']\n{server}{mine}request = [{{ path = '/' }}, {{ body = 'x' }}]\n[scenario.run]\nchunked = 5\n"
         ),
-        // The body is another table's.
+        // The body is in another table.
         format!(
             "scenarios = ['mine']\n{server}{mine}request = [{{ path = '/' }}]\n[scenario.run]\nchunked = 5\n[run]\nbody = 'x'\n"
         ),
@@ -505,7 +505,7 @@ fn options_about_bodies_stand_beside_a_body() {
     }
 }
 
-/// The file of this name has this text, and there is no other.
+/// The only file: its name and its text.
 struct OneFile(&'static str, &'static str);
 
 impl ReadFile for OneFile {
@@ -577,7 +577,7 @@ fn a_server_that_fails_is_given_up_and_the_others_go_on() {
         suite
             .failures
             .iter()
-            .any(|one| one.why.contains("its peak is not known") || one.why.contains("given up"))
+            .any(|one| one.why.contains("its peak is unknown") || one.why.contains("given up"))
     );
     assert!(compose::suite(&suite, Depth::Full).markdown().contains("- Failed: "));
 }

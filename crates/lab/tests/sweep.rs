@@ -14,7 +14,7 @@ fn asked(rates: &[f64]) -> Vec<Asked> {
     rates.iter().map(one).collect()
 }
 
-/// Notes the order of rates.
+/// Records the order of rates.
 struct Noting<R>(R, Vec<u64>);
 
 impl<R: Runner> Runner for Noting<R> {
@@ -52,7 +52,7 @@ fn each_rate_has_its_rounds_in_random_order_and_its_row() {
     assert_eq!(sweep.peak_per_s, Some(1000.0));
     let p99 = |at: usize| sweep.rows[at].shown().unwrap().figures.response.p99_ns.unwrap();
     assert!(p99(0) < p99(1) && p99(1) < p99(2));
-    // The same seed is the same order.
+    // The same seed gives the same order.
     let mut again = Noting(Simulated::new(|| Fifo::new(MS)), Vec::new());
     run(&plan, &settings, &Facts::default(), &mut again, &mut ()).unwrap();
     assert_eq!(again.1, runner.1);

@@ -1,8 +1,8 @@
-//! Positions: fixed-point numbers of arrivals, and the one multiplication they need.
+//! Positions: fixed-point numbers of arrivals, with the only multiplication that they need.
 //!
 //! A position has 64 bits before the point and 64 behind it. At the slowest rates anyone asks for
 //! (one a day) the last bit is a hundred-thousandth of a nanosecond, at the fastest (10⁹/s) the
-//! first bit is reached after 292 years. Nothing here rounds without saying which way.
+//! first bit is reached after 292 years. Every function states how it rounds.
 
 /// A number of arrivals in units of 2⁻⁶⁴.
 pub(crate) type Position = u128;

@@ -1,14 +1,13 @@
 //! Arrival processes: when the next request is due, and which request it is.
 //!
 //! An open load of the plan and a seed come in; a [`Schedule`] of due times comes out, for each
-//! worker its share. This crate reads no clock, sleeps nowhere and knows nothing of connections:
-//! whoever asks compares the due time with its own clock.
+//! worker its share. This crate reads no clock, never sleeps and knows nothing of connections: the
+//! caller compares the due time with its own clock.
 //!
-//! The model: a load is a cumulative count Λ(t), the number of arrivals expected up to time t.
-//! Its inverse turns a *position*, counted in arrivals, into a due time. Even arrivals stand at
-//! the positions 0, 1, 2, …; a Poisson process stands at the points of a unit-rate process. So
-//! every load has one shape (`shape.rs`) and one source of positions (`poisson.rs`, or the
-//! integers), and each is written once.
+//! The model: a load is a cumulative count Λ(t), the number of arrivals expected up to time t. Its
+//! inverse turns a *position*, counted in arrivals, into a due time. Even arrivals have the
+//! positions 0, 1, 2, …; a Poisson process has those of a unit-rate process. So every load is one
+//! shape (`shape.rs`) with one source of positions (`poisson.rs`, or the integers).
 //!
 //! Everything is a pure function of plan and seed, exact in integers. The union over workers is
 //! the same schedule for any number of them, on any machine.

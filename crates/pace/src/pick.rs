@@ -20,12 +20,12 @@ pub struct Picker {
     requests: u64,
     /// Under weights: for each request the sum of the weights up to and including it.
     sums: Vec<u64>,
-    /// Which request each index has; empty: none is said.
+    /// The request of each index; empty: not given.
     sequence: Arc<[u32]>,
 }
 
 impl Picker {
-    /// For a list of at least one request.
+    /// A picker for a list of at least one request.
     pub fn new(requests: &Requests, seed: u64) -> Self {
         let weighted = requests.order == Order::Weighted && requests.list.len() > 1;
         let sums = requests.list.iter().scan(0u64, |sum, request| {

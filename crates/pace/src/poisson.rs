@@ -2,8 +2,8 @@
 //!
 //! The sum of independent Poisson processes is a Poisson process with the sum of their rates
 //! (superposition). So the process is made of 1024 lanes of rate 1/1024, each with a generator of
-//! its own, and worker w of W merges the lanes ≡ w modulo W. Which worker has which lane changes
-//! nothing in any lane: the union is the same schedule for every W, to the bit.
+//! its own, and worker w of W merges the lanes ≡ w modulo W. The assignment of lanes to workers
+//! changes nothing in any lane, so the union is the same schedule for every W, to the bit.
 //!
 //! A lane's position is a sum of gaps in fixed point, exact. Gaps are multiples of 2²² in the
 //! last place and lane number l begins at l, so a position's low ten bits name its lane, and no
@@ -16,7 +16,7 @@ use std::collections::binary_heap::PeekMut;
 use crate::fixed::{self, Position};
 use crate::random::Xoshiro;
 
-/// Streams that the process is made of.
+/// The number of streams of the process.
 pub(crate) const LANES: u64 = 1024;
 
 /// One stream.
@@ -49,7 +49,7 @@ pub(crate) struct Lanes {
     workers: u64,
     /// The next position of every lane that has not ended.
     heads: BinaryHeap<Reverse<Position>>,
-    /// Positions from here on do not come.
+    /// No position reaches this one.
     end: Position,
 }
 
@@ -86,12 +86,11 @@ impl Lanes {
 }
 
 /// The position just above arrival number `count`, counted from 1, among those in `from..end`;
-/// `end` if there are not so many.
+/// `end` if there are fewer.
 ///
-/// Each worker finds the same cut alone. Nothing but drawing the gaps gives the position of an
-/// arrival, so this takes time in proportion to `count` (about 10 ns each, and only once); but
-/// nothing is merged or kept besides the arrivals within eight standard deviations, √count, of the
-/// expected cut.
+/// Each worker finds the same cut by itself. The position of an arrival is only known after drawing
+/// the gaps before it, so this takes time in proportion to `count` (about 10 ns each, once). Only
+/// the arrivals within eight standard deviations, √count, of the expected cut are merged and kept.
 pub(crate) fn cut(seed: u64, from: Position, end: Position, count: u64) -> Position {
     if count == 0 {
         return from.min(end);

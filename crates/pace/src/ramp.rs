@@ -18,8 +18,8 @@
 //! The float is an estimate, good to a few units in its last place, and decides only where it
 //! cannot be wrong. The due time is *defined* in integers: the last t with Λ(t) ≤ x, where Λ(t) is
 //! rounded up to the next position. That Λ never falls, so due times never go back, and the number
-//! of positions due before a time is Λ at that time, exactly. Where the estimate is so near to a
-//! whole nanosecond that its error could matter, the definition is asked.
+//! of positions due before a time is Λ at that time, exactly. If the estimate is so close to a
+//! whole nanosecond that its error could matter, the definition decides.
 
 use candor_plan::Rate;
 
@@ -29,7 +29,7 @@ use crate::fixed::{self, Position};
 /// square root halves those before it), the rest is safety.
 const ESTIMATE_ERROR: f64 = 1.0 / (1u64 << 49) as f64;
 
-/// Nearer than this (in arrivals, 2⁻⁸) to where a ramp may have rate zero, Λ is so flat that its
+/// Within this distance (2⁻⁸ arrivals) of an end where the rate may be zero, Λ is so flat that its
 /// rounding to 2⁻⁶⁴ can be seen in t.
 const FLAT: Position = 1 << 56;
 
@@ -105,7 +105,7 @@ impl Ramp {
         }
     }
 
-    /// The last t within the ramp with Λ(t) ≤ x, looked for around a good guess.
+    /// The last t within the ramp with Λ(t) ≤ x, searched around a good guess.
     #[cold]
     fn search_ns(&self, x: Position, guess_ns: u64) -> u64 {
         let last_ns = self.duration_ns.saturating_sub(1);

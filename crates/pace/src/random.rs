@@ -1,9 +1,9 @@
 //! Random numbers that are the same everywhere: integers from public generators, and exponential
-//! gaps from them by a logarithm of our own.
+//! gaps from them, by our own logarithm.
 //!
-//! The logarithm uses additions, multiplications and divisions only, all of which IEEE 754 rounds
-//! in one way. The system's `ln` may differ by the last bit between machines, and then so would
-//! the schedule.
+//! The logarithm uses additions, multiplications and divisions only, whose rounding IEEE 754
+//! defines. The system's `ln` may differ in the last bit between machines, and then so would the
+//! schedule.
 
 /// 2⁶⁴ divided by the golden ratio, odd.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -19,7 +19,8 @@ pub(crate) fn split_mix(seed: u64, n: u64) -> u64 {
 }
 
 /// xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021),
-/// seeded as its authors say. Its period of 2²⁵⁶ keeps a thousand streams from ever overlapping.
+/// seeded as its authors recommend. Its period of 2²⁵⁶ keeps a thousand streams from ever
+/// overlapping.
 #[derive(Debug, Clone)]
 pub(crate) struct Xoshiro {
     state: [u64; 4],
@@ -65,13 +66,13 @@ impl Xoshiro {
 #[inline]
 fn ln(x: f64) -> f64 {
     const SQRT_HALF_BITS: u64 = std::f64::consts::FRAC_1_SQRT_2.to_bits();
-    // No branch: which side of √½ a random mantissa falls is past guessing.
+    // No branch: the side of √½ on which a random mantissa falls is unpredictable.
     let exponent = (x.to_bits().wrapping_sub(SQRT_HALF_BITS) as i64) >> 52;
     let m = f64::from_bits(x.to_bits().wrapping_sub((exponent as u64) << 52));
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
     let w = z * z;
-    // Even and odd powers of z apart: two short chains instead of a long one.
+    // Even and odd powers of z separately: two short chains instead of a long one.
     let even = 1.0 + w * (1.0 / 5.0 + w * (1.0 / 9.0 + w * (1.0 / 13.0)));
     let odd = 1.0 / 3.0 + w * (1.0 / 7.0 + w * (1.0 / 11.0));
     exponent as f64 * std::f64::consts::LN_2 + 2.0 * s * (even + z * odd)
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(ln(1.0), 0.0);
     }
 
-    /// Bit patterns, so that a machine that computes otherwise is found out.
+    /// Bit patterns, so that a machine with other arithmetic fails.
     #[test]
     fn gaps_are_the_same_on_every_machine() {
         let mut generator = Xoshiro::new(42, 0);

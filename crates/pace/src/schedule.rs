@@ -1,8 +1,8 @@
 //! The schedule: a worker's due times, one after the other.
 //!
-//! Composed of a shape, which knows when a position is due, and a source of positions: the
-//! integers or a Poisson process. Where the schedule ends is worked out when it is made, so that
-//! the hot path compares one number. After that nothing is allocated.
+//! It combines a shape, which knows when a position is due, with a source of positions: the
+//! integers or a Poisson process. Its end is computed in advance, so the hot path compares one
+//! number. After construction it allocates nothing.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::fixed::{self, Position};
 use crate::poisson::{self, Lanes};
 use crate::shape::Shape;
 
-/// So many arrivals are passed one by one before they are counted by arithmetic.
+/// The number of arrivals to pass one by one before counting by arithmetic.
 const FEW: u64 = 64;
 
 /// Poisson arrivals that [`Schedule::skip_before`] passes at most: less than half a millisecond.
@@ -21,8 +21,8 @@ pub const MOST_DRAWN: u64 = 4096;
 /// One arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Its number, unique in the run. Even arrivals count 0, 1, 2, … in due order over all
-    /// workers; Poisson arrivals count apart in each lane and are not in order.
+    /// Its number, unique in the run. Even arrivals count 0, 1, 2, … in due order over all workers;
+    /// Poisson arrivals are counted in each lane separately and are not in order.
     pub index: u64,
     /// When it is due, from the beginning of the run.
     pub due_ns: u64,
@@ -42,14 +42,14 @@ pub struct Share {
 pub struct Limit {
     /// Nothing is due at this time, from the beginning of the run, or later.
     pub end_ns: Option<u64>,
-    /// So many arrivals, over all workers, are due at or after `warm_up_ns`. Those due before
+    /// The number of arrivals, over all workers, due at or after `warm_up_ns`. Those due before
     /// come in addition.
     pub measured_count: Option<u64>,
     /// Where the measured window begins, from the beginning of the run.
     pub warm_up_ns: u64,
 }
 
-/// A worker's due times, in order. A clone is a second cursor, which goes on by itself.
+/// A worker's due times, in order. A clone is a second, independent cursor.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     shape: Arc<Shape>,
@@ -99,14 +99,15 @@ impl Schedule {
         self.next
     }
 
-    /// Goes on to the first arrival that is due at `t_ns` or later, and says how many it passed.
+    /// Advances to the first arrival due at `t_ns` or later, and returns the number of arrivals
+    /// passed.
     ///
-    /// Even arrivals are counted by arithmetic, however many there are. Poisson ones have to be
-    /// drawn, one by one: no more than [`MOST_DRAWN`] in a call, so that the caller keeps an eye on
-    /// the clock, and calls again.
+    /// Even arrivals are counted by arithmetic, however many there are. Poisson arrivals must be
+    /// drawn one by one: at most [`MOST_DRAWN`] in a call, so that the caller can check the clock
+    /// and call again.
     pub fn skip_before(&mut self, t_ns: u64) -> u64 {
         let mut passed = 0;
-        // Often there are but a few, and then taking them is quicker than counting.
+        // Often there are only a few; then taking them is quicker than counting.
         while passed < FEW || matches!(self.source, Source::Poisson(_)) {
             if passed == MOST_DRAWN || self.next.is_none_or(|due| due.due_ns >= t_ns) {
                 return passed;

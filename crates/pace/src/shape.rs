@@ -1,11 +1,10 @@
 //! The shape of a load: segments one after the other as one cumulative count Λ(t), and its
 //! inverse.
 //!
-//! Segments follow one another in time and in position. A segment whose total is not a whole
-//! number hands its fraction on: after 0.3/s for 5 s, 1.5 arrivals, arrival 2 comes half an
-//! arrival into the next segment. Totals are rounded down to 2⁻⁶⁴ of an arrival, so that an
-//! arrival that falls on a boundary belongs to the later segment and is due at its first
-//! nanosecond.
+//! Segments follow one another in time and in position. A segment whose total is not a whole number
+//! passes its fraction on: 0.3/s for 5 s are 1.5 arrivals, so arrival 2 comes half an arrival into
+//! the next segment. Totals are rounded down to 2⁻⁶⁴ of an arrival, so that an arrival that falls
+//! on a boundary belongs to the later segment and is due at its first nanosecond.
 
 use std::sync::Arc;
 
@@ -78,9 +77,9 @@ impl Shape {
         start_ns.saturating_add(curve.due_ns(position - begin))
     }
 
-    /// Positions below the one returned are due before `t_ns`, all others are not.
+    /// The positions due before `t_ns` are exactly those below the returned one.
     pub(crate) fn before(&self, t_ns: u64) -> Position {
-        // Of the pieces that begin before t, only the last can reach beyond it.
+        // Only the last piece that begins before t can reach beyond it.
         let started = self.pieces.partition_point(|piece| piece.start_ns < t_ns);
         let Some(piece) = self.pieces[..started].last() else { return 0 };
         let within = piece.curve.before(t_ns - piece.start_ns);

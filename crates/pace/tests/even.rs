@@ -42,7 +42,7 @@ fn nothing_drifts_after_days() {
     let rate = 999_999_937u64;
     let day = seconds(86_400);
     let workers = u32::MAX;
-    // One of 2³² workers takes every 4.29 s of such a load one arrival.
+    // One of 2³² workers takes one arrival of such a load every 4.29 s.
     let share = Share { worker: 12_345, workers };
     let last = Schedule::new(&even(&[hold(rate, NS_PER_S, None)]), 0, share, until(30 * day))
         .last()
@@ -132,7 +132,7 @@ fn a_replay_is_its_table() {
     );
 }
 
-/// Skipping passes as many as taking them one by one, and stands where that ends.
+/// Skipping passes as many arrivals as taking them one by one, and ends at the same one.
 #[test]
 fn skipping_is_taking_without_looking() {
     let burst = Segment::Burst { size: 300, every_ns: 1_000, duration_ns: Some(5_000) };
@@ -153,7 +153,7 @@ fn skipping_is_taking_without_looking() {
                         passed += 1;
                     }
                     let skipped = std::iter::repeat_with(|| skipping.skip_before(t_ns));
-                    // Of Poisson arrivals there is a bound on what one call passes.
+                    // One call passes a limited number of Poisson arrivals.
                     let skipped = skipped.take(1 + passed as usize / MOST_DRAWN as usize);
                     assert_eq!(skipped.sum::<u64>(), passed, "up to {t_ns} ns");
                     assert_eq!(skipping.peek(), taking.peek(), "from {t_ns} ns");
@@ -164,7 +164,7 @@ fn skipping_is_taking_without_looking() {
     }
 }
 
-/// A load that is far beyond what can be walked through.
+/// A load with far too many arrivals to take one by one.
 #[test]
 fn skipping_does_not_depend_on_how_many_there_are() {
     let year = seconds(365 * 86_400);
@@ -210,7 +210,7 @@ fn a_load_without_arrivals_ends_at_once() {
     assert_eq!(single(&even(&[hold(1, 1, None)]), 0, until(0)).peek(), None);
 }
 
-/// Beyond 584 years due times stand still instead of wrapping round.
+/// Beyond 584 years due times saturate instead of wrapping round.
 #[test]
 fn the_end_of_time_is_no_panic() {
     let load = even(&[hold(1, u64::MAX, None), hold(1, 1, None)]);

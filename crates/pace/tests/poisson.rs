@@ -78,8 +78,8 @@ fn counts_have_the_variance_of_their_mean() {
     assert!((total as f64 - 100_000.0).abs() < 4.0 * 100_000f64.sqrt(), "{total}");
 }
 
-/// Neighbouring gaps, and the counts of two workers' lanes, do not know of one another: their
-/// correlations are within 4/√n.
+/// Neighbouring gaps, and the counts of two workers' lanes, are independent: their correlations are
+/// within 4/√n.
 #[test]
 fn gaps_and_lanes_are_independent() {
     let load = poisson(&[hold(10_000, NS_PER_S, None)]);
@@ -153,7 +153,7 @@ fn the_union_is_the_same_for_any_number_of_workers() {
     }
 }
 
-/// The count cuts exactly there where the schedule without it has its Nth measured arrival.
+/// The count cuts exactly after the Nth measured arrival of the schedule without it.
 #[test]
 fn the_count_is_of_measured_arrivals() {
     let load = poisson(&[hold(50, NS_PER_S, seconds(2)), hold(1_000, NS_PER_S, seconds(60))]);
@@ -164,7 +164,7 @@ fn the_count_is_of_measured_arrivals() {
             let limit = Limit { measured_count: Some(count), warm_up_ns: seconds(2), end_ns: None };
             let got: Vec<Due> = single(&load, seed, limit).collect();
             assert_eq!(got, everything[..warm_up + count as usize], "seed {seed}, {count}");
-            // A schedule that ends earlier than the count is not made longer by it.
+            // The count does not extend a schedule that ends earlier.
             let short = Limit { end_ns: Some(seconds(3)), ..limit };
             let before = everything.partition_point(|due| due.due_ns < seconds(3));
             let expected = &everything[..before.min(warm_up + count as usize)];
@@ -188,7 +188,7 @@ fn a_seed_is_one_schedule() {
             .count();
         assert!(shared < 3, "seed {seed} shares {shared} due times");
     }
-    // The rate stretches the same process: one arrival a second in place of a thousand.
+    // The rate stretches the same process: one arrival a second instead of a thousand.
     let slow = poisson(&[hold(1, NS_PER_S, None)]);
     let slow: Vec<Due> = single(&slow, 1, until(seconds(1_000))).collect();
     assert!(slow.iter().map(|due| due.index).eq(first.iter().map(|due| due.index)));

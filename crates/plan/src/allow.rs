@@ -1,9 +1,9 @@
-//! Whose servers may be sent load: lists of hosts and networks, and which addresses are public.
+//! The hosts that load may go to: lists of hosts and networks, and which addresses are public.
 //!
-//! A list comes from `--allow` or a plan, from the environment, or from the user's configuration. Where
-//! there are several, each of them must allow a target, so none can widen another. Names are compared
-//! as they were asked for; what they resolve to is looked up once by the engine, which asks these lists
-//! before it connects anywhere. Nothing here looks anything up.
+//! A list comes from `--allow` or a plan, from the environment, or from the user's configuration. If
+//! there are several lists, each must allow a target, so none can widen another. Names are compared as
+//! the user gave them. The engine resolves them once, and asks these lists before it connects anywhere.
+//! This module resolves no names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ use crate::values::{ValueError, one_or_many_typed, refuse};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Allowed {
-    /// Addresses whose first `bits` are these.
+    /// Addresses with the same first `bits` as this one.
     Network {
         /// An address of the network.
         address: IpAddr,
-        /// Bits that count: at most 32 with IPv4, 128 with IPv6.
+        /// Length of the prefix: at most 32 with IPv4, 128 with IPv6.
         bits: u8,
     },
     /// This host, in lower case, whatever it resolves to.
@@ -72,7 +72,7 @@ impl FromStr for Allowed {
             !label.is_empty()
                 && label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
         };
-        // Of digits and dots alone is a wrong address, and no name.
+        // A text of only digits and dots is a wrong address, not a name.
         let is_name =
             name.split('.').all(is_label) && name.bytes().any(|b| b.is_ascii_alphabetic());
         match (is_name, below) {
@@ -99,7 +99,7 @@ impl Allowed {
     }
 }
 
-/// A name as names are compared.
+/// A name in the form for comparison.
 fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
@@ -115,7 +115,7 @@ fn is_in(asked: IpAddr, network: IpAddr, bits: u8) -> bool {
     }
 }
 
-/// Where somebody wants to connect to.
+/// A place that the engine is about to connect to.
 #[derive(Debug, Clone, Copy)]
 pub enum Asked<'a> {
     /// TCP.
@@ -129,23 +129,23 @@ pub enum Asked<'a> {
     Unix(&'a Path),
 }
 
-/// A list, and where it stands.
+/// A list and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllowList {
     /// `--allow`, the name of a variable or of a file.
     pub source: String,
-    /// What it allows.
+    /// The allowed hosts and networks.
     pub entries: Vec<Allowed>,
 }
 
 impl AllowList {
-    /// The list of `--allow`. `None`: it was not given.
+    /// The list of `--allow`; `None` if it was not given.
     pub fn of_option(entries: &[Allowed]) -> Option<Self> {
         let source = "--allow".to_owned();
         (!entries.is_empty()).then(|| AllowList { source, entries: entries.to_vec() })
     }
 
-    /// The list in the value of a variable: entries are parted by commas or blanks. `None`: it is empty.
+    /// The list in the value of a variable, separated by commas or blanks; `None` if it is empty.
     pub fn of_variable(name: &str, value: &str) -> Result<Option<Self>, PlanError> {
         let words = value.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty());
         let entries: Vec<Allowed> =
@@ -156,7 +156,7 @@ impl AllowList {
         Ok((!entries.is_empty()).then_some(AllowList { source, entries }))
     }
 
-    /// The list under `allow` in the text of the configuration file `name`. `None`: it has none.
+    /// The list under `allow` in the text of the configuration file `name`; `None` if it has none.
     pub fn of_configuration(name: &str, text: &str) -> Result<Option<Self>, PlanError> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -182,8 +182,8 @@ fn one_or_many_or_none<'de, D: serde::Deserializer<'de>>(
     one_or_many_typed(input).map(Some)
 }
 
-/// Whether an address may be anybody's on the internet: it is none of those that the registries of
-/// special addresses (RFC 6890) keep for a machine, a private network, documentation or tests.
+/// Whether an address is public: not reserved by the special-purpose registries (RFC 6890) for a
+/// machine, a private network, documentation or tests.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => !SPECIAL_V4

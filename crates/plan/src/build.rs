@@ -1,8 +1,7 @@
 //! From options to the plan: defaults are filled in, and options that exclude each other are refused.
 //!
-//! Every value was checked alone by its type; whether the parts fit together, the plan checks itself.
-//! Files are read by the caller's
-//! [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
+//! Each value was checked by its type; the plan checks whether the parts fit together. Files are read
+//! by the caller's [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
 
 mod delivery;
 mod load;
@@ -23,11 +22,11 @@ use crate::plan::Plan;
 use crate::redact::Secrets;
 use crate::values::{Nanos, Out, ProgressForm, ReportDepth, SmallCount, Tui};
 
-/// Connections, if nothing is said.
+/// The default number of connections.
 pub const DEFAULT_CONNECTIONS: u32 = 10;
 /// The measured window of a run that would not end otherwise.
 pub const DEFAULT_DURATION_NS: u64 = 10 * NS_PER_S;
-/// The seed, if nothing is said: fixed, so that a run can be repeated without noting it.
+/// The default seed: fixed, so that a run can be repeated without noting it.
 pub const DEFAULT_SEED: u64 = 1;
 const DEFAULT_DRAIN_NS: u64 = 5 * NS_PER_S;
 const DEFAULT_GIVE_UP_NS: u64 = 10 * NS_PER_S;
@@ -36,7 +35,7 @@ const DEFAULT_CONNECT_TIMEOUT_NS: u64 = 10 * NS_PER_S;
 const DEFAULT_DIGITS: u8 = 3;
 const DEFAULT_INTERVAL_NS: u64 = NS_PER_S;
 
-/// The outputs of a run, beside the plan: the places of results and their objectives.
+/// The outputs of a run: the places of results, and the objectives. They are not part of the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outputs {
     /// The kinds of output and their places.
@@ -58,7 +57,7 @@ pub struct Outputs {
 }
 
 impl Options {
-    /// Makes the plan, or returns the obstacle.
+    /// Makes the plan.
     pub fn build(self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
         let mut files = Files { files, known: HashMap::new() };
         let (target, url) = target::target(&self, &mut files)?;
@@ -102,7 +101,8 @@ impl Options {
         Ok((parts.try_into()?, self.outputs()))
     }
 
-    /// The duration is the shorter one of the user's and the shape's; without any end, the default.
+    /// The duration is the user's or the shape's, whichever is shorter; if neither ends, the
+    /// default.
     fn stop(&self, shape_ns: Option<u64>) -> Stop {
         let asked_ns = self.load.duration.map(|one| one.get());
         let count = self.load.requests.map(|one| one.get()).or(once::count(self));
@@ -127,7 +127,7 @@ impl Options {
             per_connection = Some(1);
         }
         if self.requests.no_keepalive {
-            let why = "a connection then carries one request; leave one of them out";
+            let why = "a connection then has one request; leave one of them out";
             if per_connection.is_some_and(|count| count > 1) {
                 return Err(conflict("--requests-per-connection", "--no-keepalive", why));
             }
@@ -166,8 +166,7 @@ impl Options {
         match (is_traced, self.recording.trace_sample) {
             (false, Some(_)) => Err(PlanError::Value {
                 option: "--trace-sample",
-                problem: "there is no trace to take a sample for; name its file with --trace"
-                    .to_owned(),
+                problem: "there is no trace to sample; add --trace FILE".to_owned(),
             }),
             (false, None) => Ok(None),
             (true, which) => Ok(Some(which.unwrap_or(Trace::All))),

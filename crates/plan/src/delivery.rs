@@ -1,35 +1,35 @@
-//! How a request leaves, where that is not its header and its body in one go.
+//! Requests that do not leave in one go: chunks, pieces, bodies that wait or break off.
 //!
-//! All of it is HTTP/1.1's. A [`Plan`](crate::Plan) has none of what does not go together.
+//! HTTP/1.1 only. A [`Plan`](crate::Plan) has no conflicting deliveries.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How one request leaves. The default: in one go, with the length of its body in front.
+/// How one request leaves. The default: in one go, with a Content-Length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
-    /// The body goes in chunks of so many bytes, at least 1; there is a body.
+    /// The body leaves in chunks of this many bytes, at least 1. The request has a body.
     pub chunk_bytes: Option<u64>,
-    /// It goes in pieces. Not with `continue_ns`.
+    /// The request leaves in pieces. Not with `continue_ns`.
     pub pieces: Option<Pieces>,
-    /// It has `Expect: 100-continue`; without an answer to that its body, which it has, leaves
-    /// after so long.
+    /// The request has a body and `Expect: 100-continue`. Without a response to that, the body
+    /// leaves after this time.
     pub continue_ns: Option<u64>,
-    /// It breaks off after so many bytes of its body, which is longer.
+    /// The request breaks off after this many bytes of its body, which is longer.
     pub break_off_after: Option<u64>,
 }
 
 /// A request in pieces of about the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pieces {
-    /// How many, at least 2; fewer if the request has fewer bytes.
+    /// The number of pieces, at least 2; fewer if the request has fewer bytes.
     pub count: u32,
-    /// From one to the next, above zero; they are due by the time of the first.
+    /// The time from one piece to the next, above zero. Due times count from the first piece.
     pub gap_ns: u64,
 }
 
 impl Delivery {
-    /// Whether it stops on its way: then no other request is in flight on its connection.
+    /// Whether the request stops on its way. Then no other request is in flight on its connection.
     pub fn stops(&self) -> bool {
         self.pieces.is_some() || self.continue_ns.is_some() || self.break_off_after.is_some()
     }

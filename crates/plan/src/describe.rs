@@ -1,4 +1,5 @@
-//! Parts of a plan in words, for reports: a load in half a sentence, and what fits in a cell.
+//! Parts of a plan in words, for reports: a load in half a sentence, other parts short enough for a
+//! cell.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use crate::model::{Arrivals, BodyExpect, Endpoint, Load, OpenLoad, Parts, Segmen
 use crate::tls::{TlsVersion, Trust};
 use crate::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_rate};
 
-/// More segments than this are summed up.
+/// More segments than this are summarised.
 const MAX_LISTED: usize = 4;
 
 /// How requests are timed: `open load, 20,000/s constant`.

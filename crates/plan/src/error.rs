@@ -1,4 +1,4 @@
-//! Why no plan could be made: what, where and the remedy, one sentence each.
+//! The errors of making a plan, one sentence each: what, where and the remedy.
 
 use crate::load::ReplayError;
 use crate::url::UrlError;
@@ -19,7 +19,7 @@ pub enum PlanError {
         message: String,
     },
     /// Neither a flag nor the plan has a URL.
-    #[error("no URL is given; write http://HOST[:PORT]/PATH, or `url = \"…\"` in the plan")]
+    #[error("no URL; write http://HOST[:PORT]/PATH, or `url = \"…\"` in the plan")]
     NoUrl,
     /// The URL cannot be used.
     #[error("URL {url:?}: {error}")]
@@ -60,7 +60,7 @@ pub enum PlanError {
         /// The fault and its remedy.
         problem: String,
     },
-    /// A part that no options make.
+    /// A part that cannot come from options.
     #[error("this plan cannot be carried out: in a plan, {part} {rule}")]
     Part {
         /// Which part.
@@ -68,13 +68,13 @@ pub enum PlanError {
         /// The rule for it in a plan.
         rule: &'static str,
     },
-    /// Parts of a result, which has not all that a run needs.
-    #[error("this plan is of a result, and values are left out of it; run the plan that was typed")]
+    /// The parts come from a result, which lacks values that a run needs.
+    #[error("this plan comes from a result, which leaves values out; run the original plan")]
     LeftOut,
     /// A list of allowed hosts that cannot be read.
     #[error("{source_name}: {problem}")]
     Allow {
-        /// Where it stands.
+        /// Its place in the file.
         source_name: String,
         /// The fault and its remedy.
         problem: String,

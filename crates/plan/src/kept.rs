@@ -1,5 +1,5 @@
-//! Lists that a plan has whole, such as a body or due offsets, and a result only by what tells them
-//! apart.
+//! Lists that a plan has whole, e.g. a body or due offsets, and that a result has only as count and
+//! hash.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::redact::{FNV_START, fnv, folded};
 
-/// A list, or what a result has in its place. A [`Plan`](crate::Plan) has it whole.
+/// A list, or its count and hash in a result. A [`Plan`](crate::Plan) has it whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kept<T> {
@@ -21,8 +21,8 @@ pub enum Kept<T> {
     LeftOut {
         /// How many elements it had.
         count: u64,
-        /// Tells lists apart: four hexadecimal digits, so that two of 65,536 look the same. Empty:
-        /// not known.
+        /// Distinguishes lists: four hexadecimal digits, so one pair in 65,536 looks the same.
+        /// Empty: unknown.
         hash: String,
     },
 }
@@ -36,12 +36,12 @@ impl<T> Kept<T> {
         }
     }
 
-    /// Whether it has, and had, none.
+    /// Whether the list is, or was, empty.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// All of it; nothing of what was left out, which no plan has.
+    /// The whole list; empty if it was left out, which is never so in a plan.
     pub fn whole(&self) -> &[T] {
         match self {
             Kept::Whole(list) => list,
@@ -49,7 +49,7 @@ impl<T> Kept<T> {
         }
     }
 
-    /// The same, for who keeps it.
+    /// The same, as a shared pointer.
     pub fn shared(&self) -> Arc<[T]> {
         match self {
             Kept::Whole(list) => Arc::clone(list),
@@ -62,7 +62,7 @@ impl<T> Kept<T> {
         matches!(self, Kept::LeftOut { .. })
     }
 
-    /// What tells it from others: nothing for a whole list.
+    /// Its hash if it was left out.
     pub fn hash(&self) -> Option<&str> {
         match self {
             Kept::LeftOut { hash, .. } if !hash.is_empty() => Some(hash),
@@ -72,7 +72,7 @@ impl<T> Kept<T> {
 }
 
 impl<T: Copy + Into<u64>> Kept<T> {
-    /// What a result may have of it. An empty list hides nothing and stays.
+    /// The list for a result. An empty list hides nothing and is kept.
     pub(crate) fn redacted(&self) -> Self {
         match self {
             Kept::Whole(list) if !list.is_empty() => {

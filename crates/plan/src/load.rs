@@ -9,9 +9,9 @@
 //!       | "replay" FILE
 //! ```
 //!
-//! Only the last part may have no end. A step visits both of its ends: where the size of the
-//! step does not divide the way, the last step is a smaller one. A file of due offsets is named
-//! here and read later, by whoever builds the plan.
+//! Only the last part may have no end. A step visits both of its ends: if the step does not divide
+//! the range, the last step is smaller. A file of due offsets is only named here; it is read when
+//! the plan is built.
 
 mod replay;
 
@@ -26,7 +26,7 @@ use crate::units::{
     self, UnitError, parse_count, parse_duration_ns, parse_rate, parse_rate_or_zero,
 };
 
-/// The most segments that one `step` may become.
+/// The most segments that a `step` may expand to.
 pub const MAX_STEPS: usize = 10_000;
 
 const SHAPES: [&str; 5] = ["hold", "ramp", "step", "burst", "replay"];
@@ -44,7 +44,7 @@ pub struct Shape {
 pub enum Part {
     /// Segments that are complete: a `hold`, `ramp` or `burst`, or all holds of a `step`.
     Segments(Vec<Segment>),
-    /// Due offsets are in this file.
+    /// Due offsets from this file.
     Replay(PathBuf),
 }
 
@@ -213,7 +213,7 @@ fn hold(clauses: &mut Clauses) -> Result<Segment, LoadError> {
 fn ramp(clauses: &mut Clauses) -> Result<Segment, LoadError> {
     let (from, to) = clauses.range(parse_rate_or_zero)?;
     if from.events == 0 && to.events == 0 {
-        return Err(clauses.range_error("a ramp from 0 to 0 sends nothing; raise one of its ends"));
+        return Err(clauses.range_error("a ramp from 0 to 0 sends nothing; raise one end"));
     }
     Ok(Segment::Ramp { from, to, duration_ns: clauses.value("over", positive_duration_ns)? })
 }
@@ -254,7 +254,7 @@ fn step_rates(from: Rate, to: Rate, by: Rate) -> Result<Vec<Rate>, &'static str>
         let events = if start <= end { start + way } else { start - way };
         Rate { events, per_ns }
     };
-    // The last rate is the end itself, as typed; a remainder makes the last step a smaller one.
+    // The last rate is the typed end, so a remainder makes the last step smaller.
     Ok((0..whole_steps).map(rate).chain([to]).collect())
 }
 
@@ -280,11 +280,11 @@ fn positive_count(text: &str) -> Result<u64, UnitError> {
     }
 }
 
-/// A part cut at its keywords: the text before the first one has the keyword `""`.
+/// A part, split at its keywords: the text before the first one has the keyword `""`.
 struct Clauses {
     part: usize,
     usage: &'static str,
-    /// Keyword and its value, blanks within the value left out.
+    /// Keyword and its value, without the blanks in the value.
     list: Vec<(&'static str, String)>,
 }
 
@@ -380,7 +380,7 @@ impl Clauses {
     }
 }
 
-/// Whether a word that is not a keyword cannot be a piece of a value such as `30 s` or `1k .. 2k`.
+/// Whether a word is neither a keyword nor part of a value, e.g. of `30 s` or `1k .. 2k`.
 fn is_stray(word: &str) -> bool {
     word.chars().all(char::is_alphabetic)
         && !units::is_time_unit(word)

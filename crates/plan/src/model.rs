@@ -1,9 +1,8 @@
 //! The parts of a plan: what a run will do.
 //!
-//! What stands here of ranges is checked where parts become a [`Plan`](crate::Plan), and
-//! nowhere else. The engine and the pacer read a plan and never re-check.
-//! A result has the same parts, with what may be secret left out
-//! ([`Parts::redacted`](crate::Parts::redacted)).
+//! The ranges in these comments are checked where parts become a [`Plan`](crate::Plan), and nowhere
+//! else. The engine and the pacer read a plan and never re-check. A result has the same parts
+//! without values that may be secret ([`Parts::redacted`](crate::Parts::redacted)).
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -20,12 +19,12 @@ use crate::kept::Kept;
 use crate::redact::Secrets;
 use crate::tls::Tls;
 
-/// The description of one run: of a [`Plan`](crate::Plan), or of what a result has of one.
+/// The description of one run: whole in a [`Plan`](crate::Plan), redacted in a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// Whom the requests go to.
+    /// The server that the requests go to.
     pub target: Target,
-    /// What is sent, and what must come back.
+    /// The requests, and the responses that they must get.
     pub requests: Requests,
     /// How requests are timed.
     pub load: Load,
@@ -35,50 +34,51 @@ pub struct Parts {
     pub connections: Connections,
     /// How long to wait before giving up.
     pub timeouts: Timeouts,
-    /// What is kept of the run.
+    /// What the run records.
     pub recording: Recording,
     /// Threads and cores of the loader.
     pub threads: Threads,
     /// Seed of everything random: Poisson gaps, weighted choice of requests.
     pub seed: u64,
-    /// What makes requests and reads answers, if it is not the list of requests.
+    /// The script that makes requests and reads responses, if there is one.
     pub script: Option<Script>,
-    /// Whether results may have in full what the user typed.
+    /// Whether results may contain in full what the user typed.
     pub secrets: Secrets,
 }
 
 impl Parts {
-    /// How many threads there are if `own` may be had: as many as asked, or as those, but no more
-    /// than connections.
+    /// The number of threads if `own` cores are usable: the number asked for, or else `own`, but
+    /// never more than connections.
     pub fn threads_of(&self, own: usize) -> u32 {
         let own = u32::try_from(own).unwrap_or(u32::MAX);
         self.threads.count.unwrap_or(own).clamp(1, self.connections.count)
     }
 
-    /// Makes it `count` connections and up to `max`, with no more threads than that.
+    /// Sets `count` connections and up to `max`, and lowers the number of threads to `count` if it
+    /// is above.
     pub fn connect(&mut self, count: u32, max: u32) {
         (self.connections.count, self.connections.max) = (count, max);
         self.threads.count = self.threads.count.map(|threads| threads.min(count));
     }
 }
 
-/// Whom the requests go to.
+/// The server that the requests go to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// The URL as the user gave it, without user information.
     pub url: String,
-    /// `host[:port]` as it stands in the `Host` header unless a request overrides it.
+    /// `host[:port]` for the `Host` header, unless a request overrides it.
     pub authority: String,
     /// Where connections go; differs from the URL under `--connect-to` and `--unix-socket`.
     pub endpoint: Endpoint,
     /// Addresses given by `--resolve` for the endpoint's host; empty: ask the resolver.
     pub resolved: Vec<IpAddr>,
-    /// What the user allows to connect to; `None`: anything. The engine adds the lists that are not
-    /// the plan's.
+    /// The hosts that the user allows; `None`: all. The engine adds the lists of the environment
+    /// and the configuration.
     pub allow: Option<AllowList>,
     /// How connections are encrypted; `None`: clear text.
     pub tls: Option<Tls>,
-    /// Which HTTP is spoken.
+    /// The version of HTTP.
     pub http: HttpVersion,
 }
 
@@ -89,7 +89,7 @@ impl Target {
     }
 }
 
-/// Which HTTP is spoken.
+/// The version of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpVersion {
@@ -101,7 +101,7 @@ pub enum HttpVersion {
     /// HTTP/2 in clear text, asked for by the first request of each connection.
     #[serde(rename = "h2c-upgrade")]
     Upgrade,
-    /// What the server chooses by ALPN; HTTP/1.1 if it chooses nothing.
+    /// The server's choice by ALPN; HTTP/1.1 if it makes none.
     Negotiated,
 }
 
@@ -130,7 +130,7 @@ pub struct Requests {
     pub list: Vec<Request>,
     /// How the next one is chosen.
     pub order: Order,
-    /// Which request each index has, again from the beginning after the last; empty: by `order`.
+    /// The request of each index, repeated after the last; empty: by `order`.
     pub sequence: Kept<u32>,
 }
 
@@ -144,7 +144,7 @@ pub enum Order {
     Weighted,
 }
 
-/// One request shape and the answer it must get.
+/// One request shape and the response that it must get.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// The name in reports; the method and path if the user gave none.
@@ -160,28 +160,28 @@ pub struct Request {
     pub body: Kept<u8>,
     /// How it leaves.
     pub delivery: Delivery,
-    /// What counts as a right answer.
+    /// The condition for a right response.
     pub expect: Expect,
     /// Share under [`Order::Weighted`], at least 1.
     pub weight: u32,
-    /// In a result, what it has in the place of values that may be secret; null in a plan.
+    /// In a result: what replaces the values that may be secret. Null in a plan.
     pub redacted: Option<Redacted>,
 }
 
-/// What a result has in the place of a request's values.
+/// What replaces the secret values of a request in a result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Redacted {
-    /// Tells queries apart: four hexadecimal digits, so that two of 65,536 look the same. Null
+    /// Distinguishes queries: four hexadecimal digits, so one pair in 65,536 looks the same. Null
     /// without a query.
     pub query_hash: Option<String>,
 }
 
-/// What counts as a right answer.
+/// The condition for a right response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Expect {
     /// Status codes that are right.
     pub status: StatusSet,
-    /// What the body must be.
+    /// The condition for the body.
     pub body: BodyExpect,
 }
 
@@ -209,24 +209,25 @@ impl StatusSet {
 /// with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Script {
-    /// Its file, as the user gave it; stands in messages.
+    /// Its file, as the user gave it, for messages.
     pub path: String,
-    /// What is in the file.
+    /// The content of the file.
     pub source: Kept<u8>,
-    /// What `init` gets, from index 1 on.
+    /// The arguments of `init`, from index 1 on.
     pub arguments: Vec<String>,
-    /// It is not trusted: no files, no processes, no native code, bounds on memory and steps.
+    /// The script is untrusted: no files, no processes, no native code, limits on memory and
+    /// instructions.
     pub sandbox: bool,
-    /// Bounds.
+    /// Its limits.
     pub limits: ScriptLimits,
 }
 
-/// What a script may use.
+/// The limits of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptLimits {
     /// Time for one call of one of its functions, above zero.
     pub call_ns: u64,
-    /// The longest response body that is kept for it.
+    /// The longest response body kept for the script.
     pub body_bytes: u64,
     /// Sandbox: memory of one thread's state.
     pub memory_bytes: u64,
@@ -234,7 +235,7 @@ pub struct ScriptLimits {
     pub instructions: u64,
 }
 
-/// What the body of an answer must be.
+/// The condition for the body of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BodyExpect {
@@ -252,7 +253,7 @@ pub enum BodyExpect {
 pub enum Load {
     /// The next request leaves when the last one ended and the think time is over.
     Closed {
-        /// Pause between an answer and the next request on that connection.
+        /// Pause between a response and the next request on that connection.
         think_time_ns: u64,
     },
     /// A schedule decides.
@@ -278,8 +279,8 @@ impl Load {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenLoad {
     /// At least one. Only the last may have no end. A warm-up is the first segment
-    /// ([`Recording::warm_up_ns`] long), put there by the plan: a hold at the rate, or the burst,
-    /// with which the load begins.
+    /// ([`Recording::warm_up_ns`] long), which the plan adds: a hold at the initial rate of the
+    /// load, or its burst.
     pub segments: Vec<Segment>,
     /// How arrivals are drawn within a segment.
     pub arrivals: Arrivals,
@@ -316,7 +317,7 @@ pub enum Segment {
     Hold {
         /// The rate, above zero.
         rate: Rate,
-        /// How long; `None` as long as the run.
+        /// How long; `None`: as long as the run.
         duration_ns: Option<u64>,
     },
     /// A rate that changes linearly.
@@ -328,13 +329,13 @@ pub enum Segment {
         /// How long, above zero.
         duration_ns: u64,
     },
-    /// `size` requests at once, again and again.
+    /// `size` requests at once, repeatedly.
     Burst {
         /// Requests in a burst, at least 1.
         size: u64,
         /// From one burst to the next, above zero.
         every_ns: u64,
-        /// How long; `None` as long as the run.
+        /// How long; `None`: as long as the run.
         duration_ns: Option<u64>,
     },
     /// Due offsets from a file.
@@ -354,7 +355,7 @@ impl Segment {
         Segment::Replay { offsets_ns, duration_ns }
     }
 
-    /// How long the segment lasts; `None` without end.
+    /// How long the segment lasts; `None`: without end.
     pub fn duration_ns(&self) -> Option<u64> {
         match self {
             Segment::Hold { duration_ns, .. } | Segment::Burst { duration_ns, .. } => *duration_ns,
@@ -367,18 +368,18 @@ impl Segment {
 
 /// A rate as an exact fraction: `events` in every `per_ns` nanoseconds.
 ///
-/// Not reduced: it keeps the time in which the user thinks, so `30/m` is 30 in 60 s. `per_ns` is
-/// at most 10¹⁸.
+/// Not reduced: it keeps the unit that the user chose, so `30/m` is 30 in 60 s. `per_ns` is at most
+/// 10¹⁸.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// Events, up to 10⁹ in a second.
     pub events: u64,
-    /// In so many nanoseconds, above zero.
+    /// The time for these events in nanoseconds, above zero.
     pub per_ns: u64,
 }
 
 impl Rate {
-    /// So many in a second.
+    /// `events` in a second.
     pub fn per_second(events: u64) -> Self {
         Rate { events, per_ns: NS_PER_S }
     }
@@ -398,11 +399,11 @@ pub struct Stop {
     pub count: Option<u64>,
     /// How long to wait, after the end, for requests in flight.
     pub drain_ns: u64,
-    /// Without a duration: how long no connection at all may be had before the run is given up.
+    /// Without a duration: how long the run may go without any connection before it is given up.
     pub give_up_ns: u64,
 }
 
-/// Connections: how many, made how, used how.
+/// Connections: their number, how they are opened, how they are used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// Open from the beginning, at least 1.
@@ -413,20 +414,20 @@ pub struct Connections {
     pub pipeline: u32,
     /// HTTP/2: streams open on one connection at the same time, at least 1.
     pub streams: u32,
-    /// HTTP/2: bytes that the server may send us before we grant more.
+    /// HTTP/2: the number of bytes that the server may send before we grant more.
     pub windows: Windows,
     /// HTTP/2: sizes of frames and of tables for header fields.
     pub frames: Frames,
-    /// A connection is closed by us after so many requests, at least 1.
+    /// The number of requests after which we close a connection, at least 1.
     pub requests_per_connection: Option<u64>,
-    /// A connection is closed by us after so long, whatever is on it, above zero.
+    /// The age at which we close a connection, even with requests in flight; above zero.
     pub lifetime_ns: Option<u64>,
-    /// Attempts to connect are no more frequent than this; `None`: as fast as they go.
+    /// The highest rate of connection attempts; `None`: unlimited.
     pub connect_rate: Option<Rate>,
-    /// The run begins with the first connection, and the others come while it goes on.
+    /// The run begins with the first connection, and the others are opened during the run.
     pub connect_during_run: bool,
-    /// All of them are made at the beginning of the run, not before it, and none is replaced once
-    /// it was established.
+    /// All connections are opened at the start of the run and not before it, and none is replaced
+    /// once it was established.
     pub once: bool,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
@@ -435,12 +436,12 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Whether some of them are made while the run goes on.
+    /// Whether connections are opened during the run.
     pub fn during_run(&self) -> bool {
         self.connect_during_run || self.once
     }
 
-    /// The most requests that one connection can have in flight, whatever is spoken.
+    /// The most requests that one connection can have in flight, in any version of HTTP.
     pub fn places(&self) -> u32 {
         self.pipeline.max(self.streams)
     }
@@ -458,16 +459,16 @@ pub struct Windows {
 /// HTTP/2's sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frames {
-    /// The largest frame that is taken, from 2^14 to 2^24 − 1 bytes.
+    /// The largest frame that we accept, from 2^14 to 2^24 − 1 bytes.
     pub max_bytes: u32,
-    /// The table that the server may use for header fields.
+    /// The size of the HPACK table for the server's header fields.
     pub header_table_bytes: u32,
-    /// The table that we use for ours, if the server allows as much.
+    /// The size of the HPACK table for our header fields, if the server allows it.
     pub encoder_table_bytes: u32,
 }
 
 impl Default for Frames {
-    /// What both sides take for granted until they are told otherwise (RFC 9113 6.5.2).
+    /// The initial values of both sides (RFC 9113 6.5.2).
     fn default() -> Self {
         Frames { max_bytes: 16_384, header_table_bytes: 4096, encoder_table_bytes: 4096 }
     }
@@ -478,26 +479,26 @@ impl Default for Frames {
 pub struct Timeouts {
     /// For a connection to be established.
     pub connect_ns: u64,
-    /// From sending a request to the last byte of its answer.
+    /// From sending a request to the last byte of its response.
     pub request_ns: u64,
-    /// For the next byte while an answer is awaited; `None`: only the request time-out counts.
+    /// For the next byte while a response is awaited; `None`: only the request timeout counts.
     pub idle_ns: Option<u64>,
 }
 
-/// What is kept of a run.
+/// What a run records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
     /// Significant decimal digits of the histograms, 1 to 5.
     pub digits: u8,
     /// Length of an interval, above zero.
     pub interval_ns: u64,
-    /// Requests due (closed load: sent) before this are counted apart and not recorded.
+    /// Requests due (closed load: sent) before this are counted separately and not recorded.
     pub warm_up_ns: u64,
     /// Which single requests are traced, if any.
     pub trace: Option<Trace>,
-    /// The kernel's own time stamps, if they are asked for.
+    /// The kernel's own time stamps, if requested.
     pub kernel_timestamps: Option<KernelTimestamps>,
-    /// Whether threads that never sleep note when the machine held them up, which takes a system
+    /// Whether threads that never sleep record when the machine stalled them, which takes a system
     /// call in each turn of their loop.
     pub held_up: bool,
 }
@@ -508,9 +509,9 @@ pub struct Recording {
 pub enum Trace {
     /// Every one.
     All,
-    /// One in so many on average, at least 1.
+    /// On average one request in this number, at least 1.
     OneIn(u64),
-    /// A simple random sample of so many, at least 1 and at most [`Trace::MOST`].
+    /// A simple random sample of this size, from 1 to [`Trace::MOST`].
     Count(u64),
 }
 
@@ -532,28 +533,28 @@ impl Trace {
 /// On which connections the kernel stamps what it sends and receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct KernelTimestamps {
-    /// One connection in so many, at least 1.
+    /// One connection in this number, at least 1.
     pub one_in: u32,
 }
 
 /// Threads and cores of the loader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Threads {
-    /// How many workers; `None`: half of the usable cores, and no more than connections.
+    /// The number of workers; `None`: half of the usable cores, but never more than connections.
     pub count: Option<u32>,
     /// Pin each worker to a core.
     pub pin: bool,
     /// How a worker waits for due times.
     pub pacing: Pacing,
-    /// How a worker asks the kernel.
+    /// How a worker waits for network events.
     pub reactor: ReactorChoice,
 }
 
-/// How a worker asks the kernel for what happened on its connections.
+/// How a worker waits for network events on its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReactorChoice {
-    /// Whichever was measured to be cheaper for this number of connections.
+    /// The one that was measured to be cheaper for this number of connections.
     #[default]
     Auto,
     /// epoll.
@@ -566,11 +567,11 @@ pub enum ReactorChoice {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
-    /// Sleep, then look at the clock for the last stretch, within a budget of CPU time.
+    /// Sleep, then spin for the last stretch, within a budget of CPU time.
     #[default]
     Auto,
-    /// Sleep only: the least CPU, late by what the machine needs to wake.
+    /// Sleep only: the least CPU, but late by the time that the machine takes to wake.
     Sleep,
-    /// Never sleep while a request is going to be due: a whole core, and the least lag.
+    /// Never sleep while a request is still to come: a whole core, and the least lag.
     Spin,
 }

@@ -1,8 +1,8 @@
 //! The plan: parts that fit together, and that never change again.
 //!
-//! A plan is made of [`Parts`] by the single check in `rules.rs`, from options, from a change of
-//! another plan ([`Plan::with`]), or from bytes of another machine. So every plan can run without a
-//! second check. Nothing is measured or read here.
+//! The check in `rules.rs` is the only way to make a plan of [`Parts`], which come from options,
+//! from a change to another plan ([`Plan::with`]), or from another machine. So every plan can run
+//! without a second check. Nothing is measured or read here.
 
 mod rules;
 
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::PlanError;
 use crate::model::Parts;
 
-/// The validated, immutable description of one run. Its parts are read as its fields
-/// (`plan.load`), and cannot be written.
+/// The validated, immutable description of one run. Its parts can be read as fields (`plan.load`),
+/// but not changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Parts")]
 pub struct Plan(Parts);
 
 impl Plan {
-    /// This plan with `change` made to its parts, if it can be carried out then.
+    /// This plan with `change` applied to its parts, if the result is still a valid plan.
     pub fn with(&self, change: impl FnOnce(&mut Parts)) -> Result<Plan, PlanError> {
         let mut parts = self.0.clone();
         change(&mut parts);

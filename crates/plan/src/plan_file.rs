@@ -1,7 +1,7 @@
 //! TOML plans: from text to [`Options`], with errors that point at the line.
 //!
-//! The TOML library reports the fault and its byte. This module adds the file, the line and the
-//! key, and the nearest key that exists.
+//! The TOML library reports the fault and its byte. This module adds the file, the line, the key
+//! and the nearest known key.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -19,9 +19,9 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Options, PlanError> {
     toml::from_str(text).map_err(|error| explain(name, text, &error, &plan_keys))
 }
 
-/// Adds the place in `text` and the remedy to an error, also for files that contain plans' options,
-/// e.g. suites. `keys` has the keys of the table at a path without indices: empty for the top
-/// level, `request` for a plan's requests.
+/// Adds the place in `text` and the remedy to an error. Also for other files with plan options,
+/// e.g. suites. `keys` returns the keys of the table at a path without indices: the path is empty
+/// for the top level, `request` for a plan's requests.
 pub fn explain(
     name: &str,
     text: &str,
@@ -81,14 +81,15 @@ fn message(
     }
 }
 
-/// The path of the table that a key stands in, without indices.
+/// The path of the table that contains a key, without indices.
 fn table_of(place: &Place) -> String {
     let table = place.path[..place.path.len() - place.key_bytes].trim_end_matches('.');
     let parts = table.split('.').map(|part| part.split_once('[').map_or(part, |(name, _)| name));
     parts.collect::<Vec<_>>().join(".")
 }
 
-/// Whether the user chooses the keys of the table at this path: names of fields, variables and files.
+/// Whether the keys of the table at this path are the user's own: names of fields, variables and
+/// files.
 fn has_free_keys(table: &str) -> bool {
     matches!(table.rsplit('.').next(), Some("header" | "env" | "files"))
 }
@@ -99,7 +100,7 @@ struct Place {
     value: Option<String>,
     /// The error is at the key itself, and not at its value.
     is_key: bool,
-    /// Bytes of the key at the end of `path`: keys in quotes may have dots.
+    /// Length in bytes of the key at the end of `path`, since quoted keys may contain dots.
     key_bytes: usize,
 }
 
@@ -134,7 +135,7 @@ fn place(table: &DeTable<'_>, span: &Range<usize>, prefix: String) -> Option<Pla
     })
 }
 
-/// Keys, of plans and of suites, whose texts may be secret.
+/// Keys of plans and suites whose values may be secret.
 const SECRET_KEYS: [&str; 11] = [
     "arguments",
     "body",
@@ -149,7 +150,7 @@ const SECRET_KEYS: [&str; 11] = [
     "url",
 ];
 
-/// Scalars as they may be repeated in a message.
+/// A scalar for a message, if it may be shown.
 fn shown(path: &str, value: &DeValue<'_>) -> Option<String> {
     let keys = path.split('.').map(|key| key.split('[').next().unwrap_or(key));
     let secret = keys.into_iter().any(|key| {
@@ -172,8 +173,8 @@ pub fn position(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// A deserializer that only wants to know which fields a struct asks for, so that the list of
-/// keys stands nowhere but in the struct.
+/// A deserializer that only collects the fields that a struct asks for, so the struct is the only
+/// list of its keys.
 struct Keys;
 
 #[derive(Debug)]

@@ -1,12 +1,11 @@
-//! What of a user's input may stand in results: the one place that decides.
+//! Redaction: the only place that decides which of the user's input results may contain.
 //!
-//! Results are shared: they are put into repositories, tickets and CI logs. So what a user typed gets
-//! into a document, a page or a trace by way of [`Secrets`] only, and the rules allow: what is not
-//! known to be harmless is hidden.
+//! Results end up in repositories, tickets and CI logs. So the user's input reaches a document, a
+//! page or a trace only through [`Secrets`], and everything not known to be harmless is hidden.
 //!
 //! - A header field's value is shown if the field is on [`HARMLESS_FIELDS`].
 //! - A URL keeps scheme, host, path and the names of its parameters.
-//! - A body is given by its length and [`hash`].
+//! - A body is shown as its length and [`hash`].
 //! - A command keeps its program, the names of its options, and values that are numbers, addresses or
 //!   files ([`Secrets::command`]).
 //!
@@ -25,13 +24,13 @@ use crate::model::{BodyExpect, Endpoint, Load, Parts, Redacted, Request, Segment
 use crate::tls::{Pem, Trust};
 use crate::words;
 
-/// What stands in the place of a hidden value.
+/// Replaces a hidden value.
 pub const REDACTED: &str = "[redacted]";
 
-/// What stands in the place of a hidden value of a URL's parameter.
+/// Replaces a hidden value of a URL's parameter.
 pub const ELIDED: char = '…';
 
-/// Fields whose values say nothing of who sends them, in lower case.
+/// Fields whose values do not identify the sender, in lower case.
 const HARMLESS_FIELDS: [&str; 42] = [
     ":authority",
     "accept",
@@ -102,8 +101,8 @@ const SECRET_PARTS: [&str; 21] = [
     "user",
 ];
 
-/// Long options with one dash, as the JVM's and the BEAM's. Of any other such word all but the first
-/// letter may be a value.
+/// Long options with one dash, e.g. of the JVM and the BEAM. In any other word with one dash,
+/// everything after the first letter may be a value.
 const LONG_WITH_ONE_DASH: [&str; 14] = [
     "boot",
     "classpath",
@@ -124,19 +123,19 @@ const LONG_WITH_ONE_DASH: [&str; 14] = [
 /// Values that switch something.
 const SWITCHES: [&str; 8] = ["true", "false", "on", "off", "yes", "no", "auto", "none"];
 
-/// Whether what a user typed is shown in full.
+/// Whether the user's input is shown in full.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Secrets {
-    /// What may be a secret is not.
+    /// Values that may be secret are hidden.
     #[default]
     Hidden,
-    /// Everything is (`--show-secrets`).
+    /// Everything is shown (`--show-secrets`).
     Shown,
 }
 
 impl Secrets {
-    /// What `--show-secrets` says.
+    /// The value for `--show-secrets`.
     pub fn shown_if(show: bool) -> Self {
         if show { Secrets::Shown } else { Secrets::Hidden }
     }
@@ -148,7 +147,7 @@ impl Secrets {
         if self == Secrets::Shown || harmless { value } else { REDACTED }
     }
 
-    /// A URL, or what was meant to be one: `http://[redacted]@host/path?name=…`.
+    /// A URL, even an invalid one: `http://[redacted]@host/path?name=…`.
     pub fn url(self, text: &str) -> String {
         if self == Secrets::Shown {
             return text.to_owned();
@@ -156,7 +155,7 @@ impl Secrets {
         let start = text.find("://").map_or(0, |at| at + 3);
         let (before, rest) = text.split_at(start);
         let mut end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        // `user:pass/word@host`: what is no port may be the beginning of a password.
+        // `user:pass/word@host`: text that is not a port may be the beginning of a password.
         if let (Some((_, port)), Some(at)) = (rest[..end].split_once(':'), rest.rfind('@'))
             && !rest[..end].contains('@')
             && !rest[..end].starts_with('[')
@@ -173,7 +172,7 @@ impl Secrets {
         }
     }
 
-    /// A path with its query: of parameters, the names. One without a name is hidden whole.
+    /// A path with the names of its query's parameters. A parameter without a name is hidden whole.
     pub fn path(self, text: &str) -> Cow<'_, str> {
         if self == Secrets::Shown || !text.contains(['?', '#', ';']) {
             return text.into();
@@ -196,9 +195,9 @@ impl Secrets {
 
     /// The words of a command.
     ///
-    /// Shown are the program, plain words before the first option (such as `serve`), the names of
-    /// options and of `NAME=VALUE`, and values that are numbers, addresses, files or placeholders,
-    /// or a short word behind a long option; but nothing behind a name that sounds like a secret's.
+    /// It shows the program, plain words before the first option (e.g. `serve`), the names of
+    /// options and of `NAME=VALUE`, values that are numbers, addresses, files or placeholders, and
+    /// a short word after a long option. It shows nothing after a name that sounds like a secret's.
     pub fn command(self, words: &[String]) -> Vec<String> {
         if self == Secrets::Shown {
             return words.to_vec();
@@ -217,7 +216,7 @@ impl Secrets {
         shown
     }
 
-    /// One value of a command line of ours.
+    /// One value of one of our own command lines.
     fn value(self, kind: Kind, text: &str) -> String {
         match (self, kind) {
             (Secrets::Shown, _) | (_, Kind::Plain) => text.to_owned(),
@@ -239,7 +238,8 @@ impl Secrets {
         }
     }
 
-    /// A command in one text, as [`Secrets::command`] shows it; a URL or the name of a file, too.
+    /// A command in one text, as [`Secrets::command`] shows it. The text may also be a URL or a
+    /// file name.
     pub fn command_line(self, text: &str) -> String {
         match (self, words::split(text)) {
             (Secrets::Shown, _) => text.to_owned(),
@@ -250,7 +250,7 @@ impl Secrets {
     }
 }
 
-/// Whether credentials of the `Bearer` or the `Basic` scheme are in a value (RFC 6750, RFC 7617).
+/// Whether a value contains `Bearer` or `Basic` credentials (RFC 6750, RFC 7617).
 fn has_credentials(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     ["bearer ", "basic "].iter().any(|scheme| value.contains(scheme))
@@ -280,19 +280,19 @@ fn parameter(text: &str) -> String {
     }
 }
 
-/// Where in a command a word stands.
+/// The position of a word in a command.
 enum Place {
     /// Before the first option.
     Begin,
-    /// Behind this option, or this word, which may want a value.
+    /// After this option, or after this word, which may take a value.
     Behind(String),
-    /// Behind a value.
+    /// After a value.
     Later,
 }
 
-/// A word as it is shown, and where the next one stands.
+/// A word in the form to show, and the position of the next one.
 fn command_word(word: &str, place: &Place) -> (String, Place) {
-    // What is behind such a name is its value, even if it looks like an option.
+    // The word after such a name is its value, even if it looks like an option.
     if let Place::Behind(name) = place
         && is_secret(name)
         && (name.starts_with('-') || !word.starts_with('-'))
@@ -334,8 +334,8 @@ fn command_word(word: &str, place: &Place) -> (String, Place) {
     (text, next)
 }
 
-/// Where the word after this one stands, which is no option: in `Bearer abc`, `password abc` behind a
-/// secret's name.
+/// The position of the word after this one, which is not an option. In `Bearer abc` and `password
+/// abc`, it comes after a secret's name.
 fn after_word(word: &str) -> Place {
     match is_secret(word) || word.eq_ignore_ascii_case("basic") {
         true => Place::Behind("secret".to_owned()),
@@ -375,7 +375,8 @@ fn is_secret(name: &str) -> bool {
     SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 
-/// A variable or a property, such as `N=` or `log.level=`; a text in base64 ends in `=`, too.
+/// Whether this is a variable or a property, e.g. `N=` or `log.level=`, and not base64, which ends
+/// in `=` too.
 fn is_setting(name: &str, value: &str) -> bool {
     let is = |letter: fn(&u8) -> bool| {
         name.bytes().all(|byte| letter(&byte) || byte.is_ascii_digit() || b"_-.".contains(&byte))
@@ -396,7 +397,7 @@ fn is_harmless(value: &str) -> bool {
     SWITCHES.contains(&value) || is_number(value) || is_address(value) || is_file(value)
 }
 
-/// Numbers, lists and ranges of them, perhaps with a unit: `4`, `0-3`, `1.5`, `64MiB`.
+/// A number, a list or a range, perhaps with a unit: `4`, `0-3`, `1.5`, `64MiB`.
 fn is_number(value: &str) -> bool {
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     digits.starts_with(|c: char| c.is_ascii_digit())
@@ -413,7 +414,7 @@ fn is_address(value: &str) -> bool {
     named || value.parse::<IpAddr>().is_ok() || value.parse::<SocketAddr>().is_ok()
 }
 
-/// A path with a beginning that says so, a name with a short ending, or what is filled in: `{pid}`.
+/// A path that begins like one, a name with a short ending, or a placeholder: `{pid}`.
 fn is_file(value: &str) -> bool {
     let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._-/{}".contains(c);
     let begins = ["/", "./", "../", "{"].iter().any(|begin| value.starts_with(begin));
@@ -425,12 +426,12 @@ fn is_file(value: &str) -> bool {
     (begins || ends) && value.chars().all(is_of_path)
 }
 
-/// Tells apart what is not shown, such as the bodies of two results: 16 bits of FNV-1a, as four
+/// Distinguishes hidden values, e.g. the bodies of two results: 16 bits of FNV-1a, as four
 /// hexadecimal digits.
 ///
-/// Few bits on purpose. A hash lets whoever knows the rest of a text try guesses at a password in it;
-/// one wrong guess in 65,536 passes this one, so it singles nothing out of a long list. It is no proof
-/// that two texts are the same, and gives away 16 bits at most.
+/// The hash is short on purpose. An attacker who knows the rest of a text can test guesses at a
+/// password in it against the hash. One wrong guess in 65,536 passes, so the hash singles out no guess
+/// from a long list. It does not prove that two texts are the same, and it reveals at most 16 bits.
 pub fn hash(bytes: &[u8]) -> String {
     folded(fnv(FNV_START, bytes))
 }
@@ -443,14 +444,14 @@ pub(crate) fn folded(hash: u64) -> String {
 /// Where [`fnv`] begins.
 pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a, 64 bits: says whether two texts are the same. A short text can be found from all of its bits,
-/// so few of them are printed.
+/// FNV-1a, 64 bits: whether two texts are the same. All 64 bits would reveal a short text, so only 16 of
+/// them are printed.
 pub fn fnv(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 impl Parts {
-    /// These parts as a result may have them.
+    /// These parts in the form for a result.
     ///
     /// Headers, URLs and arguments of scripts are shown as [`Secrets`] says. Long lists (bodies, due
     /// offsets, sources of scripts, the texts of PEM files) are left out in any case. No plan can be
@@ -460,12 +461,12 @@ impl Parts {
         let secrets = parts.secrets;
         let target = &mut parts.target;
         target.url = secrets.url(&target.url);
-        // What is no text has no place in a document.
+        // A document can only contain text.
         if let Endpoint::Unix { path } = &mut target.endpoint {
             *path = path.to_string_lossy().into_owned().into();
         }
         if let Some(tls) = &mut target.tls {
-            // Its file says which it is.
+            // The name of its file is kept.
             let redact = |pem: &mut Pem| {
                 pem.text = Kept::LeftOut { count: pem.text.count(), hash: String::new() };
             };
@@ -513,7 +514,7 @@ impl Request {
     }
 }
 
-/// What a word of a command line of ours is.
+/// The kind of a word in one of our own command lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Harmless: the name of an option, a number, the name of a file.
@@ -530,8 +531,7 @@ pub enum Kind {
     Command,
 }
 
-/// A command line as it was typed. What may be shown of it is [`Typed::shown`]; there is no other way
-/// to read it.
+/// A command line as it was typed. [`Typed::shown`] is the only way to read it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Typed(Vec<Word>);
 
@@ -548,7 +548,7 @@ impl Typed {
         self.0.push(Word { lead: lead.into(), kind, text: text.into() });
     }
 
-    /// The words, as far as they may be shown.
+    /// The words, redacted.
     pub fn shown(&self, secrets: Secrets) -> Vec<String> {
         let shown = |word: &Word| format!("{}{}", word.lead, secrets.value(word.kind, &word.text));
         self.0.iter().map(shown).collect()
@@ -561,7 +561,7 @@ impl fmt::Debug for Typed {
     }
 }
 
-/// Whether something is missing in these words, so that they cannot simply be typed once more.
+/// Whether something is missing in these words, so that they cannot be typed again as they are.
 pub fn is_shortened(words: &[String]) -> bool {
     words.iter().any(|word| word.contains(REDACTED) || word.contains(ELIDED))
 }
@@ -694,7 +694,7 @@ mod tests {
     fn a_hash_tells_apart_and_gives_little_away() {
         assert_eq!(hash(b"a"), hash(b"a"));
         assert_ne!(hash(b"a"), hash(b"b"));
-        // 16 bits: among 200,000 guesses there are wrong ones that pass.
+        // With 16 bits, some of 200,000 wrong guesses pass.
         let right = hash(b"{\"password\":\"hunter2\"}");
         let guess = |n: u32| hash(format!("{{\"password\":\"{n}\"}}").as_bytes());
         assert!((0..200_000).any(|n| guess(n) == right));

@@ -12,7 +12,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
 }
 
 fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A long word would make the comparison slow and cannot be a slip of the fingers.
+    // A long word would be slow to compare, and it cannot be a typing error.
     if word.len() > 64 {
         return None;
     }

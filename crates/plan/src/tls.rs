@@ -1,7 +1,7 @@
 //! TLS as a plan has it: trusted CAs, our own certificate, what to offer.
 //!
-//! Values only. PEM texts were read when the plan was made; what is in them is checked by whoever
-//! makes a configuration of them (`candor_protocol::tls`). A private key is never shown.
+//! Values only. PEM files are read when the plan is made; their content is checked in
+//! `candor_protocol::tls`. A private key is never shown.
 
 use std::fmt;
 
@@ -13,51 +13,51 @@ use crate::kept::Kept;
 /// How connections to the target are encrypted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tls {
-    /// Whom to believe about who the server is.
+    /// The trusted CAs.
     pub trust: Trust,
-    /// The name that the server is asked for (SNI) and must prove to have.
+    /// The server name: sent as SNI, and expected in the certificate.
     pub server_name: String,
-    /// Who we are, if the server asks.
+    /// Our certificate, if the server asks for one.
     pub identity: Option<Identity>,
-    /// Protocols to offer (ALPN), the best first; empty: the extension is left out.
+    /// Protocols to offer (ALPN), the preferred one first; empty: no ALPN.
     pub alpn: Vec<String>,
     /// The oldest version to accept.
     pub min: TlsVersion,
     /// The newest version to offer.
     pub max: TlsVersion,
-    /// Names of the cipher suites to offer, in order; empty: all that there are.
+    /// Names of the cipher suites to offer, in order; empty: all.
     pub ciphers: Vec<String>,
-    /// Names of the key exchange groups to offer, in order; empty: all that there are.
+    /// Names of the key exchange groups to offer, in order; empty: all.
     pub groups: Vec<String>,
-    /// Take up the session of an earlier connection, with the server's tickets.
+    /// Resume sessions of earlier connections with the server's tickets.
     pub resumption: bool,
-    /// Send requests in the first flight of a session that is taken up (0-RTT). One protocol is
-    /// offered then, and every request may be made twice.
+    /// Send requests in the first flight of a resumed session (0-RTT). Then only one protocol is
+    /// offered, and every request may reach the server twice.
     pub early_data: bool,
 }
 
-/// Whom to believe about who the server is.
+/// The trusted CAs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// The authorities that the system knows.
+    /// The CAs of the system.
     System,
     /// These certificates and nothing else.
     Only(Pem),
-    /// Anybody.
+    /// No check: any certificate is accepted.
     Anybody,
 }
 
-/// Who we are: a chain of certificates and the key of its first.
+/// A chain of certificates and the key of its first one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
-    /// Our certificate, and those between it and the authority.
+    /// Our certificate and the intermediate ones.
     pub certificates: Pem,
     /// Its private key; may be in the same file.
     pub key: Pem,
 }
 
-/// A version of TLS. Older ones are not spoken.
+/// A version of TLS. Older ones are not supported.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -71,7 +71,7 @@ pub enum TlsVersion {
     V13,
 }
 
-/// The text of a PEM file. Its debug form names the file and shows nothing of it.
+/// The text of a PEM file. Its debug form shows the file's name and nothing of its content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pem {
     /// The file, for messages.

@@ -13,7 +13,7 @@
 //! | share | `%` | itself, in [0, 1] |
 //! | rate | a count, then `/` and a duration whose number may be left out | per second |
 //!
-//! Letters may be large or small, decimals are allowed wherever the result is whole.
+//! Case does not matter. Decimals are allowed if the result is whole.
 
 mod human;
 
@@ -23,11 +23,11 @@ pub use human::{
 
 use crate::model::{NS_PER_S, Rate};
 
-/// The longest duration: 366 days. Sums of a few of them stay far below 2⁶⁴ ns.
+/// The longest duration: 366 days. Sums of a few durations stay far below 2⁶⁴ ns.
 pub const MAX_DURATION_NS: u64 = 366 * 24 * 3600 * NS_PER_S;
 
-/// The longest time over which a rate may be spread, in nanoseconds. Bounds the integers that
-/// exact schedules have to multiply.
+/// The longest time over which a rate may be spread, in nanoseconds. This bounds the integers that
+/// exact schedules multiply.
 const MAX_RATE_PER_NS: u64 = 1_000_000_000_000_000_000;
 
 /// Units of time and their length in nanoseconds.
@@ -69,7 +69,7 @@ impl Quantity {
         }
     }
 
-    /// Half a sentence that says how to write it.
+    /// How to write it, as half a sentence for an error.
     pub fn remedy(self) -> &'static str {
         match self {
             Quantity::Duration => "write a number and a unit, such as 250us, 10ms, 1.5s, 30 or 2m",
@@ -103,19 +103,19 @@ impl Quantity {
 /// Why a text is not a quantity. The caller, who knows its place, names the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// Not a number with a unit that is known.
+    /// Not a number with a known unit.
     #[error("not {}; {}", .0.noun(), .0.remedy())]
     Syntax(Quantity),
     /// Below zero.
     #[error("{} cannot be negative; {}", .0.noun(), .0.remedy())]
     Negative(Quantity),
     /// Zero where that makes no sense.
-    #[error("{} must be above zero here; {}", .0.noun(), .0.remedy())]
+    #[error("{} must be above zero; {}", .0.noun(), .0.remedy())]
     Zero(Quantity),
     /// Above the limit.
     #[error("too large; {} can be at most {}", .0.noun(), .0.limit())]
     TooLarge(Quantity),
-    /// Finer than can be kept exactly.
+    /// Too fine to be kept exactly.
     #[error("too fine; {} is kept as {}: leave out decimals", .0.noun(), .0.grain())]
     TooFine(Quantity),
 }
@@ -208,9 +208,9 @@ pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
 
 /// Parses a rate as an exact fraction.
 ///
-/// The fraction keeps the time that was typed, so that it prints as it was typed: `30/m` is 30
-/// in a minute. Times that divide a second are brought to a second; each decimal that is needed
-/// multiplies the time by ten.
+/// The fraction keeps the time that was typed, so that it prints as it was typed: `30/m` is 30 in a
+/// minute. Times that divide a second become one second, and each decimal multiplies the time by
+/// ten.
 pub fn parse_rate_or_zero(text: &str) -> Result<Rate, UnitError> {
     const RATE: Quantity = Quantity::Rate;
     let (events, per_ns) = match text.split_once('/') {
@@ -234,7 +234,7 @@ pub fn parse_rate_or_zero(text: &str) -> Result<Rate, UnitError> {
         .and_then(|tens| per_ns.checked_mul(tens))
         .filter(|per_ns| *per_ns <= MAX_RATE_PER_NS)
         .ok_or(UnitError::TooFine(RATE))?;
-    // At most 10⁹ in a second is at most one in a nanosecond.
+    // At most 10⁹ in a second means at most one in a nanosecond.
     if events > u128::from(per_ns) {
         return Err(UnitError::TooLarge(RATE));
     }
@@ -280,7 +280,7 @@ pub fn print_rate(rate: Rate) -> String {
             with_fraction(typed.whole.to_string(), typed.fraction, typed.decimals) + typed.per
         }
         None => {
-            // A time that nobody may type came of decimals: they are there again.
+            // A time out of range came from decimals, so print them again.
             let in_range = |decimals: &u32| {
                 let tens = 10u64.pow(*decimals);
                 rate.per_ns.is_multiple_of(tens) && rate.per_ns / tens <= MAX_DURATION_NS
@@ -302,7 +302,7 @@ struct TypedRate {
     per: &'static str,
 }
 
-/// The way to write `rate` with decimals, if its time is a power of ten times a unit.
+/// `rate` with decimals, if its time is a power of ten times a unit.
 fn as_typed(rate: Rate) -> Option<TypedRate> {
     let units = [
         ("/s", NS_PER_S),
@@ -332,7 +332,7 @@ fn with_fraction(whole: String, fraction: u128, decimals: u32) -> String {
     format!("{whole}.{}", digits.trim_end_matches('0'))
 }
 
-/// A decimal number as it was typed: `mantissa / 10^scale`, nothing rounded.
+/// A decimal number as it was typed: `mantissa / 10^scale`, unrounded.
 #[derive(Debug, Clone, Copy)]
 struct Decimal {
     mantissa: u128,

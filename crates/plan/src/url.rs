@@ -1,4 +1,4 @@
-//! URLs as a load generator needs them: taken apart, but never rewritten.
+//! URLs as a load generator needs them: split into parts, but never rewritten.
 //!
 //! Path and query go to the server byte for byte as given: nothing is normalised, decoded or
 //! encoded. Characters that a request line cannot have are refused. User information becomes an
@@ -7,7 +7,7 @@
 
 use std::net::Ipv6Addr;
 
-/// A URL taken apart.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpUrl {
     /// Host name or address; IPv6 without brackets.
@@ -24,11 +24,11 @@ pub struct HttpUrl {
     pub authorization: Option<String>,
 }
 
-/// Why a text is not a URL to send requests to. The text is not repeated in full where it could
-/// hold a password.
+/// Why a text is not a URL to send requests to. A text that could contain a password is not
+/// repeated in full.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// Nothing that could be a host.
+    /// There is no host.
     #[error("no host in the URL; write http://HOST[:PORT]/PATH")]
     NoHost,
     /// Another scheme.
@@ -56,8 +56,8 @@ pub enum UrlError {
 }
 
 impl HttpUrl {
-    /// Takes `http[s]://[user@]host[:port][/path][?query][#fragment]` apart; without a scheme it
-    /// is http.
+    /// Parses `http[s]://[user@]host[:port][/path][?query][#fragment]`; without a scheme it is
+    /// http.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         refuse_blanks(text)?;
         let (is_https, rest) = strip_scheme(text)?;
@@ -86,7 +86,7 @@ impl HttpUrl {
     }
 }
 
-/// Checks a path with query that stands alone, and drops its fragment.
+/// Checks a path and query without a host, and drops the fragment.
 pub fn parse_path(text: &str) -> Result<String, UrlError> {
     refuse_blanks(text)?;
     let path = text.split('#').next().unwrap_or_default();
@@ -96,7 +96,7 @@ pub fn parse_path(text: &str) -> Result<String, UrlError> {
     }
 }
 
-/// Takes `HOST[:PORT]` apart: IPv6 addresses stand in brackets and come out without.
+/// Splits `HOST[:PORT]`: IPv6 addresses have brackets, which are removed.
 pub fn parse_host_port(text: &str) -> Result<(String, Option<u16>), UrlError> {
     if let Some(rest) = text.strip_prefix('[') {
         let (address, rest) =
@@ -124,7 +124,7 @@ pub fn parse_host_port(text: &str) -> Result<(String, Option<u16>), UrlError> {
     Ok((host.to_owned(), parse_port(port)?))
 }
 
-/// An empty port is none (RFC 3986 section 3.2.3).
+/// An empty port means the default one (RFC 3986 section 3.2.3).
 fn parse_port(text: &str) -> Result<Option<u16>, UrlError> {
     if text.is_empty() {
         return Ok(None);
@@ -136,7 +136,7 @@ fn parse_port(text: &str) -> Result<Option<u16>, UrlError> {
     port.map(Some).ok_or_else(|| UrlError::Port(text.to_owned()))
 }
 
-/// Whether it is https, and what follows.
+/// Whether it is https, and the text after the scheme.
 fn strip_scheme(text: &str) -> Result<(bool, &str), UrlError> {
     // A `://` further on belongs to the path or the query.
     let end = text.find(['/', '?', '#', '@']).unwrap_or(text.len());
@@ -172,7 +172,7 @@ fn basic_authorization(user: &str) -> String {
     format!("Basic {}", base64(&bytes))
 }
 
-/// A percent sign that begins no escape stands for itself.
+/// A percent sign that does not begin an escape is kept.
 fn percent_decoded(text: &str) -> Vec<u8> {
     let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let mut rest = text.as_bytes();

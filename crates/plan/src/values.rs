@@ -1,8 +1,7 @@
 //! The types of single flags: one checked value each, the same from a flag and from TOML.
 //!
-//! Each parses from text and carries its bounds, so that a bad value is refused at its place (with
-//! the flag's name, or with file and line). Conflicts between values are checked when the plan is
-//! built.
+//! Each parses from text and has its bounds, so the error for a bad value names its place (the
+//! flag, or file and line). Conflicts between values are checked when the plan is built.
 
 mod address;
 mod from_toml;
@@ -97,12 +96,12 @@ impl FromStr for Count {
     }
 }
 
-/// A count from 1 to [`SmallCount::MAX`], of things that cost memory or threads each.
+/// A count from 1 to [`SmallCount::MAX`], of things that each cost memory or a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmallCount(u32);
 
 impl SmallCount {
-    /// The most.
+    /// The largest.
     pub const MAX: u32 = 1_000_000;
 
     /// `None` if out of bounds.
@@ -307,7 +306,7 @@ impl ValueEnum for Arrivals {
         Some(match self {
             Arrivals::Constant => PossibleValue::new("constant").help("Evenly spaced"),
             Arrivals::Poisson => {
-                PossibleValue::new("poisson").help("Independent users: random gaps, same rate")
+                PossibleValue::new("poisson").help("Random gaps, as of independent users")
             }
         })
     }
@@ -348,10 +347,10 @@ impl ValueEnum for ReactorChoice {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self {
             ReactorChoice::Auto => PossibleValue::new("auto")
-                .help("What was measured to be cheaper: epoll, at present"),
+                .help("The one that was measured to be cheaper: epoll, at present"),
             ReactorChoice::Epoll => PossibleValue::new("epoll").help("On any kernel"),
             ReactorChoice::Uring => {
-                PossibleValue::new("uring").help("Linux 6.0 and later, where it is not forbidden")
+                PossibleValue::new("uring").help("io_uring: Linux 6.0 or later, unless forbidden")
             }
         })
     }
@@ -364,7 +363,7 @@ impl ValueEnum for Order {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self {
-            Order::Rotation => PossibleValue::new("rotation").help("One after the other"),
+            Order::Rotation => PossibleValue::new("rotation").help("In turn"),
             Order::Weighted => {
                 PossibleValue::new("weighted").help("At random, in proportion to their weights")
             }

@@ -38,11 +38,11 @@ fn options_that_contradict_each_other() {
         ),
         (
             &["--arrivals", "poisson", "--load", "burst 5 every 1s", "h"],
-            "--arrivals poisson cannot be used with burst or replay: these say themselves when requests are due; leave --arrivals out",
+            "--arrivals poisson cannot be used with burst or replay: their due times are fixed; leave --arrivals out",
         ),
         (
             &["--arrivals", "poisson", "--load", "hold 5 for 1s; replay due.txt", "h"],
-            "--arrivals poisson cannot be used with burst or replay: these say themselves when requests are due; leave --arrivals out",
+            "--arrivals poisson cannot be used with burst or replay: their due times are fixed; leave --arrivals out",
         ),
         (
             &["--warm-up", "1s", "--load", "replay due.txt", "h"],
@@ -54,7 +54,7 @@ fn options_that_contradict_each_other() {
         ),
         (
             &["-R5", "--max-connections", "9", "h"],
-            "--max-connections: 9 is below the 10 connections that are open from the beginning; raise it, or lower --connections",
+            "--max-connections: 9 is below the 10 connections that are open from the start; raise it, or lower --connections",
         ),
         (
             &["-t11", "h"],
@@ -62,11 +62,11 @@ fn options_that_contradict_each_other() {
         ),
         (
             &["--no-keepalive", "-p2", "h"],
-            "--pipeline cannot be used with --no-keepalive: a connection then carries one request; leave one of them out",
+            "--pipeline cannot be used with --no-keepalive: a connection then has one request; leave one of them out",
         ),
         (
             &["--no-keepalive", "--requests-per-connection", "2", "h"],
-            "--requests-per-connection cannot be used with --no-keepalive: a connection then carries one request; leave one of them out",
+            "--requests-per-connection cannot be used with --no-keepalive: a connection then has one request; leave one of them out",
         ),
         (
             &["-b", "x", "--body-file", "body", "h"],
@@ -86,7 +86,7 @@ fn options_that_contradict_each_other() {
         ),
         (
             &["--resolve", "other:80:::1", "h"],
-            "--resolve: other:80 is not where connections go, which is h:80; name that one",
+            "--resolve: connections go to h:80, not to other:80; write h:80:ADDR",
         ),
         (
             &["--source", "::1,::2", "127.0.0.1"],
@@ -98,7 +98,7 @@ fn options_that_contradict_each_other() {
         ),
         (
             &["-H", "Transfer-Encoding: chunked", "h"],
-            "request \"GET /\": bodies are sent with their length; leave Transfer-Encoding out, and write --chunked SIZE for chunks",
+            "request \"GET /\": bodies are sent with a Content-Length; leave Transfer-Encoding out, or use --chunked SIZE",
         ),
     ];
     for (arguments, message) in table {
@@ -127,7 +127,7 @@ fn intervals_have_a_shortest_length_and_a_most() {
 #[test]
 fn urls_and_files() {
     let table: &[(&[&str], &str)] = &[
-        (&[], "no URL is given; write http://HOST[:PORT]/PATH, or `url = \"…\"` in the plan"),
+        (&[], "no URL; write http://HOST[:PORT]/PATH, or `url = \"…\"` in the plan"),
         (&["http:///x"], "URL \"http:///x\": no host in the URL; write http://HOST[:PORT]/PATH"),
         (
             &["ftp://h/"],
@@ -174,7 +174,7 @@ fn plans_name_file_line_and_what_was_meant() {
         ("url = 'h'\n\ndurration = '5s'\n", "plan.toml:3:1: unknown key \"durration\"; did you mean \"duration\"?".to_owned()),
         ("think_time = '5s'\n", "plan.toml:1:1: unknown key \"think_time\"; did you mean \"think-time\"?".to_owned()),
         ("url = 'h'\nrate = \"fast\"\n", format!("plan.toml:2:8: rate = \"fast\": not a rate; {rate}")),
-        ("rate = 0\n", format!("plan.toml:1:8: rate = 0: a rate must be above zero here; {rate}")),
+        ("rate = 0\n", format!("plan.toml:1:8: rate = 0: a rate must be above zero; {rate}")),
         ("rate = -0.5\n", format!("plan.toml:1:8: rate = -0.5: a rate cannot be negative; {rate}")),
         ("rate = nan\n", format!("plan.toml:1:8: rate = nan: not a rate; {rate}")),
         ("connections = true\n", "plan.toml:1:15: connections = true: invalid type: boolean `true`, expected a count such as 1000 or \"1k\"".to_owned()),
@@ -214,7 +214,7 @@ fn requests_of_a_plan() {
     };
     assert_eq!(
         error("[[request]]\nname = 'all'\npath = '*'"),
-        "request \"all\": path * is for OPTIONS, not GET; write a path from /"
+        "request \"all\": path * is for OPTIONS, not GET; write a path that begins with /"
     );
     assert_eq!(
         error("order = 'rotation'\n[[request]]\nweight = 2"),

@@ -83,12 +83,12 @@ fn what_a_delivery_excludes_is_refused_with_the_remedy() {
         (&["-b", "hi", "--chunked", "0", "h"], "a chunk has at least one byte"),
         (
             &["-b", "hi", "--break-off-after", "2", "h"],
-            "--break-off-after: the body has 2 bytes and would be sent whole; write less",
+            "--break-off-after: the body has only 2 bytes; write less",
         ),
         (&["--piece-gap", "1ms", "h"], "--piece-gap: there are no pieces; add --pieces"),
         (
             &["--continue-timeout", "1s", "h"],
-            "--continue-timeout: no body waits to be asked for; add --expect-continue",
+            "--continue-timeout: it is for --expect-continue; add that",
         ),
         (
             &["-b", "hi", "--pieces", "2", "--expect-continue", "h"],
@@ -101,7 +101,7 @@ fn what_a_delivery_excludes_is_refused_with_the_remedy() {
         ),
         (
             &["--pieces", "2", "--h2", "h"],
-            "--pieces cannot be used with HTTP/2: it is for HTTP/1.1, where a request is bytes on a connection; add --h1",
+            "--pieces cannot be used with HTTP/2: it is for HTTP/1.1 only; add --h1",
         ),
         (&["-b", "hi", "--chunked", "1", "https://h/"], "--chunked cannot be used with HTTP/2"),
         (
@@ -116,7 +116,7 @@ fn what_a_delivery_excludes_is_refused_with_the_remedy() {
             &["-b", "hi", "--expect-continue", "-H", "Expect: 100-continue", "h"],
             "--expect-continue cannot be used with an Expect header",
         ),
-        (&["-b", "hi", "-H", "Transfer-Encoding: chunked", "h"], "write --chunked SIZE for chunks"),
+        (&["-b", "hi", "-H", "Transfer-Encoding: chunked", "h"], "or use --chunked SIZE"),
         (
             &["--pieces", "2", "--h1", "--tls-resumption", "on", "--early-data", "https://h/"],
             "--pieces cannot be used with --early-data",
@@ -127,7 +127,7 @@ fn what_a_delivery_excludes_is_refused_with_the_remedy() {
         (&["--once", "-p", "2", "h"], "--once cannot be used with --pipeline"),
         (
             &["--once", "--connect-during-run", "h"],
-            "--once cannot be used with --connect-during-run: the run is --connections that are made at once",
+            "--once cannot be used with --connect-during-run: the run opens --connections at once",
         ),
     ];
     for (arguments, message) in table {

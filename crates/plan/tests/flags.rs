@@ -1,4 +1,5 @@
-//! Flags: every one stands in TOML too, the help can be read, bad values are refused in place.
+//! Flags: each is available in TOML too, the help is readable, bad values are refused with their
+//! place.
 
 mod common;
 
@@ -98,10 +99,10 @@ fn the_definition_is_sound_and_keeps_the_commands_description() {
         "Requests",
         "Script",
         "Expected responses",
-        "Where",
+        "Network",
         "HTTP/2",
         "TLS",
-        "Time-outs",
+        "Timeouts",
         "Recording",
         "Output",
         "Progress",
@@ -130,7 +131,7 @@ fn bad_values_are_refused_with_the_flag_and_the_remedy() {
     let table: [(&[&str], &str); 12] = [
         (
             &["-R", "0"],
-            "invalid value '0' for '--rate <RATE>': a rate must be above zero here; write events \
+            "invalid value '0' for '--rate <RATE>': a rate must be above zero; write events \
              per time, such as 20k, 20k/s, 30/m or 0.01/s",
         ),
         (
@@ -149,22 +150,22 @@ fn bad_values_are_refused_with_the_flag_and_the_remedy() {
         ),
         (
             &["-d", "0"],
-            "invalid value '0' for '--duration <TIME>': a duration must be above zero here; write \
+            "invalid value '0' for '--duration <TIME>': a duration must be above zero; write \
              a number and a unit, such as 250us, 10ms, 1.5s, 30 or 2m",
         ),
         (
             &["-n", "0"],
-            "invalid value '0' for '--requests <N>': a count must be above zero here; write a \
+            "invalid value '0' for '--requests <N>': a count must be above zero; write a \
              whole number such as 100, 1k or 2M",
         ),
         (
             &["-c", "0"],
-            "invalid value '0' for '--connections <N>': a count must be above zero here; write a \
+            "invalid value '0' for '--connections <N>': a count must be above zero; write a \
              whole number such as 100, 1k or 2M",
         ),
         (
             &["-p", "0"],
-            "invalid value '0' for '--pipeline <N>': a count must be above zero here; write a \
+            "invalid value '0' for '--pipeline <N>': a count must be above zero; write a \
              whole number such as 100, 1k or 2M",
         ),
         (

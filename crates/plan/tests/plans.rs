@@ -211,7 +211,7 @@ fn the_plan_with_every_key_has_every_key() {
         "once",
         "early-data",
     ];
-    // The plan speaks HTTP/2; tests/deliveries.rs has these.
+    // These are refused here, because the plan uses HTTP/2; tests/deliveries.rs covers them.
     let of_http1 = [
         "chunked",
         "expect-continue",
@@ -379,20 +379,20 @@ fn what_does_not_go_together_in_tls_and_http2_is_refused() {
         (&["--h2c", "https://h/"], "write --h2"),
         (&["-m", "5", "http://h/"], "add --h2"),
         (&["-w", "16", "--h1", "https://h/"], "add --h2"),
-        (&["--h2", "-p", "5", "http://h/"], "write --streams instead"),
+        (&["--h2", "-p", "5", "http://h/"], "write --streams"),
         (&["-k", "http://h/"], "write https:// in the URL"),
-        (&["--tls-min", "1.3", "--tls-max", "1.2", "https://h/"], "no version is left"),
+        (&["--tls-min", "1.3", "--tls-max", "1.2", "https://h/"], "they leave no version"),
         (&["--key", "body", "https://h/"], "add --cert FILE"),
         (&["-k", "--cacert", "body", "https://h/"], "leave one of them out"),
         (&["--cacert", "gone", "https://h/"], "--cacert: cannot read gone"),
-        (&["--alpn", "h3", "https://h/"], "\"h3\" is not spoken here"),
+        (&["--alpn", "h3", "https://h/"], "\"h3\" is not supported"),
         (&["--h1", "--alpn", "h2", "https://h/"], "leave h2 out"),
         (&["--h2", "--no-keepalive", "-m", "2", "https://h/"], "one request"),
         (&["--early-data", "https://h/"], "add --tls-resumption on"),
         (&["--early-data", "--tls-resumption", "on", "https://h/"], "add --h1 or --h2"),
         (
             &["--early-data", "--tls-resumption", "on", "--h1", "-X", "POST", "https://h/"],
-            "a POST in the first flight may be made twice",
+            "a POST in the first flight may reach the server twice",
         ),
         (
             &["--early-data", "--tls-resumption", "on", "--tls-max", "1.2", "https://h/"],

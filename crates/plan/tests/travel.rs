@@ -161,7 +161,8 @@ fn what_is_left_out_can_be_told_apart() {
         (shown.path.as_str(), shown.headers[0].1.as_str()),
         ("/p?access_token=hunter2", "hunter2")
     );
-    // Whether secrets are shown or not, results of the same requests can be told from others.
+    // Whether or not secrets are shown, results of the same requests can be distinguished from
+    // others.
     assert_eq!((&shown.body, &shown.redacted), (&one.body, &one.redacted));
     let other = of("http://h/p?access_token=other", "hunter2", &[]);
     assert_ne!(other.redacted, one.redacted);

@@ -1,13 +1,13 @@
-//! Memory stays flat over 100 million samples, and what a sample costs.
+//! The cost of a sample, and a check that memory stays flat over 100 million of them.
 //!
 //! ```text
 //! cargo bench -p candor-record --bench hundred_million
 //! ```
 //!
-//! A simulated run of 100 s at a million requests a second goes through recorder and collector,
-//! the way of a real run. Prints the resident memory after the first intervals and at the end,
-//! and the time per request; fails if memory grew by more than the summaries of the intervals
-//! can explain. Started by anything but `cargo bench` it does one per cent of the work.
+//! A simulated run of 100 s at a million requests a second goes through recorder and collector, as
+//! a real run does. It prints the resident memory after the first intervals and at the end, and the
+//! time per request. It fails if memory grew by more than the summaries of the intervals explain.
+//! If not started by `cargo bench`, it does one per cent of the work.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -111,7 +111,7 @@ fn deliver(recorder: &mut Recorder, collector: &mut Collector) {
     collector.settle();
 }
 
-/// Resident memory of this process, where the system tells it.
+/// Resident memory of this process, if the system reports it.
 fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,16 +1,16 @@
-//! The run in batches: how the latencies were spread over time, coarsely and in bounded memory.
+//! The run in batches: the course of the latencies over time, coarse and in bounded memory.
 //!
-//! Samples of one stretch of time resemble each other, so how much figures of batches scatter
-//! tells what samples are worth (crate stats judges it). Batches are filled interval by interval
-//! as the collector settles them, off the engine threads. When there are too many, neighbours are
-//! joined; so memory does not depend on the length of the run.
+//! Samples of one stretch of time resemble each other, so the scatter of batches gives the
+//! effective sample size (computed in crate stats). Batches are filled interval by interval as the
+//! collector settles them, off the engine threads. When there are too many, neighbours are joined;
+//! so memory does not depend on the length of the run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::{Buckets, Latencies};
 use crate::interval::Interval;
 
-/// When there are so many batches, neighbours are joined.
+/// At this number of batches, neighbours are joined.
 const MOST: usize = 60;
 
 /// The latencies of one stretch of time.

@@ -1,8 +1,7 @@
 //! The collector: sums the intervals of all workers, off the engine threads.
 //!
 //! Workers deliver intervals in order, each at its own pace. An interval is summarised when every
-//! worker has delivered it or has ended; a worker that delivers nothing for an index (it ended)
-//! is not waited for.
+//! worker has delivered it or has ended; a worker that has ended is not waited for.
 
 use std::collections::BTreeMap;
 
@@ -15,31 +14,31 @@ use crate::summary::IntervalSummary;
 use crate::trace::TraceCounts;
 use crate::wire;
 
-/// One finished interval over all workers, with everything that is known of it for this moment.
+/// One finished interval over all workers, with all its data, borrowed while it is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch<'a> {
-    /// What is kept of it.
+    /// Its summary, which is kept.
     pub summary: &'a IntervalSummary,
-    /// All of it; its memory is used again.
+    /// The whole interval; its memory is reused.
     pub interval: &'a Interval,
-    /// Each worker, from the beginning of the window up to what it has delivered. Until it has
-    /// ended, only its figures are known.
+    /// Each worker, from the beginning of the window to its last delivered interval. Until a worker
+    /// has ended, only its figures are known.
     pub workers: &'a [WorkerReport],
 }
 
 /// Position of an interval in time: the warm-up is before index 0.
 type Position = Option<u64>;
 
-/// Sums intervals to a [`RunRecord`]; nothing else makes one.
+/// Sums intervals into a [`RunRecord`]; nothing else makes one.
 ///
-/// It is fed by workers of this process, or by the records of other processes, each of a part of the
-/// same run.
+/// Its input comes from workers of this process, or from records of other processes, each of a part
+/// of the same run.
 #[derive(Debug, Clone)]
 pub struct Collector {
     settings: CollectorSettings,
     total: Interval,
     pending: BTreeMap<Position, Interval>,
-    /// For each feed the position it has delivered up to; `Err(())` when it has ended.
+    /// For each feed, the last position that it delivered; `Err(())` when it has ended.
     delivered: Vec<Result<Option<Position>, ()>>,
     summaries: Vec<IntervalSummary>,
     batches: Batches,
@@ -52,7 +51,7 @@ pub struct Collector {
     whole: Vec<Vec<u8>>,
 }
 
-/// What a collector must know of the plan.
+/// The settings of a collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectorSettings {
     /// Significant decimal digits of the histograms.
@@ -61,14 +60,14 @@ pub struct CollectorSettings {
     pub requests: usize,
     /// Where the measured window begins.
     pub warm_up_ns: u64,
-    /// Connections asked for, of the workers that are collected.
+    /// Connections asked for by the collected workers.
     pub connections_asked: u64,
-    /// Whose record it will be.
+    /// The workers of the record.
     pub workers: Workers,
 }
 
 impl Collector {
-    /// Of nothing yet.
+    /// A collector without intervals.
     pub fn new(settings: CollectorSettings) -> Self {
         let count = settings.workers.count as usize;
         Collector {
@@ -87,13 +86,13 @@ impl Collector {
         }
     }
 
-    /// What it collects.
+    /// The settings.
     pub fn settings(&self) -> CollectorSettings {
         self.settings
     }
 
-    /// Takes a finished interval of worker `worker` of the collected. Returns an empty one that the
-    /// worker can use again, if there is one.
+    /// Takes a finished interval of the collected worker `worker`. Returns an empty one for the
+    /// worker to reuse, if there is one.
     pub fn deliver(&mut self, worker: usize, interval: Interval) -> Option<Interval> {
         self.reports[worker].figures.add(&interval);
         self.feed(worker, interval)
@@ -132,17 +131,17 @@ impl Collector {
         }
     }
 
-    /// How many requests the workers that have ended traced.
+    /// The trace counts of the workers that have ended.
     pub fn trace(&self) -> TraceCounts {
         self.trace
     }
 
-    /// Summarises what every worker has delivered.
+    /// Summarises the intervals that every worker has delivered.
     pub fn settle(&mut self) {
         self.settle_with(&mut |_| {});
     }
 
-    /// The same; each interval of the window and the drain is shown to `watch` on the way.
+    /// The same, and shows each interval of the window and the drain to `watch`.
     pub fn settle_with(&mut self, watch: &mut dyn FnMut(&Stretch<'_>)) {
         while let Some((&position, _)) = self.pending.first_key_value() {
             let complete = self
@@ -170,8 +169,8 @@ impl Collector {
         }
     }
 
-    /// Follows another collector: adds what it showed of an interval that is before `window_end_ns` or
-    /// of the drain. For records of single stretches of a run, while that goes on.
+    /// Follows another collector: adds an interval that it showed, if that is before `window_end_ns`
+    /// or in the drain. For records of single stretches of a run during the run.
     pub fn follow(&mut self, stretch: &Stretch<'_>, window_end_ns: u64) {
         let Stretch { summary, interval, workers } = *stretch;
         if self.summaries.is_empty() {
@@ -188,8 +187,8 @@ impl Collector {
         self.reports.iter_mut().for_each(|one| one.window_end_ns = reached_ns);
     }
 
-    /// The record of workers that were on one machine, of which `trace` is known by now. Every
-    /// worker must have ended.
+    /// The record of workers on one machine, with the final trace counts. Every worker must have
+    /// ended.
     pub fn finish(mut self, machine: Machine, trace: TraceCounts) -> RunRecord {
         let held_up = self.reports.iter_mut().flat_map(|one| std::mem::take(&mut one.held_up));
         let mut held_up: Vec<_> = held_up.collect();
@@ -200,12 +199,12 @@ impl Collector {
         self.record()
     }
 
-    /// The record of what was followed until now.
+    /// The record of the intervals followed so far.
     pub fn so_far(&self) -> RunRecord {
         Collector { machines: vec![Machine::default()], ..self.clone() }.record()
     }
 
-    /// The record of parts that are told apart by `feeds`: each gives its intervals in order.
+    /// The record of the parts in `feeds`, each of which gives its intervals in order.
     pub(crate) fn fed(
         settings: CollectorSettings,
         machines: Vec<Machine>,
@@ -217,7 +216,8 @@ impl Collector {
         collector.delivered = vec![Ok(None); feeds.len()];
         (collector.machines, collector.reports, collector.trace) = (machines, reports, trace);
         kernel.into_iter().for_each(|times| collector.add_kernel(Some(times)));
-        // One of each at a time: no more of them are whole at once than are out of step.
+        // Takes one interval of each feed at a time, so only intervals that are out of step are in
+        // memory at once.
         while collector.delivered.iter().any(Result::is_ok) {
             for (feed, intervals) in feeds.iter_mut().enumerate() {
                 match intervals.next().transpose()? {

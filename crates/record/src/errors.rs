@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::add;
 
-/// How a request that was sent can fail. Each sent request ends as ok, as exactly one of these,
-/// broken off by us, or unfinished.
+/// How a request that was sent can fail. Each sent request ends in exactly one way: as ok, with one
+/// of these errors, broken off by us, or unfinished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum ErrorKind {
-    /// A complete answer with a status that was not expected.
+    /// A complete response with an unexpected status.
     Status,
-    /// A complete answer whose body was not the expected one.
+    /// A complete response with an unexpected body.
     Body,
-    /// No complete answer within the request time-out.
+    /// No complete response within the request timeout.
     Timeout,
-    /// No byte for longer than the idle time-out while an answer was awaited.
+    /// No byte for longer than the idle timeout while a response was awaited.
     IdleTimeout,
-    /// The connection was closed before the first byte of the answer.
+    /// The connection was closed before the first byte of the response.
     Closed,
-    /// The connection was closed in the middle of the answer.
+    /// The connection was closed in the middle of the response.
     Truncated,
     /// The connection was reset.
     Reset,
-    /// The answer was not HTTP, or not within the bounds.
+    /// The response was not valid HTTP, or larger than a bound.
     Malformed,
-    /// Writing the request failed for another reason than a reset.
+    /// The request could not be written, for another reason than a reset.
     Write,
     /// The connection was given up because of another request on it.
     Aborted,
     /// The server gave up this request alone (HTTP/2 RST_STREAM).
     StreamReset,
-    /// The server said that it did not process the request (HTTP/2 GOAWAY, REFUSED_STREAM).
+    /// The server announced that it did not process the request (HTTP/2 GOAWAY, REFUSED_STREAM).
     NotProcessed,
-    /// The response was longer than what is kept for a script.
+    /// The response was longer than the limit for scripts.
     BodyLimit,
 }
 
@@ -77,22 +77,24 @@ impl ErrorKind {
         }
     }
 
-    /// What it means, as half a sentence for reports.
+    /// Its meaning, as half a sentence for reports.
     pub fn sentence(self) -> &'static str {
         match self {
-            ErrorKind::Status => "answered with a status that was not expected",
-            ErrorKind::Body => "answered with a body that was not the expected one",
-            ErrorKind::Timeout => "not answered within the request time-out",
-            ErrorKind::IdleTimeout => "no byte of the answer within the idle time-out",
-            ErrorKind::Closed => "connection closed before the answer began",
-            ErrorKind::Truncated => "connection closed in the middle of the answer",
+            ErrorKind::Status => "unexpected status",
+            ErrorKind::Body => "unexpected body",
+            ErrorKind::Timeout => "no complete response within the request timeout",
+            ErrorKind::IdleTimeout => "no byte of the response within the idle timeout",
+            ErrorKind::Closed => "connection closed before the response began",
+            ErrorKind::Truncated => "connection closed in the middle of the response",
             ErrorKind::Reset => "connection reset by the server",
-            ErrorKind::Malformed => "the answer was not valid HTTP, or beyond the bounds",
+            ErrorKind::Malformed => "the response was not valid HTTP, or larger than a bound",
             ErrorKind::Write => "the request could not be written",
-            ErrorKind::Aborted => "lost with its connection, given up for another request on it",
+            ErrorKind::Aborted => {
+                "lost with its connection, which was closed because of another request"
+            }
             ErrorKind::StreamReset => "given up by the server (stream reset)",
-            ErrorKind::NotProcessed => "not processed, by the server's own word",
-            ErrorKind::BodyLimit => "response longer than what is kept for the script",
+            ErrorKind::NotProcessed => "not processed, as announced by the server",
+            ErrorKind::BodyLimit => "response longer than the limit for scripts",
         }
     }
 }
@@ -104,19 +106,19 @@ impl ErrorKind {
 pub enum ConnectErrorKind {
     /// Nothing listens there.
     Refused,
-    /// Not established within the connect time-out.
+    /// Not established within the connect timeout.
     Timeout,
     /// No route to the address.
     Unreachable,
     /// Reset while connecting.
     Reset,
-    /// No local port is left (EADDRNOTAVAIL).
+    /// No local port is free (EADDRNOTAVAIL).
     PortsExhausted,
-    /// No file descriptor is left (EMFILE, ENFILE).
+    /// No file descriptor is free (EMFILE, ENFILE).
     FdsExhausted,
     /// Connected, but the handshake of TLS, or of HTTP/2, failed or did not end.
     Handshake,
-    /// Anything else; the example says what.
+    /// Anything else; the example has the details.
     Other,
 }
 
@@ -147,15 +149,15 @@ impl ConnectErrorKind {
         }
     }
 
-    /// What it means, as half a sentence for reports.
+    /// Its meaning, as half a sentence for reports.
     pub fn sentence(self) -> &'static str {
         match self {
             ConnectErrorKind::Refused => "nothing listens there",
-            ConnectErrorKind::Timeout => "not established within the connect time-out",
+            ConnectErrorKind::Timeout => "not established within the connect timeout",
             ConnectErrorKind::Unreachable => "no route to the address",
             ConnectErrorKind::Reset => "reset while connecting",
-            ConnectErrorKind::PortsExhausted => "no local port is left",
-            ConnectErrorKind::FdsExhausted => "no file descriptor is left",
+            ConnectErrorKind::PortsExhausted => "no local port is free",
+            ConnectErrorKind::FdsExhausted => "no file descriptor is free",
             ConnectErrorKind::Handshake => "the handshake failed (of TLS, or of HTTP/2)",
             ConnectErrorKind::Other => "failed for another reason",
         }
@@ -166,17 +168,17 @@ impl ConnectErrorKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LossKind {
-    /// The server closed it with requests on it unanswered.
+    /// The server closed it with requests in flight.
     Closed,
     /// It was reset.
     Reset,
     /// The system reported another error.
     Failed,
-    /// What came was not HTTP, or answered nothing that was asked.
+    /// The input was not HTTP, or a response without a request.
     Malformed,
-    /// Given up because a request on it, or the silence on it, lasted too long.
+    /// Closed by us because of a timeout of a request or of silence.
     Timeout,
-    /// Given up because a response was longer than what is kept for a script.
+    /// Closed by us because a response was longer than the limit for scripts.
     BodyLimit,
 }
 
@@ -203,22 +205,23 @@ impl LossKind {
         }
     }
 
-    /// What it means, as half a sentence for reports.
+    /// Its meaning, as half a sentence for reports.
     pub fn sentence(self) -> &'static str {
         match self {
-            LossKind::Closed => "closed by the server with requests unanswered",
+            LossKind::Closed => "closed by the server with requests in flight",
             LossKind::Reset => "reset by the server",
             LossKind::Failed => "broken by an error of the system",
-            LossKind::Malformed => "given up because what came was no valid answer",
-            LossKind::Timeout => "given up because of a time-out",
+            LossKind::Malformed => "given up because of an invalid response",
+            LossKind::Timeout => "given up because of a timeout",
             LossKind::BodyLimit => {
-                "given up because of a response longer than what is kept for the script"
+                "given up because of a response longer than the limit for scripts"
             }
         }
     }
 }
 
-/// How a complete answer can be other than RFC 9112 allows and yet be read, since the RFC says how.
+/// How a complete response can deviate from RFC 9112 and still be accepted, because the RFC says
+/// how to read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DeviationKind {
@@ -240,7 +243,7 @@ impl DeviationKind {
         }
     }
 
-    /// What it means, as half a sentence for reports.
+    /// Its meaning, as half a sentence for reports.
     pub fn sentence(self) -> &'static str {
         match self {
             DeviationKind::Folded => {
@@ -254,25 +257,25 @@ impl DeviationKind {
     }
 }
 
-/// A cause of failures that a change of the plan can remove. A result keeps it beside the words of an
-/// example, so that who prints the result can add the remedy.
+/// A cause of failures that a change of the plan can remove. A result has it beside the text of an
+/// example, so the printer of a result can add the remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Cause {
-    /// TLS was begun, and the server sends clear text.
+    /// We began in TLS, and the server responds in clear text.
     ClearText,
-    /// HTTP/2 was asked for over TLS, and the server does not choose it.
+    /// We asked for HTTP/2 over TLS, and the server does not choose it.
     NoH2OverTls,
     /// The server requires or rejects a client certificate.
     ClientCertificate,
-    /// The server does not know the name that it was asked for.
+    /// The server does not know the requested name.
     ServerName,
-    /// The protocols offered and those of the server do not meet (ALPN).
+    /// The server supports none of the offered protocols (ALPN).
     Alpn,
-    /// The versions of TLS offered and those of the server do not meet.
+    /// The server supports none of the offered versions of TLS.
     TlsVersion,
-    /// The server accepts nothing of the ciphers, groups and versions offered.
+    /// The server accepts none of the offered ciphers, groups and versions.
     TlsOffer,
-    /// The server's certificate leads to no trusted CA.
+    /// The server's certificate is not from a trusted CA.
     Issuer,
     /// The server's certificate has expired.
     Expired,
@@ -282,23 +285,23 @@ pub enum Cause {
     CertificateName,
     /// The server's certificate has another fault.
     Certificate,
-    /// HTTP/2 was begun, and the server responds in HTTP/1.
+    /// We began in HTTP/2, and the server responds in HTTP/1.
     Http1,
-    /// Clear text was begun, and the server responds in TLS.
+    /// We began in clear text, and the server responds in TLS.
     Tls,
     /// The server does not upgrade to HTTP/2.
     NoUpgrade,
-    /// HTTP/2 was begun, and the server sends something else.
+    /// We began in HTTP/2, and the server sends something else.
     NoH2,
     /// The server closed the connection during the handshake.
     HandshakeClosed,
     /// The server did not complete the handshake in time.
     HandshakeSlow,
-    /// A response is longer than what is kept for the script.
+    /// A response is longer than the limit for scripts.
     BodyLimit,
 }
 
-/// Why something failed: in words, and as a value where there is a remedy.
+/// Why something failed: in words, and as a value if there is a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// What is wrong, and where.
@@ -308,7 +311,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// The same, said of `subject`.
+    /// The same reason with `subject` in front.
     pub fn of(&self, subject: impl std::fmt::Display) -> Reason {
         Reason { words: format!("{subject}: {}", self.words).into(), cause: self.cause }
     }
@@ -340,7 +343,8 @@ pub struct Tally<const N: usize> {
     examples: [Option<Reason>; N],
 }
 
-/// A tally on its way: the kinds that occurred. What is no kind here is of a later version.
+/// The serialised form of a tally: the kinds that occurred. Unknown kinds come from a later
+/// version.
 #[derive(Serialize, Deserialize)]
 struct Listed(Vec<(u8, u64, Option<Reason>)>);
 
@@ -379,7 +383,7 @@ impl<const N: usize> Tally<N> {
     /// The longest example that is kept, in bytes.
     pub const EXAMPLE_MAX_BYTES: usize = 240;
 
-    /// Counts one of kind `index`; `example` is asked only for the first.
+    /// Counts one of kind `index`; `example` is called only for the first.
     pub fn add<E: Into<Reason>>(&mut self, index: usize, example: impl FnOnce() -> E) {
         self.counts[index] += 1;
         if self.examples[index].is_none() {
@@ -422,7 +426,7 @@ impl<const N: usize> Tally<N> {
         }
     }
 
-    /// Back to nothing.
+    /// Resets all counts.
     pub fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,33 +1,34 @@
-//! When a thread that never sleeps was held up by the machine, seen from that very thread.
+//! Stalls of a thread that never sleeps, caused by the machine and detected by the thread itself.
 //!
-//! A thread that looks for events again and again, and never waits for one, runs all the time. A
-//! turn of its loop does what is to do, then looks once, which is one system call that does not
-//! wait, and handles what it found. Two things in it are somebody else's doing:
+//! A thread that polls for events and never waits runs all the time. A turn of its loop does its
+//! work, then polls once, with one system call that does not wait, and handles the events. There
+//! are two signs of a stall:
 //!
-//! - More time passed in a turn than the thread ran, by its own CPU time: the hypervisor, or another
-//!   thread, had its core. Nothing that it does itself is counted, however long it takes: while it
-//!   computes, and while it is in a system call, its CPU time goes on. (The kernel leaves out of a
-//!   thread's CPU time what the hypervisor took from the core, where that says so:
+//! - A turn took longer than the thread ran, by its own CPU time: the hypervisor or another thread
+//!   had its core. The thread's own work is never counted, however long it takes, because its CPU
+//!   time advances while it computes and while it is in a system call. (If the hypervisor reports
+//!   the time that it takes from the core, the kernel excludes that from a thread's CPU time:
 //!   `CONFIG_PARAVIRT_TIME_ACCOUNTING`.)
-//! - A look took long. There is nothing of the thread's own in it, so whatever its CPU time says,
-//!   that was an interrupt, or a hypervisor that does not say what it took.
+//! - A poll took long. It contains no work of the thread, so whatever the CPU time says, the cause
+//!   was an interrupt, or a hypervisor that does not report the time it takes.
 //!
-//! Readings of two clocks come in, pairs of times go out, and nothing here decides anything.
-//! The loader's workers and the truth server each have one; `candor verify` enters what they note
-//! into what it expects, and the report tells from the looks that found nothing how busy a thread
-//! was that never sleeps.
+//! Readings of two clocks come in and pairs of times go out; this module draws no conclusions. The
+//! loader's workers and the truth server use it. `candor verify` takes the stalls into account in
+//! its expectations. The report computes from the polls without events how busy a thread was that
+//! never sleeps.
 
-/// Shorter ones are not told from the time between two readings, and do not matter.
+/// The shortest stall: shorter ones cannot be distinguished from the time between two readings, and
+/// do not matter.
 const LEAST_NS: u64 = 100_000;
-/// What is kept at most; a thread that is held up more often is no instrument.
+/// The most stalls to keep; a thread with more of them cannot measure anything.
 const ROOM: usize = 1 << 16;
 
-/// The times in which a thread was held up, in order.
+/// The stalls of a thread, in order.
 #[derive(Debug, Default)]
 pub struct HeldUp {
-    /// The turn that is going on; `None`: nothing is known of it.
+    /// The current turn; `None`: unknown.
     turn: Option<Turn>,
-    /// Since when it looks for events, and has found none yet.
+    /// Since when the thread has been polling without finding events.
     looks_since_ns: Option<u64>,
     spun_ns: u64,
     noted: Vec<(u64, u64)>,
@@ -36,18 +37,19 @@ pub struct HeldUp {
 #[derive(Debug)]
 struct Turn {
     began_ns: u64,
-    /// The thread's CPU time then.
+    /// The thread's CPU time at its beginning.
     cpu_ns: u64,
-    /// What it handles came, or fell due, after this: when the turn before it began.
+    /// When the turn before began: the events that this turn handles came, or fell due, after that.
     since_ns: u64,
 }
 
 impl HeldUp {
-    /// A turn of the loop begins, at `at_ns` and with `cpu_ns` of CPU time spent by the thread, and
-    /// the one before it is over.
+    /// A turn of the loop begins at `at_ns`, with the thread's CPU time at `cpu_ns`; the one before
+    /// it is over.
     ///
-    /// If that one was held up, what is noted begins with the turn before that one, in which came
-    /// what was handled late, and lasts until it would have been over had it done nothing itself.
+    /// If that one was stalled, the recorded time begins with the turn before that one, in which
+    /// the events came that were handled late. It ends when the stalled turn would have been over
+    /// without work of its own.
     #[inline]
     pub fn turn(&mut self, at_ns: u64, cpu_ns: u64) {
         let mut since_ns = at_ns;
@@ -59,42 +61,42 @@ impl HeldUp {
             if !was_held_up && took_ns.saturating_sub(ran_ns) >= LEAST_NS {
                 self.note(turn.since_ns, at_ns - ran_ns);
             }
-            // What a long turn of ours keeps waiting, it keeps waiting itself.
+            // Events that wait because of our own long turn do not wait because of a stall.
             since_ns = turn.began_ns.max(at_ns.saturating_sub(LEAST_NS));
         }
         self.turn = Some(Turn { began_ns: at_ns, cpu_ns, since_ns });
     }
 
-    /// A turn begins, and nobody asks when the thread is held up: only how long it looks is kept.
+    /// A turn begins, and stalls are not recorded: only the time of polling is.
     #[inline]
     pub fn unwatched_turn(&mut self, at_ns: u64) {
         let looks_since_ns = self.looks_since_ns.take();
         self.spun_ns += looks_since_ns.map_or(0, |from_ns| at_ns.saturating_sub(from_ns));
     }
 
-    /// It has done what there was to do, and looks for events until it says that it has
-    /// [`found`](Self::found) one, or until the next turn.
+    /// The work of the turn is done, and the thread polls for events until it calls
+    /// [`found`](Self::found), or until the next turn.
     #[inline]
     pub fn looks(&mut self, at_ns: u64) {
         self.looks_since_ns = Some(at_ns);
     }
 
-    /// The look has found something. `cpu_ns` is asked only if it took long.
+    /// The poll has found events. `cpu_ns` is called only if it took long.
     #[inline]
     pub fn found(&mut self, at_ns: u64, cpu_ns: impl FnOnce() -> u64) {
         if let Some(since_ns) = self.looked(at_ns) {
-            // What is handled now is judged by itself.
+            // The handling of these events is judged separately.
             self.turn = Some(Turn { began_ns: at_ns, cpu_ns: cpu_ns(), since_ns });
         }
     }
 
-    /// The look has found something, and may have done something with it: that is the thread's own.
+    /// The poll has found events and may have handled them, which is the thread's own work.
     #[inline]
     pub fn stops_looking(&mut self) {
         self.looks_since_ns = None;
     }
 
-    /// A look is over. If it was held up, since when things came that it keeps waiting.
+    /// A poll is over. If it was stalled: since when the events came that it delayed.
     #[inline]
     fn looked(&mut self, at_ns: u64) -> Option<u64> {
         let looks_since_ns = self.looks_since_ns.take()?;
@@ -104,27 +106,27 @@ impl HeldUp {
 
     #[cold]
     fn note_look(&mut self, looks_since_ns: u64, at_ns: u64) -> u64 {
-        // As after a long turn: what was done before the look is the thread's own.
+        // As after a long turn: the work before the poll is the thread's own.
         let turn_since_ns = self.turn.as_ref().map_or(looks_since_ns, |turn| turn.since_ns);
         let since_ns = turn_since_ns.max(looks_since_ns.saturating_sub(LEAST_NS));
         self.note(since_ns, at_ns);
         since_ns
     }
 
-    /// The turn that is going on may wait for something of our own: that is nobody else's doing.
+    /// The current turn may wait for another thread of ours, which is not a stall.
     #[inline]
     pub fn leave_out(&mut self) {
         self.turn = None;
     }
 
-    /// How long it looked for events, again and again, and found none, until now.
+    /// How long the thread has polled without finding events so far.
     pub fn spun_ns(&self) -> u64 {
         self.spun_ns
     }
 
     #[cold]
     fn note(&mut self, from_ns: u64, to_ns: u64) {
-        // Times that touch are one time.
+        // Adjacent stalls are joined.
         if let Some(last) = self.noted.last_mut().filter(|last| last.1 >= from_ns) {
             last.1 = last.1.max(to_ns);
         } else if self.noted.len() < ROOM {
@@ -132,7 +134,7 @@ impl HeldUp {
         }
     }
 
-    /// What was noted.
+    /// Takes the recorded stalls.
     pub fn take(&mut self) -> Vec<(u64, u64)> {
         std::mem::take(&mut self.noted)
     }
@@ -145,7 +147,7 @@ mod tests {
     const US: u64 = 1_000;
     const MS: u64 = 1_000_000;
 
-    /// Turns of a thread, each by how long it took and for how much of that the thread ran.
+    /// The stalls of a thread with these turns, each given by its length and by the CPU time in it.
     fn noted(turns: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let mut held_up = HeldUp::default();
         let (mut at_ns, mut cpu_ns) = (10 * MS, 3 * MS);
@@ -162,7 +164,7 @@ mod tests {
     #[test]
     fn a_thread_that_runs_is_not_held_up_however_long_it_takes() {
         assert_eq!(noted(&[(2 * US, 2 * US), (500 * MS, 500 * MS), (2 * US, 2 * US)]), []);
-        // The two clocks are not read in the same instant.
+        // The two clocks are not read at the same instant.
         assert_eq!(noted(&[(2 * US, 3 * US), (MS, MS - 99 * US), (2 * US, US)]), []);
     }
 
@@ -171,16 +173,17 @@ mod tests {
         let short = (2 * US, 2 * US);
         assert_eq!(noted(&[short, short, (5 * MS, 0), short]), [(2 * US, 4 * US + 5 * MS)]);
         assert_eq!(noted(&[short, (100 * US, 0)]), [(0, 102 * US)]);
-        // There was none before the first.
+        // There is no turn before the first.
         assert_eq!(noted(&[(5 * MS, 0), short]), [(0, 5 * MS)]);
     }
 
     #[test]
     fn what_a_thread_did_itself_is_not_in_it() {
         let short = (2 * US, 2 * US);
-        // It ran for 3 of the 5 ms: whoever waited for longer than 2 waited for it.
+        // The thread ran for 3 of the 5 ms, so events that waited for more than 2 ms waited for its
+        // own work.
         assert_eq!(noted(&[short, short, (5 * MS, 3 * MS)]), [(2 * US, 4 * US + 2 * MS)]);
-        // And what the turn before did itself for 20 ms is not the next one's excuse.
+        // The 20 ms of work in the turn before do not excuse the next one.
         let (before, late) = ((20 * MS, 20 * MS), (MS, 0));
         assert_eq!(
             noted(&[short, before, late]),
@@ -205,7 +208,7 @@ mod tests {
         held_up.leave_out();
         held_up.turn(9 * MS, MS);
         held_up.turn(10 * MS, MS);
-        // Nor does the next one know when the one before began.
+        // Nor does the next one know when the turn before began.
         assert_eq!(held_up.take(), [(9 * MS, 10 * MS)]);
     }
 
@@ -215,7 +218,7 @@ mod tests {
         held_up.turn(0, 0);
         held_up.looks(US);
         held_up.turn(2 * US, 2 * US);
-        // Nothing found, and the CPU time went on.
+        // No events, and the CPU time advanced.
         held_up.looks(3 * US);
         held_up.turn(5 * MS, 5 * MS);
         assert_eq!(held_up.spun_ns(), US + 5 * MS - 3 * US);
@@ -223,12 +226,12 @@ mod tests {
         held_up.turn(5 * MS + 2 * US, 5 * MS + 2 * US);
         assert_eq!(held_up.take(), [(0, 5 * MS)]);
 
-        // Something found: what is done with it is the thread's own, and so is what it did before.
+        // Events: handling them is the thread's own work, and so is the work before.
         held_up.looks(9 * MS);
         held_up.found(11 * MS, || 11 * MS);
         held_up.turn(20 * MS, 20 * MS);
         assert_eq!(held_up.take(), [(9 * MS - LEAST_NS, 11 * MS)]);
-        // Unless it is held up in doing it.
+        // Unless it is stalled meanwhile.
         held_up.looks(21 * MS);
         held_up.found(22 * MS, || 22 * MS);
         held_up.turn(26 * MS, 23 * MS);
@@ -247,7 +250,7 @@ mod tests {
         held_up.turn(9 * MS, 9 * MS);
         assert_eq!(held_up.take(), []);
         assert_eq!(held_up.spun_ns(), spun_ns);
-        // A look is known also where the turn is not.
+        // A poll is judged even if its turn is unknown.
         held_up.leave_out();
         held_up.looks(10 * MS);
         held_up.turn(12 * MS, 9 * MS);
@@ -270,7 +273,7 @@ mod tests {
     fn there_is_room_for_so_many() {
         let mut held_up = HeldUp::default();
         for turn in 0..3 * ROOM as u64 {
-            // Held up in every second turn; the others take as long, and run.
+            // Every second turn is stalled; the others take as long, but run.
             held_up.turn(turn * MS, turn / 2 * MS);
         }
         let noted = held_up.take();

@@ -1,18 +1,18 @@
-//! What the hiccup watch saw: how late a thread woke that did nothing but sleep.
+//! The results of the hiccup watch: how late a thread woke that only sleeps.
 //!
-//! Engine fills it; report says what follows for the numbers.
+//! Engine fills it; report draws the conclusions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 
-/// The worst moments that are kept.
+/// The number of worst moments to keep.
 const MOST: usize = 10;
-/// Lateness that is worth a moment of its own.
+/// The least lateness of a moment to keep.
 const WORTH_NS: u64 = 1_000_000;
 
-/// How late a sleeper woke.
+/// The lateness of a sleeping thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hiccups {
     /// Every lateness.
@@ -21,7 +21,7 @@ pub struct Hiccups {
     pub worst: Vec<Hiccup>,
     /// How long it watched.
     pub wall_ns: u64,
-    /// What watching cost: its CPU time.
+    /// The CPU time of the watch.
     pub cpu_ns: u64,
     /// How far the wall clock was moved against the monotonic clock.
     pub wall_clock_moved_ns: i64,
@@ -36,14 +36,14 @@ pub struct Hiccup {
     pub at_ns: u64,
     /// How late that was.
     pub late_ns: u64,
-    /// How much of it the sleeper was awake and waited for a core.
+    /// How much of that time the thread was runnable but waited for a core.
     pub waited_ns: u64,
-    /// How much time the hypervisor took from this machine's cores meanwhile.
+    /// How much time the hypervisor took from this machine's cores in that time.
     pub stolen_ns: u64,
 }
 
 impl Hiccups {
-    /// Nothing seen yet.
+    /// No hiccups yet.
     pub fn new() -> Self {
         Hiccups {
             late: Histogram::new(3),
@@ -55,14 +55,14 @@ impl Hiccups {
         }
     }
 
-    /// Whether a wake-up so late would be among the worst.
+    /// Whether a wake-up with this lateness is among the worst.
     pub fn is_among_worst(&self, late_ns: u64) -> bool {
         late_ns >= WORTH_NS
             && (self.worst.len() < MOST
                 || self.worst.last().is_some_and(|one| one.late_ns < late_ns))
     }
 
-    /// Keeps a moment, if it is among the worst.
+    /// Keeps a moment if it is among the worst.
     pub fn keep(&mut self, one: Hiccup) {
         if self.is_among_worst(one.late_ns) {
             let place = self.worst.partition_point(|other| other.late_ns >= one.late_ns);

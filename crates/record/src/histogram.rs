@@ -1,12 +1,12 @@
-//! A latency histogram: HdrHistogram's buckets, exact minimum, maximum and sum beside them.
+//! A latency histogram: HdrHistogram's buckets, with exact minimum, maximum and sum.
 //!
 //! Range 1 ns to 1 h with 1 to 5 significant digits. A value above the range is counted as out of
-//! range and recorded at the range's end, so that no sample is missing from a percentile. Zero is
-//! a legal value (no queue wait at all).
+//! range and recorded at the range's end, so percentiles include every sample. Zero is a legal
+//! value (no queue wait at all).
 //!
-//! Recording is our own, because it is done five times for each request and the library keeps
-//! books that nobody reads. Encoding and everything else that happens once a run goes through the
-//! library ([`Histogram::hdr`]), which is also the oracle in the tests.
+//! Recording is our own code, because it happens five times per request and the library's does
+//! bookkeeping that Candor does not need. Encoding and everything else that happens once a run uses
+//! the library ([`Histogram::hdr`]), which is also the oracle in the tests.
 
 mod encoded;
 mod packed;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::add;
 
-/// The highest value that is told apart: one hour, in nanoseconds.
+/// The highest value with a place of its own: one hour, in nanoseconds.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// Distribution of durations in nanoseconds.
@@ -40,7 +40,7 @@ pub struct Histogram {
 }
 
 /// HdrHistogram's layout: values below 2^(h+1) have a place each, and every doubling above that is
-/// divided into 2^h places, with 2^(h+1) the power of two that holds 2·10^digits.
+/// divided into 2^h places, where 2^(h+1) is the smallest power of two not below 2·10^digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub(crate) struct Layout {
@@ -66,12 +66,12 @@ impl Layout {
     /// The place of a value.
     #[inline]
     pub(crate) fn index(self, value: u64) -> usize {
-        // How many doublings it is above the first bucket.
+        // The number of doublings above the first bucket.
         let bucket = 63 - self.half_bits - (value | self.first).leading_zeros();
         ((u64::from(bucket) << self.half_bits) + (value >> bucket)) as usize
     }
 
-    /// The lowest value of a place, and how many values it has.
+    /// The lowest value of a place, and the number of its values.
     fn values(self, index: usize) -> (u64, u64) {
         let index = index as u64;
         let bucket = (index >> self.half_bits).saturating_sub(1);
@@ -123,7 +123,7 @@ impl Histogram {
     }
 
     /// Counts `samples` durations that share a place, spread evenly from `low_ns` to `high_ns`; the
-    /// sum is exact to their mean's rounding.
+    /// sum is exact but for the rounding of their mean.
     pub(crate) fn record_alike(&mut self, (low_ns, high_ns): (u64, u64), samples: u64) {
         self.count += samples;
         self.sum_ns += (u128::from(low_ns) + u128::from(high_ns)) * u128::from(samples) / 2;
@@ -135,7 +135,7 @@ impl Histogram {
         }
     }
 
-    /// The lowest value that cannot be told from `value_ns`.
+    /// The lowest value in the same place as `value_ns`.
     pub(crate) fn lowest_alike(&self, value_ns: u64) -> u64 {
         self.layout.values(self.layout.index(value_ns)).0
     }
@@ -183,7 +183,7 @@ impl Histogram {
         self.sum_ns
     }
 
-    /// Samples above [`HIGHEST_NS`] and beyond the place that holds it.
+    /// Samples above [`HIGHEST_NS`] and outside of its place.
     pub fn out_of_range(&self) -> u64 {
         self.out_of_range
     }
@@ -219,7 +219,7 @@ impl Histogram {
         add(&mut self.out_of_range, other.out_of_range);
     }
 
-    /// Back to nothing, keeping the memory.
+    /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
         let used = self.used();
         self.counts[used].fill(0);
@@ -230,21 +230,21 @@ impl Histogram {
         self.out_of_range = 0;
     }
 
-    /// The places that hold something, ascending: the lowest value of each and its samples.
+    /// The non-empty places, ascending: the lowest value of each and its samples.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.filled().map(|(index, count)| (self.layout.values(index as usize).0, count))
     }
 
-    /// The places that hold something, ascending, and what they hold.
+    /// The non-empty places, ascending, and their samples.
     pub(crate) fn filled(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = self.used();
         let places = (used.start as u64..).zip(&self.counts[used]);
         places.filter(|(_, count)| **count > 0).map(|(index, count)| (index, *count))
     }
 
-    /// From the place of the smallest sample to that of the largest. Whatever goes over a histogram
-    /// keeps to these: they are few of all places mostly, and the system gives no memory for what
-    /// is never written.
+    /// From the place of the smallest sample to that of the largest. Loops over a histogram stay in
+    /// this range: it is mostly small, and the system allocates no memory for pages that are never
+    /// touched.
     fn used(&self) -> Range<usize> {
         if self.is_empty() {
             return 0..0;
@@ -253,12 +253,12 @@ impl Histogram {
         place(self.min_ns)..place(self.max_ns) + 1
     }
 
-    /// Where values go.
+    /// The layout of the places.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The same as the library has it, for iteration and encoding.
+    /// The same as a histogram of the library, for iteration and encoding.
     pub fn hdr(&self) -> Hdr<u64> {
         let mut hdr = Hdr::new_with_bounds(1, HIGHEST_NS, self.layout.digits)
             .expect("bounds are constant and valid for 1 to 5 digits");
@@ -274,14 +274,14 @@ impl Histogram {
         V2DeflateSerializer::new()
             .serialize(&self.hdr(), &mut bytes)
             .expect("writing to memory does not fail");
-        // It is kept for every interval of a run.
+        // Every interval of a run keeps one of these.
         bytes.shrink_to_fit();
         bytes
     }
 }
 
-/// The histograms of answered requests. `response = queue wait + send lag + service`, exactly,
-/// for every request.
+/// The histograms of requests with the expected response. `response = queue wait + send lag +
+/// service`, exactly, for every request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
     /// due → done.
@@ -292,7 +292,7 @@ pub struct Latencies {
     pub send_lag: Histogram,
     /// sent → done.
     pub service: Histogram,
-    /// sent → first byte of the answer.
+    /// sent → first byte of the response.
     pub first_byte: Histogram,
 }
 
@@ -317,7 +317,7 @@ impl Latencies {
         self.first_byte.merge(&other.first_byte);
     }
 
-    /// Back to nothing, keeping the memory.
+    /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
         self.response.clear();
         self.queue_wait.clear();

@@ -1,4 +1,4 @@
-//! Everything that happened in one stretch of time, on one worker or on several merged.
+//! The events of one stretch of time, of one worker or merged from several.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::histogram::{Histogram, Latencies};
 use crate::ledger::Ledger;
 use crate::rates::RateSamples;
 
-/// More request shapes than this are counted but get no histogram of their own.
+/// With more request shapes than this, requests are counted but get no histogram of their own.
 pub(crate) const MAX_REQUEST_HISTOGRAMS: usize = 32;
 
 /// Responses with one status.
@@ -19,7 +19,7 @@ pub(crate) const MAX_REQUEST_HISTOGRAMS: usize = 32;
 pub struct StatusCount {
     /// The status.
     pub status: u16,
-    /// How many.
+    /// How many responses had it.
     pub count: u64,
 }
 
@@ -30,12 +30,12 @@ pub struct Bytes {
     pub sent: u64,
     /// Read from sockets.
     pub received: u64,
-    /// Bodies of complete answers, framing removed.
+    /// Bodies of complete responses, framing removed.
     pub bodies: u64,
-    /// Header blocks of HTTP/2, as they came; 0 over HTTP/1.1.
+    /// Header blocks of HTTP/2 as received; 0 over HTTP/1.1.
     #[serde(default)]
     pub headers: u64,
-    /// The names and values that those stood for.
+    /// The decoded names and values of those.
     #[serde(default)]
     pub headers_decoded: u64,
 }
@@ -50,7 +50,7 @@ impl Bytes {
     }
 }
 
-/// What happened to connections.
+/// The events of connections.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionCounts {
     /// Established at the end of the stretch (a gauge: merging over workers adds it, merging over
@@ -66,7 +66,7 @@ pub struct ConnectionCounts {
     pub lost: Tally<{ LossKind::ALL.len() }>,
     /// Attempts that failed, by [`ConnectErrorKind`].
     pub failed: Tally<{ ConnectErrorKind::ALL.len() }>,
-    /// TLS handshakes by what they came to.
+    /// TLS handshakes by their parameters.
     pub handshakes: Vec<(Handshake, u64)>,
     /// GOAWAYs of servers by error code.
     pub goaways: Vec<GoAways>,
@@ -83,7 +83,7 @@ pub struct GoAways {
     pub last_stream: u32,
 }
 
-/// What a TLS handshake came to, in the names of the registries.
+/// The negotiated parameters of a TLS handshake, by their registered names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Handshake {
     /// Version, such as `TLSv1.3`.
@@ -94,14 +94,14 @@ pub struct Handshake {
     pub group: Cow<'static, str>,
     /// Protocol chosen by ALPN; empty if none was.
     pub alpn: Cow<'static, str>,
-    /// The session is an earlier one, taken up with a ticket.
+    /// Whether it resumed an earlier session with a ticket.
     pub resumed: bool,
-    /// Whether the server took what left in the first flight (0-RTT); `None`: nothing did.
+    /// Whether the server accepted early data (0-RTT); `None`: none was sent.
     pub early_data: Option<bool>,
 }
 
 impl ConnectionCounts {
-    /// Counts handshakes that came to the same.
+    /// Counts handshakes with these parameters.
     pub fn add_handshakes(&mut self, handshake: &Handshake, count: u64) {
         match self.handshakes.iter_mut().find(|(known, _)| known == handshake) {
             Some((_, n)) => add(n, count),
@@ -109,8 +109,8 @@ impl ConnectionCounts {
         }
     }
 
-    /// Counts GOAWAYs of one code. A server that makes up codes gets no memory for them: beyond
-    /// so many, the code that came last stands for all others.
+    /// Counts GOAWAYs of one code. The number of codes is limited, because a server may make them
+    /// up: beyond the limit, the last code collects all others.
     pub fn add_goaways(&mut self, more: GoAways) {
         const MOST_CODES: usize = 16;
         let is_full = self.goaways.len() == MOST_CODES;
@@ -145,7 +145,7 @@ impl ConnectionCounts {
 pub struct RequestCounts {
     /// Measured requests sent.
     pub sent: u64,
-    /// Answered as expected.
+    /// Got the expected response.
     pub ok: u64,
     /// Failed, of any kind.
     pub errors: u64,
@@ -166,22 +166,22 @@ pub struct Interval {
     pub ledger: Ledger,
     /// Warm-up requests.
     pub warm_up: Ledger,
-    /// Answered as expected, measured.
+    /// Got the expected response, measured.
     pub latencies: Latencies,
-    /// Ages, at the time they were given up, of measured requests that were never answered
-    /// (unsent, unfinished, timed out): lower bounds of response times.
+    /// Ages of measured requests without a response (unsent, unfinished, timed out) when they were
+    /// given up: lower bounds of response times.
     pub censored: Histogram,
     /// Time to establish a connection, without a handshake of TLS.
     pub connect: Histogram,
-    /// Time of TLS handshakes, after the connection itself was made.
+    /// Time of TLS handshakes, after the TCP connection was established.
     pub handshake: Histogram,
-    /// Time until TLS connections were secured: both of them together.
+    /// Time until TLS connections were secured: connect and handshake together.
     pub secured: Histogram,
-    /// Complete answers of measured requests by status.
+    /// Complete responses to measured requests, by status.
     pub statuses: Vec<StatusCount>,
-    /// Complete answers that were heard to measured requests after these had been broken off.
+    /// Complete responses to measured requests that had been broken off before, by status.
     pub broken_off_statuses: Vec<StatusCount>,
-    /// Complete answers to measured requests that deviate from the RFC, by [`DeviationKind`].
+    /// Complete responses to measured requests that deviate from the RFC, by [`DeviationKind`].
     pub deviations: Tally<{ DeviationKind::ALL.len() }>,
     /// Bytes; those of header blocks are counted when their connection ends.
     pub bytes: Bytes,
@@ -189,11 +189,12 @@ pub struct Interval {
     pub connections: ConnectionCounts,
     /// Requests due and not sent at the end of the stretch (a gauge).
     pub backlog: u64,
-    /// Requests handed to a connection and not answered at the end of the stretch (a gauge).
+    /// Requests handed to a connection and without a complete response at the end of the stretch (a
+    /// gauge).
     pub in_flight: u64,
     /// For each request of the plan.
     pub requests: Vec<RequestCounts>,
-    /// Answers of single workers in each tenth of a second that ended in it.
+    /// Responses of single workers in each tenth of a second that ended in the stretch.
     pub rates: RateSamples,
 }
 
@@ -230,25 +231,25 @@ impl Interval {
         }
     }
 
-    /// Counts one complete answer with this status.
+    /// Counts complete responses with this status.
     #[inline]
     pub fn add_status(&mut self, status: u16, count: u64) {
         add_to(&mut self.statuses, status, count);
     }
 
-    /// The same of one to a request that had been broken off.
+    /// The same for responses to requests that had been broken off.
     pub fn add_broken_off_status(&mut self, status: u16, count: u64) {
         add_to(&mut self.broken_off_statuses, status, count);
     }
 
-    /// Complete answers of measured requests, expected or not.
+    /// Complete responses to measured requests, expected or not.
     pub fn answered(&self) -> u64 {
         let ledger = &self.ledger;
         let parts = [ledger.ok, ledger.error(ErrorKind::Status), ledger.error(ErrorKind::Body)];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Whether it can be added to `other`: the same requests, and histograms as fine.
+    /// Whether it can be added to `other`: they have the same requests and digits.
     pub(crate) fn fits(&self, other: &Interval) -> bool {
         let layouts = |one: &Interval| {
             let Latencies { response, queue_wait, send_lag, service, first_byte } = &one.latencies;
@@ -262,7 +263,7 @@ impl Interval {
         layouts(self) == layouts(other)
     }
 
-    /// Adds the same stretch of time of another worker.
+    /// Adds another worker's interval of the same stretch of time.
     pub fn merge_worker(&mut self, other: &Interval) {
         self.start_ns = self.start_ns.min(other.start_ns);
         self.end_ns = self.end_ns.max(other.end_ns);
@@ -309,7 +310,7 @@ impl Interval {
         }
     }
 
-    /// Back to nothing, keeping the memory.
+    /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
         self.index = None;
         self.start_ns = 0;

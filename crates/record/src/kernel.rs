@@ -1,10 +1,10 @@
 //! Service time in three parts, by the kernel's own time stamps.
 //!
-//! `service = send delay + outside + receive delay`, exactly, for every request that is in here:
-//! from our call to the kernel's handing the request to the device, from there until the kernel
-//! had the end of the answer, and from there to our read. Only answered, measured requests on
-//! connections with stamps are in here, and only those of which both stamps are known for sure;
-//! the others are counted by what was missing.
+//! `service = send delay + outside + receive delay`, exactly, for every recorded request: from our
+//! call until the kernel hands the request to the device, from there until the kernel has the end
+//! of the response, and from there to our read. Only measured requests with the expected response
+//! on stamped connections are recorded, and only those with two certain stamps; the others are
+//! counted by the missing stamp.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,46 +16,46 @@ use crate::histogram::Histogram;
 pub struct KernelSample {
     /// When its first byte was handed to the kernel.
     pub sent_ns: u64,
-    /// When the kernel had handed to the device what that call took.
+    /// When the kernel had handed the bytes of that call to the device.
     pub left_ns: u64,
-    /// When the kernel received the last segment of the answer.
+    /// When the kernel received the last segment of the response.
     pub arrived_ns: u64,
-    /// When we read the last byte of the answer.
+    /// When we read the last byte of the response.
     pub done_ns: u64,
 }
 
-/// Everything that kernel time stamps say about a run.
+/// The kernel time stamps of a run, evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelTimes {
-    /// Service times of the requests that are in here.
+    /// Service times of the recorded requests.
     pub service: Histogram,
-    /// From our call to the device: the loader's own.
+    /// From our call to the device: the loader's share.
     pub send_delay: Histogram,
-    /// From the device to the end of the answer: the wire and the server.
+    /// From the device to the end of the response: the wire and the server.
     pub outside: Histogram,
-    /// From the end of the answer to our read: the loader's own.
+    /// From the end of the response to our read: the loader's share.
     pub receive_delay: Histogram,
     /// Requests whose send was not stamped, or not by itself.
     pub without_send_stamp: u64,
-    /// Requests whose answer did not end its read, or has no stamp.
+    /// Requests whose response was not the last one of its read, or has no stamp.
     pub without_receive_stamp: u64,
-    /// Requests whose stamps are not in order: the realtime clock was set, or a server answered
+    /// Requests whose stamps are not in order: the realtime clock was set, or the server responded
     /// before it had the whole request.
     pub out_of_order: u64,
     /// Connections with stamps.
     pub connections: u64,
-    /// Connections that were to have stamps, and whose socket refused.
+    /// Connections whose socket refused stamps.
     pub refused: u64,
-    /// Why, the first time.
+    /// The reason of the first refusal.
     pub refusal: Option<String>,
-    /// Times that the realtime clock was set while stamps were taken.
+    /// How often the realtime clock was set during stamping.
     pub clock_steps: u64,
-    /// How much a stamp can be off, at most, by its conversion to the monotonic clock.
+    /// The largest error of a stamp from its conversion to the monotonic clock.
     pub conversion_error_ns: u64,
 }
 
 impl KernelTimes {
-    /// Nothing yet.
+    /// Empty histograms and counts.
     pub fn new(digits: u8) -> Self {
         let histogram = || Histogram::new(digits);
         KernelTimes {
@@ -74,7 +74,7 @@ impl KernelTimes {
         }
     }
 
-    /// Takes one request, if its times are in order.
+    /// Adds one request if its times are in order.
     pub fn add(&mut self, one: KernelSample) {
         let KernelSample { sent_ns, left_ns, arrived_ns, done_ns } = one;
         if !(sent_ns <= left_ns && left_ns <= arrived_ns && arrived_ns <= done_ns) {
@@ -87,7 +87,7 @@ impl KernelTimes {
         self.receive_delay.record(done_ns - arrived_ns);
     }
 
-    /// Whether its histograms are as fine as those of `other`.
+    /// Whether its histograms have the same number of digits as those of `other`.
     pub(crate) fn fits(&self, other: &KernelTimes) -> bool {
         let layouts = |one: &KernelTimes| {
             [&one.service, &one.send_delay, &one.outside, &one.receive_delay].map(Histogram::layout)

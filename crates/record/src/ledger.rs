@@ -4,8 +4,8 @@
 //! scheduled = sent + shed + unsent
 //! sent      = ok + broken off + errors (by kind) + unfinished
 //! ```
-//! `scheduled` and `sent` are counted when they happen, the outcomes when they happen; that the
-//! equations hold is therefore a check and not a definition.
+//! Both sides are counted independently, when the events happen, so the equations are a check and
+//! not a definition.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,13 +23,13 @@ pub struct Ledger {
     pub shed: u64,
     /// Due, and still in the backlog when the run ended.
     pub unsent: u64,
-    /// Answered as expected.
+    /// Got the expected response.
     pub ok: u64,
-    /// Broken off by us, as it was meant to be, and not answered before.
+    /// Broken off by us as intended, without a response before the break.
     pub broken_off: u64,
     /// Failed after being sent, by [`ErrorKind`].
     pub errors: Tally<{ ErrorKind::ALL.len() }>,
-    /// Sent, and not answered when the drain ended.
+    /// Sent, but without a complete response when the drain ended.
     pub unfinished: u64,
 }
 

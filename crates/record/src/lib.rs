@@ -1,10 +1,11 @@
-//! What happened in a run: the ledger, the histograms, the intervals.
+//! The record of a run: the ledger, the histograms, the intervals.
 //!
-//! A worker owns a [`Recorder`] and gives it one [`Sample`] for every answered request and one
-//! call for every other outcome. The recorder fills an [`Interval`]; finished intervals go, off
-//! the hot path, into a [`Collector`], which sums them to one [`RunRecord`]. There is one path
-//! and one set of numbers: totals are the sum of the intervals and nothing else. All of it can travel
-//! ([`wire`]), and the records of parts of a run come to the record of the whole ([`merge`]).
+//! A worker owns a [`Recorder`] and gives it one [`Sample`] for every request with the expected
+//! response, and one call for every other outcome. The recorder fills an [`Interval`]; finished
+//! intervals go, off the hot path, into a [`Collector`], which sums them into one [`RunRecord`].
+//! There is one path and one set of numbers: totals are the sum of the intervals and nothing else.
+//! All of it can be serialised ([`wire`]), and the records of the parts of a run can be merged
+//! ([`merge`]).
 //!
 //! This crate does no I/O, reads no clock and knows no protocol. Memory is a function of the
 //! number of histograms and of the length of the run in intervals, never of requests.
@@ -48,7 +49,7 @@ pub use run::{
 pub use summary::{Brief, IntervalSummary};
 pub use trace::{Outcome, TraceCounts, Traced};
 
-/// Adds a count. Counts of other processes may be anything, and a sum of them ends at the highest.
+/// Adds a count, saturating: counts from other processes may be anything.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }

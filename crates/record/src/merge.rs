@@ -1,8 +1,8 @@
-//! Records of parts of one run, to the record of the whole.
+//! Merges the records of the parts of a run into the record of the whole.
 //!
-//! Exact: ledgers add up, histograms merge bucket by bucket, intervals are aligned by their index,
-//! as if one process had had all the workers. That plans are the same is for the caller to check;
-//! here is refused what cannot be added.
+//! Merging is exact: ledgers add up, histograms merge bucket by bucket, intervals are aligned by
+//! their index, as if one process had all the workers. The caller checks that the plans are the
+//! same; this module refuses records that cannot be added.
 
 use crate::collector::{Collector, CollectorSettings};
 use crate::interval::Interval;
@@ -11,7 +11,7 @@ use crate::run::{RunRecord, Workers};
 use crate::trace::TraceCounts;
 use crate::wire::{self, WireError};
 
-/// Why records are no parts of one run. Records are told apart by their place among those given.
+/// Why records are not the parts of one run. Records are named by their place in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeError {
     /// There are none.
@@ -22,15 +22,15 @@ pub enum MergeError {
     Damaged(usize, String),
     /// These two have workers in common.
     Overlap(usize, usize),
-    /// These two are of runs with other numbers of workers.
+    /// These two come from runs with different numbers of workers.
     OtherSize(usize, usize),
-    /// These two have other histograms, other requests or another warm-up.
+    /// These two differ in histograms, requests or warm-up.
     Shape(usize, usize),
-    /// No record has these workers, which come between those that there are.
+    /// No record has these workers, which lie between those of others.
     Missing(Workers),
 }
 
-/// The record of the run that these are the parts of. `digits` and `requests` are the plan's.
+/// The record of the run with these parts. `digits` and `requests` are the plan's.
 pub fn merge(
     records: Vec<RunRecord>,
     digits: u8,
@@ -90,10 +90,10 @@ fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
         return Err(MergeError::Whole(at));
     }
     if count == 0 || u64::from(first) + u64::from(count) > u64::from(of) {
-        return damaged("its workers are none of the run");
+        return damaged("its workers do not belong to the run");
     }
     if record.workers.len() != count as usize || record.machines.is_empty() {
-        return damaged("it has not the workers that it says");
+        return damaged("it does not have the stated workers");
     }
     if record.whole.is_empty() {
         return damaged("it has no intervals");
@@ -105,7 +105,7 @@ fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
         return damaged("times in it are not in order");
     }
     if record.kernel.as_ref().is_some_and(|times| !times.fits(&KernelTimes::new(digits))) {
-        return damaged("its histograms are not as its plan says");
+        return damaged("its histograms do not match its plan");
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ impl Feed {
             wire::from_bytes(bytes).map_err(|error: WireError| damaged(error.to_string()))?;
         if !interval.fits(&Interval::new(self.settings.digits, self.settings.requests)) {
             return Err(match self.at == self.first {
-                true => damaged("its histograms are not as its plan says".to_owned()),
+                true => damaged("its histograms do not match its plan".to_owned()),
                 false => MergeError::Shape(self.first, self.at),
             });
         }

@@ -1,10 +1,10 @@
-//! How evenly a worker was answered: its answers in each tenth of a second, as samples.
+//! How evenly a worker got responses: its responses in each tenth of a second, as samples.
 //!
-//! wrk's line "Req/Sec" is the spread of these. The recorder closes a slot where it would look
-//! at the end of an interval anyway, so nothing is added to the recording of a request: the
-//! answers of a slot are a difference of the ledger. Slots begin with the measured window; one
-//! that the window's end cuts short is no sample. Memory is fixed: exact sums, and counts by
-//! value to three digits for the share within a distance of the mean.
+//! wrk's line "Req/Sec" is the spread of these. The recorder closes a slot when it checks for the
+//! end of an interval anyway, so recording a request costs nothing more: the responses of a slot
+//! are a difference of the ledger. Slots begin with the measured window; a slot that its end cuts
+//! short is not a sample. Memory is fixed: exact sums, and counts by value to three digits, for the
+//! share within a distance of the mean.
 
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,10 @@ pub const SLOT_NS: u64 = 100_000_000;
 /// Slots in a second.
 const SLOTS_PER_S: f64 = 1e9 / SLOT_NS as f64;
 
-/// The most answers of a slot that are told apart: 100 million a second.
+/// The most responses of a slot that are counted exactly: 100 million a second.
 const MOST: u64 = 10_000_000;
 
-/// Answers of single workers in slots of [`SLOT_NS`].
+/// Responses of single workers in slots of [`SLOT_NS`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Listed", into = "Listed")]
 pub struct RateSamples {
@@ -30,7 +30,7 @@ pub struct RateSamples {
     most: u64,
 }
 
-/// Samples on their way: each count that occurred, and how often.
+/// The serialised form of samples: each count that occurred, and how often.
 #[derive(Serialize, Deserialize)]
 struct Listed {
     by_answers: Vec<(u64, u32)>,
@@ -77,7 +77,7 @@ impl RateSamples {
         self.most = self.most.max(answers);
     }
 
-    /// Slots.
+    /// The number of slots.
     pub fn count(&self) -> u64 {
         self.by_answers.len()
     }
@@ -140,7 +140,7 @@ impl RateSamples {
         self.most = self.most.max(other.most);
     }
 
-    /// Back to nothing, keeping the memory.
+    /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
         if self.count() > 0 {
             self.by_answers.reset();
@@ -153,9 +153,9 @@ impl RateSamples {
 #[derive(Debug)]
 pub(crate) struct Slots {
     end_ns: u64,
-    /// Answers of the slot in intervals before the current one.
+    /// Responses of the slot in intervals before the current one.
     before: u64,
-    /// Answers of the current interval before the slot.
+    /// Responses of the current interval before the slot.
     base: u64,
 }
 
@@ -178,13 +178,13 @@ impl Slots {
         self.end_ns = self.end_ns.saturating_add(SLOT_NS);
     }
 
-    /// The current interval is over and the slot may not be.
+    /// The current interval is over, but the slot may not be.
     pub(crate) fn carry(&mut self, done: &Interval) {
         self.before += done.answered() - self.base;
         self.base = 0;
     }
 
-    /// No slot any more: the window ends before this one would.
+    /// Ends the slots: the window ends before this one would.
     pub(crate) fn stop(&mut self) {
         self.end_ns = u64::MAX;
     }
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!((one.stdev_per_s(), one.within_stdev()), (Some(0.0), Some(1.0)));
     }
 
-    /// Answers at these times, recorded in intervals of `interval_ns`.
+    /// Responses at these times, recorded in intervals of `interval_ns`.
     fn recorded(done_ns: &[u64], interval_ns: u64, warm_up_ns: u64, end_ns: u64) -> RateSamples {
         let window_end_ns = Some(end_ns);
         let settings = Settings {
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn slots_keep_their_beat_whatever_the_intervals_are() {
         const MS: u64 = 1_000_000;
-        // 0.5 s of warm-up, then slots of 3, 0, 1 and 2 answers, half a slot, and the drain.
+        // 0.5 s of warm-up, then slots of 3, 0, 1 and 2 responses, half a slot, and the drain.
         let done_ms = [100, 499, 500, 550, 599, 700, 850, 899, 920, 960];
         let done_ns = done_ms.map(|ms| ms * MS);
         for interval_ms in [1, 7, 70, 100, 150, 250, 1000, 3_600_000] {

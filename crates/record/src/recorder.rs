@@ -1,10 +1,10 @@
-//! The recorder: a worker's side. One call for each thing that happens.
+//! The recorder: a worker's side of recording, with one call for each event.
 //!
-//! Every call carries the time at which it happened, and the recorder puts it into the interval
-//! of that time. Times are nanoseconds from the beginning of the run and do not go back. Until
-//! [`Recorder::begin_run`] there is no such time: whatever happens, happens at the beginning.
-//! Finished intervals are taken with [`Recorder::take_finished`] and given back, emptied, with
-//! [`Recorder::recycle`], so that nothing is allocated once a run is going.
+//! Every call has the time of its event, and the recorder puts it into the interval of that time.
+//! Times are nanoseconds from the beginning of the run and do not go back. Events before
+//! [`Recorder::begin_run`] count as at the beginning of the run. Finished intervals are taken with
+//! [`Recorder::take_finished`] and given back with [`Recorder::recycle`], which empties them, so
+//! nothing is allocated during a run.
 
 use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason};
 use crate::interval::{GoAways, Handshake, Interval};
@@ -13,13 +13,13 @@ use crate::rates::Slots;
 /// Whether a request counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Counted apart, not in any histogram.
+    /// Counted separately, not in any histogram.
     WarmUp,
     /// Counted and recorded.
     Measured,
 }
 
-/// The times of one request that was answered as expected, from the beginning of the run.
+/// The times of one request that got the expected response, from the beginning of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// When the schedule says that it should leave. Closed load: equal to `ready_ns`.
@@ -28,21 +28,21 @@ pub struct Sample {
     pub ready_ns: u64,
     /// When its first byte was handed to the kernel.
     pub sent_ns: u64,
-    /// When the first byte of its answer was read.
+    /// When the first byte of its response was read.
     pub first_byte_ns: u64,
-    /// When the last byte of its answer was read.
+    /// When the last byte of its response was read.
     pub done_ns: u64,
     /// Which request of the plan.
     pub request: u32,
-    /// Status of the answer.
+    /// Status of the response.
     pub status: u16,
-    /// Length of the answer's body.
+    /// Length of the response's body.
     pub body_bytes: u64,
     /// Whether it counts.
     pub phase: Phase,
 }
 
-/// What a recorder must know of the plan.
+/// The settings of a recorder.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Significant digits of the histograms, 1 to 5.
@@ -51,10 +51,10 @@ pub struct Settings {
     pub interval_ns: u64,
     /// Where the measured window begins.
     pub warm_up_ns: u64,
-    /// Where the measured window ends, if that is known: an interval ends there too.
+    /// Where the measured window ends, if that is known; an interval ends there too.
     pub window_end_ns: Option<u64>,
-    /// For how long after the window responses are awaited. What comes later belongs to the last
-    /// interval, so that a clock that leaps makes no intervals.
+    /// How long after the window to wait for responses. Later events belong to the last interval,
+    /// so a leap of the clock creates no intervals.
     pub drain_ns: u64,
     /// Number of requests in the plan.
     pub requests: usize,
@@ -65,12 +65,12 @@ pub struct Settings {
 pub struct Recorder {
     settings: Settings,
     current: Interval,
-    /// The current interval ends before this.
+    /// The end of the current interval, exclusive.
     boundary_ns: u64,
-    /// Samples of the rate, which end on their own beat.
+    /// Samples of the rate, whose slots are independent of intervals.
     slots: Slots,
-    /// The earlier one of the ends of interval and slot: the next time at which there is
-    /// something to do besides recording.
+    /// The end of the interval or of the slot, whichever is earlier: until then there is only
+    /// recording to do.
     next_ns: u64,
     established: u64,
     finished: Vec<Interval>,
@@ -85,8 +85,8 @@ impl Recorder {
         recorder
     }
 
-    /// A recorder of what happens before a run: all of it is entered at the beginning, whatever
-    /// the time that comes with it.
+    /// A recorder of events before a run: all of them are entered at the beginning, whatever their
+    /// time.
     pub fn before_run(settings: Settings) -> Self {
         let fresh = || Interval::new(settings.digits, settings.requests);
         let mut recorder = Recorder {
@@ -106,12 +106,12 @@ impl Recorder {
         recorder
     }
 
-    /// The run begins: from now on times count.
+    /// The run begins: from now on, the times of events count.
     pub fn begin_run(&mut self) {
         self.begin(0);
     }
 
-    /// Begins the interval that holds `start_ns`.
+    /// Begins the interval that contains `start_ns`.
     fn begin(&mut self, start_ns: u64) {
         self.place(start_ns);
         self.next_ns = self.boundary_ns.min(self.slots.end_ns());
@@ -133,8 +133,8 @@ impl Recorder {
             if start_ns < end_ns {
                 self.boundary_ns = self.boundary_ns.min(end_ns);
             } else {
-                // After the window: the drain has the index after the last interval of the
-                // window, also where the window's end cut an interval short.
+                // After the window: the drain has the index after the last interval of the window,
+                // even if the end of the window cut that interval short.
                 let last = end_ns.saturating_sub(warm_up_ns).div_ceil(interval_ns);
                 let beyond = (start_ns - end_ns) / interval_ns;
                 self.current.index = Some(last + beyond);
@@ -145,8 +145,8 @@ impl Recorder {
         }
     }
 
-    /// Moves on to the interval that holds `now_ns`. Every recording call does this by itself;
-    /// a worker with nothing to record calls it now and then.
+    /// Moves on to the interval that contains `now_ns`. Every recording call does this; a worker
+    /// with nothing to record calls it now and then.
     #[inline]
     pub fn advance(&mut self, now_ns: u64) {
         if now_ns >= self.next_ns {
@@ -186,8 +186,9 @@ impl Recorder {
         self.finished.push(done);
     }
 
-    /// The measured window ends at `now_ns`, if it has not ended by itself: what comes later is
-    /// of the drain. If something later is already recorded, it ends where that interval began.
+    /// Ends the measured window at `now_ns`, unless it has ended already; later events belong to
+    /// the drain. If the current interval began after `now_ns`, the window ends where that interval
+    /// began.
     pub fn end_window(&mut self, now_ns: u64) {
         self.advance(now_ns);
         let now_ns = now_ns.max(self.current.start_ns);
@@ -221,19 +222,19 @@ impl Recorder {
         self.spare.push(interval);
     }
 
-    /// Ends the run at `now_ns`; the rest comes out of [`Recorder::take_finished`].
+    /// Ends the run at `now_ns`; [`Recorder::take_finished`] then returns the last intervals.
     pub fn finish(&mut self, now_ns: u64, backlog: u64) {
         self.advance(now_ns);
         self.current.backlog = backlog;
         self.close_current(now_ns);
     }
 
-    /// Sets the gauge of requests due and not sent, as of now.
+    /// Sets the gauge of requests that are due and not sent.
     pub fn set_backlog(&mut self, backlog: u64) {
         self.current.backlog = backlog;
     }
 
-    /// Sets the gauge of requests in flight, as of now.
+    /// Sets the gauge of requests in flight.
     #[inline]
     pub fn set_in_flight(&mut self, in_flight: u64) {
         self.current.in_flight = in_flight;
@@ -259,7 +260,7 @@ impl Recorder {
         }
     }
 
-    /// A request was answered as expected.
+    /// A request got the expected response.
     #[inline]
     pub fn ok(&mut self, sample: &Sample) {
         self.advance(sample.done_ns);
@@ -286,7 +287,7 @@ impl Recorder {
     }
 
     /// A sent request failed. `age_ns` counts from its due time; `status` is that of a complete
-    /// answer, if there was one.
+    /// response, if there was one.
     pub fn error<E: Into<Reason>>(
         &mut self,
         now_ns: u64,
@@ -308,8 +309,8 @@ impl Recorder {
         }
     }
 
-    /// A sent request was broken off by us, and not answered before. `status` is that of a complete
-    /// answer that came afterwards, if there was one.
+    /// A sent request was broken off by us, without a response before the break. `status` is that
+    /// of a complete response afterwards, if there was one.
     pub fn broken_off(&mut self, now_ns: u64, phase: Phase, status: Option<u16>) {
         self.advance(now_ns);
         self.ledger(phase).broken_off += 1;
@@ -318,7 +319,7 @@ impl Recorder {
         }
     }
 
-    /// A complete answer deviates from the RFC; it is counted by its outcome beside.
+    /// A complete response deviates from the RFC; its outcome is counted separately.
     pub fn deviation(
         &mut self,
         now_ns: u64,
@@ -351,13 +352,13 @@ impl Recorder {
         }
     }
 
-    /// The lowest age that the record cannot tell from `age_ns`.
+    /// The lowest age that the histogram cannot distinguish from `age_ns`.
     pub fn lowest_alike_age_ns(&self, age_ns: u64) -> u64 {
         self.current.censored.lowest_alike(age_ns)
     }
 
-    /// `count` requests were still in the backlog at the end, whose ages the record cannot tell
-    /// apart: they are spread evenly over `ages_ns`, from the lowest to the highest.
+    /// `count` requests were still in the backlog at the end, with ages that the histogram cannot
+    /// distinguish: they are spread evenly over `ages_ns`, from the lowest to the highest.
     pub fn unsent_alike(&mut self, now_ns: u64, phase: Phase, ages_ns: (u64, u64), count: u64) {
         self.advance(now_ns);
         let ledger = self.ledger(phase);
@@ -368,7 +369,7 @@ impl Recorder {
         }
     }
 
-    /// A sent request was not answered when the drain ended.
+    /// A sent request had no complete response when the drain ended.
     pub fn unfinished(&mut self, now_ns: u64, phase: Phase, age_ns: u64) {
         self.advance(now_ns);
         self.ledger(phase).unfinished += 1;
@@ -395,7 +396,7 @@ impl Recorder {
         self.current.connections.add_goaways(GoAways { code, count: 1, last_stream });
     }
 
-    /// What a connection that ends has read in header blocks.
+    /// The bytes of header blocks that a connection has read, at its end.
     pub fn header_bytes(&mut self, received: u64, decoded: u64) {
         self.current.bytes.headers += received;
         self.current.bytes.headers_decoded += decoded;
@@ -409,7 +410,7 @@ impl Recorder {
         self.established += 1;
     }
 
-    /// A TLS handshake ended well, `took_ns` after the connection itself was made, which took
+    /// A TLS handshake succeeded, `took_ns` after the TCP connection was established, which took
     /// `connect_ns`.
     pub fn handshake(&mut self, now_ns: u64, connect_ns: u64, took_ns: u64, handshake: &Handshake) {
         self.advance(now_ns);
@@ -429,7 +430,7 @@ impl Recorder {
         self.current.connections.failed.add(kind as usize, example);
     }
 
-    /// An established connection ended; `example` says more if it was lost.
+    /// An established connection ended; `example` has details if it was lost.
     pub fn disconnected<E: Into<Reason>>(
         &mut self,
         now_ns: u64,
@@ -457,7 +458,7 @@ pub struct Failure {
     pub request: u32,
     /// How it failed.
     pub kind: ErrorKind,
-    /// Status, if the answer was complete.
+    /// Status, if the response was complete.
     pub status: Option<u16>,
     /// From due to now.
     pub age_ns: u64,
@@ -468,7 +469,7 @@ pub struct Failure {
 pub enum Disconnect {
     /// The server closed it in order.
     ByServer,
-    /// We closed it: its share of requests was used up.
+    /// We closed it, at the limit of requests per connection.
     Retired,
     /// It was lost.
     Lost(LossKind),
@@ -490,8 +491,7 @@ mod tests {
             drain_ns: u64::MAX,
             requests: 1,
         });
-        // Something happens just after a boundary, and then the run is stopped by a look at the
-        // clock from just before it.
+        // An event just after a boundary, then a stop with a time from just before it.
         recorder.sent(1001, Phase::Measured, 0);
         recorder.end_window(998);
         recorder.finish(1500, 0);
@@ -518,7 +518,7 @@ mod tests {
     #[test]
     fn what_happens_before_the_run_happens_at_its_beginning() {
         let mut recorder = Recorder::before_run(settings(Some(2000), 0));
-        // A clock that has counted since the machine was started.
+        // A clock that counts from the start of the machine.
         recorder.connected(1 << 50, 7);
         recorder.goaway(1 << 51, 0, 0);
         recorder.begin_run();

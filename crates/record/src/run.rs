@@ -1,7 +1,7 @@
-//! The record of a whole run: what the report is made from.
+//! The record of a whole run, from which the report is made.
 //!
-//! Everything here can travel ([`crate::wire`]). Only the [`Collector`](crate::Collector) makes a
-//! [`RunRecord`].
+//! All types here can be serialised ([`crate::wire`]). Only the [`Collector`](crate::Collector)
+//! makes a [`RunRecord`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,13 @@ use crate::kernel::KernelTimes;
 use crate::summary::IntervalSummary;
 use crate::trace::TraceCounts;
 
-/// Why a run ended. Of several workers' reasons the last in this order is the run's.
+/// Why a run ended. If workers have different reasons, the last one in this order is the run's.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
-    /// Its duration was over, or its schedule.
+    /// Its duration or its schedule was over.
     Duration,
     /// Its number of requests was reached.
     Count,
@@ -31,28 +31,28 @@ pub enum EndReason {
     Interrupted,
     /// Its script failed.
     ScriptFailed,
-    /// The managed target ended. No worker says so: it is who watches the target that knows.
+    /// The managed target ended. The watch of the target reports this, never a worker.
     TargetEnded,
 }
 
-/// Which of a run's workers something is of: a process, a machine, a record.
+/// A range of a run's workers: those of a process, a machine or a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Workers {
     /// The first of them.
     pub first: u32,
-    /// How many they are, at least 1.
+    /// The number of workers in the range, at least 1.
     pub count: u32,
-    /// How many the whole run has.
+    /// The number of workers of the whole run.
     pub of: u32,
 }
 
 impl Workers {
-    /// All of a run's.
+    /// All workers of a run.
     pub fn all(of: u32) -> Self {
         Workers { first: 0, count: of, of }
     }
 
-    /// Whether they are all of a run's.
+    /// Whether the range is the whole run.
     pub fn is_all(self) -> bool {
         self.count == self.of
     }
@@ -62,13 +62,13 @@ impl Workers {
         self.first..self.first.saturating_add(self.count)
     }
 
-    /// What part of the whole run they are, in (0, 1].
+    /// Their share of the whole run, in (0, 1].
     pub fn share(self) -> f64 {
         f64::from(self.count) / f64::from(self.of.max(1))
     }
 }
 
-/// What one engine thread cost.
+/// The resources that one engine thread used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerHealth {
     /// The core it was pinned to.
@@ -79,33 +79,33 @@ pub struct WorkerHealth {
     pub cpu_user_ns: u64,
     /// CPU time in the kernel over `wall_ns`.
     pub cpu_system_ns: u64,
-    /// Time that it could have run and waited for a core over `wall_ns`; `None` if the kernel does
-    /// not say.
+    /// Time that it was runnable but waited for a core over `wall_ns`; `None` if the kernel does
+    /// not report it.
     pub waited_ns: Option<u64>,
-    /// Times the kernel took the core away over `wall_ns`.
+    /// Number of preemptions over `wall_ns`.
     pub involuntary_switches: u64,
-    /// Times that the worker waited for events over `wall_ns`.
+    /// Number of waits for events over `wall_ns`.
     pub waits: u64,
-    /// Of a worker that never sleeps: how long it looked for events and found none over `wall_ns`.
-    /// That was CPU time which it did not need.
+    /// For a worker that never sleeps: how long it polled without finding events over `wall_ns`.
+    /// That is CPU time that it did not need.
     pub spun_ns: u64,
 }
 
-/// Memory of the loader's process, by the kernel's books.
+/// Memory of the loader's process, as the kernel accounts for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
-    /// What it had in memory when all connections were made and nothing was sent.
+    /// Its resident memory when all connections were open and nothing was sent yet.
     pub connected_bytes: u64,
-    /// How much of that is a connection's, on average.
+    /// The memory of a connection in that, on average.
     pub per_connection_bytes: u64,
-    /// The most that it ever had.
+    /// Its maximum.
     pub peak_bytes: u64,
 }
 
-/// What one worker measured, as far as it is kept apart from the others'.
+/// The figures that are kept for each worker separately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerFigures {
-    /// Answered as expected, measured.
+    /// Measured requests with the expected response.
     pub ok: u64,
     /// Sum of their response times.
     pub response_sum_ns: u128,
@@ -119,39 +119,39 @@ impl WorkerFigures {
         self.response_sum_ns = self.response_sum_ns.saturating_add(sum_ns);
     }
 
-    /// Mean response time; `None` without answers.
+    /// Mean response time; `None` without responses.
     pub fn response_mean_ns(&self) -> Option<f64> {
         (self.ok > 0).then(|| self.response_sum_ns as f64 / self.ok as f64)
     }
 }
 
-/// How a worker's run ended, and what is known of it besides its intervals.
+/// How a worker's run ended, and its data besides the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// Where the measured window ended, from the beginning of the run.
     pub window_end_ns: u64,
     /// Why.
     pub end: EndReason,
-    /// What the thread cost.
+    /// The resources that the thread used.
     pub health: WorkerHealth,
-    /// What it measured. The collector fills it from the intervals.
+    /// Its figures, which the collector fills from the intervals.
     pub figures: WorkerFigures,
     /// A sample of due times, each with the one that followed it; empty in a closed load.
     pub gaps: Vec<(u64, u64)>,
-    /// Responses that each of its connections had in the measured window, those of the connections
-    /// that replaced it included.
+    /// The number of responses on each of its connections in the measured window, including those
+    /// on connections that replaced it.
     pub answers: Vec<u64>,
-    /// From when to when the machine held the thread up, in order; known only of threads that never
-    /// sleep ([`HeldUp`](crate::HeldUp)).
+    /// The stalls of the thread by the machine, from when to when, in order; only for threads that
+    /// never sleep ([`HeldUp`](crate::HeldUp)).
     pub held_up: Vec<(u64, u64)>,
-    /// Service time by the kernel's time stamps, if they were asked for and can be had.
+    /// Service time by the kernel's time stamps, if they were requested and are available.
     pub kernel: Option<KernelTimes>,
     /// How many requests were traced.
     pub trace: TraceCounts,
 }
 
 impl WorkerReport {
-    /// Of a worker whose window ended there, before anything else is known of it.
+    /// A report of a worker whose window ended there, with nothing else known yet.
     pub fn new(window_end_ns: u64, end: EndReason) -> Self {
         WorkerReport {
             window_end_ns,
@@ -167,7 +167,7 @@ impl WorkerReport {
     }
 }
 
-/// What machine it is. What could not be found out is `None`.
+/// The description of a machine. Unknown facts are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Model of the CPU.
@@ -185,43 +185,44 @@ pub struct Host {
     pub memory_bytes: Option<u64>,
 }
 
-/// One machine of a run: what it is, and what it did meanwhile.
+/// One machine of a run: its description, and its behaviour during the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// What it is.
+    /// Its description.
     pub host: Host,
-    /// Which workers of the run were on it; the collector fills it.
+    /// The workers of the run on this machine; the collector fills it.
     pub workers: Option<Workers>,
     /// The origin of all times, on this machine's own clock: CLOCK_MONOTONIC in a real run.
     pub origin_monotonic_ns: u64,
-    /// What the hiccup watch saw, if there was one.
+    /// The results of the hiccup watch, if there was one.
     pub hiccups: Option<Hiccups>,
     /// The loader's memory, in a real run.
     pub memory: Option<Memory>,
-    /// From when to when its workers were held up by it, in order; the collector fills it.
+    /// The stalls of its workers by the machine, from when to when, in order; the collector fills
+    /// it.
     pub held_up: Vec<(u64, u64)>,
 }
 
-/// What happened in a run, or in a part of its workers: all that a document says of it.
+/// The record of a run, or of a part of its workers: the source of its document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Whose record it is.
+    /// The workers of this record.
     pub of: Workers,
     /// The machines, by their workers.
     pub machines: Vec<Machine>,
-    /// What each worker says, in order.
+    /// The report of each worker, in order.
     pub workers: Vec<WorkerReport>,
     /// Sum of all intervals, warm-up and drain included. Its `start_ns` is 0.
     pub total: Interval,
     /// Finished intervals in order, without the warm-up.
     pub intervals: Vec<IntervalSummary>,
-    /// The same stretch of time in a bounded number of batches.
+    /// The same time in a bounded number of batches.
     pub batches: Vec<Batch>,
     /// Where the measured window begins, from the beginning of the run.
     pub warm_up_ns: u64,
     /// Length of the measured window: as planned, or as far as it came.
     pub window_ns: u64,
-    /// Complete answers (expected or not) of measured requests within the window.
+    /// Complete responses (expected or not) to measured requests within the window.
     pub answered_in_window: u64,
     /// Connections asked for.
     pub connections_asked: u64,
@@ -231,17 +232,17 @@ pub struct RunRecord {
     pub end: EndReason,
     /// Length of the whole run from its first due time to the last event.
     pub elapsed_ns: u64,
-    /// Service time by the kernel's time stamps, if they were asked for and can be had.
+    /// Service time by the kernel's time stamps, if they were requested and are available.
     pub kernel: Option<KernelTimes>,
     /// How many requests were traced.
     pub trace: TraceCounts,
-    /// Of a part of a run: its intervals whole, as bytes, the warm-up first. They are what parts
-    /// are merged from.
+    /// For a part of a run: its whole intervals as bytes, the warm-up first. Parts are merged from
+    /// them.
     pub whole: Vec<Vec<u8>>,
 }
 
 impl RunRecord {
-    /// The machine of the first worker; there is one.
+    /// The machine of the first worker; there is always one.
     pub fn machine(&self) -> &Machine {
         &self.machines[0]
     }

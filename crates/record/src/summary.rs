@@ -1,6 +1,6 @@
-//! What is kept of a finished interval: one row of the course of a run.
+//! The summary of a finished interval: one row of the time series of a run.
 //!
-//! It is made by the collector, seen by whoever watches the run, and stands in documents as it is.
+//! The collector makes it, displays of a running run show it, and documents contain it.
 
 use candor_stats::order;
 use schemars::JsonSchema;
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::{Encoded, Histogram};
 use crate::interval::Interval;
 
-/// One interval over all workers, as it is kept.
+/// One interval over all workers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalSummary {
     /// Index from the beginning of the measured window.
     pub index: u64,
-    /// Whether it belongs to the measured window; otherwise to the drain. While the run goes on the
-    /// end of the window is not known, and it is true.
+    /// Whether it belongs to the measured window; otherwise to the drain. True during a run,
+    /// because the end of the window is not known yet.
     pub in_window: bool,
     /// Beginning, from the beginning of the run.
     pub start_ns: u64,
@@ -23,11 +23,11 @@ pub struct IntervalSummary {
     pub end_ns: u64,
     /// Measured requests sent.
     pub sent: u64,
-    /// Answered as expected.
+    /// Got the expected response.
     pub ok: u64,
     /// Failed.
     pub errors: u64,
-    /// Complete answers, expected or not.
+    /// Complete responses, expected or not.
     pub answered: u64,
     /// Shed.
     pub shed: u64,
@@ -42,7 +42,7 @@ pub struct IntervalSummary {
     /// Requests in flight at its end: over HTTP/2, open streams.
     #[serde(default)]
     pub in_flight: u64,
-    /// Complete answers by its length; null where it has none.
+    /// Complete responses divided by the interval's length; null if that is zero.
     #[serde(default)]
     pub answered_per_s: Option<f64>,
     /// Response times.
@@ -95,18 +95,18 @@ pub struct Brief {
     pub mean_ns: Option<f64>,
     /// Median.
     pub p50_ns: Option<u64>,
-    /// 90 % are below.
+    /// 90th percentile.
     pub p90_ns: Option<u64>,
-    /// 99 % are below.
+    /// 99th percentile.
     pub p99_ns: Option<u64>,
-    /// 99.9 % are below.
+    /// 99.9th percentile.
     pub p999_ns: Option<u64>,
     /// Largest.
     pub max_ns: Option<u64>,
 }
 
 impl Brief {
-    /// Of a histogram.
+    /// The figures of a histogram.
     pub fn of(histogram: &Histogram) -> Self {
         let count = histogram.count();
         let at = |q| {

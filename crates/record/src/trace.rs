@@ -1,9 +1,9 @@
-//! The trace: single requests with all their times, beside the sums that a run keeps anyway.
+//! The trace: single requests with all their times, in addition to the sums of every run.
 //!
 //! A worker's [`Tracer`] takes one [`Traced`] for every outcome that the books enter, keeps those
-//! that the [`Rule`] chooses, and gives them away in full blocks whose memory comes back. It
-//! never waits: with no empty block left a request is counted as dropped. Memory is so many
-//! blocks and no more. Nothing here does I/O; who writes the blocks is not known here.
+//! that the [`Rule`] chooses, and hands them over in full blocks, whose memory it gets back. It
+//! never waits: without an empty block, a request is counted as dropped. Its memory is a fixed
+//! number of blocks. This module does no I/O and does not know the writer of the blocks.
 
 pub mod format;
 mod rule;
@@ -23,14 +23,14 @@ use crate::recorder::Phase;
 
 /// One request from its due time to its outcome. Times are nanoseconds since the run's origin.
 ///
-/// Which times there are depends on the outcome. A request that was shed or left unsent has a
-/// due time and, as `done_ns`, the time at which it was given up; the other three are 0. One
-/// that failed before its answer began has 0 as `first_byte_ns`. One whose connection broke
-/// before it took the first byte has `sent_ns` equal to `done_ns`.
+/// The times depend on the outcome. A request that was shed or left unsent has a due time and, as
+/// `done_ns`, the time at which it was given up; the other three are 0. If a request failed before
+/// its response began, `first_byte_ns` is 0. If its connection broke before the kernel took the
+/// first byte, `sent_ns` equals `done_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traced {
-    /// Which of the run's requests: its place in the schedule, or in a closed load the count of
-    /// requests before it. No two requests of a run have the same.
+    /// The number of the request, unique in the run: its place in the schedule, or in a closed load
+    /// the count of requests before it.
     pub index: u64,
     /// When the schedule says that it should leave. Closed load: equal to `ready_ns`.
     pub due_ns: u64,
@@ -38,18 +38,18 @@ pub struct Traced {
     pub ready_ns: u64,
     /// When its first byte was handed to the kernel.
     pub sent_ns: u64,
-    /// When the first byte of its answer was read.
+    /// When the first byte of its response was read.
     pub first_byte_ns: u64,
-    /// When the last byte of its answer was read, or when it had failed.
+    /// When the last byte of its response was read, or when it failed.
     pub done_ns: u64,
-    /// Which request of the plan. 0 for one that was shed or left unsent.
+    /// Which request of the plan. 0 if it was shed or left unsent.
     pub request: u32,
-    /// Its connection's place in the run; a connection that replaces a lost one has the same.
-    /// 0 for one that was shed or left unsent.
+    /// The number of its connection; a connection that replaces a lost one has the same. 0 if the
+    /// request was shed or left unsent.
     pub connection: u32,
     /// How it ended.
     pub outcome: Outcome,
-    /// Status of a complete answer, or 0.
+    /// Status of a complete response, or 0.
     pub status: u16,
     /// Whether it counts.
     pub phase: Phase,
@@ -65,7 +65,7 @@ impl Traced {
 /// How a scheduled request can end: each ends as exactly one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Answered as expected.
+    /// Got the expected response.
     Ok,
     /// Failed after being sent.
     Failed(ErrorKind),
@@ -73,9 +73,9 @@ pub enum Outcome {
     Shed,
     /// Still in the backlog at the end.
     Unsent,
-    /// Sent, and not answered when the drain ended.
+    /// Sent, but without a complete response when the drain ended.
     Unfinished,
-    /// Sent in part, broken off by us as it was meant to be, and not answered before.
+    /// Sent in part and broken off by us as intended, without a response before the break.
     BrokenOff,
 }
 
@@ -100,15 +100,15 @@ impl Outcome {
     }
 }
 
-/// How many requests a trace has, and how many it has not. All zero without a trace; otherwise
-/// they add up to the scheduled requests of the whole run, warm-up included.
+/// The number of requests traced and not traced. All zero without a trace; otherwise they add up to
+/// the scheduled requests of the whole run, warm-up included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceCounts {
     /// In the trace.
     pub traced: u64,
     /// Not in it: left out by the rule, or dropped.
     pub not_traced: u64,
-    /// Of those, how many the rule chose and nobody had room for.
+    /// Of those, how many the rule chose but no block had room for.
     pub dropped: u64,
 }
 

@@ -1,24 +1,24 @@
 //! Records as bytes, from one process to another.
 //!
-//! A value is one byte of version and what postcard makes of it: fields in their order, numbers in
-//! as few bytes as they need, histograms packed ([`Buckets`](crate::Buckets)). An interval with 20,000
-//! samples takes 12 KiB. There is no description in it: both ends must have the same version.
-//! Bytes may be anybody's; what is decoded agrees with itself, and took no more memory than a small
-//! multiple of their length and its histograms.
+//! A value is one byte of version and its postcard encoding: fields in their order, numbers in as few
+//! bytes as possible, histograms packed ([`Buckets`](crate::Buckets)). An interval with 20,000 samples
+//! takes 12 KiB. The bytes do not describe themselves: both ends must have the same version. Bytes are
+//! untrusted: a decoded value is consistent, and decoding takes no more memory than a small multiple
+//! of their length, plus its histograms.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The version of everything that is written. It changes with any type that travels.
+/// The version of the encoding. It changes with any type that travels.
 pub const VERSION: u8 = 3;
 
-/// Why bytes are no value.
+/// Why bytes are not a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Another version wrote them.
-    #[error("it is of version {0} and this program reads version {VERSION}")]
+    #[error("it has version {0}, and this program reads version {VERSION}")]
     Version(u8),
-    /// They are cut short, or something in them contradicts itself.
+    /// They are cut short or inconsistent.
     #[error("it is damaged: {0}")]
     Damaged(String),
 }
@@ -28,7 +28,7 @@ pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_extend(value, vec![VERSION]).expect("values of ours have a length and no error")
 }
 
-/// The value of these bytes, and nothing behind it.
+/// The value of these bytes; nothing may follow it.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     let damaged = |why: String| WireError::Damaged(why);
     let (&version, body) = bytes.split_first().ok_or_else(|| damaged("it is empty".to_owned()))?;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::Interval;
 
-    /// An interval with so many samples of latencies that spread over a decade and a tail.
+    /// An interval with this number of samples, whose latencies spread over a decade and a tail.
     fn interval(samples: u64) -> Interval {
         let mut interval = Interval::new(3, 1);
         let mut state = 42u64;

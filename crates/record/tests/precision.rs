@@ -4,8 +4,8 @@ use candor_record::Histogram;
 
 const VALUES: u64 = 10_000_000;
 
-/// A value of any size at this scale: four decades, their logarithm even, and on top a few far
-/// out. A permutation of the index, so that values come in no order.
+/// A value at this scale: log-uniform over four decades, with a few far outliers. The index is
+/// permuted, so values come in no order.
 fn value(index: u64, scale_ns: f64) -> u64 {
     let bits = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
@@ -13,8 +13,8 @@ fn value(index: u64, scale_ns: f64) -> u64 {
     (scale_ns * (13.3 * unit).exp2()) as u64
 }
 
-/// Three digits: a value is told to a part in a thousand, at every quantile, at every scale. And
-/// a histogram of parts merged is the histogram of all.
+/// Three digits: a quantile is right to a part in a thousand, at every scale. And merged histograms
+/// of parts equal the histogram of all values.
 #[test]
 fn quantiles_are_within_a_part_in_a_thousand_of_an_exact_sort() {
     for scale_ns in [1.0, 100.0, 10_000.0, 1_000_000.0, 100_000_000.0] {
@@ -39,7 +39,7 @@ fn quantiles_are_within_a_part_in_a_thousand_of_an_exact_sort() {
         assert_eq!(whole.sum_ns(), exact.iter().map(|&one| u128::from(one)).sum());
         for permille in 0..=1000 {
             let q = f64::from(permille) / 1000.0;
-            // The rank that HdrHistogram takes: the first with at least that share at or below.
+            // HdrHistogram's rank: the first with at least that share at or below it.
             let rank = ((q * count as f64).ceil() as usize).clamp(1, count);
             let (wanted, found) = (exact[rank - 1], whole.quantile_ns(q).unwrap());
             let off = found.abs_diff(wanted) as f64;

@@ -1,6 +1,6 @@
-//! What must hold for any course of events: totals are the sum of the intervals, the ledger
-//! balances, the parts of response time add up, and how requests were spread over workers does
-//! not matter.
+//! Properties of any course of events: totals are the sum of the intervals, the ledger balances,
+//! the parts of response time add up, and the distribution of requests over workers does not
+//! matter.
 
 use candor_record::{
     Collector, CollectorSettings, EndReason, ErrorKind, Failure, Machine, Phase, Recorder,
@@ -12,7 +12,7 @@ const WARM_UP_NS: u64 = 700;
 const WINDOW_END_NS: u64 = 5_200;
 const REQUESTS: usize = 3;
 
-/// One request: its times as distances from the one before, and how it ends.
+/// One request: its times, each as the distance from the time before, and its outcome.
 #[derive(Debug, Clone)]
 struct Request {
     due_ns: u64,
@@ -101,12 +101,12 @@ impl Request {
     }
 }
 
-/// Spreads the requests over so many workers and records them in order of time.
+/// Spreads the requests over the workers and records them in order of time.
 fn run(requests: &[Request], workers: usize, interval_ns: u64) -> RunRecord {
     run_part(requests, Workers::all(workers as u32), interval_ns)
 }
 
-/// The same of some of the workers.
+/// The same for some of the workers.
 fn run_part(requests: &[Request], part: Workers, interval_ns: u64) -> RunRecord {
     let mut collector = Collector::new(CollectorSettings {
         digits: 3,
@@ -255,7 +255,7 @@ proptest! {
         prop_assert_eq!(alone.answered_in_window, shared.answered_in_window);
     }
 
-    /// Two processes, each with some of the workers, whose records come back as bytes.
+    /// Two processes, each with some of the workers, whose records travel as bytes.
     #[test]
     fn parts_come_to_the_whole(
         requests in prop::collection::vec(request(), 0..200),
@@ -307,7 +307,7 @@ fn what_does_not_belong_together_is_refused() {
     let mut backwards = part(2, 2);
     backwards.whole.reverse();
     assert!(matches!(refused(vec![part(0, 2), backwards]), Damaged(1, _)));
-    // Parts that follow one another are a longer part.
+    // Adjacent parts merge into a longer part.
     let both = merge(vec![part(1, 1), part(2, 1)], 3, REQUESTS).unwrap();
     assert_eq!(both.of, candor_record::Workers { first: 1, count: 2, of: 4 });
     assert_eq!(merge(vec![both, part(0, 1), part(3, 1)], 3, REQUESTS).unwrap().machines.len(), 4);

@@ -1,4 +1,4 @@
-//! The trace's format: what is written is read, and what is cut or damaged is said to be.
+//! The trace's format: a written trace can be read, and cuts and damage are detected.
 
 use candor_record::trace::format::*;
 use candor_record::{Outcome, Phase, TraceCounts, Traced};
@@ -29,7 +29,7 @@ fn any_traced() -> impl Strategy<Value = Traced> {
             if one.was_sent() {
                 return one;
             }
-            // What was never sent has none of these.
+            // Requests that were never sent have none of these times.
             let (ready_ns, sent_ns, first_byte_ns) = (0, 0, 0);
             let (request, connection, status) = (0, 0, 0);
             Traced { ready_ns, sent_ns, first_byte_ns, request, connection, status, ..one }
@@ -53,7 +53,7 @@ fn read(bytes: &[u8]) -> (Vec<Frame>, bool) {
     (frames, rest.is_empty())
 }
 
-/// A frame with this payload and its checksum, as a head that was written has it.
+/// The bytes of a written head frame.
 fn head_bytes(head: &Head) -> Vec<u8> {
     let mut bytes = Vec::new();
     put_head(&mut bytes, head);
@@ -74,7 +74,7 @@ fn a_head_or_a_block_that_would_take_much_memory_is_damaged() {
     block.truncate(block.len() - 4);
     block[1] = 0x80;
     assert!(matches!(parse_payload(&block), Some(Frame::Requests(all)) if all.len() == 4096));
-    // What is written can be read: a long name is cut.
+    // A long name is cut, so that the trace can be read.
     let names = vec!["ä".repeat(5000)];
     let (frames, _) = read(&head_bytes(&Head { seed: 7, rule: "all".to_owned(), names }));
     assert!(matches!(&frames[..], [Frame::Head(head)] if head.names[0].len() == 4096));
@@ -105,7 +105,7 @@ proptest! {
         prop_assert_eq!(read(&bytes), (frames, true));
     }
 
-    /// However much is missing at the end: every frame before the cut is there, and no other.
+    /// A cut at any place keeps every frame before it, and no other.
     #[test]
     fn a_cut_loses_what_comes_after_it(
         requests in prop::collection::vec(prop::collection::vec(any_traced(), 1..20), 1..4),
@@ -133,7 +133,7 @@ proptest! {
         prop_assert_eq!(&frames[..found.len()], found.as_slice());
     }
 
-    /// No bytes make the reader panic or take memory beyond their own size.
+    /// No bytes make the reader panic, or allocate more than their own size.
     #[test]
     fn any_payload_is_taken_or_refused(payload in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut bytes = Vec::new();

@@ -1,9 +1,8 @@
 //! The result document and its renderings.
 //!
-//! A finished run comes in as a plan, a record and a few facts; one [`Document`] is made of them,
-//! with its [`verdicts`]. Every rendering in [`render`] is made from that document and from
-//! nothing else. Nothing here prints, writes files or talks to a network; [`read`] alone reads
-//! files, on behalf of whoever has bytes to render.
+//! A finished run comes in as a plan, a record and a few facts, which become one [`Document`] with
+//! its [`verdicts`]. Every rendering in [`render`] is made only from that document. This crate does
+//! not print, write files or use the network; only [`read`] reads files.
 #![forbid(unsafe_code)]
 
 pub mod document;

@@ -1,10 +1,10 @@
-//! Documents from text: the one way in, and where everything is checked that a document's types do not.
+//! Documents from text: the only way in, with all checks beyond a document's types.
 //!
-//! A saved document may be anybody's. Three things are found out before any rendering sees it: what it
-//! would take in memory (a pass over the text that keeps nothing, see [`Weight`]), whether its numbers
-//! can be counted with, and whether those that belong together agree ([`Saved::check`]). What does not
-//! hold is an error that names the field and the bound. Behind this, renderings may add counts up and
-//! subtract the beginning of an interval from its end.
+//! A saved document is untrusted. Before any rendering sees it, three things are checked: its size in
+//! memory (by a pass over the text that stores nothing, see [`Weight`]), the range of its numbers, and
+//! their consistency ([`Saved::check`]). A violation is an error that names the field and the bound.
+//! After these checks, renderings may add counts and subtract the beginning of an interval from its
+//! end.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,21 +16,21 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqA
 use crate::document::older::{TREES, Upgraded};
 use crate::render::{shorten, visible};
 
-/// Longer texts are not read.
+/// The longest text to read.
 const MOST_TEXT_BYTES: usize = 64 << 20;
-/// Documents that may take more memory than this are refused, whatever the length of their text. A run
-/// of six hours with intervals of a second is below it.
+/// The most memory for a document, whatever the length of its text. A run of six hours with intervals
+/// of a second is below it.
 const MOST_WEIGHT_BYTES: u64 = 64 << 20;
-/// All counts of a document together are below this, so no sum of some of them can overflow.
+/// The limit of the sum of all counts of a document, so that no partial sum can overflow.
 const MOST_COUNTED: u128 = i64::MAX as u128;
-/// Times and seeds are not added up in numbers: two of them may be.
+/// The limit of times and seeds, of which at most two are ever added.
 const MOST_NS: u64 = i64::MAX as u64;
-/// Longer texts are in no field but one that is encoded: a histogram, a record.
+/// The longest text of a field, unless it is encoded: a histogram, a record.
 const MOST_STRING_BYTES: usize = 64 << 10;
-/// Characters of an error that quotes the text.
+/// The most characters of an error that quotes the text.
 const ERROR_CHARACTERS: usize = 300;
 
-/// Text that is not the document that was expected.
+/// Why a text is not the expected document.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is too large.
@@ -39,60 +39,59 @@ pub enum ReadError {
         MOST_TEXT_BYTES >> 20
     )]
     TooLarge,
-    /// Not JSON at all.
+    /// It is not JSON.
     #[error("this is not JSON ({0}); give a file written by --json")]
     NotJson(String),
-    /// JSON of something else.
+    /// It is other JSON.
     #[error(
         "this JSON has no \"format\" beginning with \"candor.\"; give a file written by --json"
     )]
     NotOurs,
-    /// Another document of ours.
+    /// It is another kind of document.
     #[error("this is a {found} document and not a {wanted} document")]
     Other {
         /// Its format.
         found: String,
-        /// What was expected.
+        /// The expected format.
         wanted: &'static str,
     },
-    /// The right document of another major version.
+    /// It is the right kind of document, of another major version.
     #[error(
         "this is a {found} document and this program reads {wanted}; use the version of candor that wrote it"
     )]
     OtherMajor {
         /// Its format.
         found: String,
-        /// What this version reads.
+        /// The format that this version reads.
         wanted: &'static str,
     },
-    /// The right document with something wrong in it.
+    /// It is the right kind of document, with an error in it.
     #[error("this {wanted} document is damaged ({why}); save it again")]
     Damaged {
-        /// What it is.
+        /// Its format.
         wanted: &'static str,
-        /// What is wrong, and where.
+        /// The fault and its place.
         why: String,
     },
 }
 
-/// A document that is kept in files.
+/// A document that can be saved in files.
 pub trait Saved: DeserializeOwned {
-    /// Its format and major version, such as `candor.result/2`. Earlier ones are read, too.
+    /// Its format and major version, such as `candor.result/2`. Earlier versions are read, too.
     const FORMAT: &'static str;
-    /// Fields beside which serde holds back what it does not know, which takes memory; `None`: it skips
-    /// that.
+    /// Known fields, if serde buffers unknown ones, which takes memory; `None` if it skips them.
     const KNOWN: Option<&'static [&'static str]> = None;
 
-    /// What in it contradicts itself, or is more than can be shown.
+    /// Refuses contradictions, and more than can be shown.
     fn check(&self) -> Result<(), String>;
 }
 
-/// The text of a file, if it is not too long for a document.
+/// Reads the text of a file, unless it is too long for a document.
 pub fn text_of(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
     let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     let mut bytes = Vec::with_capacity(length.min(MOST_TEXT_BYTES) + 1);
-    // A device has no length. One byte more tells what is too long from what is as long as may be.
+    // A device has no length, so read one byte beyond the limit to detect that a text is too long.
     file.take(MOST_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MOST_TEXT_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, ReadError::TooLarge.to_string()));
@@ -101,7 +100,7 @@ pub fn text_of(path: &Path) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// What a document says that it is, such as `candor.peak/2`.
+/// The format of a document, e.g. `candor.peak/2`.
 pub fn format_of(text: &str) -> Option<String> {
     let Probe { format } = serde_json::from_str(text).ok()?;
     format
@@ -120,7 +119,7 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
         Ok(Probe { format: Some(found) }) if found.starts_with("candor.") => found,
         _ => return Err(ReadError::NotOurs),
     };
-    // `candor.result/1.3` has fields that `candor.result/1` has not, and none that means something else.
+    // `candor.result/1.3` may have more fields than `candor.result/1`, but none with another meaning.
     let (name, version) = found.split_once('/').unwrap_or_default();
     let (our_name, our_major) = wanted.split_once('/').unwrap_or_default();
     let number = |version: &str| version.split('.').next()?.parse::<u32>().ok();
@@ -130,7 +129,7 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
         _ => return Err(ReadError::Other { found: quoted(&found), wanted }),
     };
     if is_older {
-        // Some of its fields are trees for a while.
+        // Some of its fields are temporarily kept as trees.
         let as_tree = Weight::of(text, T::KNOWN, &TREES);
         weight.bytes = as_tree.map_err(|why| damaged(&why))?.bytes;
     }
@@ -150,30 +149,29 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
     Ok(document)
 }
 
-/// Errors of parsers quote the text.
+/// Makes an error of a parser visible and short, because it may quote the text.
 fn quoted(error: &dyn ToString) -> String {
     shorten(&visible(&error.to_string()), ERROR_CHARACTERS)
 }
 
-/// The one field that tells how to read the others.
+/// The field that determines how to read the others.
 #[derive(Deserialize)]
 struct Probe {
     #[serde(default)]
     format: Option<String>,
 }
 
-/// What a document takes in memory at most, and the sum of what it counts, found out without keeping any
-/// of it.
+/// An upper bound of a document's memory, and the sum of its counts, computed without storing any of it.
 ///
-/// Weights are upper bounds of what a value takes in the document's types, or as a line of an indented
-/// rendering: an object stands for a structure with its absent fields, a number for an optional one.
-/// Values that are kept as JSON, and maps, take much more: a tree's node has room for eleven entries.
+/// Weights are upper bounds of a value's size in the document's types, or as a line of an indented
+/// rendering: an object counts as a structure with its absent fields, a number as an optional one.
+/// Values kept as JSON, and maps, take much more: a tree's node has room for eleven entries.
 struct Weight {
     bytes: u64,
     counted: u128,
     problem: Option<String>,
     known: Option<&'static [&'static str]>,
-    /// Fields that are trees, whatever their types say.
+    /// Fields that are kept as trees, whatever their types.
     trees: &'static [&'static str],
 }
 
@@ -191,7 +189,7 @@ impl Weight {
         Ok(weight)
     }
 
-    /// What the field of this name is, in a structure so deep inside.
+    /// The kind of the field with this name, at this depth.
     fn kind(&self, key: &str, depth: u64) -> Kind {
         match key {
             _ if depth == 0 && self.known.is_some_and(|known| !known.contains(&key)) => Kind::Tree,
@@ -220,18 +218,18 @@ impl Weight {
     }
 }
 
-/// What a number is.
+/// The kind of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Count,
-    /// In nanoseconds.
+    /// A time in nanoseconds.
     Time,
     Seed,
-    /// In a map or in a value that is kept as it is.
+    /// Part of a map or of a value kept as JSON.
     Tree,
 }
 
-/// One value, on its way into the weight.
+/// Adds one value to the weight.
 struct Weigh<'a> {
     weight: &'a mut Weight,
     key: &'a str,
@@ -244,7 +242,7 @@ impl Weigh<'_> {
         self.kind == Kind::Tree
     }
 
-    /// Two blanks for each level, where the document is written as JSON.
+    /// The document written as JSON has two blanks for each level.
     fn add(&mut self, bytes: u64) {
         self.weight.bytes = self.weight.bytes.saturating_add(bytes + 2 * self.depth);
     }
@@ -297,7 +295,8 @@ impl<'de> Visitor<'de> for Weigh<'_> {
 
     fn visit_str<E>(mut self, text: &str) -> Result<(), E> {
         let length = text.len();
-        // A quote within a shell's quotes is four characters, and most of these are five in a page.
+        // A quote within a shell's quotes becomes four characters, most of which become five in an
+        // HTML page.
         let is_encoded = matches!(self.key, "hdr" | "response_hdr" | "record");
         self.add(40 + if is_encoded { length } else { length * 8 } as u64);
         if length > MOST_STRING_BYTES && !is_encoded {
@@ -323,7 +322,7 @@ impl<'de> Visitor<'de> for Weigh<'_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         self.add(if self.is_tree() { 720 } else { 160 });
-        // Keys that no type knows are skipped, and take nothing.
+        // Unknown keys are skipped and take no memory.
         while let Some(key) = map.next_key::<String>()? {
             if self.is_tree() {
                 self.add(100 + 8 * key.len() as u64);

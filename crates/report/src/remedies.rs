@@ -1,11 +1,11 @@
-//! What to do about failures of which a result keeps examples.
+//! Remedies for the failures with examples in a result.
 //!
-//! A result says with [`Cause`] why its first failure of a kind came about; here is what to do, in the words
-//! of the command line that prints the result. Remedies of other errors are the command's own.
+//! A result has the [`Cause`] of the first failure of each kind; this module has the remedy, in terms of the
+//! command line that prints the result. The command has the remedies of other errors.
 
 use candor_record::Cause;
 
-/// What to do about failures with this cause: an imperative, without a full stop.
+/// The remedy for failures with this cause: an imperative, without a full stop.
 pub fn of(cause: Cause) -> &'static str {
     match cause {
         Cause::ClearText => "write http:// in the URL, or the port of https",

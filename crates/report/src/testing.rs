@@ -1,5 +1,5 @@
-//! Runs for tests: made with record's own recorder and collector, so that documents in tests have
-//! what documents of real runs have.
+//! Runs for tests: made with record's own recorder and collector, so that their documents are like
+//! those of real runs.
 
 pub(crate) mod clients;
 pub(crate) mod experiments;
@@ -24,7 +24,7 @@ use crate::verdicts;
 const MS: u64 = 1_000_000;
 const WORKERS: usize = 2;
 
-/// Compares with a checked-in file, or writes it where `CANDOR_RENEW` is set.
+/// Compares with a checked-in file, or writes it if `CANDOR_RENEW` is set.
 pub(crate) fn golden(file: &str, actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("CANDOR_RENEW").is_some() {
@@ -38,7 +38,7 @@ pub(crate) fn golden(file: &str, actual: &str) {
     );
 }
 
-/// What happened to one simulated request.
+/// The outcome of one simulated request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Outcome {
     Ok { service_ns: u64 },
@@ -149,7 +149,7 @@ impl Run {
         record
     }
 
-    /// A machine that lets a sleeper wake in time: 60 µs late, at times a millisecond.
+    /// A machine with little jitter: wake-ups 60 µs late, sometimes a millisecond.
     fn hiccups(&self) -> Hiccups {
         let mut hiccups = Hiccups::new();
         for i in 0..3000u64 {
@@ -398,7 +398,7 @@ pub(crate) fn healthy_open_run() -> Run {
     }
 }
 
-/// Sixteen connections, each sending as soon as it has its answer, for 3 s.
+/// Sixteen connections, each sending as soon as it has its response, for 3 s.
 pub(crate) fn healthy_closed_run() -> Run {
     let mut requests = Vec::new();
     for connection in 0..16u64 {
@@ -456,7 +456,7 @@ fn failed(kind: ErrorKind, status: Option<u16>) -> Outcome {
     Outcome::Failed { kind, status, after_ns: 300_000 }
 }
 
-/// A run that could connect to nothing.
+/// A run without any connection.
 pub(crate) fn empty_run() -> Run {
     Run {
         requests: Vec::new(),
@@ -491,7 +491,7 @@ pub(crate) fn distribution(values_ns: &[u64]) -> Distribution {
     Distribution::of(&histogram)
 }
 
-/// A healthy run in which a sleeper woke late once.
+/// A healthy run with one hiccup.
 pub(crate) fn with_hiccup(one: Hiccup) -> Document {
     let mut record = healthy_open_run().record();
     let mut seen = Hiccups::new();
@@ -502,7 +502,7 @@ pub(crate) fn with_hiccup(one: Hiccup) -> Document {
     Document::new(&facts(), &healthy_open_run().checked(), &record)
 }
 
-/// A closed loop that met a stall of half a second, which `held` requests show.
+/// A closed loop that met a stall of half a second, with `held` slow requests.
 pub(crate) fn stalled_closed(held: usize) -> Document {
     let mut run = healthy_closed_run();
     run.requests.retain(|one| !(1000 * MS..1500 * MS).contains(&one.due_ns));
@@ -526,7 +526,7 @@ pub(crate) fn stalled_open() -> Document {
     run.document()
 }
 
-/// A healthy open run of so many intervals with these medians.
+/// A healthy open run with this number of intervals and these medians.
 pub(crate) fn with_medians(intervals: usize, p50_ns: &dyn Fn(u64) -> u64) -> Document {
     let mut document = healthy_open();
     let row = document.intervals[0].clone();
@@ -542,7 +542,7 @@ pub(crate) fn with_medians(intervals: usize, p50_ns: &dyn Fn(u64) -> u64) -> Doc
     document
 }
 
-/// What a managed target used.
+/// The resources of a managed target.
 pub(crate) fn watched() -> Resources {
     let sample = ResourceSample {
         at_s: 0.1,
@@ -570,7 +570,7 @@ pub(crate) fn watched() -> Resources {
     }
 }
 
-/// What became of a profiler.
+/// The outcome of a profiler.
 pub(crate) fn profile(problem: Option<&str>) -> Profile {
     let command = ["perf", "record", "-g", "-p", "4711", "-o", "result.profile"];
     Profile {
@@ -598,7 +598,7 @@ pub(crate) fn deviations() -> Vec<ErrorCount> {
     kinds.map(one).collect()
 }
 
-/// A healthy run over TLS that trusts whom `trust` says.
+/// A healthy run over TLS with these trusted CAs.
 pub(crate) fn over_tls(trust: Trust) -> Document {
     let mut document = healthy_open();
     document.plan.target.tls = Some(Tls {
@@ -617,7 +617,7 @@ pub(crate) fn over_tls(trust: Trust) -> Document {
     document
 }
 
-/// A document in which every part of a page has something to show.
+/// A document with content for every part of a page.
 pub(crate) fn full() -> Document {
     let mut document = broken();
     document.set_target(

@@ -1,8 +1,8 @@
-//! V1 histograms are for HdrHistogram's own library: here Java reads ours, and counts the same.
+//! V1 histograms are for HdrHistogram's own library: Java must read ours with the same counts.
 //!
-//! Needs a JDK, Maven and its repository. Where one of them is missing the test says so and ends:
-//! it asks another program, and nothing of candor depends on the answer. What it downloads stays
-//! below the target directory.
+//! Needs a JDK, Maven and its repository. If one of them is missing, the test prints that and
+//! passes: it checks compatibility with another program, on which nothing in candor depends.
+//! Downloads stay below the target directory.
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 use std::io::Write;
@@ -27,7 +27,8 @@ fn java_reads_what_we_write() {
     assert_eq!(in_java(&jar, &lines), expected);
 }
 
-/// Of every number of digits, with nothing, one value, zero, and many over all of the range.
+/// Histograms with every number of digits: empty, with one value, with zero, and with many values
+/// over the whole range.
 fn histograms() -> Vec<Histogram<u64>> {
     let mut all = Vec::new();
     for digits in 1..=5 {
@@ -59,7 +60,7 @@ fn figures(hdr: &Histogram<u64>) -> String {
     )
 }
 
-/// The library, from Maven's repository, or why there is none.
+/// The library, from Maven's repository, or why it is missing.
 fn library() -> Result<PathBuf, String> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hdrhistogram");
     for program in ["javac", "java", "mvn"] {
@@ -91,7 +92,7 @@ fn library() -> Result<PathBuf, String> {
     }
 }
 
-/// What the Java program says of these lines.
+/// The output of the Java program for these lines.
 fn in_java(jar: &Path, lines: &str) -> String {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/V1.java");
     let mut process = Command::new("java")

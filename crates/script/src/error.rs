@@ -1,12 +1,12 @@
-//! Why a script cannot go on: one sentence with file and line, as Lua says it.
+//! The failures of a script: one sentence with file and line, in Lua's words.
 
-/// Why a script cannot go on.
+/// A failure that stops a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// It could not be loaded or prepared; nothing was sent.
     #[error("script: {0}")]
     Load(String),
-    /// Its own lines, or one of its functions, took longer than a call may.
+    /// Its top level, or one of its functions, exceeded the time limit of a call.
     #[error("script: {}{message}", in_function(*function))]
     Late {
         /// The hook; none for the script's own lines.
@@ -24,7 +24,7 @@ pub enum ScriptError {
     },
     /// It makes requests or reads responses, and the connection was upgraded to HTTP/2.
     #[error(
-        "script: one that makes requests or reads responses does not work with an upgrade to HTTP/2"
+        "script: a script that makes requests or reads responses does not work with an upgrade to HTTP/2"
     )]
     Upgrade,
 }

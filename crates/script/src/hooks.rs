@@ -73,7 +73,7 @@ impl Script for Hooks {
         self.seat.enter();
         let made = self.hot.request(|text| batch.fill(text));
         let outcome = made.and_then(|filled| {
-            filled.map_err(|error| format!("what it returned cannot be sent: {error}"))
+            filled.map_err(|error| format!("its result cannot be sent: {error}"))
         });
         self.after("request", outcome)
     }

@@ -1,11 +1,11 @@
 //! Lua's patterns (reference manual of Lua 5.1, 5.4.1), matched within a budget.
 //!
 //! Matching goes back and tries again, which can take time exponential in the pattern's length, and
-//! LuaJIT's own matcher is C code in which no hook runs. A sandbox has this one in its place: it
-//! counts the bytes it looks at, and asks its caller from time to time whether it may go on. It
-//! follows `lib_string.c` item by item, so that a pattern means the same in a sandbox as outside.
+//! LuaJIT's own matcher is C code in which no hook runs. A sandbox uses this matcher instead: it
+//! counts the bytes that it examines, and regularly asks its caller whether it may continue. It
+//! follows `lib_string.c` item by item, so a pattern means the same inside a sandbox and outside.
 
-/// So many bytes are looked at between two questions.
+/// The number of bytes to examine between two of these questions.
 const STEP: u64 = 10_000;
 /// Captures of one pattern, as LuaJIT has it (`LUA_MAXCAPTURES`).
 const MOST_CAPTURES: usize = 32;
@@ -57,8 +57,8 @@ pub(crate) enum Error {
 }
 
 /// Searches `subject` for `pattern` from offset `from` on, or only there if it is `anchored`.
-/// `spend` is told how many bytes were looked at since the last time, and ends the search by an
-/// error.
+/// `spend` gets the number of bytes examined since the last call, and ends the search if it returns
+/// an error.
 pub(crate) fn search(
     subject: &[u8],
     pattern: &[u8],
@@ -110,7 +110,7 @@ struct Matcher<'a> {
     spend: &'a mut dyn FnMut(u64) -> Result<(), String>,
 }
 
-/// A capture while matching goes on.
+/// A capture during matching.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     start: usize,
@@ -329,7 +329,7 @@ impl Matcher<'_> {
         let capture = self.captures.get(index).copied().ok_or(Error::CaptureIndex)?;
         let bytes = match capture.length {
             Length::Unfinished => return Err(Error::CaptureIndex),
-            // LuaJIT takes its mark for a length that no text has.
+            // LuaJIT compares its mark for a position as a length, which no text has.
             Length::Position => return Ok(None),
             Length::Bytes(bytes) => bytes,
         };
@@ -560,7 +560,7 @@ mod tests {
         let found = search(&subject, pattern.as_bytes(), 0, false, &mut spend);
         assert_eq!(found, Err(Error::OutOfBudget("enough".to_owned())));
         assert!(spent < 1_000_000 + 2 * STEP);
-        // A long set, a long capture and long brackets are looked at byte by byte too.
+        // A long set, a long capture and long brackets are counted byte by byte too.
         let long = "a".repeat(100_000);
         for (subject, pattern) in [
             (long.clone(), format!("[{}]b", "x".repeat(1000))),

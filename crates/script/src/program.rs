@@ -20,7 +20,7 @@ use crate::watch::Watch;
 /// A script that was loaded and prepared.
 pub struct Program {
     failure: FirstFailure,
-    /// Before the states, so that it is gone when they close.
+    /// Declared before the states, so that it is dropped before they close.
     _watch: Watch,
     main: State,
     threads: Vec<(State, Arc<Shared>)>,
@@ -108,7 +108,7 @@ impl Program {
     }
 
     /// After the run: prints the scripts' pending output before any other output follows. An error
-    /// if the script failed while the run went on.
+    /// if the script failed during the run.
     pub fn ended(&self) -> Result<(), ScriptError> {
         raw::flush_output();
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -130,8 +130,8 @@ impl Program {
 }
 
 /// The request of a script that makes none: the text of `wrk.format()` after `init`. It goes into
-/// the plan, so that such a script costs nothing. `None` if the script replaced that function, and
-/// its text has chunks: a plan cannot have such a request, so the script goes on making it.
+/// the plan, so that such a script costs nothing. `None` if the script replaced that function and
+/// its text has chunks: a plan cannot contain such a request, so the script keeps making it.
 fn fixed_request(state: &State, plan: &Plan) -> Result<Option<Request>, ScriptError> {
     let Some(base) = plan.requests.list.first() else { return Ok(None) };
     let formatted = state.call(|| state.lua.load("return wrk.format()").eval::<mlua::LuaString>());

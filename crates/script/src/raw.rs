@@ -3,10 +3,11 @@
 //! Calls made for each request go through here, because the safe API checks and copies several
 //! times per call. Three rules keep it sound:
 //!
-//! - Whatever in Lua's API may raise an error runs below `lua_pcall`: an error unwinds to the call
-//!   and through no frame of ours that has something to drop.
-//! - A [`Hot`] has a coroutine of its own, whose stack nobody else touches, and which is anchored in
-//!   the registry for as long as the state lives; the state outlives it ([`crate::state::State`]).
+//! - Every function of Lua's API that may raise an error runs below `lua_pcall`: an error unwinds
+//!   to that call, through no frame of ours that has something to drop.
+//! - A [`Hot`] has a coroutine of its own. Nothing else touches the coroutine's stack, and the
+//!   registry anchors it for the life of the state, which outlives the `Hot`
+//!   ([`crate::state::State`]).
 //! - A state is used by one thread at a time. The one exception is `lua_sethook`, which LuaJIT
 //!   allows from another thread, to interrupt.
 
@@ -22,10 +23,10 @@ use candor_protocol::Captured;
 use crate::error::MOST_WORDS;
 use crate::watch::Seat;
 
-/// How many instructions pass between two looks of a sandbox at its bound.
+/// The number of instructions between two checks of a sandbox's limits.
 const STEP: c_int = 10_000;
 
-/// A state, to be interrupted from another thread.
+/// A pointer to a state, to interrupt it from another thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StatePointer(*mut lua_State);
 
@@ -34,7 +35,7 @@ pub(crate) struct StatePointer(*mut lua_State);
 unsafe impl Send for StatePointer {}
 
 impl StatePointer {
-    /// The state's present call fails at its next instruction.
+    /// Makes the current call of the state fail at its next instruction.
     pub(crate) fn interrupt(self) {
         // SAFETY: see above.
         unsafe { ffi::lua_sethook(self.0, Some(check), ffi::LUA_MASKCOUNT, 1) };
@@ -44,7 +45,8 @@ impl StatePointer {
 /// The key of the seat in a state's registry.
 static SEAT_KEY: u8 = 0;
 
-/// Ties a seat to a state: from now on the state can be interrupted, and counts if it must.
+/// Ties a seat to a state: from now on the state can be interrupted, and counts instructions in a
+/// sandbox.
 pub(crate) fn attach(lua: &Lua, seat: &Arc<Seat>) -> mlua::Result<StatePointer> {
     let mut pointer = StatePointer(std::ptr::null_mut());
     let seat_pointer = Arc::as_ptr(seat).cast_mut().cast::<c_void>();
@@ -64,7 +66,7 @@ pub(crate) fn attach(lua: &Lua, seat: &Arc<Seat>) -> mlua::Result<StatePointer> 
     Ok(pointer)
 }
 
-/// The hook: ends the call if it took too long, or too many instructions.
+/// The hook: ends the call if it exceeds its limit of time or instructions.
 unsafe extern "C-unwind" fn check(state: *mut lua_State, activation: *mut lua_Debug) {
     // SAFETY: Lua calls this with a state and an activation record that are valid, below some
     // protected call. Nothing here needs dropping when `lua_error` unwinds.
@@ -75,9 +77,10 @@ unsafe extern "C-unwind" fn check(state: *mut lua_State, activation: *mut lua_De
         ffi::lua_pop(state, 1);
         let Some(seat) = seat.as_ref() else { return };
         let Some(words) = seat.spend(STEP as u64) else { return };
-        // From here on every instruction fails, or a script that catches errors would go on.
+        // From here on every instruction fails; otherwise a script that catches errors could
+        // continue.
         ffi::lua_sethook(state, Some(check), ffi::LUA_MASKCOUNT, 1);
-        // The line is the script's own: it is not to blame for those of `sandbox.lua`.
+        // Find the line of the script itself, not of `sandbox.lua`.
         let mut level = 0;
         loop {
             ffi::lua_getinfo(state, c"Sl".as_ptr(), activation);
@@ -96,7 +99,7 @@ unsafe extern "C-unwind" fn check(state: *mut lua_State, activation: *mut lua_De
     }
 }
 
-/// Where things are on the stack of a [`Hot`]'s coroutine.
+/// Indices on the stack of a [`Hot`]'s coroutine.
 const REQUEST: c_int = 1;
 const RESPONSE: c_int = 2;
 const DELAY: c_int = 3;
@@ -109,7 +112,7 @@ const BASE: c_int = 6;
 #[derive(Debug)]
 pub(crate) struct Hot {
     state: *mut lua_State,
-    /// The response on its way to `response`. Its address is on the stack, since to push one may
+    /// The arguments of `response`. Their address is on the stack already, because pushing it could
     /// need memory, which a sandbox may not have.
     shown: Box<UnsafeCell<Shown>>,
 }
@@ -315,7 +318,7 @@ unsafe extern "C-unwind" fn show(state: *mut lua_State) -> c_int {
     }
 }
 
-/// The strings that `format` needs, as upvalues, so that they are not looked up each time.
+/// The strings that `format` needs, kept as upvalues to save look-ups.
 const TEXTS: [&CStr; 12] = [
     c"method",
     c"path",
@@ -377,7 +380,7 @@ unsafe extern "C-unwind" fn format(state: *mut lua_State) -> c_int {
         ffi::lua_pushvalue(state, upvalue(SPACE));
         ffi::lua_pushvalue(state, PATH);
         ffi::lua_pushvalue(state, upvalue(VERSION));
-        // The Host of wrk.headers goes with any other table of headers.
+        // The Host of wrk.headers is added to any other table of headers.
         ffi::lua_pushvalue(state, upvalue(HOST));
         ffi::lua_gettable(state, HEADERS);
         let has_host = ffi::lua_type(state, -1) != ffi::LUA_TNIL;
@@ -398,7 +401,7 @@ unsafe extern "C-unwind" fn format(state: *mut lua_State) -> c_int {
         ffi::lua_pushnil(state);
         while ffi::lua_next(state, HEADERS) != 0 {
             if ffi::lua_rawequal(state, -2, upvalue(LENGTH)) != 0 {
-                // It follows from the body.
+                // Content-Length is computed from the body.
                 ffi::lua_pop(state, 1);
                 continue;
             }
@@ -442,20 +445,20 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
-/// Lua prints through C's buffers, which Rust's output does not share: empties them.
+/// Flushes C's buffers, through which Lua prints and which Rust's output does not share.
 pub(crate) fn flush_output() {
-    // SAFETY: without a stream all of them are flushed; C's streams lock themselves. An error has
-    // no one to be told to, and `print` itself reports none.
+    // SAFETY: a null pointer flushes all streams; C's streams lock themselves. Errors are ignored,
+    // as `print` itself does.
     unsafe { fflush(std::ptr::null_mut()) };
 }
 
-/// Every C function is called through the one on the stack.
+/// A mode: LuaJIT calls every C function through the one on the stack.
 const WRAP_C_FUNCTIONS: c_int = 0x0110;
 
 /// Makes LuaJIT call functions of Rust through [`widen`]. It must be asked for in every state before
 /// anything else: on x86-64 LuaJIT takes the number of results from all 64 bits of the register in
 /// which a function returns it, although the ABI leaves the upper half of an `int` undefined, and
-/// what Rust's compiler leaves there makes LuaJIT read anywhere.
+/// leftovers there would make LuaJIT read out of bounds.
 pub(crate) fn call_widened(lua: &Lua) -> mlua::Result<()> {
     let widen: unsafe extern "C-unwind" fn(*mut lua_State, ffi::lua_CFunction) -> usize = widen;
     // SAFETY: the closure runs below a protected call, and leaves the stack as it was.
@@ -472,8 +475,8 @@ pub(crate) fn call_widened(lua: &Lua) -> mlua::Result<()> {
 
 /// Calls `function`, and returns its number of results in a whole register.
 unsafe extern "C-unwind" fn widen(state: *mut lua_State, function: ffi::lua_CFunction) -> usize {
-    // SAFETY: LuaJIT's. No frame here has anything to drop when `function` raises an error. A
-    // number of -1 (a yield) is tested for in the lower half alone.
+    // SAFETY: LuaJIT calls this with a valid state and function. No frame here has anything to drop
+    // when `function` raises an error. LuaJIT tests for -1 (a yield) only in the lower half.
     unsafe { function(state) as u32 as usize }
 }
 

@@ -10,8 +10,8 @@ use mlua::{FromLua, IntoLua, Lua, LuaString, MultiValue, Value};
 use crate::pattern::{self, Capture};
 use crate::watch::Seat;
 
-/// The longest Lua text that is loaded. The parser runs no hook, and at its worst takes time that
-/// grows with the square of the text.
+/// The longest Lua text that is loaded. The parser runs no hook, and its worst-case time is
+/// quadratic in the text.
 pub(crate) const MOST_SOURCE_BYTES: usize = 128 << 10;
 
 /// Makes a sandbox of `lua`, which has the API but no script.
@@ -26,16 +26,16 @@ pub(crate) fn close(lua: &Lua, seat: &Arc<Seat>) -> mlua::Result<()> {
     lua.load(include_str!("sandbox.lua")).set_name("=sandbox").call(given)
 }
 
-/// How a pattern is meant.
+/// The kind of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// As the bytes that it has.
+    /// For the literal bytes of the pattern.
     Plain,
-    /// As `string.find` does, as such bytes if nothing in it has another meaning.
+    /// As in `string.find`: literally if the pattern has no special character.
     Find,
-    /// As the others do.
+    /// As in the other functions.
     Match,
-    /// It matches at the beginning or not at all.
+    /// Only at the beginning.
     Anchored,
 }
 
@@ -51,8 +51,8 @@ impl FromLua for How {
 }
 
 /// The first and the last byte of the match, from 1, and of each of its captures; the last of a
-/// position is -1. Nothing: there is no match. `false` and a message: the pattern is wrong, or the
-/// call took too long.
+/// position is -1. Nothing if there is no match. `false` and a message if the pattern is wrong or
+/// the call took too long.
 fn search(
     lua: &Lua,
     seat: &Seat,
@@ -142,7 +142,7 @@ mod tests {
             lua.load(SHOW).call::<String>((code, a, b, c)).unwrap()
         };
         let ours = run(inside);
-        // LuaJIT notices it only if the capture is asked for.
+        // LuaJIT notices it only if the capture is used.
         if ours != "error: unfinished capture" {
             assert_eq!(ours, run(outside), "{code} {arguments:?}");
         }

@@ -20,7 +20,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// A state with the API, in which the script was not run yet.
+    /// A state with the API, in which the script has not run yet.
     pub(crate) fn new(
         plan: &Plan,
         script: &Script,
@@ -34,7 +34,7 @@ impl State {
         let made = (|| {
             raw::call_widened(&lua)?;
             let pointer = raw::attach(&lua, &seat)?;
-            // The state keeps the seat that it points to.
+            // The state keeps alive the seat that it points to.
             lua.set_app_data(Arc::clone(&seat));
             watch.add(Arc::clone(&seat), pointer);
             let given = given(&lua, plan, shared)?;
@@ -68,7 +68,7 @@ impl State {
         })
     }
 
-    /// The failure of a function that was called in it last.
+    /// The failure of the function that was called last.
     pub(crate) fn failed(&self, function: &'static str, error: &mlua::Error) -> ScriptError {
         let message = words(error);
         match self.seat.is_late() {
@@ -85,13 +85,13 @@ impl State {
         }
     }
 
-    /// Calls into the state, watched.
+    /// Calls into the state, with the limits of a call.
     pub(crate) fn call<T>(&self, call: impl FnOnce() -> mlua::Result<T>) -> mlua::Result<T> {
         self.seat.enter();
         let outcome = call();
         self.seat.leave();
         match self.seat.excess() {
-            // The script swallowed the error and came to an end nevertheless.
+            // The script caught the error and returned normally.
             Some(words) if outcome.is_ok() => Err(mlua::Error::runtime(words.to_string_lossy())),
             _ => outcome,
         }

@@ -1,4 +1,4 @@
-//! `summary`, `latency` and `requests`, as `done` gets them.
+//! `summary`, `latency` and `requests`: the arguments of `done`.
 
 use candor_plan::{Load, Plan};
 use candor_record::{ErrorKind, RunRecord};

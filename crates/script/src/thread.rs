@@ -1,4 +1,5 @@
-//! `thread`, as `setup` and `done` see it in the main state, and `wrk.thread` in its own; addresses.
+//! `thread`: the argument of `setup` and `done` in the main state, and `wrk.thread` in the thread's
+//! own. Also addresses.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +61,7 @@ pub(crate) fn lookup(
     Ok(all)
 }
 
-/// `wrk.connect(addr)`: whether a connection can be made. To ask one that is not allowed is an error.
+/// `wrk.connect(addr)`: whether a connection can be made. An address that is not allowed is an error.
 pub(crate) fn connect(allow: Option<&AllowList>, address: AnyUserData) -> mlua::Result<bool> {
     let Destination { host, address } = address.borrow::<Address>()?.0.clone();
     let permission =
@@ -97,12 +98,12 @@ impl Shared {
     }
 }
 
-/// The seat of the state whose call goes on.
+/// The seat of the state of the current call.
 fn seat(lua: &Lua) -> mlua::Result<AppDataRef<'_, Arc<Seat>>> {
     lua.app_data_ref().ok_or_else(|| mlua::Error::runtime("the state has no seat"))
 }
 
-/// A thread: seen from the main state with the thread's own, or from its own without.
+/// A thread: with its own state if seen from the main state, without if seen from its own.
 pub(crate) struct ThreadHandle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) other: Option<Lua>,

@@ -1,11 +1,11 @@
 //! Ends calls that do not return.
 //!
-//! Each state has a [`Seat`] that counts the calls begun and ended; an odd number is a call that
-//! goes on. One thread checks the seats from time to time. If it sees the same odd number for longer than the
-//! limit, it sets a hook in the state, which then fails at its next instruction. So a call costs
-//! two stores and no reading of the clock. Lua's compiler is off, since compiled code would not see
-//! the hook. In a sandbox the hook counts instructions from the beginning, and Rust code that works
-//! for a script counts its work by [`Seat::spend`].
+//! Each state has a [`Seat`] that counts the calls begun and ended; an odd number means that a call is
+//! running. One thread checks the seats from time to time. If it sees the same odd number for longer than the
+//! limit, it sets a hook in the state, which then fails at its next instruction. So a call costs two stores
+//! and no reading of the clock. Lua's compiler is off, since compiled code would not see the hook. In a
+//! sandbox the hook counts instructions from the beginning, and Rust code that works for a script counts its
+//! work by [`Seat::spend`].
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,11 +19,11 @@ use crate::raw::StatePointer;
 #[derive(Debug, Default)]
 pub(crate) struct Seat {
     calls: AtomicU64,
-    /// The call that goes on has taken too long.
+    /// Whether the current call has taken too long.
     fired: AtomicBool,
-    /// Instructions of the call that goes on; counted in a sandbox only.
+    /// Instructions of the current call; counted in a sandbox only.
     instructions: AtomicU64,
-    /// The most that a call may have; 0 for no bound.
+    /// The limit of a call; 0 for none.
     most_instructions: u64,
     /// The error of a call that took too long, and of one with too many instructions.
     late: CString,
@@ -57,12 +57,12 @@ impl Seat {
         self.excess()
     }
 
-    /// Whether the call that goes on, or ended last, took longer than a call may.
+    /// Whether the current or the last call exceeded the time limit.
     pub(crate) fn is_late(&self) -> bool {
         self.fired.load(Ordering::Relaxed)
     }
 
-    /// Why the call that goes on, or ended last, has to end.
+    /// The exceeded limit of the current or the last call.
     pub(crate) fn excess(&self) -> Option<&CStr> {
         let count = self.instructions.load(Ordering::Relaxed);
         if self.is_late() {
@@ -97,7 +97,7 @@ struct Watched {
     since: Instant,
 }
 
-/// The thread that looks. States must stay open until it is dropped.
+/// The thread that checks the seats. States must stay open until it is dropped.
 pub(crate) struct Watch {
     watched: Arc<Mutex<Vec<Watched>>>,
     over: Arc<AtomicBool>,
@@ -144,7 +144,7 @@ impl Drop for Watch {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It has nothing to say; it only has to be gone before the states are.
+            // It returns nothing; it only has to end before the states close.
             let _ = thread.join();
         }
     }

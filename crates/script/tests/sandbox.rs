@@ -84,11 +84,11 @@ fn no_call_outlasts_its_limit() {
         "return ('%s'):format(setmetatable({}, {__tostring = function() while true do end end}))",
         "wrk.format(nil, nil, setmetatable({}, {__index = function() while true do end end}))",
         "table.sort({1, 2, 3}, function() while true do end end)",
-        // Tables that take a sort long: it is C, and compares by C.
+        // Tables that take long to sort: the sort and its comparison are C.
         "local t = {} for i = 1, 1e6 do t[i] = i % 2 end table.sort(t) while true do table.sort(t) end",
         "local a, b, t = ('x'):rep(2e7) .. 'a', ('x'):rep(2e7) .. 'b', {}\n\
          for i = 1, 1e5 do t[i] = i % 3 == 0 and a or b end table.sort(t)",
-        // A literal of LuaJIT's brings its C types, and no compiler.
+        // An int64 literal loads LuaJIT's C types, but no compiler.
         "local n = 0LL while true do n = n + 1 end",
         "for i = 1, 1e12 do local x = bit.bxor(i, 1) end",
         // Copies from state to state.
@@ -127,7 +127,7 @@ fn hooks_of_the_run_have_the_limit_too() {
         let search = "(('a'):rep(40)):find(('a?'):rep(40) .. ('a'):rep(41))";
         assert_ended(&format!("function {hook}() {search} end"), &OVER);
     }
-    // `thread:get` looks at values, and calls nothing.
+    // `thread:get` only reads values, and calls nothing.
     assert_fine(
         "setmetatable(_G, {__index = function(_, key) if key == 'none' then while true do end end end})\n\
          function setup(thread) assert(thread:get('none') == nil) end",

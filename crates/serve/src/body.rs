@@ -19,13 +19,13 @@ use crate::content::{LARGE, LARGE_LEN};
 
 /// The content of a response.
 pub(crate) enum Content {
-    /// Nothing, or nothing any more.
+    /// Nothing, or nothing left.
     Empty,
     /// These bytes.
     Whole(Bytes),
-    /// So many bytes of filler.
+    /// This many bytes of filler.
     Filler { left: u64 },
-    /// The same chunk several times, of no announced length.
+    /// The same chunk several times, without an announced length.
     Chunks { left: u32, chunk: Bytes, pace: Option<Pace> },
     /// Filler that stops short of its announced length. The connection is closed once it was
     /// flushed, so that the client gets all of `left`.
@@ -44,7 +44,7 @@ impl Content {
         Content::Chunks { left: count, chunk, pace: gap.map(Pace::new) }
     }
 
-    /// The length, where it is known.
+    /// The length, if it is known.
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Content::Empty => Some(0),
@@ -68,7 +68,7 @@ impl Content {
                 chunk.clone()
             }
             Content::Truncated { left: 0, .. } => {
-                // The flush that follows ends the connection; no wake-up is needed.
+                // The next flush ends the connection; no wake-up is needed.
                 connection.close_at_flush();
                 return Poll::Pending;
             }

@@ -15,15 +15,15 @@ pub struct Config {
     pub listen: SocketAddr,
     /// A unix socket to listen on as well. A stale socket file there is replaced.
     pub unix_socket: Option<PathBuf>,
-    /// A file that says where the server is, written once it is ready.
+    /// The port file, written once the server is ready.
     pub port_file: Option<PathBuf>,
     /// Method that the port file announces.
     pub method: String,
     /// Path, perhaps with a query, that the port file announces.
     pub path: String,
-    /// Threads, at least 1. Connections are dealt out to them in turn.
+    /// Threads, at least 1. Connections are assigned to them in turn.
     pub threads: usize,
-    /// Speak TLS, with this certificate.
+    /// Use TLS with this certificate.
     pub tls: Option<Certificate>,
     /// The faults.
     pub faults: Faults,
@@ -55,17 +55,17 @@ pub struct Faults {
     pub stalls: Vec<PlannedStall>,
     /// More connections than this at a time are accepted and closed at once.
     pub max_connections: Option<u64>,
-    /// A response's header and its body are handed to the kernel one after the other.
+    /// Hand a response's header and its body to the kernel in two calls.
     pub split_writes: bool,
-    /// TCP_NODELAY is left off: the kernel holds a small packet back while another is not
-    /// acknowledged (Nagle).
+    /// Leave TCP_NODELAY off: the kernel holds a small packet back until the one before is
+    /// acknowledged (Nagle's algorithm).
     pub nagle: bool,
 }
 
 /// The end of a connection after a number of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseAfter {
-    /// Answers before the close.
+    /// Responses before the close.
     pub requests: NonZeroU64,
     /// Whether the last response has `Connection: close`.
     pub announced: bool,

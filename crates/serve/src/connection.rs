@@ -2,8 +2,8 @@
 //!
 //! Three parties of one connection meet here: the handler (which orders faults), the body of a
 //! response (which reports its completion) and the stream (which performs the faults and sees the
-//! flush). All three run in the connection's one task, so that the atomics are never contended;
-//! they are atomics because hyper's types have to be `Send`.
+//! flush). All three run in the connection's only task, so the atomics are never contended; they
+//! are atomics because hyper's types must be `Send`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use crate::stall::Stall;
 use crate::stats::{Counters, Stats};
 use crate::{Fault, Faults};
 
-/// The state that all threads of a server share. Touched once a connection, not once a request.
+/// The state that all threads of a server share. Used once per connection, not once per request.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) faults: Faults,
@@ -54,7 +54,7 @@ impl Shared {
         self.accept_errors.fetch_add(1, Relaxed);
     }
 
-    /// Takes up a connection that thread `thread` will serve; `None` if there are too many.
+    /// Accepts a connection that thread `thread` will serve; `None` if there are too many.
     pub(crate) fn admit(self: &Arc<Self>, thread: usize) -> Option<Arc<Connection>> {
         let full = |most| self.connections_open.load(Relaxed) >= most;
         if self.faults.max_connections.is_some_and(full) {
@@ -80,19 +80,19 @@ impl Shared {
 pub(crate) struct Connection {
     pub(crate) shared: Arc<Shared>,
     counters: Arc<Counters>,
-    // Requests so far that count.
+    // Counted requests so far.
     requests: AtomicU64,
-    // Answers that are complete in hyper's buffer and not yet flushed.
+    // Responses that are complete in hyper's buffer but not flushed yet.
     complete_unflushed: AtomicU64,
     // Bytes that may still be written before the reset; u64::MAX: no reset is ordered.
     writable_bytes: AtomicU64,
     close_at_flush: AtomicBool,
-    // A connection that is only about the server's own state.
+    // Whether the connection is only for requests about the server itself.
     uncounted: AtomicBool,
 }
 
 impl Connection {
-    /// Counts a request; says which of this connection it is, from 1.
+    /// Counts a request; returns its number on this connection, from 1.
     pub(crate) fn request_accepted(&self, route: Route) -> u64 {
         self.counters.accepted(route);
         self.requests.fetch_add(1, Relaxed) + 1
@@ -102,7 +102,7 @@ impl Connection {
         self.counters.body_bytes(bytes);
     }
 
-    /// Takes the connection out of the counts, if a question about the server is its first.
+    /// Excludes the connection from the counts, if its first request is about the server itself.
     pub(crate) fn asked_about_server(&self) {
         if self.requests.load(Relaxed) == 0 && !self.uncounted.swap(true, Relaxed) {
             self.shared.connections_accepted.fetch_sub(1, Relaxed);
@@ -132,19 +132,19 @@ impl Connection {
         self.close_at_flush.store(true, Relaxed);
     }
 
-    /// How many bytes may be written now; `None` without bound.
+    /// How many bytes may be written now; `None` means no limit.
     pub(crate) fn writable_bytes(&self) -> Option<u64> {
         Some(self.writable_bytes.load(Relaxed)).filter(|&bytes| bytes != u64::MAX)
     }
 
-    /// Some of the bytes that may be written were.
+    /// Subtracts written bytes from that limit.
     pub(crate) fn wrote(&self, bytes: usize) {
         self.writable_bytes.fetch_sub(bytes as u64, Relaxed);
     }
 
     /// hyper's buffer was handed to the kernel in full; true if the connection has to end here.
     pub(crate) fn flushed(&self) -> bool {
-        // Load before swap: most flushes by far find nothing or one, and a swap is not free.
+        // Load before swap: most flushes have nothing to count, and a swap is not free.
         if self.complete_unflushed.load(Relaxed) > 0 {
             self.counters.answered(self.complete_unflushed.swap(0, Relaxed));
         }

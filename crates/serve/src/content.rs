@@ -23,7 +23,7 @@ pub(crate) const SSE_EVENT: &[u8] = b"event: tick\ndata: tick\n\n";
 
 pub(crate) const LARGE_LEN: usize = 64 * 1024;
 
-/// Letters in a row, so that a shifted or repeated piece does not go unseen.
+/// The alphabet repeated, so that a shifted or repeated piece is noticed.
 pub(crate) static LARGE: [u8; LARGE_LEN] = {
     let mut bytes = [0; LARGE_LEN];
     let mut index = 0;
@@ -71,7 +71,7 @@ pub(crate) struct Item {
     pub(crate) quantity: u64,
 }
 
-/// How many items there are at most.
+/// The most items.
 pub(crate) const ITEMS: u32 = 50;
 
 /// Item `id`, from 1: prices and quantities vary, and the same id is always the same item.

@@ -1,5 +1,5 @@
-//! Why a server did not start: the fault and its place. The command adds the remedy, which depends
-//! on its flags.
+//! The errors of starting a server: the fault and its place. The command adds the remedy, which
+//! depends on its flags.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The TCP port cannot be had.
+    /// Cannot listen on the TCP port.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address asked for.
@@ -16,7 +16,7 @@ pub enum ServeError {
         /// The system's message.
         source: io::Error,
     },
-    /// The unix socket cannot be made.
+    /// Cannot listen on the unix socket.
     #[error("cannot listen on unix socket {}: {source}", path.display())]
     UnixSocket {
         /// The path asked for.
@@ -40,10 +40,10 @@ pub enum ServeError {
         /// Why.
         reason: String,
     },
-    /// No certificate can be made.
+    /// The self-signed certificate cannot be made.
     #[error("cannot make a certificate: {0}")]
     MakeCertificate(String),
-    /// A thread or its event loop cannot be made.
+    /// A thread or its event loop cannot be started.
     #[error("cannot start a server thread: {0}")]
     Runtime(io::Error),
     /// The log of the truth server cannot be written.

@@ -13,7 +13,7 @@ pub enum Fault {
     /// the capacity of the socket buffers, bytes may be lost to the reset. A unix socket, which has
     /// no reset, is closed.
     Reset(u64),
-    /// So many bytes of a body that was announced longer, then a close.
+    /// This many bytes of a body with a longer announced length, then a close.
     Truncate(u64),
     /// No response; the connection stays open.
     Hang,

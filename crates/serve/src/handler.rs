@@ -1,4 +1,4 @@
-//! One request to one response: counting, faults, the scenario, a stall, in this order.
+//! Handles one request: counting, faults, the scenario, a stall, in this order.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::scenarios::{self, Answer};
 
 /// The request gets no response, and its connection is closed.
 #[derive(Debug, thiserror::Error)]
-#[error("no answer by an ordered fault")]
+#[error("no response, as the requested fault demands")]
 pub(crate) struct NoAnswer;
 
-/// Answers one request.
+/// Responds to one request.
 pub(crate) async fn handle(
     connection: Arc<Connection>,
     request: Request<Incoming>,
@@ -47,14 +47,14 @@ pub(crate) async fn handle(
     Ok(finish(answer, ordinal, announces, &head.method, connection))
 }
 
-/// The response of a fault; it orders the stream's part of the fault here.
+/// The response of a fault; also starts the stream's part of the fault.
 async fn faulty(fault: Fault, connection: &Connection) -> Result<Answer, NoAnswer> {
     match fault {
         Fault::Hang => pending().await,
         Fault::Close => Err(NoAnswer),
         Fault::Reset(bytes) => {
             connection.reset_after(bytes);
-            // A body longer than the stream may write: the reset always hits an unfinished
+            // A body longer than the stream may write, so that the reset always hits an unfinished
             // response.
             Ok(Response::new(Content::filler(bytes.saturating_add(1))))
         }

@@ -1,6 +1,6 @@
 //! The embedded target: an HTTP server that serves the scenarios and breaks on demand.
 //!
-//! It speaks HTTP/1.1 and, by prior knowledge, HTTP/2 in clear text, or both over TLS by ALPN.
+//! It supports HTTP/1.1 and, by prior knowledge, HTTP/2 in clear text, or both over TLS by ALPN.
 //!
 //! `candor` measures it when no URL is given, and tests use it as a peer whose own counts must
 //! equal the loader's. Configuration comes from [`ServeOptions`] (the flags of `candor serve`) or
@@ -15,7 +15,7 @@
 //! not use is read and dropped. Sizes take `k`, `m`, `g` (powers of 1024), times `us`, `ms`, `s`,
 //! `m`, `h`.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
 //! | `/` | `alive\r\n` |
 //! | `/echo` | the request's body, with its `Content-Type` and `Content-Encoding` |
@@ -36,16 +36,16 @@
 //! | `/static/hello.txt` | a short text |
 //! | `/streaming` | 4 chunks of 4 KiB |
 //! | `/small` | 100 chunks of 64 bytes |
-//! | `/httpc-bench` | `httpc_bench!`, 12 bytes: what client libraries are measured with |
-//! | `/route/0` … `/route/99` | the number; the scenario `varied_paths_router` asks them in turn |
-//! | `/delay/10ms` | `ok` after so long |
+//! | `/httpc-bench` | `httpc_bench!`, 12 bytes: for measurements of client libraries |
+//! | `/route/0` … `/route/99` | the number; the scenario `varied_paths_router` requests them in turn |
+//! | `/delay/10ms` | `ok` after this time |
 //! | `/status/503` | that status, 200 to 599 |
-//! | `/bytes/1m` | so many bytes, up to 1 GiB |
+//! | `/bytes/1m` | this many bytes, up to 1 GiB |
 //! | `/stream/COUNT/SIZE[/GAP]` | that many chunks of that size; the first at once, then one every GAP |
-//! | `/fault/reset/N` | a reset after N bytes of the answer, header included |
+//! | `/fault/reset/N` | a reset after N bytes of the response, header included |
 //! | `/fault/truncate/N` | N bytes of a body announced longer, then a close |
-//! | `/fault/hang` | no answer, ever |
-//! | `/fault/close` | a close instead of an answer |
+//! | `/fault/hang` | never a response |
+//! | `/fault/close` | a close instead of a response |
 //! | anything else | 404 |
 //!
 //! `/__stats` returns [`Stats`] as JSON, and `POST /__stall?for=2s` holds every response until

@@ -1,5 +1,5 @@
-//! Listening sockets with a backlog that a storm of connections fits into. The standard library
-//! fixes its backlog at 128 or so, and drops are retried by the client only after a second.
+//! Listening sockets with a backlog large enough for a storm of connections. The standard library's
+//! backlog is about 128, and a client retries a dropped connection only after a second.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -18,7 +18,7 @@ const BACKLOG: i32 = 4096;
 pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = open(family)?;
-    // Or a restart would have to wait for the old connections' TIME_WAIT.
+    // Otherwise a restart would have to wait for the TIME_WAIT of old connections.
     sockopt::set_socket_reuseaddr(&socket, true)?;
     bind(&socket, &address)?;
     listen(&socket, BACKLOG)?;
@@ -42,12 +42,12 @@ fn open(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
-/// Raises the number of files this process may open to the most it is allowed. A connection is a
-/// file, and the customary limit of 1024 is too low for a target.
+/// Raises the number of files this process may open to the most it is allowed. A connection needs a
+/// descriptor, and the usual limit of 1024 is too low for a target.
 pub(crate) fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Refused or not, the server can run; a lack of files shows in `accept_errors`.
+    // Even if this fails, the server can run; a lack of descriptors shows in `accept_errors`.
     let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -14,8 +14,8 @@ use crate::{Certificate, CloseAfter, Config, Fault, Faults, PlannedStall};
 pub struct ServeOptions {
     /// Where to listen: ADDRESS:PORT, ADDRESS, or PORT on loopback; port 0 picks a free one
     ///
-    /// Any address but loopback makes the target, which has no protection of any kind, reachable
-    /// from other machines.
+    /// Any address but loopback makes the target reachable from other machines; it has no
+    /// protection of any kind.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_listen)]
     pub listen: SocketAddr,
 
@@ -27,7 +27,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     pub port_file: Option<PathBuf>,
 
-    /// Run alone until SIGTERM; always so, accepted because every target has this flag
+    /// Run until SIGTERM; always so, accepted because every target has this flag
     #[arg(long, hide = true)]
     pub standalone: bool,
 
@@ -39,11 +39,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "METHOD", default_value = "GET")]
     pub method: String,
 
-    /// Threads; connections are dealt out to them in turn
+    /// Threads; connections are assigned to them in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     pub threads: usize,
 
-    /// Speak TLS: HTTP/2 or HTTP/1.1 by ALPN, with a self-signed certificate for localhost
+    /// Use TLS: HTTP/2 or HTTP/1.1 by ALPN, with a self-signed certificate for localhost
     #[arg(long, help_heading = "TLS")]
     pub tls: bool,
 
@@ -51,7 +51,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "tls_cert", help_heading = "TLS")]
     pub tls_cert_out: Option<PathBuf>,
 
-    /// PEM file with the certificate to show instead of a self-signed one
+    /// PEM file with the certificate to use instead of a self-signed one
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
     pub tls_cert: Option<PathBuf>,
 
@@ -61,8 +61,7 @@ pub struct ServeOptions {
 
     /// Give every request this fault: reset/BYTES, truncate/BYTES, hang or close
     ///
-    /// The same faults are had for single requests under the path /fault/, for example
-    /// /fault/reset/100.
+    /// Paths under /fault/ give the same faults to single requests, e.g. /fault/reset/100.
     #[arg(long, value_name = "FAULT", help_heading = "Faults")]
     pub fault: Option<Fault>,
 
@@ -79,9 +78,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub close_after_silently: Option<NonZeroU64>,
 
-    /// Hold all responses for a time, from a time after the start, as in 2s@10s; may be repeated
+    /// Stall: hold all responses for a time, some time after the start, e.g. 2s@10s; may be
+    /// repeated
     ///
-    /// A stall at any moment: POST /__stall?for=2s.
+    /// To stall at any moment: POST /__stall?for=2s.
     #[arg(long, value_name = "FOR@AT", value_parser = parse_stall, help_heading = "Faults")]
     pub stall: Vec<PlannedStall>,
 
@@ -100,13 +100,13 @@ pub struct ServeOptions {
     #[arg(long, help_heading = "Faults")]
     pub nagle: bool,
 
-    /// Be the truth server: respond at computed times, on every path alike
+    /// Be the truth server: respond at computed times, on every path
     ///
-    /// For each request the departure time of its response is computed when it arrives, so that
-    /// lateness does not add up. fifo: one at a time, first come first served. delay: each after
-    /// the service time, any number at once. capped: the same with --places and no queue; a request
-    /// that finds no place is refused with 503 at once. Of the other flags it takes --listen,
-    /// --port-file and --stall.
+    /// The departure time of a response is computed when its request arrives, so lateness does not
+    /// add up. fifo: one at a time, first come first served. delay: each after the service time,
+    /// any number at once. capped: the same with --places and no queue; a request that finds no
+    /// place is refused with 503 at once. Of the other flags it takes --listen, --port-file and
+    /// --stall.
     #[arg(
         long,
         value_name = "MODE",
@@ -139,9 +139,9 @@ pub struct ServeOptions {
     )]
     pub places: Option<NonZeroUsize>,
 
-    /// Queues side by side, each as if it were a server of its own
+    /// Independent queues, each like a server of its own
     ///
-    /// The path says which: /0, /1 and so on; every other path is of the first.
+    /// The path selects the queue: /0, /1 and so on; any other path means the first.
     #[arg(
         long,
         value_name = "N",
@@ -151,11 +151,11 @@ pub struct ServeOptions {
     )]
     pub queues: NonZeroUsize,
 
-    /// Look for requests all the time instead of sleeping; takes a whole core
+    /// Poll for requests instead of sleeping; takes a whole core
     ///
-    /// A thread that sleeps wakes some tens of microseconds late, on a virtual machine more. The
-    /// server sleeps until shortly before a departure in any case; with this it does not sleep
-    /// for arrivals either.
+    /// A sleeping thread wakes some tens of microseconds late, on a virtual machine more. By
+    /// default the server sleeps until an arrival, or until shortly before a departure; with --spin
+    /// it never sleeps for arrivals.
     #[arg(long, requires = "truth", help_heading = "Truth server")]
     pub spin: bool,
 
@@ -165,7 +165,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", requires = "truth", help_heading = "Truth server")]
     pub log: Option<PathBuf>,
 
-    /// Requests that the log has room for; those beyond are served and counted
+    /// Capacity of the log; requests beyond it are served and counted
     #[arg(
         long,
         value_name = "N",
@@ -200,7 +200,7 @@ impl ServeOptions {
     /// The server that the flags describe.
     pub fn into_served(self) -> Served {
         let Some(mode) = self.truth else { return Served::Target(self.into_config()) };
-        // Both are required with their modes.
+        // The modes that use them require them.
         let service_ns = self.service_time.map_or(0, |time| time.as_nanos() as u64);
         let places = self.places.map_or(1, NonZeroUsize::get);
         Served::Truth(truth::Config {

@@ -1,14 +1,14 @@
-//! The port file: how a program that started the server learns where it is.
+//! The port file: announces the server's address to the program that started it.
 //!
-//! One `KEY=value` a line, the same for every target that candor starts. It is written to a
-//! name of its own in the same directory and renamed, so that a reader never sees half of it.
+//! One `KEY=value` a line, the same for every target that candor starts. It is written under
+//! another name in the same directory and renamed, so a reader never sees half of it.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Writes the port file of a server that listens on `address`, and announces a method and a path;
-/// with the file of its certificate, if it speaks TLS.
+/// Writes the port file of a server on `address` with a method and a path, and with the file of its
+/// certificate if it uses TLS.
 pub(crate) fn write(
     file: &Path,
     method: &str,
@@ -33,7 +33,7 @@ fn text(method: &str, path: &str, address: SocketAddr, certificate: Option<&Path
     )
 }
 
-/// Where a client on this machine reaches a server on `address`: loopback for a wildcard.
+/// The address by which a client on this machine reaches the server: loopback for a wildcard.
 fn reachable(address: SocketAddr) -> SocketAddr {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
     let ip = match address.ip() {
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn nothing_is_left_of_a_file_that_cannot_be_written() {
         let directory = tempfile::tempdir().unwrap();
-        // A directory in its place: the rename fails after the temporary file was made.
+        // A directory has its name: the rename fails after the temporary file was written.
         let file = directory.path().join("port");
         std::fs::create_dir(&file).unwrap();
         assert!(write(&file, "GET", "/", "127.0.0.1:1".parse().unwrap(), None).is_err());

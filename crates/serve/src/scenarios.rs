@@ -34,7 +34,7 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 const JSON_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-/// Answers a request that meets no fault.
+/// Responds to a request without a fault.
 pub(crate) async fn answer(
     route: Route,
     argument: &str,
@@ -59,7 +59,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Answers a request whose body does not matter; `None` if its path is none of ours after all.
+/// Responds to a request whose body does not matter; `None` if its path is unknown after all.
 fn without_body(route: Route, argument: &str, head: &Parts) -> Option<Answer> {
     let query = head.uri.query().unwrap_or("");
     match route {
@@ -94,7 +94,7 @@ fn without_body(route: Route, argument: &str, head: &Parts) -> Option<Answer> {
     }
 }
 
-// Answers with a request body. `None` for a body is one that broke off or was too long.
+// Responses to requests with a body; `None` if the body broke off or was too long.
 
 fn echo(head: &Parts, body: Option<Bytes>) -> Answer {
     let Some(body) = body else { return broken_body() };
@@ -157,7 +157,7 @@ fn broken_body() -> Answer {
     answer
 }
 
-// Answers without a request body.
+// Responses to requests without a body.
 
 fn gzip(headers: &HeaderMap) -> Answer {
     let mut answer = if accepts_gzip(headers) {

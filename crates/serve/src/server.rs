@@ -1,9 +1,9 @@
-//! The server: sockets in, connections dealt out to threads, counts out.
+//! The server: listens, distributes connections to threads, returns counts.
 //!
-//! Every thread runs an event loop of its own. The first one accepts for all and deals the
-//! connections out in turn: with SO_REUSEPORT a hash would, and few connections would land
-//! unevenly. At the end everything is dropped at once, responses in flight included: a target that
-//! is told to stop is a target that dies.
+//! Every thread runs an event loop of its own. The first one accepts for all and distributes the
+//! connections in turn: SO_REUSEPORT distributes them by a hash, which is uneven with few
+//! connections. At the end everything is dropped at once, even responses in flight: a target that
+//! is told to stop does not finish its work.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -65,12 +65,12 @@ impl Server {
         Ok(Server { config, address, tcp, unix, tls })
     }
 
-    /// Where the server listens, with the port it got.
+    /// The address that the server listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The file of the certificate that it shows; `None`: it does not speak TLS.
+    /// The file of its certificate; `None` without TLS.
     pub fn certificate(&self) -> Option<&Path> {
         self.tls.as_ref().map(|tls| tls.certificate.as_path())
     }
@@ -79,7 +79,7 @@ impl Server {
     pub fn run_until_signal(self) -> Result<Stats, ServeError> {
         self.run(async {
             let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-            // Without handlers the signals end the process by themselves.
+            // Without handlers, the signals end the process anyway.
             let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
                 return std::future::pending().await;
             };
@@ -106,7 +106,7 @@ impl Server {
 
         let outcome = first.block_on(async {
             let mut shutdown = pin!(shutdown);
-            // Polled before the server is known to anybody, so that signals are caught by then.
+            // Polled before the server is announced, so that signals are already caught then.
             if poll_once(shutdown.as_mut()).await {
                 return Ok(());
             }
@@ -117,19 +117,19 @@ impl Server {
         drop(first);
         drop(others);
         if let Some(path) = &self.config.unix_socket {
-            // Best effort: a socket file that is left is replaced by the next server.
+            // Best effort: the next server replaces a leftover socket file.
             let _ = std::fs::remove_file(path);
         }
         outcome.map(|()| shared.stats())
     }
 
-    /// Runs the server in a thread of its own; for programs that serve beside other work.
+    /// Runs the server in a thread of its own, for programs with other work.
     pub fn start(self) -> Running {
         let address = self.address;
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
             self.run(async {
-                // An error is a `Running` that was dropped: stop as well.
+                // An error means that the `Running` was dropped: stop as well.
                 let _ = stopped.await;
             })
         });
@@ -181,7 +181,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // Its failure, if any, was for `stop` to report.
+            // A failure is reported by `stop`, not here.
             let _ = thread.join();
         }
     }
@@ -228,7 +228,7 @@ async fn poll_once(mut future: std::pin::Pin<&mut impl Future<Output = ()>>) -> 
     std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await
 }
 
-/// Deals connections out to the threads in turn.
+/// Distributes connections to the threads in turn.
 #[derive(Clone)]
 struct Dealer {
     shared: Arc<Shared>,
@@ -260,7 +260,7 @@ async fn accept_tcp(listener: TcpListener, mut dealer: Dealer) {
             continue;
         };
         let Some((thread, connection)) = dealer.deal() else { continue };
-        // Fails only for a connection that is gone, which its first read will show.
+        // Fails only if the connection is gone, which its first read will show.
         let _ = socket.set_nodelay(!dealer.shared.faults.nagle);
         let acceptor = dealer.acceptor.clone();
         if thread == 0 {
@@ -305,7 +305,7 @@ where
     let stream = Stream::new(socket, Arc::clone(&connection));
     match acceptor {
         None => serve_http(stream, connection).await,
-        // A handshake that fails is the client's business, and seen there.
+        // The client sees and reports a failed handshake.
         Some(acceptor) => {
             if let Ok(stream) = acceptor.accept(stream).await {
                 serve_http(stream, connection).await;
@@ -314,17 +314,17 @@ where
     }
 }
 
-/// Speaks the protocol of the client's first bytes: HTTP/2 after its preface, else HTTP/1.1.
+/// The client's first bytes choose the protocol: HTTP/2 after its preface, otherwise HTTP/1.1.
 async fn serve_http<S>(stream: S, connection: Arc<Connection>)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     let service = service_fn(move |request| handle(Arc::clone(&connection), request));
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    // No timer, so no time-out: a slow client is a scenario, not an attack.
+    // No timer, so no timeout: a slow client is a scenario, not an attack.
     builder.http1().header_read_timeout(None);
-    // Enough for any number of streams that is of use on one connection.
+    // More streams than are useful on one connection.
     builder.http2().max_concurrent_streams(MAX_STREAMS);
-    // How a connection ends is the client's business, and seen in the counts.
+    // Errors of a connection show at the client and in the counts.
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -1,8 +1,8 @@
 //! Times in which no response begins: planned ones, and one on demand.
 //!
 //! A response that is ready in a stall is held until the stall's end, and all held responses leave
-//! together. A response that began before goes on. The end is computed once, when the stall begins,
-//! and does not move with the number of responses held.
+//! together. A response that began before continues. The end is computed once, when the stall
+//! begins, and does not move with the number of responses held.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -22,13 +22,13 @@ impl Stall {
         Stall { start: Instant::now(), planned, until_ns: AtomicU64::new(0) }
     }
 
-    /// Stalls from now on. A stall that lasts longer already is not shortened.
+    /// Stalls from now on. Does not shorten a longer stall.
     pub(crate) fn begin(&self, lasts: Duration) {
         let until = self.start.elapsed() + lasts;
         self.until_ns.fetch_max(until.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// Returns when no stall is on; at once, without a look at the clock, if there never was one.
+    /// Returns when there is no stall; at once, without reading the clock, if there never was one.
     pub(crate) async fn over(&self) {
         if self.planned.is_empty() && self.until_ns.load(Relaxed) == 0 {
             return;
@@ -38,7 +38,7 @@ impl Stall {
         }
     }
 
-    /// When the stall that is on at `now` ends; both from the start.
+    /// The end of the stall at `now`; both count from the start.
     fn end_at(&self, now: Duration) -> Option<Duration> {
         let on_demand = Duration::from_nanos(self.until_ns.load(Relaxed));
         self.planned

@@ -19,7 +19,7 @@ pub struct Stats {
     pub connections_open: u64,
     /// Connections closed at once because there were too many.
     pub connections_refused: u64,
-    /// Failures of `accept` itself, for want of file descriptors.
+    /// Failures of `accept` itself, without free file descriptors.
     pub accept_errors: u64,
     /// Requests whose header was read in full. Requests that hyper itself refuses with 400 do not
     /// count.
@@ -29,7 +29,7 @@ pub struct Stats {
     pub requests_answered: u64,
     /// Bytes of request bodies that were read.
     pub body_bytes: u64,
-    /// Requests accepted, by scenario; those that were never asked are left out.
+    /// Requests accepted, by scenario; scenarios without requests are omitted.
     pub requests_by_scenario: BTreeMap<&'static str, u64>,
 }
 

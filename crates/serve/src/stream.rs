@@ -1,8 +1,8 @@
 //! A socket that can be made to fail.
 //!
-//! hyper writes whole responses at once and closes politely. Under a fault this wrapper writes them
-//! in pieces, or ends the connection by an error in the middle instead: hyper drops the connection,
-//! and the kernel sends the FIN or reset that the fault ordered.
+//! hyper writes whole responses at once and closes politely. Under a fault, this wrapper writes
+//! them in pieces, or returns an error in the middle: then hyper drops the connection, and the
+//! kernel sends the FIN or the reset of the fault.
 
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
@@ -25,7 +25,7 @@ impl<S: AsFd> Stream<S> {
         Stream { socket, connection }
     }
 
-    /// Whether a header and the bytes after it are written one after the other.
+    /// Whether a header and the bytes after it are written separately.
     fn splits(&self) -> bool {
         self.connection.shared.faults.split_writes
     }

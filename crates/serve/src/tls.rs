@@ -1,7 +1,7 @@
-//! TLS of the target: a certificate of its own making, or one that was named.
+//! TLS of the target, with a self-signed or a given certificate.
 //!
-//! The certificate is for localhost and the loopback addresses, and lives as long as the server.
-//! Its file is there so that a client can be told to believe it.
+//! The self-signed certificate is for localhost and the loopback addresses, and lives as long as
+//! the server. Clients can trust it by its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::ServeError;
 
-/// Whose certificate a server shows.
+/// The certificate of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Certificate {
-    /// One made at the start; `None`: its file is in this process's private directory, and is
+    /// One made at the start, in this file; `None`: in a file in this process's private directory,
     /// removed at the end.
     SelfSigned(Option<PathBuf>),
     /// PEM files of a chain and its key.
@@ -35,7 +35,7 @@ pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
     /// The file of the certificate.
     pub(crate) certificate: PathBuf,
-    /// Where that is, if the user named no place.
+    /// The private directory, if the user named no file.
     _private: Option<Arc<Private>>,
 }
 

@@ -40,8 +40,8 @@ pub struct Mean {
 /// > D = Σ n_j (p_j − p̂)² / (p̂ (1 − p̂))
 ///
 /// has mean k − 1 if samples are independent. The inflation is D / (k − 1), and 1 where that is
-/// less: samples that repel each other are not taken for more than they are. `None` with fewer
-/// than two batches, or where all samples lie on one side.
+/// less: samples with negative dependence do not count for more than independent ones. `None` with
+/// fewer than two batches, or where all samples lie on one side.
 pub fn inflation_of_quantile(batches: &[Below]) -> Option<f64> {
     let (mut count, mut below, mut used) = (0u64, 0u64, 0u64);
     for batch in batches.iter().filter(|batch| batch.count > 0) {
@@ -80,7 +80,7 @@ pub fn inflation_of_mean(batches: &[Mean], variance: f64) -> Option<f64> {
     Some((scatter / ((k - 1) as f64 * variance)).max(1.0))
 }
 
-/// Samples above a quantile that are too few to tell a stretch from chance.
+/// The fewest samples above a quantile that can tell a stretch from chance.
 const FEWEST_ABOVE: u64 = 10;
 
 /// Whether most samples above the quantile come from one stretch of the run, such as a stall: four fifths of
@@ -102,8 +102,9 @@ pub fn effective_size(count: u64, inflation: f64) -> u64 {
     worth.clamp(count.min(1), count)
 }
 
-/// Neighbours joined, so that at most [`MOST_BATCHES`] are left, none of them (but an only one)
-/// with less than half of the mean number of samples: a batch of few would be judged by chance.
+/// Neighbours joined, so that at most [`MOST_BATCHES`] are left, none of them (unless it is the
+/// only one) with less than half of the mean number of samples: the figure of a small batch would
+/// be chance.
 pub fn join<T>(batches: Vec<T>, count: impl Fn(&T) -> u64, add: impl Fn(&mut T, T)) -> Vec<T> {
     let total: u64 = batches.iter().map(&count).sum();
     let most = batches.len().min(MOST_BATCHES) as u64;

@@ -12,8 +12,7 @@ use statrs::function::erf::erfc;
 use crate::order::normal_quantile;
 use crate::stationary::median;
 
-/// Resamples that are enough for a 95 % interval whose ends are steady to a few per cent of its
-/// width.
+/// Enough resamples for a 95 % interval whose ends vary by only a few per cent of its width.
 pub const RESAMPLES: u32 = 10_000;
 
 /// An interval.
@@ -98,7 +97,7 @@ fn bias(drawn: &[f64], estimate: f64) -> f64 {
     let below = drawn.partition_point(|&figure| figure < estimate) as f64;
     let up_to = drawn.partition_point(|&figure| figure <= estimate) as f64;
     let n = drawn.len() as f64;
-    // All on one side would be infinitely far: half a draw is the least that can be told.
+    // If all draws are on one side, z₀ would be infinite: half a draw is the smallest share.
     normal_quantile(((below + up_to) / 2.0 / n).clamp(0.5 / n, 1.0 - 0.5 / n))
 }
 

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 ///
 /// Written for departures, `departure[n] = max(arrival[n], departure[n−1]) + D`, which is `W[n+1] =
 /// max(0, W[n] + D − A[n])` with `W = departure − arrival − D` and `A` the gap to the next arrival.
-/// No service begins during a stall; a service begun before goes on.
+/// No service begins during a stall; a service that began before continues.
 #[derive(Debug, Clone, Default)]
 pub struct FifoPath {
     service_ns: u64,

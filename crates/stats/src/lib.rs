@@ -2,7 +2,7 @@
 //!
 //! Pure functions of numbers. Nothing here knows of requests, documents or clocks: record and
 //! report bring the figures, the lab compares runs with them, and `candor verify` compares
-//! measurements with the closed forms. Every formula stands above its code, with the unit of each
+//! measurements with the closed forms. Every formula is above its code, with the unit of each
 //! symbol and its source. The golden values of the tests come from SciPy: `golden/golden.py` makes
 //! `golden/golden.json`.
 #![forbid(unsafe_code)]

@@ -40,8 +40,8 @@ impl Levels {
 ///
 /// and with α = 1 − confidence, l is the largest rank with P(B ≤ l − 1) ≤ α/2, and u the smallest
 /// with P(B ≥ u) ≤ α/2 (David and Nagaraja, *Order Statistics*, 3rd ed., section 7.1; Le Boudec,
-/// *Performance Evaluation of Computer and Communication Systems*, theorem 2.1). Rank r of n
-/// stands at level r/n. Where l would be 0 or u would be n + 1 the sample has no such end.
+/// *Performance Evaluation of Computer and Communication Systems*, theorem 2.1). Rank r of n stands
+/// at level r/n. If l would be 0, or u would be n + 1, the interval has no such end.
 pub fn levels(n: u64, q: f64, confidence: f64) -> Levels {
     let (low, high) = ranks(n, q, confidence);
     let level = |rank: u64| (rank as f64 / n as f64).clamp(0.0, 1.0);
@@ -93,7 +93,7 @@ fn largest_within(n: u64, p: f64, tail: f64) -> Option<u64> {
         let quantile = mean + z * deviation + (1.0 - 2.0 * p) * (z * z - 1.0) / 6.0 - 0.5;
         return Some((quantile.round() as u64).max(1));
     }
-    // Terms of the distribution one after another, from where they begin to count.
+    // Terms of the distribution one after another, from the first that matters.
     let from = (mean - 12.0 * deviation - 1.0).max(0.0) as u64;
     let mut term = ln_binomial(n, from, p).exp();
     let mut sum = 0.0;
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(levels(0, 0.5, CONFIDENCE), Levels { low: None, high: None });
         assert_eq!(ranks(5, 0.0, CONFIDENCE), (None, None));
         assert_eq!(ranks(5, f64::NAN, CONFIDENCE), (None, None));
-        // A few bound a high quantile from below only.
+        // A few samples bound a high quantile only from below.
         let few = levels(100, 0.999, CONFIDENCE);
         assert!(few.low.is_some() && few.high.is_none());
     }

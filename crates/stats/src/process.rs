@@ -1,4 +1,4 @@
-//! Whether times realise the arrival process that was asked for.
+//! Tests whether times follow the requested arrival process.
 //!
 //! Gaps come in as multiples of the mean gap at that place (the expected number of arrivals
 //! between the two), so that a load whose rate changes is tested like one whose rate does not; a
@@ -9,8 +9,8 @@
 ///
 /// > A² = −n − (1/n) Σ_{i=1}^{n} (2i − 1) (ln u_i + ln(1 − u_{n+1−i}))
 ///
-/// with u_1 ≤ … ≤ u_n (Anderson and Darling, "A test of goodness of fit", 1954). It looks at the
-/// tails, where gaps of a faulty generator differ first. Values at or beyond 0 and 1 are moved
+/// with u_1 ≤ … ≤ u_n (Anderson and Darling, "A test of goodness of fit", 1954). It weights the
+/// tails, where the gaps of a faulty generator differ first. Values at or beyond 0 and 1 are moved
 /// inside by the smallest step. `None` without samples.
 pub fn anderson_darling(sample: &mut [f64]) -> Option<f64> {
     if sample.is_empty() {

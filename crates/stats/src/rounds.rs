@@ -135,7 +135,7 @@ fn median_of(figures: &mut [f64]) -> f64 {
 
 /// Two-sided p of Wilcoxon's signed ranks against symmetry about zero: exact, by the 2ⁿ ways in
 /// which signs could have fallen (Wilcoxon, "Individual comparisons by ranking methods", 1945).
-/// Equal sizes share a rank; zeros say nothing and are left out.
+/// Equal sizes share a rank; zeros carry no information and are left out.
 ///
 /// If the order of two variants within each round was drawn at random, the signs are random if the
 /// variants are the same, for any distribution of the figures: nothing else is assumed.
@@ -183,7 +183,7 @@ fn tail(confidence: f64, n: usize) -> f64 {
 fn ends(estimate: f64, mut shifts: Vec<f64>, tail: f64) -> Interval {
     shifts.sort_by(f64::total_cmp);
     let last = shifts.len() - 1;
-    // Outwards to a whole draw: an end between two draws would claim more than was seen.
+    // Rounded outwards to a whole draw: an end between two draws would claim too much.
     let below = (tail * last as f64).floor() as usize;
     Interval { estimate, low: shifts[below], high: shifts[last - below] }
 }
@@ -250,7 +250,7 @@ mod tests {
                 })
                 .count();
             assert!(missed <= 71, "{n} rounds: {missed} of 1000");
-            // Nor are they so wide that they miss nothing: that would be no 95 %.
+            // Nor are they so wide that they miss nothing, which would not be 95 %.
             assert!(missed >= 10, "{n} rounds: {missed} of 1000");
         }
     }

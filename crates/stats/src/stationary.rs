@@ -4,8 +4,8 @@
 //! and whether its halves differ, goes out. Both tests use ranks, so one interval with a stall in
 //! it does not make a trend, and both allow for intervals that resemble their neighbours. Such
 //! intervals have a small effective sample size: that of twenty may be three, and a rank test of
-//! three against three never gets below p = 0.1. So a test by size compares their halves, which
-//! sees a step at any effective sample size, with a stall cut down to the usual level.
+//! three against three never gets below p = 0.1. For them, a test of sizes compares the halves: it
+//! detects a step at any effective sample size. A stall is first cut down to the usual level.
 //!
 //! [`Findings::p`] is a false-alarm rate: series of independent figures of one distribution have a
 //! p below x in a share x of all cases, whatever the distribution.
@@ -299,8 +299,8 @@ mod tests {
         assert_eq!((student(&[1.0; 5], &[1.0; 5], 2.0), student(&[], &[1.0], 1.0)), (1.0, 1.0));
     }
 
-    /// Medians of a run on so quiet a machine that all that is left to vary is their last digit,
-    /// which stays for some intervals.
+    /// Medians on a machine so quiet that only their last digit varies, and only after some
+    /// intervals.
     #[test]
     fn a_step_without_noise_is_found() {
         let mut series = vec![

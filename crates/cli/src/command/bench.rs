@@ -29,33 +29,32 @@ use crate::profiling::{self, ProfileFlags};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor bench suites/main.toml
-      Everything of the suite, into the directory main-results.
+      The whole suite, into the directory main-results.
   candor bench suites/main.toml --servers embedded,nginx --scenarios hello --rounds 1 --duration 1s
-      A part of it, quickly. What a server cannot do is an error if it was named.
+      A quick part of it. A combination that you name must be supported by its server.
   candor bench suites/main.toml --list
-      What would be measured, what not and why, and how long it takes.
+      Lists what would be measured, what not and why, and how long it takes.
   candor bench suites/main.toml
-      After an interruption: goes on with what is missing in main-results.
+      After an interruption: measures what is missing in main-results.
 
 The directory has README.md (tables), results.csv (every trial; columns in docs/suites.md),
 suite.json (candor.suite/1), trials/ (a result document each) and logs/ (servers' output).
 
-A suite file has [[server]], [[scenario]] and [[load]] tables; 42 scenarios are built in and are
-chosen by name or set. docs/suites.md describes it.";
+A suite file has [[server]], [[scenario]] and [[load]] tables; 42 scenarios are built in and
+selected by name or set. docs/suites.md describes it.";
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
-    /// The suite
+    /// The suite's file
     #[arg(value_name = "SUITE.toml", required_unless_present = "list_scenarios")]
     suite: Option<PathBuf>,
-    /// Directory of the results; taken up again if it is of the same suite
-    /// [default: NAME-results]
+    /// Directory of the results; resumed if it is of the same suite [default: NAME-results]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only these servers
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     servers: Option<Vec<String>>,
-    /// Only these scenarios, or sets of them such as main
+    /// Only these scenarios, or sets of scenarios, e.g. main
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     scenarios: Option<Vec<String>>,
     /// Only these protocols: h1, h2, h1-tls, h2-tls
@@ -76,10 +75,10 @@ pub(crate) struct BenchArguments {
     /// Connections of each run instead of the suite's
     #[arg(short, long, value_name = "N", help_heading = "Selection")]
     connections: Option<SmallCount>,
-    /// Say what would be measured, and measure nothing
+    /// List the cells to measure, and measure nothing
     #[arg(long, help_heading = "Selection")]
     list: bool,
-    /// Say which scenarios are built in
+    /// List the built-in scenarios
     #[arg(long, help_heading = "Selection")]
     list_scenarios: bool,
     #[command(flatten)]
@@ -153,7 +152,7 @@ fn in_words(figures: &Figures) -> String {
         failed => format!(", {} ({})", fmt_plural(failed, "failure"), figures.failures),
     };
     let is_unprofiled = figures.warnings.iter().any(|id| id == "profile-failed");
-    let profile = if is_unprofiled { ", no whole profile: see its result" } else { "" };
+    let profile = if is_unprofiled { ", incomplete profile: see its result" } else { "" };
     format!("{rate}, p99 {p99}{failed}{profile}")
 }
 

@@ -27,45 +27,44 @@ use crate::{console, measure, remedy};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor clients suites/http-clients-quick.toml
-      What is installed of a few clients, against the embedded target, in a minute.
+      A few clients, as far as installed, against the embedded target, in a minute.
   candor clients suites/http-clients.toml --list
-      Which clients are installed here, what would be measured, and how long it takes.
+      Lists the installed clients, what would be measured, and how long it takes.
   candor clients suites/http-clients.toml --clients httpc,gun --concurrencies 4,64 -d 2s --rounds 1
-      A part of it. A client that is not installed is an error if it was named.
+      A part of it. A client that you name must be installed.
   candor clients suites/http-clients.toml --pools concurrency/4 --timeout 50ms --clients gun
-      Callers that have to wait for a connection, and errors by kind if they wait for too long.
+      Callers that wait for a connection, and errors by kind if they wait too long.
   candor clients suites/http-clients.toml --pools 4,16,64 --concurrencies 4,16,64
       Every pool with every number of callers.
   candor clients suites/http-clients.toml
-      After an interruption: goes on with what is missing.
+      After an interruption: measures what is missing.
 
-A client library is measured through a driver, a program that makes requests and counts what comes of
-them (docs/drivers.md). In every cell its counts must agree with the server's own count; where they do
-not, the cell is marked, it has no figures in the tables, and the exit code is 4.
+A client library is measured through a driver, a program that makes requests and counts their outcomes
+(docs/drivers.md). In every cell its counts must agree with the server's own count; otherwise the cell
+is marked, it has no figures in the tables, and the exit code is 4.
 
 The directory has README.md (tables), index.html (the same with charts), results.csv (every trial;
 columns in docs/clients.md), clients.json (candor.clients/1), trials/ and logs/.
 
 Exit codes: 0 fine; 1 some cells could not be measured, or nothing could; 2 usage; 4 counts do not
-agree; 130 interrupted, what was measured is kept.";
+agree; 130 interrupted, the measurements so far are kept.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientsArguments {
-    /// The suite
+    /// The suite's file
     #[arg(value_name = "SUITE.toml")]
     suite: PathBuf,
-    /// Directory of the results; taken up again if it is of the same suite
-    /// [default: NAME-results]
+    /// Directory of the results; resumed if it is of the same suite [default: NAME-results]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Only these clients; for the overhead name their null client too
+    /// Only these clients; add their null client to get the overhead
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     clients: Option<Vec<String>>,
-    /// Connections instead of the suite's: sizes, or a rule such as concurrency+1
+    /// Connections instead of the suite's: sizes, or a rule, e.g. concurrency+1
     ///
-    /// Sizes are combined with every concurrency. Rules: concurrency, concurrency+N,
-    /// concurrency-N, concurrency/N, never less than 1. With a pool smaller than the concurrency
-    /// callers wait for a connection, and that wait is in the latency.
+    /// Sizes are combined with every concurrency. Rules: concurrency, concurrency+N, concurrency-N,
+    /// concurrency/N, never less than 1. With a pool smaller than the concurrency, callers wait for
+    /// a connection, and the latency includes that wait.
     #[arg(long, value_name = "N[,N]|RULE", help_heading = "Selection")]
     pools: Option<Pools>,
     /// Callers instead of the suite's
@@ -80,13 +79,13 @@ pub(crate) struct ClientsArguments {
     /// Warm-up before each window instead of the suite's
     #[arg(long, value_name = "TIME", help_heading = "Selection")]
     warm_up: Option<Nanos>,
-    /// Time-out of each request instead of the suite's
+    /// Timeout of each request instead of the suite's
     #[arg(long, value_name = "TIME", help_heading = "Selection")]
     timeout: Option<PositiveNanos>,
-    /// The embedded target instead of the suite's server
+    /// Use the embedded target instead of the suite's server
     #[arg(long, help_heading = "Selection")]
     embedded: bool,
-    /// Say what would be measured, and measure nothing
+    /// List the cells to measure, and measure nothing
     #[arg(long, help_heading = "Selection")]
     list: bool,
     #[command(flatten)]
@@ -110,7 +109,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     if !flags.quiet {
         let clients = selection.clients.as_ref().map_or(suite.clients.len(), Vec::len);
         let clients = fmt_plural(clients as u64, "client");
-        console::say(format_args!("candor: asking the drivers of {clients} what they are"));
+        console::say(format_args!("candor: querying the drivers of {clients}"));
     }
     let grace = suite.asked.grace;
     let mut find = |client: &Client| describe(client, grace, &split, &interrupt);

@@ -1,5 +1,5 @@
-//! `candor completions`: scripts by which shells complete the command line, made from the command line
-//! itself.
+//! `candor completions`: completion scripts for shells, generated from the definition of the command
+//! line.
 
 use std::process::ExitCode;
 
@@ -12,11 +12,11 @@ use crate::exit::{Exit, Failure};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor completions bash > ~/.local/share/bash-completion/completions/candor
-      bash: from the next shell on, if the package bash-completion is installed.
+      bash: works in new shells, if the package bash-completion is installed.
   candor completions zsh > ~/.zfunc/_candor
       zsh: ~/.zfunc must be in fpath before compinit is called in ~/.zshrc.
   candor completions fish > ~/.config/fish/completions/candor.fish
-      fish: at once.";
+      fish: works at once.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
@@ -25,7 +25,7 @@ pub(crate) struct CompletionsArguments {
     shell: For,
 }
 
-/// Shells whose completions are tested.
+/// Shells with tested completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum For {
     Bash,

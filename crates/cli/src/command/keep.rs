@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use candor_lab::target::keeper;
 
-/// The words behind the command, if these arguments are a keeper's.
+/// The words after the command, if these arguments are a keeper's.
 pub(crate) fn invocation(typed: &[String]) -> Option<&[String]> {
     match typed {
         [_, word, rest @ ..] if word == keeper::WORD => Some(rest),

@@ -1,7 +1,8 @@
-//! `candor man`: manual pages, made from the command line itself, so that they cannot disagree with it.
+//! `candor man`: manual pages, generated from the definition of the command line, so that they cannot
+//! disagree with it.
 //!
-//! Packages install what `--dir` writes. The pages hold no date and no path: equal sources give equal
-//! bytes.
+//! Packages install the output of `--dir`. The pages contain no date and no path: equal sources give
+//! equal bytes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,9 +22,9 @@ Examples:
   candor man --dir ~/.local/share/man/man1
       Write all pages where `man candor-run` finds them.";
 
-/// Pages are in this section of the manual.
+/// The section of the manual.
 const SECTION: &str = "1";
-/// Commands whose help is the text of another tool's; its options are not clap's.
+/// Commands whose help is a fixed text, because their options are not clap's.
 const VERBATIM: [&str; 2] = ["wrk", "h2load"];
 
 #[derive(Debug, Args)]
@@ -57,7 +58,7 @@ pub(crate) fn man(arguments: &ManArguments, candor: Command) -> Result<ExitCode,
         let names: Vec<_> =
             pages.iter().filter_map(|(name, _)| name.strip_prefix("candor-")).collect();
         return Err(Failure::usage(format!(
-            "no command is called {:?}; the commands are {}",
+            "unknown command {:?}; the commands are {}",
             arguments.command.as_deref().unwrap_or_default(),
             names.join(", ")
         )));
@@ -93,7 +94,7 @@ fn page(command: &Command, see_also: &[String]) -> String {
     let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let is_candor = command.has_subcommands();
     let version = format!("candor {}", env!("CARGO_PKG_VERSION"));
-    // An empty date would be left out, and the version would take its place.
+    // With an empty date, the version would move to its place.
     let man = Man::new(command).section(SECTION).date(" ").source(version).manual("Candor");
 
     let mut page = Vec::new();
@@ -117,7 +118,7 @@ fn page(command: &Command, see_also: &[String]) -> String {
     String::from_utf8(page).expect("pages are made of strings")
 }
 
-/// Text whose lines stay as they are.
+/// Text with its line breaks.
 fn verbatim(heading: &str, text: &str) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", [heading]).control("nf", []);
@@ -128,8 +129,8 @@ fn verbatim(heading: &str, text: &str) -> Roff {
     roff
 }
 
-/// The text after the options in the help: examples and other lists keep their lines, sentences
-/// flow.
+/// The text after the options in the help: examples and lists keep their line breaks, sentences are
+/// refilled.
 fn footer(text: &str) -> Roff {
     let mut roff = Roff::new();
     let mut in_notes = false;

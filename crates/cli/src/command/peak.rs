@@ -22,34 +22,34 @@ use crate::target_flags::TargetFlags;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor peak http://localhost:8080/
-      The highest throughput: connections are doubled until more of them bring nothing.
+      The highest throughput: connections are doubled until more of them bring no gain.
   candor peak --objective 'p99 < 10ms' 'errors < 0.1%' --arrivals poisson URL
-      The highest rate at which both are met, with arrivals as users make them.
+      The highest rate that meets both, with arrivals like those of independent users.
   candor peak --target './server --port 0' --objective 'p99 < 10ms' --json peak.json
       Starts the server on the first half of the cores, and ends it. `candor sweep --peak
-      peak.json` goes on from there.
+      peak.json` continues from there.
 
-Each load is run for --duration [default here: 5s] after --warm-up [1s]. Where chance leaves open
-whether an objective is met, a load is run again, up to --most-runs times, and judged by all of its
-runs together: a percentile by its 95 % interval. Exit codes as of `candor run`; 3: no rate meets the
+Each load runs for --duration [default here: 5s] after --warm-up [1s]. If chance leaves it open whether
+an objective is met, a load runs again, up to --most-runs times, and is judged by all of its runs
+together: a percentile by its 95 % interval. Exit codes as of `candor run`; 3: no rate meets the
 objectives.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PeakArguments {
-    /// The objectives to meet, e.g. 'p99 < 10ms' or 'errors < 0.1%' [default: none: search for the
+    /// The objectives to meet, e.g. 'p99 < 10ms' or 'errors < 0.1%' [default: none: find the
     /// highest throughput]
     ///
-    /// The grammar is that of `candor run --expect`. May have several values.
+    /// The grammar is that of `candor run --expect`. Takes several values.
     #[arg(long, value_name = "OBJECTIVE", num_args = 1.., help_heading = "Peak")]
     objective: Vec<String>,
-    /// Stop when the highest rate that meets the objectives and the lowest that misses them are no
-    /// further apart than this
+    /// Stop when the highest rate that meets the objectives and the lowest that misses them are
+    /// this close
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = precision, help_heading = "Peak")]
     precision: f64,
-    /// Runs of one load at most, where chance leaves the judgement open
+    /// Most runs of one load, while chance leaves the judgement open
     #[arg(long, value_name = "N", default_value = "4", help_heading = "Peak")]
     most_runs: SmallCount,
-    /// More connections than this are not tried; --connections tries that number alone
+    /// Most connections to try; --connections fixes the number instead
     #[arg(long, value_name = "N", default_value = "1024", help_heading = "Peak")]
     most_connections: SmallCount,
     /// Keep the result of every single run in this directory
@@ -88,7 +88,8 @@ pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, F
     Ok(exit(&made).into())
 }
 
-/// The objectives. Behind several words of one flag a URL is taken for one of them by the parser.
+/// The objectives. If a URL follows the values of `--objective`, the parser takes it for one of
+/// them.
 fn objectives(words: Vec<String>, options: &mut Options) -> Result<Vec<Expectation>, Failure> {
     let (urls, objectives): (Vec<String>, Vec<String>) =
         words.into_iter().partition(|word| is_url(word));

@@ -21,36 +21,36 @@ Examples:
   candor report result.json
       Print the report of a saved run again.
   candor report --format html result.json > run.html
-      The same run as a page for a browser.
+      The same run as an HTML page.
   candor report --format csv run.trace > requests.csv
       Every request of a trace as a line.
   candor report --merge one.json two.json
-      One result of the parts of a run (candor run --part).";
+      Merge the parts of a run (candor run --part).";
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// Results written by --json (of runs, peaks, sweeps, comparisons), suite.json, clients.json, or traces written by --trace
     ///
-    /// `last` is the last result that was kept, `last-1` the one before it, up to `last-9`; for a file
-    /// of that name write ./last.
+    /// `last` is the last kept result, `last-1` the one before it, up to `last-9`; for a file of that
+    /// name write ./last.
     #[arg(required = true, value_name = "FILE|last")]
     files: Vec<PathBuf>,
     /// How to render them on the standard output [default: text, if nothing is written to files]
     #[arg(long, visible_alias = "to", value_name = "FORM")]
     format: Option<Format>,
-    /// How much the text has
+    /// How much to print
     #[arg(long, value_name = "HOW MUCH", default_value = "short")]
     report: ReportDepth,
     #[command(flatten)]
     written: Written,
-    /// Make one result of results that are parts of one run (run --part)
+    /// Merge results of the parts of one run (run --part)
     ///
-    /// Exact: as if one process had made the run.
+    /// Merging is exact: as if one process had made the run.
     #[arg(long)]
     merge: bool,
 }
 
-/// Renderings that are written to files.
+/// Renderings to write to files.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 struct Written {
@@ -60,13 +60,13 @@ struct Written {
     /// Write the intervals, every request of a trace, or every run of an experiment
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a page for a browser
+    /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the report as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Write response-time percentiles, as HdrHistogram's plotter takes them
+    /// Write response-time percentiles in the format of HdrHistogram's plotter
     #[arg(long, value_name = "FILE")]
     hgrm: Option<PathBuf>,
     /// Write the intervals' histograms, as an HdrHistogram log
@@ -99,13 +99,13 @@ enum Format {
     Json,
     /// The intervals, every request of a trace, or every run of an experiment
     Csv,
-    /// A page for a browser
+    /// A self-contained HTML page
     Html,
     /// The report, as Markdown
     Markdown,
-    /// Response-time percentiles, as HdrHistogram's plotter takes them
+    /// Response-time percentiles in the format of HdrHistogram's plotter
     Hgrm,
-    /// The same of service times
+    /// The same for service times
     HgrmService,
     /// The intervals' histograms, as an HdrHistogram log
     Hlog,
@@ -115,9 +115,9 @@ enum Format {
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     format: Format,
-    /// Of text; `None`: none of it.
+    /// How much text; `None`: no text.
     depth: Option<Depth>,
-    /// It is the last result.
+    /// Whether it is the last result.
     is_last: bool,
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     let is_one = files.len() == 1 || arguments.merge;
     if !is_one && (!written.is_empty() || printed == Some(Format::Html)) {
         return Err(Failure::usage(
-            "a page, or a file that is written, is of one result; give one FILE",
+            "a page or a written file can have only one result; give one FILE",
         ));
     }
     outputs::check_paths(written.iter().filter_map(|(_, place)| place.file()))?;
@@ -180,12 +180,12 @@ fn rendered(path: &Path, asked: Asked) -> Result<String, Failure> {
         return Ok(rendered);
     }
     let document = Document::from_json(&text).map_err(|error| cannot_read(path, &error))?;
-    // Both together may be all that this command may take.
+    // Together they could exceed the memory limit of this command.
     drop(text);
     of_run(&document, asked, path)
 }
 
-/// The parts of a run as one result.
+/// Merges the parts of a run.
 fn merged(paths: &[PathBuf], asked: Asked) -> Result<String, Failure> {
     let read = |path: &PathBuf| {
         let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
@@ -202,17 +202,15 @@ fn cannot_merge(paths: &[PathBuf], why: &PartError) -> Failure {
         |at: &usize| paths.get(*at).map_or_else(String::new, |path| path.display().to_string());
     Failure::could_not_run(match why {
         PartError::Whole(at) | PartError::Records(MergeError::Whole(at)) => format!(
-            "{} is the result of a whole run and has nothing to be merged with; give results of run --part",
+            "{} is the result of a whole run and cannot be merged; give results of run --part",
             file(at)
         ),
         PartError::Record(at, why) => format!("the record in {} cannot be read: {why}", file(at)),
-        PartError::Seed(one, other) => format!(
-            "{} and {} are of runs with different seeds; give parts of one run",
-            file(one),
-            file(other)
-        ),
+        PartError::Seed(one, other) => {
+            format!("{} and {} have different seeds; give parts of one run", file(one), file(other))
+        }
         PartError::Plan(one, other, what) => format!(
-            "{} and {} are of different plans: they differ in {what}; give parts of one run",
+            "{} and {} have different plans: they differ in {what}; give parts of one run",
             file(one),
             file(other)
         ),

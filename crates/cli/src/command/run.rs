@@ -32,7 +32,7 @@ pub(crate) struct RunArguments {
     profile: ProfileFlags,
     #[command(flatten)]
     part: PartFlags,
-    /// After a plan: where to send requests instead of to the plan's URL
+    /// After a plan: URL that overrides the plan's
     #[arg(value_name = "URL")]
     instead: Option<String>,
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     let mut site = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
         return Err(Failure::usage(
-            "--profile-command: the target is not ours to profile; start it with --target, or leave \
+            "--profile-command: the target is not managed; start it with --target, or leave \
              this out",
         ));
     }
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
     let interrupt = measure::interrupt()?;
-    // A script's output goes to the standard output while the run goes on.
+    // A script prints to the standard output during the run.
     let shares_stdout = plan.script.is_some() || outputs::write_meanwhile(&outputs.list);
     let asked = Asked { shares_stdout, ..Asked::of(&outputs) };
     let shown = Some((plan.clone(), facts.clone()));
@@ -117,8 +117,8 @@ fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
     outputs.expect.iter().map(parse).collect()
 }
 
-/// An interruption says most, then a target that went away, then doubt about the numbers, then
-/// numbers that are not good enough.
+/// The order of precedence: an interruption, a target that ended, doubts about the numbers, missed
+/// objectives.
 fn exit(document: &Document, met: bool, strict: bool) -> Exit {
     let end = document.end.reason;
     let doubtful = document.verdicts.iter().any(|one| one.severity >= Severity::Warning);
@@ -135,7 +135,7 @@ fn exit(document: &Document, met: bool, strict: bool) -> Exit {
     }
 }
 
-/// Why these arguments give no plan; for tests of documentation pages. It reads no plan's file, and
+/// Why these arguments give no plan; for tests of documentation pages. Reads no plan files, and
 /// ignores the content of other files.
 #[cfg(test)]
 pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {

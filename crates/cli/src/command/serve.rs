@@ -55,7 +55,7 @@ fn serve_target(config: Config) -> Result<(), Failure> {
 fn serve_truth(config: truth::Config) -> Result<(), Failure> {
     let server = truth::Server::bind(config)?;
     let stopper = server.stopper();
-    // Before the port file makes the server known, so that a signal always ends it in order.
+    // Before the port file announces the server, so that a signal always ends it in order.
     signals::on_signal(move || stopper.stop())?;
     console::say(format_args!(
         "candor serve: truth server, listening on http://{}/",

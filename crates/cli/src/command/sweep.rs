@@ -27,29 +27,29 @@ Examples:
   candor sweep http://localhost:8080/
       Measures the highest throughput, then latency at 50, 75, 90 and 95 % of it.
   candor sweep --peak peak.json --fractions 10%,50%,90% --rounds 5 URL
-      Fractions of a peak that `candor peak --json` has found.
+      Fractions of a peak found by `candor peak --json`.
   candor sweep --rates 1k,2k,5k,10k -c 100 --arrivals poisson URL
-      Rates of your own.
+      Your own rates.
 
-Each rate is run for --duration [default here: 5s] after --warm-up [1s], once in each round, in an
-order that is drawn anew for each round from --seed. Rows with less than 99 % of their rate are
+Each rate runs for --duration [default here: 5s] after --warm-up [1s], once in each round, in an order
+drawn for each round from --seed. Rows with less than 99 % of their rate are
 marked (saturated).";
 
-/// The default fractions: those of the published tables.
+/// The default fractions, as in published tables.
 const FRACTIONS: &str = "50%,75%,90%,95%";
-/// The default connections: this many times those that the peak takes, at least this number.
+/// The default connections: a multiple of those of the peak, but at least this number.
 const FEWEST_CONNECTIONS: u32 = 16;
 const TIMES_THE_PEAKS: u32 = 2;
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
-    /// Rates to measure at, such as 1k,2k,5k
+    /// Rates to measure, e.g. 1k,2k,5k
     #[arg(long, value_name = "RATE[,RATE]", value_delimiter = ',', value_parser = rate, conflicts_with_all = ["fractions", "peak"], help_heading = "Sweep")]
     rates: Vec<Rate>,
-    /// Fractions of the peak to measure at [default: 50%,75%,90%,95%]
+    /// Fractions of the peak to measure [default: 50%,75%,90%,95%]
     #[arg(long, value_name = "SHARE[,SHARE]", value_delimiter = ',', value_parser = fraction, help_heading = "Sweep")]
     fractions: Vec<f64>,
-    /// The peak: a file written by `candor peak --json`, a rate such as 12k/s, or now
+    /// The peak: a file written by `candor peak --json`, a rate (12k/s), or now
     #[arg(long, value_name = "FILE|RATE|now", default_value = "now", help_heading = "Sweep")]
     peak: String,
     /// How often each rate is measured
@@ -71,11 +71,11 @@ pub(crate) struct SweepArguments {
 
 /// The reference of fractions.
 enum Reference {
-    /// Nothing: they are listed.
+    /// Nothing: rates are listed.
     None,
-    /// A known rate, where it comes from, and the connections that it takes if that is known.
+    /// A known rate, its source, and the connections that it needs, if known.
     Known(f64, String, Option<u32>),
-    /// The highest throughput, which is measured first.
+    /// The highest throughput, to be measured first.
     Now,
 }
 
@@ -153,7 +153,7 @@ fn reference(arguments: &SweepArguments) -> Result<Reference, Failure> {
             given.to_owned(),
             peak.ceiling.map(|ceiling| ceiling.connections),
         )),
-        _ => Err(wrong("it has no answer".to_owned())),
+        _ => Err(wrong("it has no result".to_owned())),
     }
 }
 
@@ -185,7 +185,7 @@ fn rate(text: &str) -> Result<Rate, String> {
 }
 
 fn fraction(text: &str) -> Result<f64, String> {
-    // More than the peak is a fair question, too.
+    // Fractions above the peak are allowed.
     let text = text.trim();
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),

@@ -37,19 +37,19 @@ pub(crate) struct VerifyArguments {
     /// The same checks with fewer requests, in under twenty seconds
     #[arg(long)]
     quick: bool,
-    /// Make only this check, and no noise floor; may be repeated
+    /// Run only this check, without the noise floor; may be repeated
     #[arg(long, value_name = "CHECK")]
     only: Vec<String>,
     /// Requests of each Poisson run, instead of as many as fit
     #[arg(long, value_name = "N")]
     requests: Option<Count>,
-    /// How long the server takes for each request of a Poisson run
+    /// Service time of each request of a Poisson run
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     service_time: PositiveNanos,
-    /// Queues that a Poisson run fills side by side, each with the whole load: N times the requests
+    /// Independent queues of a Poisson run, each with the whole load: N times the requests
     #[arg(long, value_name = "N", default_value = "1")]
     queues: NonZeroU32,
-    /// Write the findings
+    /// Write the findings as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Print nothing
@@ -59,14 +59,14 @@ pub(crate) struct VerifyArguments {
     watching: WatchingOptions,
 }
 
-/// Everything that was found; the document of `--json`.
+/// All findings; the document of `--json`.
 #[derive(Serialize)]
 struct Verification {
     format: &'static str,
     version: &'static str,
     quick: bool,
     host: Host,
-    /// Whether every line says yes.
+    /// Whether every check passed.
     ok: bool,
     elapsed_s: f64,
     checks: Vec<Finding>,
@@ -111,7 +111,7 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
 /// The progress display: each check by its title, and the noise floor.
 struct Steps {
     show: Show,
-    /// Those to come, the next one last.
+    /// The steps ahead, the next one last.
     ahead: Vec<String>,
     present: String,
 }

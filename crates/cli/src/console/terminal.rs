@@ -1,12 +1,13 @@
-//! The terminal while a live view has it: taken, written to without waiting, given back.
+//! The terminal of a live view: takes it, writes to it without waiting, and restores it.
 //!
-//! The view is on the alternate screen, so that nothing of it stays behind. Other output meanwhile
-//! is held back until the terminal is given back, or it would vanish with the view. The terminal is
-//! given back at the end of the view, on a panic, or by `signals` before a signal ends the process,
+//! The view is on the alternate screen, so that it disappears without a trace. Other output is held
+//! back until the terminal is restored, because it would disappear with the view. The terminal is
+//! restored at the end of the view, on a panic, or by `signals` before a signal ends the process,
 //! whichever comes first.
 //!
-//! A terminal may stop reading. Nothing here waits for it: it is opened a second time, so that only
-//! our own writes are non-blocking and not those of every process that shares our standard error.
+//! A terminal may stop reading. This module never waits for it: it opens the terminal a second
+//! time, so that only its own writes are non-blocking, and not those of other processes that share
+//! our standard error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
@@ -26,26 +27,26 @@ use rustix::termios::{
     tcgetpgrp, tcgetwinsize, tcsetattr,
 };
 
-/// To the alternate screen, cursor hidden.
+/// Switches to the alternate screen and hides the cursor.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
-/// Back again. The first byte ends a sequence that may have been cut off.
+/// Switches back. The first byte ends a sequence that may have been cut off.
 const LEAVE: &[u8] = b"\x18\x1b[0m\x1b[?25h\x1b[?1049l";
-/// More text than this is not held back; the last is kept.
+/// The most text to hold back; beyond it, only the last text is kept.
 const MOST_HELD: usize = 1 << 20;
 /// A control character that no key sends.
 const DISABLED: u8 = 0;
-/// How often, and after how long, a terminal that takes nothing is tried again when it is given back.
+/// The number of attempts, and the time between them, to restore a terminal that has stopped reading.
 const TRIES: u32 = 40;
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Where text goes.
+/// The destination of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Out,
     Err,
 }
 
-/// A terminal that is taken.
+/// A terminal taken by the view.
 struct Taken {
     tty: File,
     before: Termios,
@@ -55,8 +56,8 @@ struct Taken {
 
 static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
 
-/// Whether a view can be shown: the standard error is a terminal that understands sequences, and this
-/// process is in its foreground.
+/// Whether a view is possible: the standard error is a terminal that supports control sequences, and
+/// this process is in its foreground.
 pub(crate) fn is_possible() -> bool {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     io::stderr().is_terminal() && !is_dumb && is_foreground(io::stderr().as_fd())
@@ -66,16 +67,16 @@ pub(crate) fn is_possible() -> bool {
 fn is_foreground(tty: BorrowedFd<'_>) -> bool {
     match tcgetpgrp(tty) {
         Ok(group) => group == getpgrp(),
-        // It is not the terminal of our session, whose rules these are.
+        // It is not the terminal of our session, so job control does not apply.
         Err(errno) => errno == Errno::NOTTY,
     }
 }
 
-/// Keys and size of the terminal that is taken.
+/// Keys and size of the taken terminal.
 pub(crate) struct Keyboard(File);
 
-/// Takes the terminal. Keys come one by one and are not shown; those that send signals still do, but for
-/// the one that suspends, which the view has to see.
+/// Takes the terminal. Keys arrive one by one and are not echoed. Keys for signals keep working, except
+/// for the one that suspends, which the view handles.
 pub(crate) fn take() -> io::Result<Keyboard> {
     let tty = open()?;
     if !is_foreground(tty.as_fd()) {
@@ -96,12 +97,13 @@ pub(crate) fn take() -> io::Result<Keyboard> {
     Ok(keyboard)
 }
 
-/// The terminal behind the standard error, once more, so that not to wait is ours alone.
+/// Opens the terminal of the standard error a second time, so that only our writes are
+/// non-blocking.
 fn open() -> io::Result<File> {
     let mut options = OpenOptions::new();
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     options.read(true).write(true).custom_flags(flags.bits().cast_signed());
-    // Another user's terminal (su) can only be opened by the name that it has for everybody.
+    // Another user's terminal (after su) can only be opened as /dev/tty.
     let tty = options.open("/proc/self/fd/2").or_else(|_| options.open("/dev/tty"))?;
     match tty.is_terminal() {
         true => Ok(tty),
@@ -109,7 +111,7 @@ fn open() -> io::Result<File> {
     }
 }
 
-/// Gives the terminal back, if it is taken, and prints the output held back.
+/// Restores the terminal, if taken, and prints the output held back.
 pub(crate) fn leave() {
     let taken = lock().take();
     for (stream, text) in taken.map_or_else(Vec::new, Taken::restore) {
@@ -120,8 +122,8 @@ pub(crate) fn leave() {
     }
 }
 
-/// Gives the terminal back before the process ends at once: the output held back may be more than
-/// the terminal takes.
+/// Restores the terminal before the process ends at once. Does not print the output held back,
+/// which the terminal may not accept.
 pub(crate) fn restore() {
     let taken = lock().take();
     drop(taken.map(Taken::restore));
@@ -143,7 +145,7 @@ impl Taken {
     }
 }
 
-/// Holds text back if a view has the terminal that it would go to; returns whether.
+/// Holds text back if a view has its terminal; returns whether it did.
 pub(crate) fn hold(stream: Stream, text: &str) -> bool {
     let mut taken = lock();
     let Some(taken) = &mut *taken else { return false };
@@ -158,14 +160,14 @@ pub(crate) fn hold(stream: Stream, text: &str) -> bool {
     true
 }
 
-/// Writes as many of the bytes as the terminal takes now; `None` if it is not taken any more.
+/// Writes as many of the bytes as the terminal accepts now; `None` if the view no longer has it.
 pub(crate) fn write(bytes: &[u8]) -> Option<usize> {
     let taken = lock();
     Some((&taken.as_ref()?.tty).write(bytes).unwrap_or(0))
 }
 
 impl Keyboard {
-    /// The keys that were pressed, after `patience` at most.
+    /// Waits for keys, at most for `patience`, and returns them.
     pub(crate) fn keys(&self, patience: Duration) -> Vec<u8> {
         let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
         let wait = Timespec { tv_sec: 0, tv_nsec: patience.as_nanos() as _ };
@@ -181,8 +183,8 @@ impl Keyboard {
                 bytes[..count].to_vec()
             }
             false => {
-                // The terminal hung up, or another process is in the foreground: poll would return
-                // at once again.
+                // The terminal hung up, or another process is in the foreground: poll would keep
+                // returning at once.
                 thread::sleep(patience);
                 Vec::new()
             }
@@ -197,7 +199,7 @@ impl Keyboard {
     }
 }
 
-/// Writes all of a few bytes, for which it waits a little; returns whether it could.
+/// Writes a few bytes, waiting a little if necessary; returns whether it wrote them all.
 fn write_all(mut tty: &File, mut bytes: &[u8]) -> bool {
     for _ in 0..TRIES {
         match tty.write(bytes) {
@@ -218,7 +220,7 @@ fn restore_on_panic() {
     ONCE.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |what| {
-            // The panicking thread may be in the middle of a write.
+            // The panicking thread may hold the lock in the middle of a write.
             for _ in 0..TRIES {
                 let taken = match TAKEN.try_lock() {
                     Ok(mut taken) => taken.take(),

@@ -1,12 +1,12 @@
-//! A run as it is known while it goes on, for those who judge it before its end.
+//! The record of a run so far, for findings before its end.
 
 use candor_engine::collecting;
 use candor_plan::Plan;
 use candor_record::{Collector, RunRecord, Stretch};
 
-/// It is looked at once in a second of the run.
+/// The time between two records.
 const EVERY_NS: u64 = 1_000_000_000;
-/// With many intervals it looks less often: each look takes this long for each interval.
+/// With many intervals, records are rarer: for each interval, the time between them grows by this.
 const EVERY_NS_EACH: u64 = 1_000_000;
 
 /// Follows a run.
@@ -30,7 +30,7 @@ impl Following {
         }
     }
 
-    /// An interval is over. Returns the record until now, if it is time for a look.
+    /// An interval is over. Returns the record so far, if one is due.
     pub(super) fn follow(&mut self, stretch: &Stretch<'_>) -> Option<RunRecord> {
         let end_ns = stretch.summary.end_ns;
         self.so_far.follow(stretch, self.window_end_ns);

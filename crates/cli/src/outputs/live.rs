@@ -1,4 +1,4 @@
-//! A run line by line while it goes on: `ndjson`.
+//! A run line by line, during the run: `ndjson`.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,7 +17,7 @@ use super::{Making, Output};
 use crate::console;
 use crate::exit::Failure;
 
-/// Lines that wait to be written, at most: some 6 KiB each.
+/// The most lines waiting to be written, some 6 KiB each.
 const PIECES: usize = 256;
 
 struct Live {
@@ -26,7 +26,7 @@ struct Live {
     facts: Facts,
     sink: Sink,
     so_far: Following,
-    /// Findings that were told.
+    /// Findings that were already written.
     told: BTreeSet<(String, Option<u32>)>,
 }
 
@@ -70,8 +70,8 @@ impl Output for Live {
         self.say(&Line::Interval(Box::new(stretch.summary.clone())));
         if let Some(record) = self.so_far.follow(stretch) {
             let document = Document::new(&self.facts, &self.plan, &record);
-            // Notes wait until the whole run is known. And figures need not agree with each other
-            // before the end: some requests are in flight.
+            // Notes wait for the end of the run. Before it, figures may also disagree with each
+            // other, because some requests are in flight.
             let mut verdicts = document.verdicts;
             verdicts.retain(|one| one.severity == Severity::Warning);
             self.tell(stretch.summary.end_ns, &verdicts);
@@ -83,7 +83,7 @@ impl Output for Live {
         let dropped = self.sink.dropped();
         let last = json::line(&Line::end(document, dropped));
         let Drained { error, .. } = self.sink.end(last.into_bytes());
-        // The reader has closed the pipe and misses nothing.
+        // The reader has closed the pipe, which is not an error.
         if error.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Output for Live {
         };
         if dropped > 0 {
             console::say(format_args!(
-                "candor: {dropped} lines of {place} were dropped, because it did not take them in time"
+                "candor: {dropped} lines of {place} were dropped, because it was too slow"
             ));
         }
         match error {

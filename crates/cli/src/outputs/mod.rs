@@ -1,8 +1,8 @@
-//! Outputs: the files and streams to which a run is written while it goes on, and when it is over.
+//! Outputs: the files and streams to which a run is written, during the run and at its end.
 //!
-//! Each is a value with the trait [`Output`], in a list; the kinds stand in one table, [`KINDS`].
-//! An output that writes while the run goes on does so through a [`Sink`](sink::Sink), so that none
-//! of them can block the collecting thread, let alone a worker.
+//! Each is a value with the trait [`Output`], in a list; [`KINDS`] is the table of kinds. An output
+//! that writes during the run uses a [`Sink`](sink::Sink), so that it can block neither the
+//! collecting thread nor a worker.
 
 mod following;
 mod live;
@@ -26,7 +26,7 @@ use crate::exit::Failure;
 use crate::show::Show;
 use following::Following;
 
-/// Something that a run is written to.
+/// An output of a run.
 pub(crate) trait Output {
     /// An interval is over.
     fn stretch(&mut self, stretch: &Stretch<'_>) {
@@ -38,7 +38,7 @@ pub(crate) trait Output {
         let _ = requests;
     }
 
-    /// The run is over: puts into its record what became of it here, before there is a document.
+    /// The run is over: enters the fate of this output into the record, before there is a document.
     fn settle(&mut self, record: &mut RunRecord) {
         let _ = record;
     }
@@ -46,7 +46,7 @@ pub(crate) trait Output {
     /// Writes the rest.
     fn end(self: Box<Self>, document: &Document) -> Result<(), Failure>;
 
-    /// The run did not happen: removes every trace.
+    /// The run did not happen: removes the output.
     fn discard(self: Box<Self>) {}
 }
 
@@ -63,7 +63,7 @@ struct Kind {
     make: fn(&Making<'_>) -> Result<Box<dyn Output>, Failure>,
 }
 
-/// Every kind. Those that are written when the run is over are a rendering of its document.
+/// Every kind. Outputs written at the end of a run are renderings of its document.
 const KINDS: &[Kind] = &[
     Kind { name: "json", make: |to| whole::make(to.place, |document| Ok(json::render(document))) },
     Kind { name: "csv", make: |to| whole::make(to.place, |document| Ok(csv::run(document))) },
@@ -87,19 +87,19 @@ fn page(document: &Document) -> Page {
 #[derive(Default)]
 pub(crate) struct Outputs {
     show: Show,
-    /// Of a run that is judged while it is shown.
+    /// The record of a run that is judged while it is shown.
     shown: Option<Following>,
     list: Vec<Box<dyn Output>>,
 }
 
 impl Outputs {
-    /// None, but they are shown.
+    /// No outputs, only the progress display.
     pub(crate) fn shown(show: Show) -> Self {
         Outputs { show, shown: None, list: Vec::new() }
     }
 
-    /// The outputs of a run of `plan`. An output that cannot be written is refused before anything
-    /// is sent.
+    /// The outputs of a run of `plan`. Refuses an output that cannot be written, before anything is
+    /// sent.
     pub(crate) fn open(
         asked: &candor_plan::Outputs,
         plan: &Plan,
@@ -120,7 +120,7 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// These, of a run of `plan` that is shown too.
+    /// Adds the progress display to the outputs of a run of `plan`.
     pub(crate) fn show(mut self, show: Show, plan: &Plan) -> Self {
         self.shown = show.wants_records().then(|| Following::new(plan));
         self.show = show;
@@ -145,7 +145,7 @@ impl Outputs {
         std::mem::take(&mut self.list).into_iter().for_each(Output::discard);
     }
 
-    /// Shows it no more.
+    /// Ends the progress display.
     pub(crate) fn hide(&mut self) {
         self.show.end();
     }
@@ -181,7 +181,7 @@ impl Observer for Outputs {
     }
 }
 
-/// Refuses kinds that are none of `known`, and two outputs in one place.
+/// Refuses unknown kinds, and two outputs in one place.
 pub(crate) fn check<'a>(
     list: &[Out],
     known: impl Iterator<Item = &'a str> + Clone,
@@ -190,7 +190,7 @@ pub(crate) fn check<'a>(
         if !known.clone().any(|name| name == out.kind) {
             let all: Vec<&str> = known.collect();
             return Err(Failure::usage(format!(
-                "--out {}: there is no such output here; write one of {}",
+                "--out {}: unknown output; write one of {}",
                 out.kind,
                 all.join(", ")
             )));
@@ -214,7 +214,7 @@ pub(crate) fn files(list: &[Out]) -> impl Iterator<Item = &PathBuf> {
     list.iter().filter_map(|out| out.place.file())
 }
 
-/// Whether one of them is written to the standard output while the run goes on.
+/// Whether one of them is written to the standard output during the run.
 pub(crate) fn write_meanwhile(list: &[Out]) -> bool {
     list.iter().any(|out| out.place == Place::Stdout && out.kind == "ndjson")
 }

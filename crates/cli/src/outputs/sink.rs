@@ -1,4 +1,4 @@
-//! The writer of bytes while a run goes on: a thread of its own, behind a bounded channel.
+//! Writes bytes during a run: in a thread of its own, behind a bounded channel.
 //!
 //! A disk may be full, and the reader of a pipe may have stopped. Then the channel fills up, and
 //! further bytes are dropped and counted. Offering bytes never blocks.
@@ -10,16 +10,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest wait at the end for bytes still to be written. A reader that takes nothing for
-/// longer has stopped.
+/// The longest wait at the end for unwritten bytes. A reader that accepts nothing for longer has
+/// stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// While it is full at the end, how often it is tried again.
+/// The time between two attempts while the channel is full at the end.
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// Some bytes, and how many items they are.
+/// Some bytes, and the number of their items.
 type Piece = (Vec<u8>, u64);
 
-/// A way for bytes to a file, a pipe or a terminal.
+/// A writer to a file, a pipe or a terminal.
 pub(super) struct Sink {
     out: SyncSender<Piece>,
     ended: Receiver<Option<io::Error>>,
@@ -59,7 +59,7 @@ impl Sink {
         Ok(Sink { out, ended, written, dropped: 0 })
     }
 
-    /// Offers bytes that hold `items` items. If there is no room, they are dropped.
+    /// Offers bytes with `items` items. Without room, they are dropped.
     pub(super) fn offer(&mut self, bytes: Vec<u8>, items: u64) {
         if self.out.try_send((bytes, items)).is_err() {
             self.dropped += items;
@@ -71,7 +71,7 @@ impl Sink {
         self.dropped
     }
 
-    /// Offers `last` bytes, for which it waits, but not for ever, and until everything is written.
+    /// Offers the `last` bytes, and waits until everything is written, but not forever.
     pub(super) fn end(self, last: Vec<u8>) -> Drained {
         let Sink { out, ended, written, .. } = self;
         let until = Instant::now() + PATIENCE;
@@ -87,7 +87,7 @@ impl Sink {
         let error = match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(error) => error,
             Err(RecvTimeoutError::Timeout) => {
-                let why = format!("it took nothing for {} s", PATIENCE.as_secs());
+                let why = format!("it accepted nothing for {} s", PATIENCE.as_secs());
                 Some(io::Error::other(why))
             }
             Err(RecvTimeoutError::Disconnected) => Some(io::Error::other("its thread failed")),
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes nothing until it is let.
+    /// Writes nothing until it is allowed to.
     struct Gate(Receiver<()>);
 
     impl Write for Gate {
@@ -122,7 +122,7 @@ mod tests {
         let mut sink = Sink::new(Gate(gate), 4).unwrap();
         (0..1000).for_each(|_| sink.offer(b"line\n".to_vec(), 3));
         let dropped = sink.dropped();
-        // Four, and the one that the thread holds, if it was quick.
+        // Four, and one more if the thread has already taken it.
         assert!((3 * 995..=3 * 996).contains(&dropped), "{dropped}");
         (0..10).for_each(|_| open.send(()).unwrap());
         let Drained { written, error } = sink.end(b"end\n".to_vec());

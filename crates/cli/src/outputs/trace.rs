@@ -1,9 +1,9 @@
-//! The file of a trace, written while the run goes on.
+//! The file of a trace, written during the run.
 //!
 //! It is a [`Draft`]: it grows as `FILE.RANDOM.partial` and gets its own name when the trace is
-//! whole. So a file under its final name is never cut off, and after a crash the partial one can be
-//! read up to its last block. A device or a pipe is written to directly. When the disk fails or is
-//! too slow, the run goes on: records that it did not take are counted as dropped.
+//! complete. So a file under its final name is never truncated, and after a crash the partial one
+//! can be read up to its last block. A device or a pipe is written to directly. If the disk fails
+//! or is too slow, the run continues, and the missing records are counted as dropped.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,19 +19,19 @@ use super::whole::cannot_write;
 use super::{Making, Output};
 use crate::exit::Failure;
 
-/// Blocks that wait to be written, at most: a few MiB.
+/// The most blocks waiting to be written: a few MiB.
 const PIECES: usize = 64;
 
-/// A trace on its way to its file.
+/// A trace being written.
 struct Trace {
     path: PathBuf,
     draft: Draft,
     sink: Option<Sink>,
     /// Requests that were offered.
     offered: u64,
-    /// Requests that it has.
+    /// Requests that were written.
     written: u64,
-    /// Why it is not whole.
+    /// Why it is incomplete.
     failure: Option<io::Error>,
 }
 

@@ -1,5 +1,5 @@
-//! Outputs that are written when the run is over: a rendering of the document, into a file or to the
-//! standard output. Nothing is lost: what cannot be written where it should be is kept elsewhere.
+//! Outputs written at the end of a run: renderings of the document, to a file or the standard
+//! output. Nothing is lost: an output that cannot be written to its place is saved elsewhere.
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ struct Whole {
     render: Render,
 }
 
-/// One of these.
+/// An output of this form.
 pub(super) fn make(place: &Place, render: Render) -> Result<Box<dyn Output>, Failure> {
     check_paths(place.file())?;
     Ok(Box::new(Whole { place: place.clone(), render }))
@@ -43,7 +43,7 @@ pub(crate) fn write(place: &Place, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a file that cannot be written before a run is made for it.
+/// Refuses a file that cannot be written, before the run.
 pub(crate) fn check_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     for path in paths {
         let existed = fs::symlink_metadata(path).is_ok();
@@ -62,14 +62,14 @@ pub(crate) fn check_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> R
     Ok(())
 }
 
-/// Why a run is not made.
+/// The error for a file that cannot be written.
 pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let path = path.display();
     Failure::usage(format!("cannot write {path}: {error}; nothing was run, choose another path"))
 }
 
-/// Writes a file. If it cannot be written, it is written to a new file in the temporary directory, and
-/// if not even there, to the standard output; and the failure says where it is.
+/// Writes a file; if that fails, a new file in the temporary directory; if that fails too, the
+/// standard output. The failure says where it is.
 pub(crate) fn write_one(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let Err(error) = write_atomically(path, bytes) else { return Ok(()) };
     if let Ok((mut file, place)) = refuge(path.file_name().unwrap_or_default()) {
@@ -77,7 +77,7 @@ pub(crate) fn write_one(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
             let place = place.display();
             return Err(Failure::could_not_run(format!("{error}. It is kept in {place}")));
         }
-        // Half of a result is of no use.
+        // Half of a result is useless.
         let _ = fs::remove_file(place);
     }
     Err(match console::print(&String::from_utf8_lossy(bytes)) {

@@ -8,22 +8,22 @@ use candor_report::render::json;
 use super::state::{Course, Done, State};
 use super::view::clock;
 
-/// No two lines of a run are closer.
+/// The shortest time between two lines of a run.
 const CLOSEST_NS: u64 = 1_000_000_000;
-/// Nor further apart, as far as there are intervals.
+/// The longest time between two lines, if there are intervals.
 const FURTHEST_NS: u64 = 10_000_000_000;
 /// The approximate number of lines in a run.
 const OF_A_RUN: u64 = 10;
-/// An interval may end a little early, and may be known a little late.
+/// An interval may end a little early, and may arrive a little late.
 const TOLERANCE_NS: u64 = 50_000_000;
 const LATE_NS: u64 = 500_000_000;
-/// An interval shorter than this, such as the drain of a healthy run, has no rate worth telling.
+/// A shorter interval, e.g. the drain of a healthy run, has no meaningful rate.
 const SHORTEST_NS: u64 = 50_000_000;
 
-/// When lines are due.
+/// Decides when lines are due.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// When the last one was, as the command's clock says.
+    /// The time of the last one, by the command's clock.
     told_ns: u64,
 }
 
@@ -50,24 +50,24 @@ impl Pace {
         is_due
     }
 
-    /// Something was told that is a sign of life.
+    /// Records that a line was printed.
     pub(super) fn told_at(&mut self, now_ns: u64) {
         self.told_ns = now_ns;
     }
 }
 
-/// Whether the last interval is long enough to be told.
+/// Whether the last interval is long enough to report.
 pub(super) fn is_telling(state: &State) -> bool {
     let last = state.run.as_ref().and_then(|run| run.last.as_ref());
     last.is_some_and(|last| last.length_ns() >= SHORTEST_NS)
 }
 
-/// Where the command is.
+/// A line about the progress of the command.
 pub(super) fn progress(state: &State, form: ProgressForm) -> Option<String> {
     told(state, form, of(state), text(state))
 }
 
-/// A step is over.
+/// A line about a finished step.
 pub(super) fn done(state: &State, done: &Done, form: ProgressForm) -> Option<String> {
     let (number, of) = number(state);
     let Done { what, outcome, is_failure } = done.clone();
@@ -89,14 +89,14 @@ fn told(state: &State, form: ProgressForm, of: Of, text: String) -> Option<Strin
     }
 }
 
-/// Number of the step that is or was the last, and how many there are.
+/// The number of the current or last step, and the number of all steps.
 fn number(state: &State) -> (u64, Option<u64>) {
     let Some(steps) = &state.steps else { return (0, None) };
     let (number, of) = steps.number();
     (number.max(1), of)
 }
 
-/// How long it has been going on, and of how long; how long is left.
+/// Elapsed and total time; time left.
 fn times(state: &State) -> (String, String) {
     let (elapsed_ns, total_ns) = state.lengths_ns();
     let of = total_ns.map_or(String::new(), |total_ns| format!(" of {}", clock(total_ns)));

@@ -2,9 +2,9 @@
 //! nothing. Every command has the same one.
 //!
 //! The working thread sends [`Event`]s over a bounded channel and never waits: an event without
-//! room is dropped, and the next event carries its content. A thread of the lowest priority makes a
-//! [`State`] of them ([`state`]), and of that pictures ([`view`]) or lines ([`lines`]). Nothing is
-//! judged or measured here, and the view leaves nothing behind.
+//! room is dropped, and a later one has its content. A thread of the lowest priority turns them
+//! into a [`State`] ([`state`]), and that into pictures ([`view`]) or lines ([`lines`]). This
+//! module judges and measures nothing, and the view leaves no trace.
 
 mod lines;
 mod paint;
@@ -38,19 +38,19 @@ use lines::Pace;
 use state::{Course, Done, Event, Head, Seen, SoFar, State};
 use view::{Theme, view};
 
-/// Events that wait, at most.
+/// The most waiting events.
 const EVENTS: usize = 256;
-/// The shortest time between two pictures, and the longest until a key is seen.
+/// The shortest time between two pictures, and the longest until a key is handled.
 const TICK: Duration = Duration::from_millis(100);
-/// Without anything new, pictures are so far apart: the clock goes on.
+/// The time between two pictures without news, to update the clock.
 const IDLE: Duration = Duration::from_millis(500);
-/// A command that is over by then shows nothing.
+/// A command that ends before this shows nothing.
 const DELAY: Duration = Duration::from_millis(300);
-/// The longest wait for the thread at the end. It has little to do but may get no core.
+/// The longest wait for the thread at the end. It has little left to do but may not get a core.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// After this time it tries again to get a terminal that another process had.
+/// The time after which it tries again to take a terminal that another process had.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The lowest priority that there is.
+/// The lowest priority.
 const NICEST: i32 = 19;
 
 /// The requested kind of display.
@@ -59,12 +59,12 @@ pub(crate) struct Asked {
     pub(crate) quiet: bool,
     pub(crate) tui: Tui,
     pub(crate) progress: ProgressForm,
-    /// Something else is written to the standard output meanwhile.
+    /// Whether other output goes to the standard output meanwhile.
     pub(crate) shares_stdout: bool,
 }
 
 impl Asked {
-    /// As the options say.
+    /// The display that the options ask for.
     pub(crate) fn of(outputs: &candor_plan::Outputs) -> Self {
         let candor_plan::Outputs { quiet, tui, progress, .. } = *outputs;
         Asked { quiet, tui, progress, shares_stdout: false }
@@ -75,8 +75,8 @@ impl Asked {
         let is_possible = terminal::is_possible();
         match self.tui {
             Tui::On if !self.quiet && !is_possible => Err(Failure::usage(
-                "--tui on: the standard error is not a terminal in whose foreground this runs; leave it \
-                 out, or use --progress line",
+                "--tui on: the standard error is not a terminal, or this runs in its \
+                 background; leave it out, or use --progress line",
             )),
             Tui::On => Ok(true),
             Tui::Auto => Ok(is_possible && !(self.shares_stdout && console::stdout_is_terminal())),
@@ -88,12 +88,12 @@ impl Asked {
 /// A message to the thread.
 enum Message {
     Event(Event),
-    /// Everything of the run until now.
+    /// The record of the run so far.
     Record(Box<RunRecord>),
     End,
 }
 
-/// The way to the thread; without one, nothing is shown.
+/// The link to the thread; without one, nothing is shown.
 #[derive(Clone, Default)]
 pub(crate) struct Show(Option<Arc<Link>>);
 
@@ -105,8 +105,8 @@ struct Link {
 }
 
 impl Show {
-    /// Begins. `title` describes the command; `interrupt` stops the current run. Records of a run
-    /// are judged as one of `judged`.
+    /// Starts the display. `title` describes the command; `interrupt` stops the current run.
+    /// Records of a run are judged with the facts in `judged`.
     pub(crate) fn start(
         asked: Asked,
         title: &str,
@@ -135,8 +135,7 @@ impl Show {
             form: asked.progress,
         };
         let thread = thread::Builder::new().name("show".to_owned()).spawn(move || {
-            // The display must cost the run nothing. Without the right to lower its priority, the
-            // thread keeps it.
+            // The display must cost the run nothing. If the priority cannot be lowered, it stays.
             let _ = setpriority_process(Some(gettid()), NICEST);
             if has_view {
                 shower.view()
@@ -151,7 +150,7 @@ impl Show {
         Ok(Show(Some(Arc::new(Link { out, is_over, ended, has_view }))))
     }
 
-    /// Whether records of the run until now are of use.
+    /// Whether the display uses records of the run so far.
     pub(crate) fn wants_records(&self) -> bool {
         self.0.as_ref().is_some_and(|link| link.has_view)
     }
@@ -162,7 +161,7 @@ impl Show {
         }
     }
 
-    /// A run of `plan` is made.
+    /// A run of `plan` begins.
     pub(crate) fn prepares(&self, plan: &Plan) {
         if self.0.is_some() {
             self.tell(Message::Event(Event::Run(Box::new(Head::of(plan)))));
@@ -176,12 +175,12 @@ impl Show {
         }
     }
 
-    /// Everything until now.
+    /// The record so far.
     pub(crate) fn record(&self, record: RunRecord) {
         self.tell(Message::Record(Box::new(record)));
     }
 
-    /// A step begins; `left` is how long all that are left take, if that is known.
+    /// A step begins; `left` is the time of all remaining steps, if known.
     pub(crate) fn begins(&self, what: &str, ahead: Ahead, left: Option<Duration>) {
         let left_ns = left.map(|left| u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
         self.tell(Message::Event(Event::Begins { what: what.to_owned(), ahead, left_ns }));
@@ -193,7 +192,7 @@ impl Show {
         self.tell(Message::Event(Event::Done { what, outcome, is_failure }));
     }
 
-    /// Something worth a line, that stays.
+    /// A remark that stays visible.
     pub(crate) fn note(&self, line: &str) {
         if self.0.is_some() {
             console::say(format_args!("candor: {line}"));
@@ -201,12 +200,12 @@ impl Show {
         }
     }
 
-    /// Something that was said.
+    /// A passing remark.
     pub(crate) fn notice(&self, line: &str) {
         self.tell(Message::Event(Event::Note(line.to_owned())));
     }
 
-    /// Takes it away, for all that have it.
+    /// Ends the display, for all of its users.
     pub(crate) fn end(&mut self) {
         if let Some(link) = self.0.take() {
             link.end();
@@ -232,7 +231,7 @@ impl Drop for Link {
     }
 }
 
-/// The thread.
+/// The display thread.
 struct Shower {
     inbox: Receiver<Message>,
     is_over: Arc<AtomicBool>,
@@ -240,7 +239,7 @@ struct Shower {
     begun: Instant,
     interrupt: Option<Arc<Interrupt>>,
     judged: Option<(Plan, Facts)>,
-    /// Of the run that goes on, on the system's monotonic clock.
+    /// The origin of the current run on the system's monotonic clock.
     origin_ns: u64,
     cores: Cores,
     form: ProgressForm,
@@ -250,7 +249,7 @@ struct Shower {
 struct Screen {
     keyboard: terminal::Keyboard,
     picture: Buffer,
-    /// Bytes that the terminal has not taken yet.
+    /// Bytes that the terminal has not accepted yet.
     pending: Vec<u8>,
     drawn: Option<Instant>,
 }
@@ -284,7 +283,7 @@ impl Shower {
             for key in shown.keyboard.keys(TICK) {
                 is_pressed = true;
                 match key {
-                    // As the first signal, and the second, and the third.
+                    // Like the first, second and third signal.
                     b'q' => drop(kill_process(getpid(), Signal::INT)),
                     b'p' if frozen.is_some() => frozen = None,
                     b'p' => frozen = Some(State { is_frozen: true, ..self.state.clone() }),
@@ -293,7 +292,7 @@ impl Shower {
                     CTRL_Z => {
                         terminal::leave();
                         let _ = kill_process_group(getpgrp(), Signal::TSTP);
-                        // It takes a moment until this stops; later is when it goes on.
+                        // The process stops a moment later; the view returns when it continues.
                         ask_at = Instant::now() + DELAY;
                         screen = None;
                         break;
@@ -318,7 +317,7 @@ impl Shower {
         }
     }
 
-    /// Tells lines until the end.
+    /// Prints lines until the end.
     fn lines(mut self) {
         let mut pace = Pace::new();
         let mut is_over = false;
@@ -354,7 +353,7 @@ impl Shower {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Takes in pending events; returns whether there were any, and whether the work is over.
+    /// Handles pending events; returns whether there were any, and whether the work is over.
     fn take_in(&mut self) -> (bool, bool) {
         let mut is_new = false;
         loop {
@@ -388,7 +387,7 @@ impl Shower {
         }
     }
 
-    /// Looks at the clocks.
+    /// Reads the clocks.
     fn look(&mut self) {
         let now = &mut self.state.now;
         now.elapsed_ns = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -423,13 +422,13 @@ impl Screen {
         Screen { keyboard, picture: Buffer::default(), pending: Vec::new(), drawn: None }
     }
 
-    /// The content of the terminal is unknown from now on.
+    /// Treats the content of the terminal as unknown.
     fn forget(&mut self) {
         self.picture = Buffer::default();
     }
 
-    /// Draws, if there is reason to and the last picture was taken; returns whether the terminal is
-    /// still ours.
+    /// Draws a picture if there is news and the terminal has accepted the last one; returns whether
+    /// the terminal is still ours.
     fn show(&mut self, state: &State, theme: Theme, is_new: bool) -> bool {
         let (columns, rows) = self.keyboard.size();
         let area = Rect::new(0, 0, columns, rows);
@@ -469,7 +468,7 @@ struct Cores {
 }
 
 impl Cores {
-    /// The share of a core that the busiest thread used since the last look, once a second.
+    /// The share of a core that the busiest thread used since the last reading, once a second.
     fn look(&mut self) -> Option<f64> {
         const EVERY: Duration = Duration::from_secs(1);
         let since = self.looked.map(|at| at.elapsed());

@@ -1,15 +1,15 @@
-//! From a picture to the next: the bytes that a terminal takes for the cells that differ.
+//! From one picture to the next: the bytes that update the changed cells of a terminal.
 
 use std::fmt::Write;
 
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::style::{Color, Modifier};
 
-/// The bytes that turn a terminal that shows `before` into one that shows `after`.
+/// The bytes that change a terminal from `before` to `after`.
 pub(super) fn changes(before: &Buffer, after: &Buffer) -> String {
     let mut out = String::new();
     let mut style = None;
-    // Where the cursor is, as far as that is known.
+    // The position of the cursor, if known.
     let mut cursor = None;
     for (x, y, cell) in before.diff(after) {
         // Writing to a string cannot fail, here and below.
@@ -22,7 +22,7 @@ pub(super) fn changes(before: &Buffer, after: &Buffer) -> String {
             style = Some(wanted);
         }
         out.push_str(cell.symbol());
-        // Wide characters leave the cursor elsewhere, and so does the end of a line.
+        // After a wide character or the end of a line, the cursor's position is uncertain.
         let is_narrow = cell.symbol().is_ascii();
         cursor = is_narrow.then_some((x + 1, y)).filter(|(x, _)| *x < after.area.right());
     }
@@ -32,7 +32,7 @@ pub(super) fn changes(before: &Buffer, after: &Buffer) -> String {
     out
 }
 
-/// The bytes that empty a terminal.
+/// The bytes that clear a terminal.
 pub(super) const CLEAR: &str = "\x1b[0m\x1b[2J";
 
 fn set_style(out: &mut String, cell: &Cell) {

@@ -1,6 +1,6 @@
-//! The state of a command's work so far, from which the view and the lines of progress are made.
+//! The state of a command's work, from which the view and the lines of progress are made.
 //!
-//! It is fed by [`Event`]s and bounded: the number of points of a run and of lines of an experiment
+//! [`Event`]s update it. It is bounded: the number of points of a run and of lines of an experiment
 //! does not grow with their length. It reads no clock and prints nothing; texts from outside are
 //! made visible on entry.
 
@@ -13,11 +13,11 @@ use candor_record::{Encoded, Histogram, IntervalSummary, Stretch};
 use candor_report::render::{shorten, visible};
 use candor_report::{Document, Severity};
 
-/// Points of a strip at most; then two and two become one.
+/// The most points of a strip; beyond it, pairs of points are joined.
 const MOST_POINTS: usize = 1200;
-/// Steps that are remembered.
+/// The most finished steps to keep.
 const MOST_DONE: usize = 500;
-/// Characters of a text from outside.
+/// The most characters of a text from outside.
 const MOST_TEXT: usize = 400;
 /// Buckets of the spectrum for each decade.
 pub(crate) const PER_DECADE: usize = 20;
@@ -25,20 +25,20 @@ pub(crate) const PER_DECADE: usize = 20;
 pub(crate) const FIRST_DECADE: usize = 2;
 const LAST_DECADE: usize = 12;
 
-/// Something that happened.
+/// An event of the command.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A run of a plan is made.
+    /// A run of a plan begins.
     Run(Box<Head>),
     /// An interval of it is over.
     Interval(Box<Seen>),
-    /// Everything until now.
+    /// The run so far.
     SoFar(Box<SoFar>),
-    /// A step of an experiment begins, as the clock of the command says.
+    /// A step of an experiment begins.
     Begins { what: String, ahead: Ahead, left_ns: Option<u64> },
-    /// It is over, in half a sentence.
+    /// A step is over, with its outcome in half a sentence.
     Done { what: String, outcome: String, is_failure: bool },
-    /// Something worth a line.
+    /// A remark.
     Note(String),
 }
 
@@ -57,11 +57,11 @@ pub(crate) struct Head {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) summary: IntervalSummary,
-    /// Requests that were due in it.
+    /// Requests due in it.
     pub(crate) scheduled: u64,
 }
 
-/// All of the run until now.
+/// The whole run so far.
 #[derive(Debug, Clone)]
 pub(crate) struct SoFar {
     pub(crate) document: Document,
@@ -74,18 +74,18 @@ pub(crate) struct SoFar {
 pub(crate) struct Point {
     pub(crate) length_ns: u64,
     pub(crate) answered: u64,
-    /// The highest of its intervals.
+    /// The highest p99 of its intervals.
     pub(crate) p99_ns: Option<u64>,
     pub(crate) backlog: u64,
 }
 
-/// A run while it goes on.
+/// A run in progress.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Run {
     pub(crate) head: Head,
     pub(crate) last: Option<Seen>,
     pub(crate) points: Vec<Point>,
-    /// Least length of a point.
+    /// The shortest length of a point.
     point_ns: u64,
     pub(crate) ok: u64,
     pub(crate) errors: u64,
@@ -94,7 +94,7 @@ pub(crate) struct Run {
     pub(crate) so_far: Option<Box<SoFar>>,
 }
 
-/// A step that is over.
+/// A finished step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) what: String,
@@ -102,23 +102,23 @@ pub(crate) struct Done {
     pub(crate) is_failure: bool,
 }
 
-/// An experiment while it goes on.
+/// An experiment in progress.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Steps {
-    /// The last ones that are over.
+    /// The last finished steps.
     pub(crate) done: VecDeque<Done>,
     pub(crate) done_count: u64,
-    /// The one that goes on, and when it began.
+    /// The current step, and when it began.
     pub(crate) present: Option<(String, u64)>,
     pub(crate) ahead: Ahead,
-    /// The time that the remaining steps take, as estimated when the present one began.
+    /// The estimated time of the remaining steps, when the current one began.
     left_ns: Option<u64>,
 }
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Course {
-    /// There is none.
+    /// There is no run.
     #[default]
     None,
     Connecting,
@@ -130,20 +130,20 @@ pub(crate) enum Course {
     },
 }
 
-/// The clocks' and the machine's figures at the moment of a picture.
+/// The figures of the clocks and of the machine at the moment of a picture.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Now {
     /// Since the command began.
     pub(crate) elapsed_ns: u64,
     pub(crate) course: Course,
-    /// The run was told to end.
+    /// Whether the run was told to end.
     pub(crate) is_ending: bool,
-    /// CPU time of the busiest thread of this process by time, in [0, 1].
+    /// The CPU share of the busiest thread of this process, in [0, 1].
     pub(crate) busiest: Option<f64>,
     pub(crate) worst_hiccup_ns: u64,
 }
 
-/// All that is known.
+/// The state of a command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     /// The description of the command.
@@ -178,7 +178,7 @@ impl Head {
         }
     }
 
-    /// Its whole length, warm-up included, if it has one.
+    /// Its whole length, warm-up included, if it is limited.
     pub(crate) fn total_ns(&self) -> Option<u64> {
         Some(self.duration_ns?.saturating_add(self.warm_up_ns))
     }
@@ -186,7 +186,7 @@ impl Head {
 
 impl Seen {
     pub(crate) fn of(stretch: &Stretch<'_>) -> Self {
-        // The histogram itself is not shown, and is most of it.
+        // The histogram is not shown, but is most of the size.
         let response_hdr = Encoded::default();
         let IntervalSummary { response, service, send_lag, .. } = *stretch.summary;
         Seen {
@@ -205,12 +205,12 @@ impl Seen {
         self.summary.end_ns.saturating_sub(self.summary.start_ns)
     }
 
-    /// Complete responses by time.
+    /// Complete responses per second.
     pub(crate) fn rate_per_s(&self) -> Option<f64> {
         per_s(self.summary.answered, self.length_ns())
     }
 
-    /// Requests that were due by time.
+    /// Requests due per second.
     pub(crate) fn asked_per_s(&self) -> Option<f64> {
         per_s(self.scheduled, self.length_ns())
     }
@@ -258,20 +258,20 @@ impl Run {
         self.last = Some(seen);
     }
 
-    /// The share that is done, in [0, 1], if it can be known.
+    /// The finished share, in [0, 1], if it is known.
     pub(crate) fn share(&self, elapsed_ns: u64) -> Option<f64> {
         let of = |part: f64, whole: u64| (whole > 0).then(|| (part / whole as f64).min(1.0));
         let by_time = self.head.total_ns().and_then(|total_ns| of(elapsed_ns as f64, total_ns));
         let done = self.ok + self.errors + self.shed;
         let by_count = self.head.count.and_then(|count| of(done as f64, count));
-        // Whichever ends it.
+        // The limit that is reached first.
         match (by_time, by_count) {
             (Some(time), Some(count)) => Some(time.max(count)),
             (time, count) => time.or(count),
         }
     }
 
-    /// How long it still sends, if that can be known.
+    /// How long it will still send, if that is known.
     pub(crate) fn left_ns(&self, elapsed_ns: u64) -> Option<u64> {
         let share = self.share(elapsed_ns)?;
         if let Some(total_ns) = self.head.total_ns()
@@ -293,7 +293,7 @@ impl Point {
         }
     }
 
-    /// Several in a row.
+    /// Joins consecutive points.
     pub(crate) fn of(points: &[Point]) -> Point {
         points.iter().fold(Point::default(), |sum, one| sum.and(one))
     }
@@ -304,7 +304,7 @@ impl Point {
 }
 
 impl Steps {
-    /// How long all that is left takes, the present one included, if that can be known.
+    /// The time of the remaining steps, including the current one, if that is known.
     pub(crate) fn left_ns(&self, now_ns: u64) -> Option<u64> {
         let since_ns = self.present.as_ref().map_or(0, |(_, at_ns)| now_ns.saturating_sub(*at_ns));
         if let Some(left_ns) = self.left_ns {
@@ -316,7 +316,7 @@ impl Steps {
         Some(each_ns.saturating_mul(steps).saturating_sub(since_ns))
     }
 
-    /// Its number, and how many there are, if that is known.
+    /// The number of the step, and the number of all steps, if known.
     pub(crate) fn number(&self) -> (u64, Option<u64>) {
         let number = self.done_count + u64::from(self.present.is_some());
         (number, self.ahead.steps.map(|steps| number.saturating_add(steps)))
@@ -324,7 +324,7 @@ impl Steps {
 }
 
 impl State {
-    /// Of a command that has not begun.
+    /// The state of a command that has not begun.
     pub(crate) fn of(title: &str) -> Self {
         State { title: clean(title), ..State::default() }
     }
@@ -368,7 +368,7 @@ impl State {
         }
     }
 
-    /// How long the run, or the experiment, has been going on, and its whole length.
+    /// Elapsed time of the run or experiment, and its whole length.
     pub(crate) fn lengths_ns(&self) -> (u64, Option<u64>) {
         let now = &self.now;
         if let Some(steps) = &self.steps {
@@ -379,8 +379,8 @@ impl State {
         (elapsed_ns, self.run.as_ref().and_then(|run| run.head.total_ns()))
     }
 
-    /// Findings. Notes wait for the report, and so do contradictions that only figures of the whole
-    /// run can show: some requests are in flight.
+    /// Findings. Notes wait for the report, and so do contradictions, which need the figures of the
+    /// whole run because some requests are in flight.
     pub(crate) fn findings(&self) -> Vec<&candor_report::verdicts::Verdict> {
         let so_far = self.run.as_ref().and_then(|run| run.so_far.as_ref());
         let all = so_far.into_iter().flat_map(|so_far| &so_far.document.verdicts);
@@ -398,7 +398,7 @@ impl Course {
     }
 }
 
-/// A text from outside as it may be shown.
+/// A text from outside, made safe and short.
 fn clean(text: &str) -> String {
     shorten(&visible(text), MOST_TEXT)
 }

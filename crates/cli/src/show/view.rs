@@ -1,8 +1,8 @@
 //! The live view: a picture of a [`State`], for any size of terminal. It draws into a buffer, reads no
-//! clock and keeps nothing.
+//! clock and keeps no state.
 //!
-//! A picture is a list of blocks of lines. Each has a rank; without room for all of them the lowest
-//! ranks are left out. Wide terminals have two columns of blocks.
+//! A picture is a list of blocks of lines. Each has a rank; without room for all, the blocks with
+//! the highest ranks are omitted. Wide terminals have two columns of blocks.
 
 mod run;
 mod steps;
@@ -21,7 +21,7 @@ use crate::ascii;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
     pub(crate) has_colours: bool,
-    /// Otherwise nothing but ASCII.
+    /// Otherwise only ASCII.
     pub(crate) has_unicode: bool,
 }
 
@@ -37,16 +37,16 @@ enum Tone {
     Bar,
 }
 
-/// Lines that belong together.
+/// A block of lines.
 struct Block {
-    /// The lowest is shown first of all.
+    /// Blocks with the lowest rank are shown first.
     rank: u8,
     lines: Vec<Line<'static>>,
-    /// With fewer lines it says nothing.
+    /// The fewest lines with which it is useful.
     least: usize,
 }
 
-/// Columns from which on there are two columns of blocks.
+/// The least width for two columns of blocks.
 const WIDE: u16 = 120;
 const KEYS: &str = "q end and keep the result · p freeze · ? explain";
 
@@ -58,7 +58,7 @@ pub(crate) fn view(state: &State, theme: Theme, area: Rect, out: &mut Buffer) {
     let keys = painter.keys(state);
     let rows = usize::from(area.height);
     if rows < 2 {
-        // The address says more than the description.
+        // The address is more important than the description.
         top.remove(0);
     }
     let footer = usize::from(rows >= 4);
@@ -86,7 +86,7 @@ fn put(lines: Vec<Line<'static>>, area: Rect, out: &mut Buffer) {
     }
 }
 
-/// How lines are made for a width.
+/// Makes lines of a given width.
 struct Painter {
     theme: Theme,
     width: usize,
@@ -123,7 +123,7 @@ impl Painter {
         ])
     }
 
-    /// Where it is: a bar, and how long it takes.
+    /// The progress: a bar and times.
     fn progress(&self, state: &State) -> Line<'static> {
         let now = &state.now;
         let (elapsed_ns, total_ns) = state.lengths_ns();
@@ -170,8 +170,8 @@ impl Painter {
     fn keys(&self, state: &State) -> Line<'static> {
         let text = match (state.explains, state.is_frozen, state.now.is_ending) {
             (true, ..) => "? back",
-            (_, true, _) => "p go on · q end and keep the result · ? explain",
-            (_, _, true) => "q do not wait any longer",
+            (_, true, _) => "p continue · q end and keep the result · ? explain",
+            (_, _, true) => "q stop waiting",
             _ => KEYS,
         };
         self.line(Tone::Faint, text)
@@ -185,7 +185,7 @@ impl Painter {
         if self.width == 0 { String::new() } else { shorten(text, self.width) }
     }
 
-    /// A bar chart of one row: each value between none and the highest.
+    /// A bar chart of one row, scaled to the highest value.
     fn spark(&self, values: &[f64], highest: f64) -> String {
         const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let bar = |value: &f64| match highest > 0.0 && *value > 0.0 {
@@ -195,7 +195,7 @@ impl Painter {
         values.iter().map(bar).collect()
     }
 
-    /// Draws the blocks of the lowest ranks that fit, in their order. Returns how many rows they have.
+    /// Draws the blocks of the lowest ranks that fit, in their order. Returns the number of rows used.
     fn put_blocks(&self, mut blocks: Vec<Block>, area: Rect, out: &mut Buffer) -> u16 {
         let mut ranks: Vec<usize> = (0..blocks.len()).collect();
         ranks.sort_by_key(|&at| blocks[at].rank);
@@ -226,7 +226,7 @@ impl Block {
         Block { rank, lines, least }
     }
 
-    /// Some of it is worth showing too.
+    /// Allows showing only part of the block.
     fn at_least(self, least: usize) -> Block {
         Block { least, ..self }
     }
@@ -235,22 +235,22 @@ impl Block {
 /// The explanation of the picture.
 fn explained(painter: &Painter) -> Vec<Block> {
     const LINES: [&str; 16] = [
-        "now       the last interval (--interval); run: from the beginning until now",
+        "now       the last interval (--interval); run: the whole run so far",
         "response  from when a request was due until its response was complete: what users feel",
         "service   from when it was sent: what a closed loop reports",
-        "rate      complete responses per second; asked: what the schedule wants",
+        "rate      complete responses per second; asked: the rate of the schedule",
         "backlog   requests that are due and not sent: no connection is free",
-        "p99       the worst of each column; 99 % of its responses were faster",
-        "spectrum  how many responses took how long; both axes are logarithmic",
+        "p99       the highest of each column",
+        "spectrum  the distribution of response times; both axes are logarithmic",
         "thread    CPU of the loader's busiest thread: near 100 % the loader is the limit",
-        "send lag  how late the loader itself was: it must be small beside the latencies",
-        "hiccup    the longest that this machine woke a sleeping thread late",
-        "!         a finding: a warning that the figures may mean something else; the report has all",
+        "send lag  the loader's own delay: it must be small compared with the latencies",
+        "hiccup    the longest delay of a wake-up on this machine",
+        "!         a finding: the figures may be misleading; the report has all findings",
         "",
-        "q         ends the run as Ctrl-C does: its result is kept and reported",
+        "q         ends the run like Ctrl-C: its result is kept and reported",
         "          twice: without waiting for responses; three times: at once, without a result",
-        "p         freezes the picture; the run goes on",
-        "Ctrl-L    draws the picture again",
+        "p         freezes the picture; the run continues",
+        "Ctrl-L    redraws the picture",
     ];
     let lines = LINES.iter().map(|line| painter.line(Tone::Plain, line)).collect();
     vec![Block::new(0, lines).at_least(1)]
@@ -267,7 +267,7 @@ pub(crate) fn clock(ns: u64) -> String {
     }
 }
 
-/// Replaces each character outside ASCII by one within.
+/// Replaces each character outside of ASCII.
 fn to_ascii(area: Rect, out: &mut Buffer) {
     for position in area.positions() {
         let cell = &mut out[position];

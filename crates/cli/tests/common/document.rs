@@ -1,4 +1,4 @@
-//! A result document as a test reads it: by JSON pointers, from nothing but the shipped schema.
+//! A result document in tests: read by JSON pointers, and only from the shipped schema.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const SCHEMA: &str = include_str!("../../../report/schema/candor.result-2.json");
 
-/// That a document is valid by the schema in the repository of its kind, such as `peak`.
+/// Asserts that a document is valid by the repository's schema of its kind, e.g. `peak`.
 ///
 /// # Panics
 /// If it is not.
@@ -23,7 +23,7 @@ pub(crate) fn assert_valid(kind: &str, document: &Value) {
     assert!(format.starts_with(&format!("candor.{kind}/")), "{format}");
 }
 
-/// A result document that is valid by the schema and whose ledger balances.
+/// A valid result document with a balanced ledger.
 #[derive(Debug)]
 pub(crate) struct Document(pub(crate) Value);
 
@@ -51,7 +51,7 @@ impl Document {
         let n = |name: &str| self.count(&format!("{ledger}/{name}"));
         let seen = self.at(ledger);
         assert_eq!(n("scheduled"), n("sent") + n("shed") + n("unsent"), "{seen}");
-        // Left out where there are none.
+        // Omitted if there are none.
         let broken_off = seen.get("broken_off").and_then(Value::as_u64).unwrap_or(0);
         assert_eq!(n("sent"), n("ok") + broken_off + n("errors") + n("unfinished"), "{seen}");
         let kinds = if ledger == "/ledger" { "/errors" } else { "/warm_up_errors" };
@@ -133,14 +133,14 @@ impl Document {
         self.list("/verdicts").iter().filter_map(|one| one["id"].as_str()).collect()
     }
 
-    /// That exactly these kinds of errors occurred.
+    /// Asserts that exactly these kinds of errors occurred.
     pub(crate) fn assert_errors(&self, kinds: &[&str]) {
         let errors = self.errors();
         let seen: Vec<_> = errors.keys().map(String::as_str).collect();
         assert_eq!(seen, kinds, "{:?}", self.at("/errors"));
     }
 
-    /// That every request was answered rightly.
+    /// Asserts that every request got the expected response.
     pub(crate) fn assert_all_ok(&self) {
         assert_eq!(self.ledger("ok"), self.ledger("scheduled"), "{}", self.at("/ledger"));
         assert!(self.ledger("ok") > 0, "{}", self.at("/ledger"));

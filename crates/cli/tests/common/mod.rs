@@ -1,8 +1,8 @@
 //! Runs the `candor` binary as a user does, and reads its outputs.
 //!
-//! Nothing here knows the inside of the program: arguments go in, and an exit code, two texts and
-//! the result document come out. Every document that is read is held against the shipped schema,
-//! and every ledger has to balance.
+//! It treats the program as a black box: arguments go in; an exit code, two texts and the result
+//! document come out. Every document is checked against the shipped schema, and every ledger must
+//! balance.
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 pub(crate) use document::{Document, assert_valid};
 pub(crate) use target::Target;
 
-/// No run of these tests takes nearly as long, even on a machine with other work.
+/// Far longer than any run of these tests, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -40,7 +40,7 @@ pub(crate) struct Candor {
 /// How a `candor` ended.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// As the system has it.
+    /// The exit status.
     pub(crate) status: ExitStatus,
     /// Its standard output.
     pub(crate) stdout: String,
@@ -48,9 +48,9 @@ pub(crate) struct Outcome {
     pub(crate) stderr: String,
     /// From start to end.
     pub(crate) wall: Duration,
-    /// CPU time of all its threads, as far as it was seen; not that of its children.
+    /// Observed CPU time of all its threads, without children.
     pub(crate) cpu: Duration,
-    /// The most memory that it had resident, as far as it was seen.
+    /// Observed maximum of its resident memory.
     pub(crate) peak_kib: u64,
     directory: TempDir,
 }
@@ -68,7 +68,7 @@ impl Candor {
         Candor::start(&[arguments, &["--json", "result.json"]].concat())
     }
 
-    /// Starts it as `prepare` wants it; its outputs are taken, its environment is not a terminal.
+    /// Starts it as prepared by `prepare`; its outputs are captured, and there is no terminal.
     pub(crate) fn start_as(
         mut command: Command,
         prepare: impl FnOnce(&Path, &mut Command),
@@ -92,7 +92,7 @@ impl Candor {
         self.started
     }
 
-    /// Where it runs and writes.
+    /// The directory in which it runs and writes.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -110,8 +110,8 @@ impl Candor {
         self.finish_within(PATIENCE).unwrap_or_else(|said| panic!("candor does not end: {said}"))
     }
 
-    /// Waits for its end; if it has not ended so long after its start, kills it and returns what it
-    /// said.
+    /// Waits for its end; if it is still running this long after its start, kills it and returns
+    /// its output.
     pub(crate) fn finish_within(mut self, patience: Duration) -> Result<Outcome, String> {
         let status = loop {
             if let Some(status) = self.process.wait(LOOK_AGAIN).expect("waiting for a child") {
@@ -127,7 +127,7 @@ impl Candor {
         };
         let wall = self.started.elapsed();
         let text = |name| {
-            let bytes = fs::read(self.directory.path().join(name)).expect("what it printed");
+            let bytes = fs::read(self.directory.path().join(name)).expect("the output");
             String::from_utf8(bytes).expect("printed text is UTF-8")
         };
         let (stdout, stderr) = (text(".stdout"), text(".stderr"));
@@ -137,14 +137,14 @@ impl Candor {
     }
 }
 
-/// The most memory that a process has had; 0 if it is gone.
+/// The maximum memory of a process; 0 if it is gone.
 fn peak_kib(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Time on a CPU of all threads that live, by the scheduler's own books.
+/// CPU time of all living threads, by the scheduler's statistics.
 fn cpu_time(pid: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let ns = threads.filter_map(|thread| {
@@ -183,7 +183,7 @@ impl Outcome {
         Document::checked(&self.file("result.json"))
     }
 
-    /// That it ended with this code, and said all of these words on the standard error.
+    /// Asserts that it ended with this code and all of these words on the standard error.
     pub(crate) fn assert_refused(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code(), code, "{}{}", self.stdout, self.stderr);
         for word in words {
@@ -214,7 +214,7 @@ pub(crate) fn measure(arguments: &[&str]) -> Document {
     outcome.document()
 }
 
-/// Whether this test may use namespaces and mounts; says so where it may not.
+/// Whether this test may use namespaces and mounts; prints a line if not.
 pub(crate) fn is_root(what: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {

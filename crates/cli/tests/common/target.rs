@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running `candor serve`. Dropping it ends it.
 pub(crate) struct Target {
-    // Before the directory: the process ends before its files go.
+    // Declared before the directory: the process ends before its files are removed.
     process: Managed,
     address: SocketAddr,
     directory: TempDir,
@@ -40,7 +40,7 @@ impl Target {
         Target { process, address: (Ipv4Addr::LOCALHOST, port).into(), directory }
     }
 
-    /// The URL of a path of it.
+    /// The URL of a path on it.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -50,7 +50,7 @@ impl Target {
         self.directory.path().join(name)
     }
 
-    /// What it has counted.
+    /// Its counts.
     pub(crate) fn stats(&self) -> Value {
         let answer = Client::connect(self.address).get("/__stats");
         serde_json::from_str(answer.text()).expect("counts as JSON")
@@ -61,8 +61,8 @@ impl Target {
         self.stats()["requests_accepted"].as_u64().expect("a count")
     }
 
-    /// Waits until it has read `requests` requests: what a loader has sent may still be on its
-    /// way. Then that it has read no more.
+    /// Waits until it has read `requests` requests, because some may still be on their way, and
+    /// asserts that it has read no more.
     pub(crate) fn assert_requests(&self, requests: u64) {
         wait_until(Duration::from_secs(2), || self.requests() >= requests);
         assert_eq!(self.requests(), requests);

@@ -1,4 +1,4 @@
-//! Malicious servers that speak HTTP/1.1, or something like it.
+//! Malicious servers with HTTP/1.1, or something like it.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) fn servers() -> Vec<Server> {
     all
 }
 
-/// After a request `first`, and then `piece` without an end.
+/// Responds to a request with `first`, and then with endless `piece`s.
 fn flood(
     name: &'static str,
     outcomes: &'static [&'static str],
@@ -103,7 +103,7 @@ fn floods() -> Vec<Server> {
     ]
 }
 
-/// Each request is answered with these bytes; the connection stays.
+/// Responds to each request with these bytes; the connection stays open.
 fn response(
     name: &'static str,
     outcomes: &'static [&'static str],
@@ -267,7 +267,7 @@ fn connections() -> Vec<Server> {
     ]
 }
 
-/// Of four requests it answers three, and then seven at once.
+/// Responds to three of four requests, and then to seven at once.
 fn odd_pipeline(_: u64, player: &mut Player) -> Result<(), Over> {
     for responses in [3, 7].into_iter().cycle() {
         for _ in 0..4 {

@@ -1,5 +1,5 @@
-//! Malicious servers that speak HTTP/2, or something like it. They are other ones than those of
-//! `hostile_h2.rs`, which has the table of docs/http2.md.
+//! Malicious servers with HTTP/2, or something like it, in addition to those of `hostile_h2.rs`,
+//! which has the table of docs/http2.md.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(crate) fn servers() -> Vec<Server> {
     all
 }
 
-/// SETTINGS; after the first request `first`, and then `piece` without an end.
+/// Sends SETTINGS; after the first request, `first`, and then endless `piece`s.
 fn flood(
     name: &'static str,
     outcomes: &'static [&'static str],
@@ -260,7 +260,7 @@ fn floods() -> Vec<Server> {
     ]
 }
 
-/// SETTINGS; each request is answered with frames, which are made for its stream.
+/// Sends SETTINGS; responds to each request with frames made for its stream.
 fn response(
     name: &'static str,
     outcomes: &'static [&'static str],
@@ -275,7 +275,7 @@ fn response(
     })
 }
 
-/// Each request is answered with this header block alone.
+/// Responds to each request with this header block only.
 fn block(
     name: &'static str,
     outcomes: &'static [&'static str],
@@ -356,7 +356,7 @@ fn answers() -> Vec<Server> {
     ]
 }
 
-/// What comes before the first request; without a duration where a run must end all the same.
+/// Behaviour before the first request; without a duration if the run must end anyway.
 fn beginnings() -> Vec<Server> {
     const NOTHING: &[&str] = &["no connection", "nothing sent"];
     let first = |name, outcomes, bytes: Vec<u8>| {
@@ -422,7 +422,7 @@ fn beginnings() -> Vec<Server> {
     ]
 }
 
-/// Answers every request rightly.
+/// Responds correctly to every request.
 fn honest(player: &mut Player) -> Result<(), Over> {
     loop {
         let stream = player.read_h2_request()?;

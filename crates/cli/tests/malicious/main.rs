@@ -1,10 +1,10 @@
-//! Malicious servers, through the binary: for any behaviour of a server the run ends in time with a
-//! named outcome and an exit code that the help names, its ledger balances, its memory is bounded,
-//! and no text of the server reaches the terminal as a command.
+//! Malicious servers, through the binary: whatever a server does, the run ends in time with a named
+//! outcome and a documented exit code, its ledger balances, its memory is bounded, and no text of
+//! the server controls the terminal.
 //!
-//! As an ordinary test each server is met once, shortly, on one of the two reactors. With
-//! `CANDOR_MALICIOUS=full` (`make hostile`) each is met on both for a second, one after the other,
-//! and the table of outcomes is printed.
+//! As an ordinary test, each server gets one short run on one of the two reactors. With
+//! `CANDOR_MALICIOUS=full` (`make hostile`), each gets a run of a second on both reactors, one
+//! after the other, and the table of outcomes is printed.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "the table is what is asked for")]
 
@@ -27,7 +27,7 @@ use common::{CANDOR, Candor, Document, Outcome};
 /// The memory limit of a run against any server: a run of four connections needs a third of it.
 const MOST_KIB: u64 = 64 << 10;
 
-/// Runs end by themselves within their duration, their drain and this: the machine has other work.
+/// The margin for runs to end, beyond their duration and drain, on a busy machine.
 const MARGIN: Duration = Duration::from_secs(8);
 
 type Play = dyn Fn(u64, &mut Player) -> Result<(), Over> + Send + Sync;
@@ -38,7 +38,7 @@ struct Server {
     /// The flags of a run against it, besides the limits.
     flags: Vec<&'static str>,
     is_tls: bool,
-    /// The run has a number of requests and no duration.
+    /// Whether the run has a number of requests and no duration.
     is_counted: bool,
     /// The permitted outcomes of requests: `ok`, kinds of errors, `no connection` (exit code 1), or
     /// `nothing sent`. On a busy machine `timeout` is always permitted.
@@ -58,13 +58,13 @@ impl Server {
     }
 }
 
-/// `piece` as often as a large write has room for it, so that a flood is one.
+/// Repeats `piece` to fill a large write, for a fast flood.
 fn many(piece: impl AsRef<[u8]>) -> Vec<u8> {
     let piece = piece.as_ref();
     piece.repeat((64 << 10) / piece.len() + 1)
 }
 
-/// How long a run against a server takes.
+/// The times of a run against a server.
 struct Times {
     duration: &'static str,
     timeout: &'static str,
@@ -86,7 +86,7 @@ struct Row {
 #[test]
 fn each_ends_in_time_with_a_named_outcome_and_in_little_memory() {
     let full = std::env::var_os("CANDOR_MALICIOUS").is_some_and(|value| value == "full");
-    // Part of a name, while one of them is looked at.
+    // Part of a name, to run only some servers.
     let only = std::env::var("CANDOR_MALICIOUS_ONLY").unwrap_or_default();
     let kinds = [("h1", h1::servers()), ("h2", h2::servers()), ("tls", tls::servers())];
     let mut jobs = Vec::new();
@@ -121,7 +121,7 @@ fn each_ends_in_time_with_a_named_outcome_and_in_little_memory() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Runs against a server, and judges the run.
+/// Runs against a server and judges the run.
 fn meet(kind: &str, server: &Server, reactor: &str, times: &Times) -> Row {
     let play = Arc::clone(&server.play);
     let peer = Peer::start_with(move |number, player| play(number, player));
@@ -185,7 +185,7 @@ fn judged(server: &Server, times: &Times, outcome: &Outcome) -> (String, Vec<Str
             }
             BTreeSet::from(["no connection".to_owned()])
         }
-        // 0: measured. 1: nothing could be measured. 4: measured, and not to be trusted.
+        // 0: measured. 1: nothing could be measured. 4: measured, but not trustworthy.
         code @ (0 | 1 | 4) => {
             let document = outcome.document();
             let seen = outcomes(&document);
@@ -228,8 +228,8 @@ fn outcomes(document: &Document) -> BTreeSet<String> {
     seen
 }
 
-/// Whether a terminal might do something else with it than show it: control characters, and those
-/// that turn the direction of text round.
+/// Whether a terminal may interpret the character instead of showing it: control characters, and
+/// those that change the direction of text.
 fn is_command(char: char) -> bool {
     let turns = matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || (char.is_control() && char != '\n')

@@ -13,7 +13,7 @@ use crate::many;
 const CONNECTIONS: u64 = 100;
 
 /// The first hundred connections are honest and malicious in turn. A replacement always replaces a
-/// malicious connection, and is malicious: 50 are honest from the beginning to the end.
+/// malicious connection, and is malicious: 50 are honest throughout.
 fn is_honest(number: u64) -> bool {
     number < CONNECTIONS && number.is_multiple_of(2)
 }
@@ -23,7 +23,7 @@ fn harm(number: u64, player: &mut Player) -> Result<(), Over> {
     const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     player.read_request()?;
     match number / 2 % 10 {
-        // One greedy connection is enough to hold up a reader that is not fair.
+        // One greedy connection is enough to starve an unfair reader.
         0 if number < 20 => {
             player.write(CHUNKED)?;
             player.write_forever(many("1\r\nx\r\n"), Duration::ZERO)
@@ -51,7 +51,7 @@ fn run(load: &[&str], reactor: &str) {
         Peer::start_with(move |number, player| {
             while is_honest(number) {
                 player.read_request()?;
-                // The answers of a server that does something.
+                // The responses of a server that takes some time.
                 player.sleep(Duration::from_millis(1))?;
                 player.write(ANSWER)?;
                 answered.fetch_add(1, SeqCst);

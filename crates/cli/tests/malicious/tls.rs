@@ -112,7 +112,7 @@ fn within() -> Vec<Server> {
     ]
 }
 
-/// After a request `first`, and then records of `content` without an end.
+/// Responds to a request with `first`, and then with endless records of `content`.
 fn sealed(
     player: &mut Player,
     config: &Arc<ServerConfig>,
@@ -164,7 +164,8 @@ fn records() -> Vec<Server> {
     vec![
         flood("tickets without an end", ENDED, &V13, Content::Handshake, ticket(30)),
         flood("tickets of 16 KB without an end", ENDED, &V13, Content::Handshake, ticket(16_000)),
-        // The key does not change with it, so the record after the first is not ours: still an end.
+        // Our side keeps the old key, so the record after the first cannot be decrypted, which is
+        // also an end.
         flood("KeyUpdates that ask for another", ENDED, &V13, Content::Handshake, key_update(1)),
         flood(
             "thousands of KeyUpdates in a record",

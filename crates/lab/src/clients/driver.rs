@@ -1,8 +1,8 @@
 //! A driver as a process: started under a keeper on the loader's cores, asked line by line with a
 //! deadline, its CPU time read from outside, and ended with everything that it started.
 //!
-//! [`super::protocol`] gives lines their meaning. This module trusts a driver in nothing: it may
-//! crash, print anything, or print nothing at all.
+//! [`super::protocol`] gives lines their meaning. Drivers are untrusted: one may crash, print
+//! anything, or print nothing at all.
 
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -25,9 +25,9 @@ const PATIENCE_AT_END: Duration = Duration::from_secs(3);
 const GRACE: Duration = Duration::from_millis(500);
 /// Time after a driver's end in which its last output can still arrive.
 const LAST_WORDS: Duration = Duration::from_millis(300);
-/// So much of a line is shown.
+/// The longest part of a line in a message.
 const SHOWN_CHARACTERS: usize = 120;
-/// The exit code by which a driver says that its library is not installed.
+/// The exit code of a driver whose library is not installed.
 const NOT_INSTALLED: i32 = 2;
 
 /// How to start a driver.
@@ -39,7 +39,7 @@ pub(crate) struct Spec<'a> {
     pub(crate) env: &'a [(String, String)],
     /// The cores it may use.
     pub(crate) cores: &'a [usize],
-    /// Where its standard error goes; `None`: a file that goes with it.
+    /// The file for its standard error; `None`: a temporary one.
     pub(crate) log: Option<&'a Path>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Spec<'a> {
 pub(crate) enum Trouble {
     /// The program does not exist, or it reports that its library is not installed.
     Missing(String),
-    /// Somebody wants all of this to end.
+    /// The experiment was interrupted.
     Interrupted,
     /// Anything else, in a sentence.
     Broken(String),
@@ -86,11 +86,11 @@ impl Driver {
                 log.forget();
                 Err(Trouble::Missing(why))
             }
-            Ok(_) | Err(_) => Err(Trouble::Broken("its keeper said nothing and ended".to_owned())),
+            Ok(_) | Err(_) => Err(Trouble::Broken("its keeper ended without a message".to_owned())),
         }
     }
 
-    /// Says a line and waits for the next one that comes back.
+    /// Sends a line and waits for the next line of output.
     pub(crate) fn ask(
         &mut self,
         line: &str,
@@ -114,12 +114,12 @@ impl Driver {
                     self.ended = Some(how);
                     until = until.min(Instant::now() + LAST_WORDS);
                 }
-                // It may have closed its output and gone on; then it says nothing any more.
+                // It may have closed its output but still run; then there is no further reply.
                 Ok(Said::Quiet) if self.ended.is_some() => return Err(self.silent(patience)),
                 Ok(Said::Quiet) => until = until.min(Instant::now() + PATIENCE_AT_END),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    let why = "its keeper is gone, which somebody killed".to_owned();
+                    let why = "its keeper was killed by another program".to_owned();
                     return Err(Trouble::Broken(why));
                 }
             }
@@ -133,20 +133,22 @@ impl Driver {
                 let tail = self.log.tail().join(" ");
                 let said: Vec<&str> = tail.split_whitespace().collect();
                 Trouble::Missing(match said.is_empty() {
-                    true => "its driver ended with exit status 2 and said nothing more".to_owned(),
+                    true => "its driver ended with exit status 2 and no message".to_owned(),
                     false => said.join(" "),
                 })
             }
             Some(how) => self.broken(&format!("the driver ended {how}")),
-            None => self.broken(&format!("the driver did not answer within {patience:.1?}")),
+            None => self.broken(&format!("the driver did not reply within {patience:.1?}")),
         }
     }
 
     /// A sentence about the fault, with the last line that the driver wrote to standard error.
     pub(crate) fn broken(&self, what: &str) -> Trouble {
         Trouble::Broken(match self.log.tail().as_slice() {
-            [] => format!("{what} without a word on its standard error"),
-            lines => format!("{what}; the last of its standard error:\n  {}", lines.join("\n  ")),
+            [] => format!("{what} with nothing on its standard error"),
+            lines => {
+                format!("{what}; the last lines of its standard error:\n  {}", lines.join("\n  "))
+            }
         })
     }
 
@@ -159,7 +161,7 @@ impl Driver {
         figures.cpu_ticks as f64 / rustix::param::clock_ticks_per_second().max(1) as f64
     }
 
-    /// Lets it end in order: its input ends, and so should it.
+    /// Ends its input, and gives it time to end in order.
     pub(crate) fn end(mut self) {
         self.keeper.close();
         let until = Instant::now() + PATIENCE_AT_END;
@@ -188,7 +190,7 @@ impl Drop for Driver {
     }
 }
 
-/// A line as it may be shown.
+/// A line, escaped and shortened for a message.
 pub(crate) fn shown(line: &str) -> String {
     shorten(&visible(line), SHOWN_CHARACTERS)
 }

@@ -14,21 +14,21 @@ use super::model::{Asked, Client, PoolRule, Pools, Server, Suite, check_size};
 use crate::error::LabError;
 use crate::matrix::file::{FNV_START, HeadKeys, Reader, time};
 
-/// The server if the file names none: the kit's own, which responds like the httpc benchmark's.
+/// The default server: the Erlang kit's own, which responds like the httpc benchmark's.
 const DEFAULT_SERVER: [&str; 5] =
     ["beam/bin/target", "--server", "raw", "--scenario", "httpc_bench"];
-/// The path of the embedded target that gives the same response.
+/// The path of the embedded target with the same response.
 pub(crate) const EMBEDDED_PATH: &str = "/httpc-bench";
-/// The length of the body that both send: `httpc_bench!`.
+/// The length of their body: `httpc_bench!`.
 const BODY_BYTES: u64 = 12;
 const WARM_UP: Duration = Duration::from_secs(1);
 const DURATION: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(20);
-/// A runtime has to start.
+/// Long, because a language runtime has to start.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The suite in `text`, which stands in the file `name`.
+/// The suite in `text`, the content of the file `name`.
 pub fn parse(name: &str, text: &str) -> Result<Suite, LabError> {
     let reader = Reader { name, text };
     reader.client_suite(reader.table(&keys)?)
@@ -98,7 +98,7 @@ impl Reader<'_> {
             Some(list) => self.sizes("concurrencies", list)?,
             None => {
                 return Err(self.missing(
-                    "how many callers there are is not said; write such as `concurrencies = [4, 64, 256]`",
+                    "the number of callers is missing; write e.g. `concurrencies = [4, 64, 256]`",
                 ));
             }
         };
@@ -125,14 +125,14 @@ impl Reader<'_> {
 
     fn sizes(&self, key: &str, list: &Spanned<Vec<Spanned<u64>>>) -> Result<Vec<u64>, LabError> {
         if list.get_ref().is_empty() {
-            return Err(self.wrong(list, format!("{key} is empty; write such as [4, 64, 256]")));
+            return Err(self.wrong(list, format!("{key} is empty; write e.g. [4, 64, 256]")));
         }
         let mut sizes = Vec::new();
         for one in list.get_ref() {
             let size = *one.get_ref();
             check_size(size).map_err(|wrong| self.wrong(one, format!("{key}: {wrong}")))?;
             if sizes.contains(&size) {
-                return Err(self.wrong(one, format!("{key}: {size} is there twice; leave one out")));
+                return Err(self.wrong(one, format!("{key}: {size} occurs twice; leave one out")));
             }
             sizes.push(size);
         }

@@ -1,7 +1,7 @@
 //! Checks that a driver's counts and the server's count describe the same requests.
 //!
-//! A library that silently sends a request again, a driver that forgets some, another client of the
-//! server: all of them show here, and a cell that they touched has no result. Pure.
+//! This detects a library that silently repeats requests, a driver that loses some, and another
+//! client of the server; the affected cell has no result. Pure.
 
 use candor_plan::units::fmt_count;
 
@@ -21,7 +21,9 @@ pub fn disagreement(driver: &Counts, server: u64, is_null: bool) -> Option<Strin
     let server_count = fmt_count(server);
     match (least..=most).contains(&server) {
         true => None,
-        false if is_null => Some(format!("a null client, and the server answered {server_count}")),
+        false if is_null => {
+            Some(format!("a null client, but the server responded {server_count} times"))
+        }
         false if least == most => {
             Some(format!("the driver counts {}, the server {server_count}", fmt_count(most)))
         }
@@ -50,7 +52,7 @@ mod tests {
             let wrong = disagreement(&driver, server, false).unwrap();
             assert!(wrong.contains("the driver counts 1,000, the server"), "{wrong}");
         }
-        // A wrong response is a response: these leave nothing open.
+        // A wrong response is still a response, so the counts must be equal.
         let wrong_answers = counts(10, &[("status", 4), ("body", 1)]);
         assert_eq!(disagreement(&wrong_answers, 15, false), None);
         assert!(disagreement(&wrong_answers, 14, false).is_some());

@@ -1,9 +1,9 @@
 //! The bench that starts processes: one server for the whole matrix, and for each trial a driver of its
 //! own, alone on the loader's cores.
 //!
-//! A driver that stayed would carry its heap, its compiled code and its broken connections from one
-//! cell into the next. The server stays because its count goes on; if it ends, the current trial
-//! fails and the server is started again for the next. Each has a keeper, which ends all of their
+//! A driver that kept running would carry its heap, its compiled code and its broken connections
+//! from one cell into the next. The server keeps running because its count continues; if it ends,
+//! the current trial fails and the next one restarts it. Each has a keeper, which ends its
 //! processes even if this program dies.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub struct Managed {
     pub place: Place,
     /// The server.
     pub server: Server,
-    /// How all of this is told to stop.
+    /// Interrupts the matrix.
     pub interrupt: Arc<Interrupt>,
     /// Hosts that drivers may send to; `None`: any.
     pub allow: Option<AllowList>,
@@ -59,7 +59,7 @@ pub struct Managed {
 #[derive(Debug)]
 pub struct Up {
     running: Running,
-    /// Where its own count is.
+    /// The URL of its own count.
     stats: String,
     /// The count when it was last at rest.
     at_rest: Option<u64>,
@@ -149,8 +149,8 @@ impl Managed {
         let Some(stats) = running.announced().stats.clone() else {
             return Err(LabError::Target {
                 name,
-                problem: "it does not say in its port file where its own count can be read; \
-                          write STATS=URL, whose answer has \"requests_answered\""
+                problem: "its port file does not give the URL of its own count; write \
+                          STATS=URL, for JSON with \"requests_answered\""
                     .to_owned(),
                 log_tail: running.log_tail(),
             });
@@ -169,7 +169,7 @@ impl Managed {
             return Err(Trouble::Cell("the server is gone".to_owned()));
         };
         let url = up.url(asked).map_err(|why| Trouble::Everything(LabError::Usage(why)))?;
-        // A driver looks the name up itself, but not before it may.
+        // A driver resolves the name itself, but only after this check.
         http::permit(&url, self.allow.as_ref())
             .map_err(|error| Trouble::Everything(LabError::Engine(error)))?;
         let log = self.place.directory.log_of(&cell.client.name);
@@ -209,7 +209,7 @@ impl Managed {
 }
 
 impl Up {
-    /// Where requests go.
+    /// The URL of requests.
     fn url(&self, asked: &Asked) -> Result<String, String> {
         let announced = self.running.url();
         let Some(path) = &asked.path else { return Ok(announced.to_owned()) };
@@ -233,8 +233,7 @@ impl Up {
         }
     }
 
-    /// The server's count once it has stopped growing: the last responses may not be in it at
-    /// first.
+    /// The server's count once it has stopped growing: at first it may lack the last responses.
     fn settled(&self, interrupt: &Interrupt) -> Result<u64, Trouble> {
         let begun = Instant::now();
         let (mut count, _) = self.count()?;
@@ -252,12 +251,12 @@ impl Up {
             }
         }
         Err(Trouble::Cell(format!(
-            "the server goes on answering {PATIENCE_TO_SETTLE:?} after the driver has ended; \
-             somebody else talks to it, or the driver left requests behind"
+            "the server still responds {PATIENCE_TO_SETTLE:?} after the driver has ended; \
+             another client uses it, or the driver left requests behind"
         )))
     }
 
-    /// Answers that it counted so far, and how often it counts.
+    /// The responses that it counted so far, and the interval at which it counts.
     fn count(&self) -> Result<(u64, Duration), Trouble> {
         let read = || -> Result<(u64, Duration), String> {
             let begun = Instant::now();

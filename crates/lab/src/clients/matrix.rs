@@ -1,8 +1,7 @@
 //! From a suite to its cells: which clients with how many callers and connections.
 //!
-//! A client that is not installed is a note where the matrix would have had it, and an error where the
-//! user asked for it by name: silence there would look like a result. Whether it is installed is the
-//! caller's to find out; nothing is started here.
+//! A missing client is a note if it comes from the matrix, and an error if the user named it: silence
+//! would look like a result. The caller finds out whether it is installed; this module starts nothing.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use super::protocol::Described;
 use crate::error::LabError;
 use crate::matrix::names::pick;
 
-/// The user's selection from a suite; `None`: everything, as the suite has it.
+/// The user's selection from a suite; `None`: the suite's own values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
     /// Clients by name.
@@ -28,13 +27,13 @@ pub struct Selection {
     pub duration: Option<Duration>,
     /// Warm-ups instead of the suite's.
     pub warm_up: Option<Duration>,
-    /// Time-outs instead of the suite's.
+    /// Timeouts instead of the suite's.
     pub timeout: Option<Duration>,
     /// The embedded target instead of the suite's server.
     pub embedded: bool,
 }
 
-/// One combination that is to be measured.
+/// One combination to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellPlan {
     /// The client.
@@ -50,14 +49,14 @@ pub struct CellPlan {
 pub enum Absent {
     /// It is not installed.
     Missing(String),
-    /// It is there and does not work.
+    /// It is installed but does not work.
     Broken(String),
 }
 
 /// A client's description, or the reason why it cannot be measured.
 pub type Found = Result<Described, Absent>;
 
-/// A client that is there.
+/// A client that can be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
     /// The client.
@@ -75,7 +74,7 @@ pub struct Matrix {
     pub cells: Vec<CellPlan>,
     /// Clients and cells that were left out.
     pub notes: Vec<Note>,
-    /// Clients that are there and do not work.
+    /// Clients that are installed but do not work.
     pub failures: Vec<Failure>,
     /// Rounds of each cell.
     pub rounds: u64,
@@ -92,8 +91,8 @@ impl CellPlan {
     }
 }
 
-/// Combines the selection to cells. `find` describes a client, or says why it cannot be measured
-/// here: an outer error ends everything.
+/// Combines the selection into cells. `find` describes a client, or returns why it cannot be
+/// measured here; an outer error ends everything.
 pub fn expand(
     suite: &Suite,
     selection: &Selection,
@@ -118,7 +117,7 @@ pub fn expand(
         for &concurrency in concurrencies {
             let mut sizes = pools.with(concurrency);
             if present.client.is_null {
-                // It has no connections: one pool is as good as any other.
+                // A null client has no connections, so one pool size is enough.
                 sizes.truncate(1);
             }
             cells.extend(sizes.into_iter().map(|pool| CellPlan {

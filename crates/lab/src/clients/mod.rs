@@ -2,10 +2,10 @@
 //! directory.
 //!
 //! [`file`] reads a suite, [`matrix`] selects the cells to measure, [`run`] measures them through a
-//! [`Bench`] and keeps every trial as it is made. [`managed`] is the bench that starts the server
-//! and, for each trial, a driver: [`driver`] handles its process, [`protocol`] its lines, and
-//! [`judge`] compares its counts with the server's. The result is the document `candor.clients/1`,
-//! which crate report renders.
+//! [`Bench`] and saves every trial at once. [`managed`] is the bench that starts the server and,
+//! for each trial, a driver: [`driver`] handles its process, [`protocol`] its lines, and [`judge`]
+//! compares its counts with the server's. The result is the document `candor.clients/1`, which
+//! crate report renders.
 
 mod driver;
 pub mod file;
@@ -34,9 +34,9 @@ pub const KIND: Kind = Kind {
     foreign: "it is not empty, and not of client libraries",
 };
 
-/// Makes one trial. Tests have a bench whose results are known.
+/// Makes one trial. Tests have a bench with known results.
 pub trait Bench {
-    /// The cell once, with a driver that was started for it.
+    /// Measures the cell once, with a driver of its own.
     fn trial(&mut self, cell: &CellPlan, asked: &model::Asked) -> Result<Measured, Trouble>;
 }
 
@@ -49,6 +49,6 @@ pub struct Measured {
     pub answer: Answer,
     /// The server's count for the same time.
     pub server_answered: u64,
-    /// CPU time of the driver and all that it started, over the whole cell.
+    /// CPU time of the driver and all of its processes, over the whole cell.
     pub cpu_s: f64,
 }

@@ -1,5 +1,5 @@
-//! A suite of client libraries, checked: what its file means once everything in it is known to make
-//! sense. [`super::file`] makes these values of TOML; [`super::matrix`] combines them to cells.
+//! A checked suite of client libraries. [`super::file`] makes these values from TOML;
+//! [`super::matrix`] combines them into cells.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::matrix::Head;
 
-/// More callers or connections than this no cell has.
+/// The most callers or connections of a cell.
 pub const MOST: u64 = 100_000;
 
 /// A suite of client libraries.
@@ -34,7 +34,7 @@ pub struct Asked {
     pub warm_up: Duration,
     /// The window.
     pub duration: Duration,
-    /// For a request, waiting for a connection included where the library can.
+    /// For a request, including the wait for a connection if the library supports that.
     pub timeout: Duration,
     /// Time that a driver has to start, and to add up its counts at the end of a cell.
     pub grace: Duration,
@@ -46,8 +46,7 @@ pub struct Asked {
     pub expect_body_bytes: Option<u64>,
 }
 
-/// The server that clients are measured with: a managed target with a port file, which says where its
-/// own count can be read.
+/// The server for the clients: a managed target whose port file has the URL of its own count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Server {
     /// `candor serve`, with these arguments.
@@ -71,15 +70,15 @@ pub enum Server {
 pub struct Client {
     /// Its name.
     pub name: String,
-    /// A line about it.
+    /// A one-line description.
     pub about: String,
     /// The driver: program and arguments.
     pub command: Vec<String>,
     /// Environment on top of ours.
     pub env: Vec<(String, String)>,
-    /// The software that the client needs and how to get it; empty: the driver says so.
+    /// The software that the client needs and how to get it; empty if the driver reports it.
     pub needs: String,
-    /// It sends nothing: its cost is the driver's own share.
+    /// Whether it sends nothing: its cost is the driver's own share.
     pub is_null: bool,
     /// The null client of the same driver.
     pub null_client: Option<String>,
@@ -97,11 +96,11 @@ pub enum Pools {
 /// A pool's size as a function of the number of callers, and never less than 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolRule {
-    /// So many more.
+    /// This many more.
     Plus(u64),
-    /// So many fewer.
+    /// This many fewer.
     Minus(u64),
-    /// A part of it, rounded down.
+    /// The number divided by this, rounded down.
     Part(u64),
 }
 
@@ -132,7 +131,7 @@ impl FromStr for PoolRule {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "\"{text}\" is no rule for pools; write \"concurrency\", \"concurrency + 1\", \
+                "\"{text}\" is not a rule for pools; write \"concurrency\", \"concurrency + 1\", \
                  \"concurrency - 1\" or \"concurrency / 4\""
             )
         };
@@ -174,7 +173,7 @@ impl fmt::Display for Pools {
 impl FromStr for Pools {
     type Err = String;
 
-    /// A rule, or sizes with commas between.
+    /// A rule, or sizes separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         if text.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
             return sizes(text).map(Pools::Sizes);
@@ -183,14 +182,14 @@ impl FromStr for Pools {
     }
 }
 
-/// Numbers of callers or connections as they are typed: `4,8,16`.
+/// Numbers of callers or connections as typed: `4,8,16`.
 pub fn sizes(text: &str) -> Result<Vec<u64>, String> {
     let mut sizes = Vec::new();
     for part in text.split(',') {
         let size: u64 = part
             .trim()
             .parse()
-            .map_err(|_| format!("\"{}\" is no number; write such as 4,16,64", part.trim()))?;
+            .map_err(|_| format!("\"{}\" is not a number; write e.g. 4,16,64", part.trim()))?;
         check_size(size)?;
         if !sizes.contains(&size) {
             sizes.push(size);

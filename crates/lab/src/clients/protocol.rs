@@ -1,8 +1,8 @@
 //! The line protocol of drivers (docs/drivers.md): commands, and the meaning of replies.
 //!
-//! Text comes in and checked values go out. Pure: no process, no clock. A reply that contradicts
-//! itself or the command is refused with the reason: anybody may write a driver, and its figures go
-//! into a report beside those of others.
+//! Text comes in and checked values go out. Pure: no process, no clock. Drivers are untrusted, and
+//! their figures are compared with those of others, so a reply that contradicts itself or the
+//! command is refused with the reason.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub const KINDS: [&str; 8] =
     ["timeout", "pool-timeout", "refused", "closed", "status", "body", "crash", "other"];
 /// Kinds of errors that are complete responses of the server.
 const ANSWERED: [&str; 2] = ["status", "body"];
-/// So much of an example is kept.
+/// The longest part of an example to keep.
 const EXAMPLE_CHARACTERS: usize = 200;
 
 /// The line that asks a driver for its description.
@@ -55,18 +55,18 @@ pub(crate) struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// As a line.
+    /// The command as a line.
     pub(crate) fn line(&self) -> String {
         serde_json::to_string(self).expect("numbers and texts always are JSON")
     }
 }
 
-/// Requests by how they ended.
+/// Requests by outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Answered as expected.
+    /// Got the expected response.
     pub ok: u64,
-    /// Otherwise, by kind.
+    /// Errors, by kind.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -100,9 +100,9 @@ pub struct Answer {
     pub inside: Counts,
     /// Requests that ended before or after it.
     pub outside: Counts,
-    /// One for each kind of error.
+    /// An example of each kind of error.
     pub examples: BTreeMap<String, String>,
-    /// Of the correct responses in the window.
+    /// Latencies of the correct responses in the window.
     pub latency: Histogram,
 }
 
@@ -113,7 +113,7 @@ impl Answer {
     }
 }
 
-/// Reads the reply to `describe`; an error says why the line is none.
+/// Parses the reply to `describe`; an error explains why the line is invalid.
 pub(crate) fn described(line: &str) -> Result<Described, String> {
     #[derive(Deserialize)]
     struct Line {
@@ -125,15 +125,18 @@ pub(crate) fn described(line: &str) -> Result<Described, String> {
     }
     let said: Line = json(line)?;
     if let Some(error) = said.error {
-        return Err(format!("the driver says: {}", shown(&error)));
+        return Err(format!("the driver reports: {}", shown(&error)));
     }
     let driver = said.driver.unwrap_or_default();
     if driver != SPOKEN {
-        return Err(format!("the driver speaks \"{}\" and not {SPOKEN}", shown(&driver)));
+        return Err(format!(
+            "the driver uses the protocol \"{}\" and not {SPOKEN}",
+            shown(&driver)
+        ));
     }
     let needed = |name: &str, value: Option<String>| match value {
         Some(value) if !value.is_empty() => Ok(shown(&value)),
-        _ => Err(format!("the driver's answer to \"describe\" has no \"{name}\"")),
+        _ => Err(format!("the driver's reply to \"describe\" has no \"{name}\"")),
     };
     Ok(Described {
         client: needed("client", said.client)?,
@@ -142,25 +145,25 @@ pub(crate) fn described(line: &str) -> Result<Described, String> {
     })
 }
 
-/// Reads the reply to `ask`; an error says why the line is none. `took` is the time until the reply
-/// came.
+/// Parses the reply to `ask`; an error explains why the line is invalid. `took` is the time until
+/// the reply came.
 pub(crate) fn answered(line: &str, ask: &Ask<'_>, took: Duration) -> Result<Answer, String> {
     #[derive(Deserialize)]
     struct Refusal {
         error: Option<String>,
     }
     if let Refusal { error: Some(error) } = json(line)? {
-        return Err(format!("the driver says: {}", shown(&error)));
+        return Err(format!("the driver reports: {}", shown(&error)));
     }
-    let said: Line = serde_json::from_str(line).map_err(|error| {
-        format!("the driver's answer is not what docs/drivers.md says: {error}")
-    })?;
-    said.checked(ask, took).map_err(|wrong| format!("the driver's answer cannot be: {wrong}"))
+    let said: Line = serde_json::from_str(line)
+        .map_err(|error| format!("the driver's reply does not follow docs/drivers.md: {error}"))?;
+    said.checked(ask, took)
+        .map_err(|wrong| format!("the driver's reply contradicts itself: {wrong}"))
 }
 
 fn json<T: for<'de> Deserialize<'de>>(line: &str) -> Result<T, String> {
     serde_json::from_str(line)
-        .map_err(|_| format!("the driver printed what is no answer: {}", shown(line)))
+        .map_err(|_| format!("the driver printed an invalid reply: {}", shown(line)))
 }
 
 #[derive(Deserialize)]
@@ -193,14 +196,14 @@ impl Line {
     fn checked(self, ask: &Ask<'_>, took: Duration) -> Result<Answer, String> {
         if (self.pool, self.concurrency) != (ask.pool, ask.concurrency) {
             return Err(format!(
-                "it is of pool {} and concurrency {}, asked were {} and {}",
+                "it has pool {} and concurrency {}, but {} and {} were asked for",
                 self.pool, self.concurrency, ask.pool, ask.concurrency
             ));
         }
         let asked_ns = ask.duration_ms * 1_000_000;
         if self.window_ns < asked_ns || u128::from(self.window_ns) > took.as_nanos() {
             return Err(format!(
-                "the window is {} ns long, asked were {asked_ns}, and the answer came after {}",
+                "the window is {} ns long, but {asked_ns} were asked for, and the reply came after {}",
                 self.window_ns,
                 took.as_nanos()
             ));
@@ -215,7 +218,7 @@ impl Line {
         }
         let latency = self.latency_ns.histogram()?;
         if latency.count() != inside.ok {
-            return Err(format!("{} latencies of {} answers", latency.count(), inside.ok));
+            return Err(format!("{} latencies of {} responses", latency.count(), inside.ok));
         }
         let cut = |text: String| text.chars().take(EXAMPLE_CHARACTERS).collect();
         let examples = self.examples.into_iter().map(|(kind, text)| (kind, cut(text))).collect();
@@ -226,7 +229,7 @@ impl Line {
 fn counts(ok: u64, mut errors: BTreeMap<String, u64>) -> Result<Counts, String> {
     if let Some(kind) = errors.keys().find(|kind| !KINDS.contains(&kind.as_str())) {
         let hint = did_you_mean(kind, KINDS);
-        return Err(format!("there is no kind of error \"{}\"{hint}", shown(kind)));
+        return Err(format!("unknown kind of error \"{}\"{hint}", shown(kind)));
     }
     errors.retain(|_, count| *count > 0);
     Ok(Counts { ok, errors })
@@ -279,10 +282,10 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused() {
         for (from, to, words) in [
-            ("\"pool\":5", "\"pool\":6", "asked were 5 and 4"),
+            ("\"pool\":5", "\"pool\":6", "but 5 and 4 were asked for"),
             ("\"window_ns\":100000000", "\"window_ns\":99999999", "the window is"),
-            ("\"window_ns\":100000000", "\"window_ns\":200000000", "the answer came after"),
-            ("\"ok\":3", "\"ok\":4", "3 latencies of 4 answers"),
+            ("\"window_ns\":100000000", "\"window_ns\":200000000", "the reply came after"),
+            ("\"ok\":3", "\"ok\":4", "3 latencies of 4 responses"),
             ("\"timeout\":2", "\"timeot\":2", "did you mean \"timeout\""),
             ("[4096,2]", "[4097,2]", "lowest value of its bucket"),
             ("\"sum\":8198", "\"sum\":1", "latency_ns: the sum"),

@@ -1,8 +1,8 @@
-//! Measures a matrix of client libraries: how a trial is made, and how it enters the document.
+//! Measures a matrix of client libraries: makes trials and enters them into the document.
 //! [`crate::matrix`] decides the order.
 //!
-//! A trial whose counts disagree with the server's stands in the document with the reason, and
-//! never represents its cell.
+//! A trial whose counts disagree with the server's is in the document with the reason, and never
+//! represents its cell.
 
 use std::time::Duration;
 use std::{fs, iter};
@@ -27,7 +27,7 @@ use crate::matrix::run::{Cell as Slot, Trials, Trouble, Watcher};
 use crate::matrix::{self, About, Directory};
 use crate::trial::Outcome;
 
-/// The mark of a trial whose counts do not agree with the server's. It is made again.
+/// The mark of a trial whose counts do not agree with the server's. Such a trial is repeated.
 const WRONG: &str = ".wrong";
 
 /// Identifies a suite together with the options typed for it.
@@ -60,7 +60,7 @@ struct Libraries<'a> {
 impl Trials for Libraries<'_> {
     const WHAT: &'static str = "client";
     const GIVE_UP_AFTER: u32 = 3;
-    /// Starting a driver.
+    /// The time to start a driver.
     const FIRST_OVERHEAD: Duration = Duration::from_secs(1);
 
     type Document = Clients;
@@ -94,7 +94,7 @@ impl Trials for Libraries<'_> {
         let file = trial_file(plan, round, self.bench.trial(plan, &self.matrix.asked)?);
         self.directory.write(&file.trial.file, &json::any(&file)).map_err(Trouble::Everything)?;
         if file.trial.agrees() {
-            // It takes the place of a wrong one.
+            // It replaces a wrong one.
             let wrong = Directory::trial(&plan.key(), round, WRONG);
             let _ = fs::remove_file(self.directory.path().join(wrong));
         }
@@ -125,7 +125,7 @@ impl Libraries<'_> {
     }
 }
 
-/// A trial with its latencies: nothing of it is made up here, only divided.
+/// A trial with its latencies, computed from the driver's figures by division only.
 fn trial_file(plan: &CellPlan, round: u64, measured: Measured) -> TrialFile {
     let Measured { started_unix_ms, answer, server_answered, cpu_s } = measured;
     let total = answer.total();

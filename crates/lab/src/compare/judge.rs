@@ -1,9 +1,9 @@
 //! Judges the figures of a comparison's runs.
 //!
 //! One metric decides: the primary one. It is tested at the promised level, divided among the
-//! variants (Holm). All other metrics together have the same level once more, divided among them
-//! too, so that looking at six metrics does not turn up a difference by chance. A difference is
-//! claimed if the test says so *and* the interval excludes zero.
+//! variants (Holm). All other metrics together have the same level again, divided among them, so
+//! that looking at six metrics does not find a difference by chance. A difference is claimed only
+//! if the test finds it *and* the interval excludes zero.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use candor_stats::stationary::median;
 
 use super::Settings;
 
-/// Rounds below which the primary metric cannot differ, however far apart the figures are.
+/// The fewest rounds with which the primary metric can differ, however far apart the figures are.
 pub(crate) fn rounds_needed(variants: usize, confidence: f64, interleaved: bool) -> u64 {
     needed(1.0 - confidence, variants.saturating_sub(1).max(1), interleaved)
 }
@@ -28,7 +28,7 @@ fn needed(level: f64, tests: usize, interleaved: bool) -> u64 {
     fewest as u64
 }
 
-/// Whether a finding says, with confidence, that its variant is slower by more than this share.
+/// Whether a finding shows, with confidence, that its variant is slower by more than this share.
 pub(crate) fn is_slower_than(finding: &Finding, slower: f64) -> bool {
     finding.primary
         && finding.conclusion == Conclusion::Worse
@@ -51,7 +51,7 @@ pub(crate) fn findings(
             if sets.a.is_empty() && sets.b.is_empty() && !primary {
                 continue;
             }
-            // The interval of the primary metric is as wide as its share of the level asks for.
+            // The interval of the primary metric has the confidence of its share of the level.
             let share = if primary { level / others.len() as f64 } else { level };
             let seed = settings.seed.wrapping_add(index).wrapping_mul(31) ^ metric as u64;
             found.push(sets.finding(index, metric, primary, 1.0 - share, seed));
@@ -87,13 +87,13 @@ fn conclusion(finding: &Finding, level: f64, fewest: u64) -> Conclusion {
     }
 }
 
-/// The figures of one metric, as they are judged: logarithms, where ratios are meant.
+/// The figures of one metric for the tests: logarithms if ratios are compared.
 struct Sets {
     /// Of the baseline.
     a: Vec<f64>,
     /// Of the variant.
     b: Vec<f64>,
-    /// In the n-th place of both is the same round.
+    /// Whether the n-th figures of both come from the same round.
     paired: bool,
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
         }
         if variant.trials.iter().any(|one| one.figures.is_profiled()) {
             all.push(format!(
-                "runs of {} were profiled: figures are not comparable, whatever stands above",
+                "runs of {} were profiled: figures are not comparable, despite the conclusions above",
                 variant.name
             ));
         }

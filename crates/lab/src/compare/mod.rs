@@ -1,4 +1,4 @@
-//! Comparisons: several variants under the same load, and what can be concluded.
+//! Comparisons: several variants under the same load, and the conclusions.
 //!
 //! Variants are measured in rounds. Each round has one run of every variant, in an order drawn for
 //! that round, so that drift of the machine (heat, other work, the page cache) affects all of them
@@ -64,16 +64,16 @@ pub struct About {
     pub load: String,
 }
 
-/// One run that is asked for.
+/// One run to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     /// Its round, from 1.
     pub round: u64,
     /// Its place within the round, from 1.
     pub position: u64,
-    /// Which of the variants.
+    /// The index of its variant.
     pub variant: usize,
-    /// The seed of the run: the same for all of a round, so that schedules are alike.
+    /// The seed of the run: the same for all of a round, so that schedules are equal.
     pub seed: u64,
 }
 
@@ -88,7 +88,7 @@ pub struct Measured {
     pub file: Option<String>,
     /// Its figures.
     pub figures: Figures,
-    /// A signal ended it.
+    /// Whether a signal ended it.
     pub interrupted: bool,
 }
 
@@ -171,14 +171,14 @@ fn check(variants: usize, settings: &Settings) -> Result<(), LabError> {
     }
     if !(0.5..1.0).contains(&settings.confidence) {
         return usage(format!(
-            "a confidence of {} cannot be had; write one from 50% to below 100%, such as 95%",
+            "a confidence of {} is out of range; write one from 50% to below 100%, e.g. 95%",
             settings.confidence
         ));
     }
     let needed = judge::rounds_needed(variants, settings.confidence, true);
     if settings.rounds < needed {
         return usage(format!(
-            "{} rounds cannot tell {variants} variants apart with {:.4} % confidence, however \
+            "{} rounds cannot distinguish {variants} variants with {:.4} % confidence, however \
              far apart they are; make at least {needed}",
             settings.rounds,
             settings.confidence * 100.0

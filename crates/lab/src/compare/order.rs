@@ -1,9 +1,9 @@
-//! In which order the variants of a round are measured, and with which seed: functions of the
-//! comparison's seed and of the round, so that a comparison can be repeated.
+//! The order of the variants in a round, and the round's seed: functions of the comparison's seed
+//! and of the round, so that a comparison can be repeated.
 
 use candor_stats::bootstrap::Random;
 
-/// The variants 0..n in an order that is drawn for this round.
+/// The variants 0..n in a random order for this round.
 pub(crate) fn of_round(n: usize, seed: u64, round: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     shuffle(&mut order, &mut Random::new(mix(seed, round)));
@@ -22,7 +22,7 @@ pub(crate) fn seed_of_round(seed: u64, round: u64) -> u64 {
     seed.wrapping_add(round - 1)
 }
 
-/// Seeds that follow each other must not give orders that do.
+/// Consecutive seeds must not give related orders.
 pub(crate) fn mix(seed: u64, round: u64) -> u64 {
     Random::new(seed ^ round.wrapping_mul(0xd6e8_feb8_6659_fd93)).bits()
 }

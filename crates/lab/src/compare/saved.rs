@@ -1,8 +1,8 @@
-//! Comparisons of results that were saved before: a group of result documents a side.
+//! Comparisons of saved results: a group of result documents for each side.
 //!
 //! These runs were not interleaved, so they are two sets without pairs, and drift between them
-//! looks like a difference. The documents say when they were made, under which load and where;
-//! every difference in these is reported.
+//! looks like a difference. The documents have their time, load and machine; every difference in
+//! these is reported.
 
 use candor_plan::describe;
 use std::collections::BTreeSet;
@@ -77,7 +77,7 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
         let ((a_first, a_last), (b_first, b_last)) = (span(&pair[0]), span(&pair[1]));
         if a_last < b_first || b_last < a_first {
             all.push(format!(
-                "the runs of {} and {} were made one after the other: what changed on the machine in between is part of the difference",
+                "the runs of {} and {} were made one after the other: the difference includes changes of the machine in between",
                 pair[0].name, pair[1].name
             ));
         }
@@ -97,7 +97,7 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
     };
     differ("the number of connections", &connections, &mut all);
     let request = |one: &Document| {
-        // Of a query and of a body results have a hash, which is enough to tell them apart.
+        // Results have a hash of a query and of a body, which is enough to distinguish them.
         let texts = one.plan.requests.list.iter().take(3).map(|r| {
             let query = r.redacted.as_ref().and_then(|one| one.query_hash.as_deref());
             let hashes = query.into_iter().chain(r.body.hash()).map(|hash| format!(" #{hash}"));

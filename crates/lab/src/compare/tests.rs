@@ -1,4 +1,5 @@
-//! Comparisons of servers whose truth is known, in no time: figures come from simulated requests.
+//! Comparisons of servers with known properties: figures come from simulated requests, so no time
+//! passes.
 
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::comparison::{Comparison, Conclusion, Metric};
@@ -84,8 +85,8 @@ fn compared(servers: &[Server], settings: &Settings) -> Comparison {
 
 const TWO_MS: Server = Server { mean_ns: 2e6 };
 
-/// 5 % of 60 are 3; 8 are above that in one of 100 such tests. The other metrics have the same
-/// promise, together. Fixed seeds.
+/// 5 % of 60 are 3; one in 100 such tests has more than 8. The other metrics together have the same
+/// level. Fixed seeds.
 #[test]
 fn a_server_compared_with_itself_is_as_often_different_as_promised() {
     let (mut primary, mut others) = (0, 0);
@@ -111,8 +112,8 @@ fn five_per_cent_are_found_and_are_within_the_interval() {
         assert!(seed > 20 || change.high - change.low < 0.05, "{change:?}");
     }
     assert_eq!(found, 100);
-    // 95 are promised; fewer than 89 come by chance in 4 of 1000 such tests. How often intervals hold
-    // is tested with thousands of them in crate stats.
+    // 95 are promised; fewer than 89 happen by chance in 4 of 1000 such tests. Crate stats tests the
+    // coverage with thousands of intervals.
     assert!(held >= 89, "{held} of 100");
 }
 

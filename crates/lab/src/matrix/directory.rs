@@ -1,9 +1,9 @@
-//! The directory of a matrix: its suite, and the process that uses it.
+//! The directory of a matrix, which belongs to one suite and is used by one process at a time.
 //!
 //! Every trial is a file in `trials/`, written whole or not at all. The document of the whole names
 //! the suite of the directory; another suite is refused, because its trials would be mixed with
 //! these. For the same reason a lock admits one process at a time. Everything else in the directory
-//! is made from the trials and can be made again. The two kinds of suites define the content of a
+//! is made from the trials and can be recreated. The two kinds of suites define the content of a
 //! trial's file.
 
 use std::fs::{self, File, OpenOptions};
@@ -19,9 +19,9 @@ use serde::Serialize;
 
 use crate::error::LabError;
 
-/// Where trials are.
+/// The folder of trials.
 const TRIALS: &str = "trials";
-/// Where output of servers and drivers goes.
+/// The folder for the output of servers and drivers.
 const LOGS: &str = "logs";
 /// The lock, which names the process that holds it.
 const LOCK: &str = ".lock";
@@ -49,15 +49,15 @@ pub struct Directory {
     _lock: Arc<Lock>,
 }
 
-/// A file that one process at a time holds, with its number in it. The kernel lets go of it when
-/// the process ends, however that comes about, so the file itself means nothing and stays.
+/// A lock file, which one process at a time holds, with that process's id in it. The kernel
+/// releases the lock when the process ends in any way, so a leftover file means nothing.
 #[derive(Debug)]
 struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// `None`: another process holds the lock; its id, if that can be told.
+    /// The inner error: another process holds the lock, with its id if known.
     fn take(path: &Path) -> io::Result<Result<Lock, Option<u32>>> {
         let mut file =
             candor_files::open(path, OpenOptions::new().read(true).write(true).create(true))?;
@@ -106,7 +106,7 @@ impl Directory {
         Ok(Directory { path, kind, fingerprint, _lock: Arc::new(lock) })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -116,8 +116,8 @@ impl Directory {
         &self.fingerprint
     }
 
-    /// Name of a trial's file, from the directory. One with a `mark` is kept to be looked at, and no later
-    /// run takes it for a trial.
+    /// Path of a trial's file within the directory. A file with a `mark` is kept for inspection only;
+    /// later runs do not count it as a trial.
     pub fn trial(key: &str, round: u64, mark: &str) -> String {
         format!("{TRIALS}/{key}.r{round}{mark}.json")
     }
@@ -127,14 +127,14 @@ impl Directory {
         self.path.join(LOGS).join(format!("{name}.log"))
     }
 
-    /// A folder in it that not every directory has.
+    /// Creates an optional folder in it.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, LabError> {
         let folder = self.path.join(name);
         make(&folder)?;
         Ok(folder)
     }
 
-    /// The text of a file in it, if it is there.
+    /// The text of a file in it, if there is one.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
         text_of(&self.path.join(name)).ok()
     }
@@ -149,7 +149,7 @@ impl Directory {
         write_atomically(&self.path.join(name), text.as_bytes()).map_err(|error| LabError::File {
             what: "cannot write",
             path: error.path.display().to_string(),
-            reason: format!("{}; trials that were made are kept", error.cause),
+            reason: format!("{}; finished trials are kept", error.cause),
         })
     }
 }
@@ -164,7 +164,7 @@ impl Kind {
                 Err(refused(path, &format!("its {} cannot be read", self.document)))
             }
             Err(_) => {
-                // One in which nothing was measured yet has these, and nothing in them.
+                // A directory without measurements has only these, and they are empty.
                 let is_empty =
                     |path: PathBuf| fs::read_dir(path).is_ok_and(|mut all| all.next().is_none());
                 let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -191,14 +191,14 @@ impl Kind {
         let known: Probe = serde_json::from_str(text)
             .map_err(|error| refused(path, &format!("its {document} is damaged ({error})")))?;
         if known.format != self.format {
-            let why = format!("its {document} is of another version, {}", known.format);
+            let why = format!("its {document} has another version, {}", known.format);
             return Err(refused(path, &why));
         }
         if known.fingerprint != fingerprint {
             return Err(refused(
                 path,
-                "it holds trials of another suite, of an older state of this one, under other options, or of \
-                 an earlier version of candor",
+                "it has trials of another suite, of an older state of this one, with other \
+                 options, or of an earlier version of candor",
             ));
         }
         Ok(())

@@ -1,5 +1,4 @@
-//! Files of suites: the tables that all of them have, and errors that name the fault, its place and
-//! the remedy.
+//! Files of suites: their common tables, and errors with the fault, its place and the remedy.
 //!
 //! The readers of the two kinds of suites extend [`Reader`] with the other tables.
 
@@ -34,7 +33,7 @@ pub struct Head {
     pub fingerprint: u64,
 }
 
-/// The same as it is typed.
+/// The same in the form of the file.
 pub(crate) struct HeadKeys {
     pub(crate) name: Option<Spanned<String>>,
     pub(crate) about: String,
@@ -42,7 +41,7 @@ pub(crate) struct HeadKeys {
     pub(crate) seed: Option<u64>,
 }
 
-/// A time that is typed, or the usual one.
+/// A typed time, or the default.
 pub(crate) fn time(typed: Option<PositiveNanos>, usual: Duration) -> Duration {
     typed.map_or(usual, |one| Duration::from_nanos(one.get()))
 }
@@ -54,7 +53,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// All of the file. `keys` has those of the table at a path, for suggestions.
+    /// The whole file. `keys` returns the keys of the table at a path, for suggestions.
     pub(crate) fn table<T: DeserializeOwned>(
         &self,
         keys: &dyn Fn(&str) -> &'static [&'static str],
@@ -96,7 +95,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Names stand in file names and tables.
+    /// Checks a name: names become parts of file names and tables.
     pub(crate) fn check_name<'n>(
         &self,
         name: &Spanned<String>,
@@ -107,7 +106,7 @@ impl Reader<'_> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
         if text.is_empty() || text.len() > 64 || text.starts_with('.') || !text.chars().all(plain) {
             return Err(self.wrong(name, format!(
-                "\"{text}\" cannot be the name of a {what}: it stands in the names of files; write letters, digits and _ - . +"
+                "\"{text}\" cannot be the name of a {what}, because it becomes part of file names; write letters, digits and _ - . +"
             )));
         }
         match known.any(|one| one == text) {
@@ -129,25 +128,25 @@ impl Reader<'_> {
         }
     }
 
-    /// Something is wrong where `at` stands.
+    /// An error at the place of `at`.
     pub(crate) fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> LabError {
         self.wrong_at(at.span().start, message)
     }
 
-    /// Where `at` stands: file, line and column.
+    /// The place of `at`: file, line and column.
     pub(crate) fn place<T>(&self, at: &Spanned<T>) -> String {
         let (line, column) = plan_file::position(self.text, at.span().start);
         format!("{}:{line}:{column}", self.name)
     }
 
-    /// Something is wrong at this byte of the text.
+    /// An error at this byte of the text.
     pub(crate) fn wrong_at(&self, byte: usize, message: impl Into<String>) -> LabError {
         let (line, column) = plan_file::position(self.text, byte);
         let (file, message) = (self.name.to_owned(), message.into());
         LabError::Usage(PlanError::PlanFile { file, line, column, message }.to_string())
     }
 
-    /// Something is not there.
+    /// An error about something missing.
     pub(crate) fn missing(&self, message: impl Into<String>) -> LabError {
         LabError::Usage(format!("{}: {}", self.name, message.into()))
     }

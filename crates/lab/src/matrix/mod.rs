@@ -1,10 +1,9 @@
 //! Matrices: a suite's cells, each measured in several rounds, into one directory.
 //!
 //! This module has the common parts of suites of servers ([`crate::suite`]) and of client libraries
-//! ([`crate::clients`]). Those define a cell, how a trial of it is made and what its document says.
-//! Here are `file`, which reads the tables that every suite's file has; `names`, selection by name;
-//! [`run`], the order of cells and the fate of their trials; and [`directory`], where trials are
-//! kept.
+//! ([`crate::clients`]). Those define cells, trials and documents. The parts here: `file` reads the
+//! common tables of suites; `names` selects by name; [`run`] decides the order of cells and the
+//! fate of their trials; and [`directory`] stores trials.
 
 pub mod directory;
 pub(crate) mod file;
@@ -61,11 +60,10 @@ impl About {
 }
 
 /// Identifies a suite together with the options in `typed` that change a trial, and with the
-/// content of the `files` that its trials read (`None`: unreadable): a directory holds trials of
+/// content of the `files` that its trials read (`None`: unreadable): a directory contains trials of
 /// one such suite only.
 ///
-/// 32 bits tell states of a suite apart, and are few enough that a password in its file cannot be worked
-/// out from them.
+/// 32 bits distinguish the states of a suite, but are too few to reveal a password in its file.
 pub(crate) fn fingerprint(
     head: &Head,
     typed: &impl Serialize,
@@ -82,7 +80,7 @@ pub(crate) fn fingerprint(
 pub struct Place {
     /// The split of cores between target and loader.
     pub split: Split,
-    /// The matrix' own.
+    /// The directory of the matrix.
     pub directory: Directory,
 }
 
@@ -95,11 +93,11 @@ impl Place {
     }
 }
 
-/// How a server ended, with the last that it said.
+/// How a server ended, with the last line of its output.
 pub(crate) fn ended(how: &str, last: Option<&String>) -> String {
     match last {
-        Some(last) => format!("the server ended {how}; the last it said: {last}"),
-        None => format!("the server ended {how} without a word"),
+        Some(last) => format!("the server ended {how}; its last output: {last}"),
+        None => format!("the server ended {how} without any output"),
     }
 }
 

@@ -4,7 +4,7 @@ use candor_plan::suggest::did_you_mean;
 
 use crate::error::LabError;
 
-/// In the order in which they were named; each once. `what` stands in errors.
+/// The named elements, in that order, each once. `what` is their kind, for errors.
 pub(crate) fn pick<'s, T>(
     names: &[String],
     known: &'s [T],

@@ -1,10 +1,10 @@
 //! Measures a matrix: the order of cells, the trials that exist already, and the fate of every
 //! trial.
 //!
-//! Each round measures its cells in an order drawn for it, so that drift of the machine affects all
-//! alike. A trial that cannot be made is a failure in the document and the others go on; a server
-//! or client that fails again and again is given up. A value of [`Trials`] makes, keeps and enters
-//! a trial; nothing here starts anything by itself.
+//! Each round measures its cells in a random order, so that drift of the machine affects all alike.
+//! A failed trial is recorded in the document, and the others continue; a server or client is given
+//! up after repeated failures. A value of [`Trials`] makes, saves and enters a trial; this module
+//! starts nothing by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,30 +17,31 @@ use crate::compare::order;
 use crate::error::LabError;
 use crate::trial::Outcome;
 
-/// Watches a matrix while it goes on. `T` describes a trial to it.
+/// Observes a matrix. `T` describes a finished trial.
 pub trait Watcher<T> {
-    /// A trial begins: which, its number, of how many, and how long all that are left will take.
+    /// A trial begins: its name, its number, the number of all trials, and the estimated time for
+    /// the remaining ones.
     fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
         let _ = (trial, number, of, left);
     }
 
-    /// It is over.
+    /// The trial is over.
     fn done(&mut self, trial: &str, made: &T) {
         let _ = (trial, made);
     }
 
-    /// It could not be made.
+    /// The trial failed.
     fn failed(&mut self, trial: &str, why: &str) {
         let _ = (trial, why);
     }
 
-    /// Something worth a line.
+    /// A remark.
     fn note(&mut self, line: &str) {
         let _ = line;
     }
 }
 
-/// No watcher.
+/// No observer.
 impl<T> Watcher<T> for () {}
 
 /// Why a trial was not made.
@@ -48,7 +49,7 @@ impl<T> Watcher<T> for () {}
 pub enum Trouble {
     /// This cell could not be measured; others may be.
     Cell(String),
-    /// Nothing can be measured any more.
+    /// Nothing more can be measured.
     Everything(LabError),
 }
 
@@ -56,7 +57,7 @@ pub enum Trouble {
 pub(crate) trait Trials {
     /// The thing measured: `server`, `client`.
     const WHAT: &'static str;
-    /// After this number of failures without a success in between it is not tried again.
+    /// It is given up after this number of failures in a row.
     const GIVE_UP_AFTER: u32;
     /// The assumed cost of a trial beyond its own length, until trials have been timed.
     const FIRST_OVERHEAD: Duration;
@@ -71,36 +72,36 @@ pub(crate) trait Trials {
     /// Cells, in the order of the document; the later ones come last.
     fn cells(&self) -> Vec<Cell>;
 
-    /// Enters the trial that was kept by an earlier run; returns whether there is one.
+    /// Enters a trial saved by an earlier run; returns whether there is one.
     fn take_up(&mut self, cell: usize, round: u64) -> bool;
 
-    /// The inputs of a trial, or why it cannot be tried.
+    /// The inputs of a trial, or why it cannot be made.
     fn needs(&mut self, cell: usize, round: u64) -> Result<Self::Needs, String>;
 
-    /// Makes a trial, keeps it and enters it.
+    /// Makes a trial, saves it and enters it.
     fn make(&mut self, cell: usize, round: u64, needs: Self::Needs) -> Result<Self::Made, Trouble>;
 
-    /// Enters a trial that could not be made.
+    /// Enters a failed trial.
     fn fail(&mut self, failure: Failure);
 
-    /// Writes the document as it is now.
+    /// Writes the current document.
     fn save(&mut self, is_complete: bool) -> Result<(), LabError>;
 
-    /// The document as it is at last.
+    /// The final document.
     fn document(self) -> Self::Document;
 }
 
-/// A cell, as far as the order of trials goes by it.
+/// The properties of a cell that decide the order of trials.
 pub(crate) struct Cell {
     /// Its name.
     pub(crate) name: String,
-    /// The server or client measured in it, which is given up after failing again and again.
+    /// The server or client measured in it, which is given up after repeated failures.
     pub(crate) who: String,
     /// The length of its trials.
     pub(crate) planned: Duration,
     /// How often it is measured.
     pub(crate) rounds: u64,
-    /// It is measured when all others have been, in all rounds.
+    /// Whether it is measured after all rounds of the other cells.
     pub(crate) is_later: bool,
 }
 
@@ -135,7 +136,7 @@ struct Run<'a, T: Trials> {
     watcher: &'a mut dyn Watcher<T::Made>,
     /// Rounds that have a trial, by cell.
     made: Vec<BTreeSet<u64>>,
-    /// Trials that were tried or given up in vain, by cell.
+    /// Failed and skipped trials, by cell.
     in_vain: Vec<u64>,
     /// Failures in a row, by server or client.
     failed: BTreeMap<&'a str, u32>,
@@ -143,7 +144,7 @@ struct Run<'a, T: Trials> {
 }
 
 impl<T: Trials> Run<'_, T> {
-    /// Enters the trials that are there.
+    /// Enters the existing trials.
     fn take_up(&mut self) {
         for (cell, made) in self.made.iter_mut().enumerate() {
             let rounds = 1..=self.cells[cell].rounds;
@@ -151,7 +152,7 @@ impl<T: Trials> Run<'_, T> {
         }
         let (made, all) = self.progress();
         if made > 0 {
-            self.watcher.note(&format!("{made} of {all} trials are there already"));
+            self.watcher.note(&format!("{made} of {all} trials exist already"));
         }
     }
 
@@ -178,7 +179,7 @@ impl<T: Trials> Run<'_, T> {
         let is_given_up = self.failed.get(&**who).is_some_and(|n| *n >= T::GIVE_UP_AFTER);
         let needs = match self.trials.needs(cell, round) {
             Ok(_) if is_given_up => {
-                Err(format!("its {} was given up after failing again and again", T::WHAT))
+                Err(format!("its {} was given up after repeated failures", T::WHAT))
             }
             other => other,
         };
@@ -216,7 +217,7 @@ impl<T: Trials> Run<'_, T> {
         self.trials.fail(Failure { trial: name.to_owned(), why });
     }
 
-    /// Trials that are there, and trials that there will be.
+    /// The number of existing trials, and of all trials.
     fn progress(&self) -> (u64, u64) {
         let made = self.made.iter().map(|rounds| rounds.len() as u64).sum();
         (made, self.cells.iter().map(|cell| cell.rounds).sum())

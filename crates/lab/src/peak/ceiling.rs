@@ -10,10 +10,10 @@ use super::{Search, Stop};
 
 /// Doubling the connections must raise throughput by this factor to count as a gain.
 const GAIN: f64 = 1.03;
-/// So often nothing, and the doubling ends.
+/// The doubling ends after this many steps without a gain.
 const PATIENCE: u32 = 2;
-/// A throughput of this share of the highest counts as equal. With hardly enough connections every
-/// pause of the loader leaves the target idle, so the margin is small.
+/// A throughput of this share of the highest counts as equal. The margin is small, because with
+/// barely enough connections every pause of the loader leaves the target idle.
 const AS_HIGH: f64 = 0.995;
 
 impl Search<'_> {
@@ -49,7 +49,7 @@ impl Search<'_> {
             }
             connections = connections.saturating_mul(2).min(most);
         }
-        // On both sides of the best, half way to its neighbours as factors go.
+        // On both sides of the best: the geometric means with its neighbours.
         let middle = fewest_as_high(&tried);
         for factor in [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2] {
             let between = ((f64::from(middle) * factor).round() as u32).clamp(1, most);

@@ -1,8 +1,8 @@
 //! The edge: between the highest rate that meets the objectives and the lowest that does not.
 //!
-//! Rates are halved in between as long as the two are too far apart. Each is judged with as many
-//! runs as it takes; where even those leave it open, the figures decide the direction, and the
-//! result says so.
+//! The search bisects between the two until they are close enough. Each rate is judged with as many
+//! runs as necessary; if even these leave the judgement open, the figures decide the direction, and
+//! the result says so.
 
 use candor_report::experiment::peak::{Ceiling, Phase};
 
@@ -12,10 +12,10 @@ use super::{Search, Stop};
 const FIRST: f64 = 0.7;
 /// An open load may reach a little more than a closed one, which waits for each response.
 const ABOVE_CEILING: f64 = 1.05;
-/// If all of that is held, the rate is raised by this factor, a limited number of times.
+/// If even that rate is held, it is raised by this factor, a limited number of times.
 const FURTHER: f64 = 1.3;
 const MOST_FURTHER: u32 = 6;
-/// If not even this share of the ceiling meets the objectives, nothing does.
+/// If not even this share of the ceiling meets the objectives, no rate does.
 const LOWEST: f64 = 1.0 / 64.0;
 /// More steps than any search needs.
 const MOST_STEPS: u32 = 40;

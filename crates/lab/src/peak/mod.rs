@@ -1,8 +1,8 @@
 //! The search for a peak: the highest rate that meets the objectives.
 //!
-//! First a closed loop looks for the ceiling, the highest throughput ([`ceiling`]). With
-//! objectives, open loads below it close in on the edge ([`edge`]); without, the ceiling is the
-//! result. A few more open loads draw latency against rate. [`summary`] puts the result into words.
+//! First, closed loops find the ceiling, the highest throughput ([`ceiling`]). With objectives,
+//! open loads below it close in on the edge ([`edge`]); without, the ceiling is the result. A few
+//! more open loads give the curve of latency against rate. [`summary`] puts the result into words.
 //! The search is pure over the [`Runner`]: it reads no clock and draws no number, so tests compare
 //! it with servers whose peak is known by calculation.
 
@@ -25,14 +25,14 @@ use crate::trial::{Progress, Runner};
 pub struct Settings {
     /// The objectives; none: search for the highest throughput.
     pub objectives: Vec<Expectation>,
-    /// So many connections and no others; `None`: as many as it takes.
+    /// The number of connections; `None`: as many as necessary.
     pub connections: Option<u32>,
-    /// No more than this are tried.
+    /// The most connections to try.
     pub most_connections: u32,
-    /// The highest rate that meets the objectives and the lowest that does not are to be no
-    /// further apart than this, as a share.
+    /// The search ends when the highest rate that meets the objectives and the lowest that does not
+    /// are this close, as a share.
     pub precision: f64,
-    /// Runs of one load at most, as long as chance leaves the judgement open; at least 1.
+    /// The most runs of one load, while chance leaves the judgement open; at least 1.
     pub most_runs: u32,
     /// Runs that confirm the ceiling, at least 2.
     pub confirmations: u32,
@@ -54,7 +54,7 @@ impl Default for Settings {
     }
 }
 
-/// Searches the peak of the target that `runner` measures by `plan`. If the search cannot go on, it
+/// Finds the peak of the target that `runner` measures by `plan`. If the search cannot continue, it
 /// returns what it found so far; it returns an error only without any finding.
 pub fn find(
     plan: &Plan,
@@ -101,7 +101,7 @@ struct Found {
     answer: Option<Answer>,
 }
 
-/// A search that goes on.
+/// A search in progress.
 struct Search<'a> {
     plan: &'a Plan,
     settings: &'a Settings,
@@ -125,7 +125,7 @@ impl Search<'_> {
             }
             false => {
                 let edge = self.edge(&ceiling);
-                // Also for a search that was cut short: its findings are valid.
+                // Even a search that was cut short has valid findings.
                 found.answer = summary::of_edge(&self.steps);
                 edge?;
                 found.answer.map_or(ceiling.rate_per_s, |answer| answer.rate_per_s)
@@ -149,20 +149,20 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Connections of open loads: twice as many as the ceiling needs, so that a queue is the
-    /// target's and not ours.
+    /// Connections of open loads: twice as many as the ceiling needs, so that requests queue at the
+    /// target and not in the loader.
     fn open_connections(&self, ceiling: &Ceiling) -> u32 {
         let twice = (2 * ceiling.connections).max(FEWEST_OPEN);
         self.settings.connections.unwrap_or(twice.min(self.settings.most_connections.max(1)))
     }
 }
 
-/// Rates nearer to each other than this share are the same on a plot.
+/// Rates within this share of each other are the same on a plot.
 const NEAR: f64 = 0.04;
 /// Fewest connections of an open load.
 const FEWEST_OPEN: u32 = 16;
 
-/// Why a search cannot go on.
+/// Why a search cannot continue.
 #[derive(Debug)]
 enum Stop {
     /// A run could not be made.

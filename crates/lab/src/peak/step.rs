@@ -12,7 +12,7 @@ use crate::trial::{Ahead, in_words, why_no_more};
 
 /// A single run below this share of its rate did not hold it; chance cannot explain that much.
 const FAR_FROM_HELD: f64 = 0.9;
-/// So many runs of a load may be made again because the loader's own machine paused.
+/// How many runs of a load may be repeated because the loader's own machine paused.
 const MOST_DISTURBED: usize = 2;
 
 impl Search<'_> {
@@ -66,7 +66,7 @@ impl Search<'_> {
         }
     }
 
-    /// One run, and why there can be no other if there cannot.
+    /// One run, and the reason if there can be no further one.
     fn run(
         &mut self,
         at: usize,

@@ -7,7 +7,7 @@ use candor_report::experiment::peak::{
 };
 use candor_report::experiment::trial::Trial;
 
-/// Two ends of a result that differ by no more than this share are near.
+/// Two ends of a result within this share of each other are close.
 const NEAR: f64 = 0.05;
 /// A target that uses more than this share of its cores is at its limit.
 const CPU_LIMIT: f64 = 0.9;
@@ -62,7 +62,7 @@ fn confidence(low: Option<f64>, high: Option<f64>) -> Confidence {
     }
 }
 
-/// The limiting side, judged from the runs at the limit: the lowest rate that was too high, all
+/// What limits the peak, judged from the runs at the limit: the lowest rate that was too high, all
 /// rates if all were too high, or the runs that confirm the ceiling.
 pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
     let too_high = steps
@@ -77,7 +77,7 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
         None => confirming().flat_map(Step::counted).collect(),
     };
     if trials.is_empty() {
-        let why = "The search ended before it came to a limit.".to_owned();
+        let why = "The search ended before it found a limit.".to_owned();
         return Limit { who: Who::Unknown, why };
     }
     let mean = |figure: &dyn Fn(&Trial) -> Option<f64>| {
@@ -113,14 +113,14 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
         Some(cpu) => Limit {
             who: Who::Target,
             why: format!(
-                "The target was the limit, and not by its CPU, of which it used {} of a core: it \
+                "The target was the limit, but not its CPU, of which it used {} of a core: it \
                  waited for something else.",
                 fmt_share(cpu)
             ),
         },
         None => Limit {
             who: Who::Target,
-            why: format!("The loader had time to spare, so the target was the limit.{loader}")
+            why: format!("The loader had CPU to spare, so the target was the limit.{loader}")
                 .replace(" Its busiest", " The loader's busiest"),
         },
     }
@@ -131,7 +131,7 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
 pub(super) fn knee(steps: &[Step], objectives: &[Expectation]) -> Option<Knee> {
     let of_objective = objectives.iter().find_map(Expectation::percentile);
     let wanted = of_objective.as_deref().unwrap_or("p99");
-    // A percentile that few samples allow, if not the one that is wanted.
+    // If there are too few samples for the wanted percentile, a lower one.
     [wanted, "p99", "p90", "p50"].into_iter().find_map(|name| knee_of(steps, name))
 }
 
@@ -159,7 +159,7 @@ fn knee_of(steps: &[Step], percentile: &str) -> Option<Knee> {
 pub(super) fn sentences(peak: &Peak) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(why) = &peak.partial {
-        said.push(format!("The search is not done: {why}."));
+        said.push(format!("The search is incomplete: {why}."));
     }
     let objectives = peak.objectives.join(" and ");
     match (&peak.answer, peak.objectives.is_empty()) {
@@ -169,10 +169,10 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
             let rates = tried.filter_map(|step| step.rate_per_s).min_by(f64::total_cmp);
             said.push(match rates {
                 Some(rate) => format!(
-                    "No rate meets {objectives}: not even {}, the lowest that was tried.",
+                    "No rate meets {objectives}: not even {}, the lowest one tried.",
                     fmt_per_second(rate)
                 ),
-                None => format!("No rate was tried that could meet {objectives}."),
+                None => format!("No rate that could meet {objectives} was tried."),
             });
         }
         (Some(answer), true) => {
@@ -201,7 +201,7 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
     said.push(peak.limit.why.clone());
     if let Some(knee) = &peak.knee {
         said.push(format!(
-            "The knee is near {}: there {} is twice the {} that it is at rest.",
+            "The knee is near {}: there {} is twice its value at rest, {}.",
             fmt_per_second(knee.rate_per_s),
             knee.percentile,
             fmt_duration_ns(knee.at_rest_ns)
@@ -216,13 +216,12 @@ fn how_sure(answer: &Answer) -> String {
     let ends = match (lower, upper) {
         (Some(low), Some(high)) => format!("Beyond doubt, {low} meets it and {high} does not"),
         (Some(low), None) => {
-            format!("Beyond doubt, {low} meets it; no rate was found that certainly does not")
+            format!("Beyond doubt, {low} meets it; no rate certainly misses it")
         }
-        (None, Some(high)) => format!(
-            "Beyond doubt, {high} does not; of no rate it is certain that it does: longer runs \
-             would tell"
-        ),
-        (None, None) => "No rate is certain: longer runs would tell".to_owned(),
+        (None, Some(high)) => {
+            format!("Beyond doubt, {high} misses it; no rate certainly meets it: make longer runs")
+        }
+        (None, None) => "No rate is certain: make longer runs".to_owned(),
     };
     match answer.bracket_share {
         Some(share) => format!("{ends}; the search went down to {}.", fmt_share(share)),

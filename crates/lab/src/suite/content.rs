@@ -6,7 +6,7 @@
 //! | name | content |
 //! |---|---|
 //! | `candor:text/TEXT` | TEXT |
-//! | `candor:letters/SIZE` | a to z, again and again |
+//! | `candor:letters/SIZE` | a to z, repeated |
 //! | `candor:form/N` | N pairs `kNNN=` + 26 letters, joined by `&`; 4095 bytes for 128 |
 //! | `candor:gzip/SIZE` | SIZE bytes of letters and numbers, in gzip |
 
@@ -21,10 +21,10 @@ use flate2::write::GzEncoder;
 /// The prefix of names that are not files.
 pub(crate) const PREFIX: &str = "candor:";
 
-/// No body that is sent at once needs more.
+/// The largest body.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Files of plans, with those that are made here.
+/// Files of plans, including generated content.
 pub struct Contents<'a> {
     /// Where real files come from.
     pub files: &'a dyn ReadFile,
@@ -57,7 +57,7 @@ pub(crate) fn make(what: &str) -> Result<Vec<u8>, String> {
         "letters" => Ok(letters(size()?)),
         "form" => match argument.parse() {
             Ok(pairs @ 1..=1000) => Ok(form(pairs)),
-            _ => Err(format!("{argument:?} is no number of pairs; write 1 to 1000")),
+            _ => Err(format!("{argument:?} is not a number of pairs; write 1 to 1000")),
         },
         "gzip" => gzip(size()?).map_err(|error| error.to_string()),
         _ => Err(format!(

@@ -1,14 +1,14 @@
-//! Requests that are alike but for a number: `each = "0..99"` and `{i}` or `{i+456}` in their text.
+//! Requests that differ only in a number: `each = "0..99"` and `{i}` or `{i+456}` in their text.
 
 use std::path::PathBuf;
 
 use candor_plan::options::RequestOptions;
 use candor_plan::values::RequestPath;
 
-/// More requests than this would make a report of nothing else.
+/// The most requests: more would swamp the report.
 const MOST: u64 = 10_000;
 
-/// Each request once for every number of the range, both ends included.
+/// Repeats each request for every number of the range, both ends included.
 pub(crate) fn repeat(
     range: &str,
     requests: &[RequestOptions],
@@ -17,7 +17,7 @@ pub(crate) fn repeat(
         .split_once("..")
         .and_then(|(first, last)| Some((first.trim().parse().ok()?, last.trim().parse().ok()?)))
         .filter(|(first, last): &(u64, u64)| first <= last)
-        .ok_or("write two numbers such as 0..99; the last one is included")?;
+        .ok_or("write two numbers, e.g. 0..99; the last one is included")?;
     if last - first >= MOST {
         return Err(format!("these are more than {MOST} requests; take fewer"));
     }
@@ -58,7 +58,7 @@ fn replaced(text: &str, i: u64) -> Result<String, String> {
             None if inner.is_empty() => 0,
             Some(number) => number
                 .parse()
-                .map_err(|_| format!("{{i{inner}}} is no sum; write such as {{i+456}}"))?,
+                .map_err(|_| format!("{{i{inner}}} is not a sum; write e.g. {{i+456}}"))?,
             None => return Err(format!("{{i{inner}}} is not known; write {{i}} or {{i+456}}")),
         };
         out.push_str(&rest[..at]);

@@ -1,9 +1,9 @@
 //! The bench that starts servers: each trial has a fresh process, alone on its cores.
 //!
-//! A server that stays between trials would carry its heap, its caches and its fragmented memory
-//! from one scenario into the next. So it is started for a trial and stopped after it. Its files are
-//! written into a work directory of its own, in the private directory of this process, which goes when
-//! the trial is over; its output is kept.
+//! A server that kept running would carry its heap, its caches and its fragmented memory from one
+//! scenario into the next. So each trial starts it and stops it. Its files are written into a work
+//! directory, in the private directory of this process, which is removed after the trial; its output
+//! is kept.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -69,11 +69,11 @@ impl Bench for Managed<'_> {
     }
 }
 
-/// A server that is up.
+/// A running server.
 struct Brought {
     url: String,
     site: Site,
-    /// Goes with the trial.
+    /// Removed after the trial.
     _directory: Option<WorkDirectory>,
 }
 
@@ -171,8 +171,8 @@ fn no_url(server: &Server, protocol: Protocol) -> LabError {
     ))
 }
 
-/// Refuses a server whose port file says that it cannot be spoken to as is asked: in clear text
-/// instead of TLS or the other way round, or over HTTP/2 alone. One that says `h1` may speak more.
+/// Refuses a server whose port file contradicts the protocol of the trial: clear text instead of
+/// TLS or the reverse, or only HTTP/2. A server that announces `h1` may support more.
 fn check_announced(
     server: &Server,
     announced: &Announced,
@@ -187,8 +187,8 @@ fn check_announced(
     let said = word.map_or(String::new(), |word| format!("PROTOCOL={word} "));
     let how = if is_tls { "over TLS" } else { "in clear text" };
     Err(LabError::Usage(format!(
-        "the server {}: its port file says {said}{how}, and {protocol} is to be measured; put \
-         {PROTOCOL} into its command, so that it is started with what is measured, or leave \
+        "the server {}: its port file announces {said}{how}, but {protocol} is to be measured; \
+         put {PROTOCOL} into its command, so that it starts with the measured protocol, or leave \
          {protocol} out of its `protocols`",
         server.name
     )))
@@ -235,8 +235,8 @@ fn write_file(path: &Path, text: &str, places: &Places) -> Result<(), LabError> 
     fs::write(path, bytes).map_err(|error| wrong(error.to_string()))
 }
 
-/// A port that was free just now. Somebody may take it before the server does; then the server says
-/// so, and the trial has failed and is made again by the next run of the suite.
+/// A port that was free just now. If another program takes it before the server does, the server
+/// reports that, the trial fails, and the next run of the suite repeats it.
 fn free_port() -> Result<u16, LabError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let bound = TcpListener::bind(address).and_then(|socket| socket.local_addr());
@@ -247,7 +247,7 @@ fn free_port() -> Result<u16, LabError> {
     })
 }
 
-/// The address of a server that we start: a literal one.
+/// The address of a server that we start, which must be literal.
 fn address_of(server: &Server, url: &str) -> Result<SocketAddr, LabError> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?']).next().unwrap_or_default();
@@ -265,8 +265,8 @@ fn address_of(server: &Server, url: &str) -> Result<SocketAddr, LabError> {
     })
 }
 
-/// A program with a relative path is found from where candor runs, as it was when it was looked whether it is
-/// there, and not from the work directory that it starts in.
+/// A relative path of a program counts from candor's own directory, where its existence was checked, and not
+/// from the work directory of the server.
 fn from_here(mut command: Vec<String>) -> Vec<String> {
     if let Some(program) = command.first_mut().filter(|program| program.contains('/'))
         && let Ok(absolute) = std::path::absolute(&*program)
@@ -276,7 +276,7 @@ fn from_here(mut command: Vec<String>) -> Vec<String> {
     command
 }
 
-/// Why a server cannot be started here: its program is not installed. `None`: it can.
+/// Why a server cannot be started here: its program is not installed. `None` if it can.
 pub fn missing(server: &Server) -> Option<String> {
     let ServerKind::Command(command) = &server.kind else { return None };
     let program = command.command.first()?;
@@ -288,8 +288,7 @@ pub fn missing(server: &Server) -> Option<String> {
     })
 }
 
-/// A directory that is removed when this is dropped. No other user can enter it, because commands
-/// run from it.
+/// A directory, removed on drop. No other user can enter it, because commands run in it.
 struct WorkDirectory {
     path: PathBuf,
     /// The directory that contains it.
@@ -332,7 +331,7 @@ mod tests {
         };
         for (word, scheme, protocol) in [
             ("h1", "http", Protocol::H1),
-            // Many servers speak both on one port, and have to say something.
+            // Many servers support both on one port, but can announce only one.
             ("h1", "http", Protocol::H2),
             ("h2c", "http", Protocol::H2),
             ("h2", "https", Protocol::H2Tls),
@@ -341,9 +340,19 @@ mod tests {
             assert_eq!(said(word, scheme, protocol), Ok(()), "{word} {protocol}");
         }
         for (word, scheme, protocol, part) in [
-            ("h1", "http", Protocol::H2Tls, "says PROTOCOL=h1 in clear text, and h2-tls is to be"),
-            ("h2c", "http", Protocol::H1, "says PROTOCOL=h2c in clear text, and h1 is to be"),
-            ("h2", "https", Protocol::H2, "says PROTOCOL=h2 over TLS, and h2 is to be measured"),
+            (
+                "h1",
+                "http",
+                Protocol::H2Tls,
+                "announces PROTOCOL=h1 in clear text, but h2-tls is to be",
+            ),
+            ("h2c", "http", Protocol::H1, "announces PROTOCOL=h2c in clear text, but h1 is to be"),
+            (
+                "h2",
+                "https",
+                Protocol::H2,
+                "announces PROTOCOL=h2 over TLS, but h2 is to be measured",
+            ),
         ] {
             let why = said(word, scheme, protocol).unwrap_err();
             assert!(why.contains(part) && why.contains("put {protocol} into its command"), "{why}");
@@ -376,7 +385,7 @@ mod tests {
         let here = std::env::current_dir().unwrap().join("bin/server");
         assert_eq!(program("bin/server"), [here.to_str().unwrap(), "a/b"]);
         assert_eq!(program("/bin/true"), ["/bin/true", "a/b"]);
-        // That one is looked for in PATH.
+        // A name without a slash is found in PATH.
         assert_eq!(program("nginx"), ["nginx", "a/b"]);
     }
 }

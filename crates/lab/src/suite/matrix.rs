@@ -1,7 +1,7 @@
 //! From a suite to its cells: the combinations to measure, and the reasons for leaving others out.
 //!
-//! A combination that a server does not support is a note where the matrix made it, and an error
-//! where the user named it: silence there would look like a result. Pure: nothing is started.
+//! An unsupported combination is a note if it comes from the matrix, and an error if the user named
+//! it: silence would look like a result. Pure: nothing is started.
 
 use std::path::Path;
 
@@ -81,16 +81,16 @@ pub struct CellPlan {
 /// The cells of a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
-    /// Cells in the order of tables; those with a share of a peak behind all others.
+    /// Cells in the order of tables; those with a share of a peak come last.
     pub cells: Vec<CellPlan>,
     /// Combinations that were left out.
     pub notes: Vec<Note>,
-    /// Rounds of each cell whose load has no number of its own.
+    /// Rounds of each cell whose load does not set them.
     pub rounds: u64,
 }
 
 impl CellPlan {
-    /// Its trials' names begin with this; it is unique within a suite.
+    /// The beginning of its trials' names, unique within a suite.
     pub fn key(&self) -> String {
         let share = match self.of_peak {
             Some(share) => format!("-{}pct", (share * 1e6).round() / 1e4),
@@ -102,7 +102,7 @@ impl CellPlan {
         )
     }
 
-    /// The cell whose rate is this one's peak has the same key but for the load.
+    /// The key of the cell whose rate is this one's peak: it differs only in the load.
     pub fn peak_key(&self) -> Option<String> {
         let load = self.load.peak_load.as_ref()?;
         let Self { scenario, protocol, server, .. } = self;
@@ -110,8 +110,7 @@ impl CellPlan {
     }
 }
 
-/// Combines the selection to cells. `missing` says why a server is not available here, if it is
-/// not.
+/// Combines the selection into cells. `missing` returns why a server is unavailable here, if it is.
 pub fn expand(
     suite: &Suite,
     selection: &Selection,
@@ -130,8 +129,9 @@ pub fn expand(
     let mut present: Vec<&Server> = Vec::new();
     let is_profiled = selection.profiler(suite).is_some();
     for server in servers {
-        let not_ours = (is_profiled && matches!(server.kind, ServerKind::Url(_)))
-            .then(|| "it runs already: only servers that candor starts can be profiled".to_owned());
+        let not_ours = (is_profiled && matches!(server.kind, ServerKind::Url(_))).then(|| {
+            "it is not managed: candor can only profile servers that it starts".to_owned()
+        });
         match missing(server).or(not_ours) {
             None => present.push(server),
             Some(why) => notes.refuse(by_name.server, server.name.clone(), why)?,
@@ -187,7 +187,7 @@ fn add(
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
     (run.http2.h1, run.http2.h2, run.http2.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
     if run.load.once {
-        // One burst, which nothing goes before.
+        // A run of one burst has no warm-up.
         run.load.warm_up = None;
     }
     let shares: Vec<Option<f64>> = match load.of_peak.as_slice() {
@@ -221,7 +221,7 @@ fn without_peak(cells: &[CellPlan]) -> Result<(), LabError> {
     }
 }
 
-/// Trusts the certificate that a server announces, or any: servers of suites use self-made
+/// Trusts the certificate that a server announces, or any: servers of suites use self-signed
 /// certificates. The suite's own TLS options take precedence.
 pub(super) fn believe(run: &mut Options, protocol: Protocol, announced: Option<&Path>) {
     if protocol.is_tls() && run.tls.cacert.is_none() && !run.tls.insecure {
@@ -230,7 +230,7 @@ pub(super) fn believe(run: &mut Options, protocol: Protocol, announced: Option<&
     }
 }
 
-/// Checks every cell's options before anything runs, with an address that is made up.
+/// Checks every cell's options before anything runs, with a made-up address.
 pub fn check_plans(matrix: &Matrix, files: &dyn ReadFile) -> Result<(), LabError> {
     for cell in &matrix.cells {
         let mut run = cell.run.clone();
@@ -293,13 +293,13 @@ struct ByName<'a> {
 }
 
 impl ByName<'_> {
-    /// By its own name, and not as one of a set.
+    /// Whether the user named this scenario itself, and not a set with it.
     fn has(&self, scenario: &Scenario) -> bool {
         self.scenario.is_some_and(|names| names.contains(&scenario.name))
     }
 }
 
-/// Notes, grouped by kind: the unsupported scenarios of a server take one line and not a page.
+/// Notes, grouped by kind: the unsupported scenarios of a server take only one line.
 #[derive(Default)]
 struct Notes {
     single: Vec<Note>,
@@ -317,7 +317,7 @@ impl Notes {
 
     fn burst(&mut self, scenario: &Scenario, load: &Load) {
         let what = scenario.name.clone();
-        let why = format!("is one burst, and so has no rate as the load {} has", load.name);
+        let why = format!("is one burst, so it has no rate for the load {}", load.name);
         let note = Note { what, why };
         if !self.single.contains(&note) {
             self.single.push(note);
@@ -327,7 +327,7 @@ impl Notes {
     fn cannot(&mut self, asked: bool, server: &Server, what: &str) -> Result<(), LabError> {
         if asked {
             return Err(LabError::Usage(format!(
-                "{}: the suite says that it does not do {what}; leave one of them out",
+                "{}: by the suite it does not support {what}; leave one of them out",
                 server.name
             )));
         }
@@ -345,7 +345,7 @@ impl Notes {
     fn list(self) -> Vec<Note> {
         let lists = self.servers.into_iter().map(|(server, what)| Note {
             what: server,
-            why: format!("does not do {}", what.join(", ")),
+            why: format!("does not support {}", what.join(", ")),
         });
         self.single.into_iter().chain(lists).collect()
     }
@@ -354,7 +354,7 @@ impl Notes {
         let all: Vec<_> =
             self.list().into_iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
         match all.is_empty() {
-            true => "no server speaks a protocol that the scenarios are for".to_owned(),
+            true => "no server supports a protocol of the scenarios".to_owned(),
             false => all.join("; "),
         }
     }

@@ -2,9 +2,9 @@
 //! directory.
 //!
 //! [`file`] reads a suite, [`matrix`] selects the cells to measure, [`run`] measures them through a
-//! [`Bench`] and keeps every trial as it is made, so that an interruption costs only the current
-//! trial. [`managed`] is the bench that starts servers. The result is the document
-//! `candor.suite/1`, which crate report renders.
+//! [`Bench`] and saves every trial at once, so that an interruption costs only the current one.
+//! [`managed`] is the bench that starts servers. The result is the document `candor.suite/1`, which
+//! crate report renders.
 
 pub mod content;
 mod each;
@@ -33,11 +33,10 @@ pub const KIND: Kind = Kind {
     foreign: "it is not empty, and no suite's",
 };
 
-/// Makes one trial: brings the cell's server up, runs, and takes it down again. Tests have a bench
-/// whose results are known.
+/// Makes one trial: starts the cell's server, runs, and stops the server. Tests have a bench with
+/// known results.
 pub trait Bench {
-    /// The run of this round, of `options`, which have everything but the URL, against the cell's
-    /// server.
+    /// The run of this round against the cell's server. `options` have everything but the URL.
     fn trial(
         &mut self,
         cell: &CellPlan,

@@ -1,7 +1,7 @@
-//! A suite, checked: its content once every name in it is known to exist.
+//! A checked suite: every name in it exists.
 //!
-//! [`super::file`] makes these values of TOML; [`super::matrix`] combines them to cells. Nothing
-//! downstream checks them again.
+//! [`super::file`] makes these values from TOML; [`super::matrix`] combines them into cells.
+//! Nothing downstream checks them again.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -44,9 +44,9 @@ impl Suite {
     }
 }
 
-/// The placeholder for the protocol in a server's command; its value is the port files' word.
+/// The placeholder for the protocol in a server's command; its values are those of port files.
 pub(crate) const PROTOCOL: &str = "{protocol}";
-/// Stands in a server's command for the scenario's name.
+/// The placeholder for the scenario's name in a server's command.
 pub(crate) const SCENARIO: &str = "{scenario}";
 
 /// A server and its abilities.
@@ -56,7 +56,7 @@ pub struct Server {
     pub name: String,
     /// A line about it.
     pub about: String,
-    /// How it is had.
+    /// How to start or reach it.
     pub kind: ServerKind,
     /// Scenarios that it supports.
     pub scenarios: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Server {
     pub run: Options,
 }
 
-/// How a server is had.
+/// How to start or reach a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerKind {
     /// `candor serve`, with these arguments.
@@ -74,25 +74,25 @@ pub enum ServerKind {
         /// Arguments.
         arguments: Vec<String>,
     },
-    /// It runs already.
+    /// It is already running.
     Url(Urls),
     /// We start it.
     Command(Command),
 }
 
-/// Where a server is.
+/// The URLs of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Urls {
     /// In clear text.
     pub url: Option<String>,
-    /// For HTTP/2 in clear text, if that is elsewhere.
+    /// For HTTP/2 in clear text, if different.
     pub h2_url: Option<String>,
     /// With TLS.
     pub tls_url: Option<String>,
 }
 
 impl Urls {
-    /// Where this protocol is spoken.
+    /// The URL for this protocol.
     pub fn of(&self, protocol: Protocol) -> Option<&String> {
         match protocol {
             Protocol::H1 => self.url.as_ref(),
@@ -101,7 +101,7 @@ impl Urls {
         }
     }
 
-    /// The key that says so in a suite file.
+    /// The key of that URL in a suite file.
     pub fn key(protocol: Protocol) -> &'static str {
         match protocol {
             Protocol::H1 => "url",
@@ -110,7 +110,7 @@ impl Urls {
         }
     }
 
-    /// Every one that there is.
+    /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &String> {
         [&self.url, &self.h2_url, &self.tls_url].into_iter().flatten()
     }
@@ -125,7 +125,7 @@ pub struct Command {
     pub files: Vec<(String, String)>,
     /// Environment.
     pub env: Vec<(String, String)>,
-    /// Where it will be, with placeholders; none: its port file says so.
+    /// Its URLs, with placeholders; if there are none, its port file has the address.
     pub urls: Urls,
     /// How to know that it is ready.
     pub ready: ReadyWhen,
@@ -134,7 +134,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Whether `placeholder` stands in its command, a file, its environment or a URL.
+    /// Whether `placeholder` occurs in its command, a file, its environment or a URL.
     pub fn has(&self, placeholder: &str) -> bool {
         let files = self.files.iter().map(|(_, text)| text);
         let env = self.env.iter().map(|(_, value)| value);
@@ -165,7 +165,7 @@ pub struct Scenario {
     pub sets: Vec<String>,
     /// Protocols that can carry it.
     pub protocols: Vec<Protocol>,
-    /// Why it cannot be measured by this version; `None`: it can.
+    /// Why this version cannot measure it; `None` if it can.
     pub unsupported: Option<String>,
     /// Further arguments of the embedded target.
     pub embedded_arguments: Vec<String>,
@@ -174,7 +174,7 @@ pub struct Scenario {
 }
 
 impl Load {
-    /// Whether it asks for a rate.
+    /// Whether it has a rate.
     pub(crate) fn is_open(&self) -> bool {
         !self.of_peak.is_empty() || self.run.load.rate.is_some() || self.run.load.load.is_some()
     }
@@ -197,7 +197,7 @@ impl Protocol {
     /// Every one, in the order of tables.
     pub const ALL: [Protocol; 4] = [Protocol::H1, Protocol::H2, Protocol::H1Tls, Protocol::H2Tls];
 
-    /// As it is typed.
+    /// The name as typed.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::H1 => "h1",
@@ -207,7 +207,7 @@ impl Protocol {
         }
     }
 
-    /// As a port file says it, and as `{protocol}` stands for it in a server's command.
+    /// The name in port files, and the value of `{protocol}` in a server's command.
     pub fn announced(self) -> &'static str {
         match self {
             Protocol::H1 => "h1",
@@ -246,10 +246,10 @@ pub struct Load {
     pub name: String,
     /// Options of its runs.
     pub run: Options,
-    /// Shares of the cell's peak that are asked for, one cell each; empty: the load is as it is.
+    /// Shares of the cell's peak, one cell each; empty if the load has no shares.
     pub of_peak: Vec<f64>,
-    /// The load whose rate is the peak; only where there are shares of it.
+    /// The load that measures the peak; only if there are shares.
     pub peak_load: Option<String>,
-    /// Rounds of its cells, if they are not the suite's.
+    /// Rounds of its cells, if different from the suite's.
     pub rounds: Option<u64>,
 }

@@ -1,6 +1,6 @@
-//! Measures a suite: the inputs of a trial, how it is made, and how its document enters the
-//! suite's. [`crate::matrix`] decides the order: loads that need no peak come first, then those at
-//! shares of each cell's own peak.
+//! Measures a suite: prepares and makes trials, and enters their documents into the suite's.
+//! [`crate::matrix`] decides the order: loads that need no peak come first, then those at shares of
+//! each cell's own peak.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub fn fingerprint(
         "connections": connections.map(|one| one.get()),
         "profile_command": profile_command,
     });
-    // One that cannot be read is told of when its plan is made.
+    // An unreadable file becomes an error when its plan is made.
     matrix::fingerprint(&suite.head, &typed, suite.files().iter().map(|file| files.read(file).ok()))
 }
 
@@ -72,7 +72,7 @@ struct Servers<'a> {
     matrix: &'a Matrix,
     directory: &'a Directory,
     bench: &'a mut dyn Bench,
-    /// Servers that have a trial.
+    /// Servers with a trial.
     heard: BTreeSet<String>,
 }
 
@@ -105,7 +105,8 @@ impl Trials for Servers<'_> {
         document.map(|document| self.enter(cell, round, &document)).is_some()
     }
 
-    /// Options of a trial: the cell's, the round's seed, and the rate if it is a share of the peak.
+    /// Options of a trial: the cell's, with the round's seed, and with the rate if it is a share of
+    /// the peak.
     fn needs(&mut self, cell: usize, round: u64) -> Result<candor_plan::Options, String> {
         let plan = &self.matrix.cells[cell];
         let mut options = plan.run.clone();
@@ -119,7 +120,7 @@ impl Trials for Servers<'_> {
             .and_then(|peak| self.document.cells[peak].speaker())
             .and_then(|trial| trial.figures.rate_per_s)
             .filter(|rate| *rate > 0.0)
-            .ok_or_else(|| format!("its peak is not known: {key} has no usable trial"))?;
+            .ok_or_else(|| format!("its peak is unknown: {key} has no usable trial"))?;
         self.document.cells[cell].peak_per_s = Some(peak_per_s);
         options.load.rate = Some(rate(peak_per_s * share));
         Ok(options)
@@ -190,8 +191,8 @@ impl Servers<'_> {
     }
 }
 
-/// The unit that is given up after failing again and again: the server, or, if its command depends
-/// on protocol and scenario, the server started for these.
+/// The unit that is given up after repeated failures: the server, or, if its command depends on
+/// protocol and scenario, the server started for these.
 fn who(cell: &CellPlan) -> String {
     let mut who = cell.server.name.clone();
     let ServerKind::Command(command) = &cell.server.kind else { return who };
@@ -252,7 +253,7 @@ fn trial_of(round: u64, file: String, document: &Document) -> Trial {
     }
 }
 
-/// Requests by kind, where a scenario has a few; a hundred routes are too many to list.
+/// Requests by kind, if a scenario has only a few; a hundred routes are too many to list.
 fn kinds(document: &Document) -> Vec<Kind> {
     const MOST: usize = 10;
     let rows = &document.requests;
@@ -276,7 +277,7 @@ fn document(
     directory: &Directory,
 ) -> SuiteDocument {
     let secrets = about.secrets;
-    // In the order of the suite, without names that have no cell.
+    // In the order of the suite, without names that no cell has.
     let has = |of: &dyn Fn(&CellPlan) -> bool| matrix.cells.iter().any(of);
     let servers =
         suite.servers.iter().filter(|server| has(&|cell| cell.server.name == server.name)).map(

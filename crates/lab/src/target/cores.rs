@@ -1,7 +1,7 @@
-//! Which cores the target has and which the loader has.
+//! The split of cores between target and loader.
 //!
-//! Cores are shared only where they must be: by default the target has the first half of the
-//! machine and the loader the second. Lists come in as typed; cores that exist go out.
+//! Cores are shared only if necessary: by default the target has the first half of the machine and
+//! the loader the second. Lists come in as typed; existing cores go out.
 
 use crate::error::{LabError, Side};
 
@@ -43,7 +43,7 @@ impl Split {
         Ok(Split { target, loader })
     }
 
-    /// Whether a core is both's.
+    /// Whether both sides have a core in common.
     pub fn is_shared(&self) -> bool {
         self.target.iter().any(|core| self.loader.contains(core))
     }
@@ -59,7 +59,7 @@ impl Split {
 
 /// Cores such as `0-3,6`, in ascending order, each once.
 pub fn parse_cores(text: &str) -> Result<Vec<usize>, String> {
-    let wrong = || format!("'{text}' is no list of cores; write for example 0-3 or 0,2");
+    let wrong = || format!("'{text}' is not a list of cores; write e.g. 0-3 or 0,2");
     let mut cores = Vec::new();
     for part in text.split(',') {
         let number = |digits: &str| -> Result<usize, String> {

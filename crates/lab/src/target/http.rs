@@ -1,5 +1,5 @@
-//! One plain request, for asking a target whether it is ready and for its own figures. Not for load:
-//! that is the engine's.
+//! One plain request, to check whether a target is ready and to get its own figures. Load is the
+//! engine's task.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,12 +20,12 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// Where a URL without TLS leads, if it is allowed.
+/// The address of a URL without TLS, if it is allowed.
 pub(crate) fn address(url: &str) -> Result<(SocketAddr, HttpUrl), String> {
     let shown = shown(url);
     let parsed = HttpUrl::parse(url).map_err(|error| format!("{shown}: {error}"))?;
     if parsed.is_https {
-        return Err(format!("{shown}: only http can be asked here"));
+        return Err(format!("{shown}: only http is supported here"));
     }
     let addresses = permitted(&parsed.host, parsed.port, None);
     let addresses = addresses.map_err(|error| format!("{shown}: {error}"))?;
@@ -33,14 +33,14 @@ pub(crate) fn address(url: &str) -> Result<(SocketAddr, HttpUrl), String> {
     Ok((*address, parsed))
 }
 
-/// An error if requests to `url` are not allowed, by `own` and the lists that there are besides.
+/// An error if `own` or the other lists do not allow requests to `url`.
 pub(crate) fn permit(url: &str, own: Option<&AllowList>) -> Result<(), EngineError> {
     // A text that is not a URL cannot redirect anywhere.
     let Ok(parsed) = HttpUrl::parse(url) else { return Ok(()) };
     permitted(&parsed.host, parsed.port, own).map(drop)
 }
 
-/// A URL as messages have it: they get into results.
+/// A URL, redacted for messages, which may end up in results.
 pub(crate) fn shown(url: &str) -> String {
     Secrets::Hidden.url(url)
 }
@@ -69,7 +69,7 @@ pub(crate) fn ask(method: &str, url: &str, patience: Duration) -> Result<Answer,
     loop {
         let left = patience.saturating_sub(begun.elapsed());
         if left.is_zero() {
-            return Err(format!("{url}: no whole answer within {patience:?}"));
+            return Err(format!("{url}: no complete response within {patience:?}"));
         }
         stream.set_read_timeout(Some(left)).map_err(failed)?;
         match stream.read(&mut piece) {
@@ -82,10 +82,10 @@ pub(crate) fn ask(method: &str, url: &str, patience: Duration) -> Result<Answer,
             break;
         }
     }
-    parse(&bytes).ok_or_else(|| format!("{url}: this is no answer of HTTP"))
+    parse(&bytes).ok_or_else(|| format!("{url}: not an HTTP response"))
 }
 
-/// The header block, and where the body begins.
+/// The header block, and the offset of the body.
 fn head(bytes: &[u8]) -> Option<(&str, usize)> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     Some((std::str::from_utf8(&bytes[..end]).ok()?, end + 4))
@@ -98,7 +98,7 @@ fn length(head: &str) -> Option<usize> {
     })
 }
 
-/// Whether all that Content-Length promises is there: some servers keep the connection.
+/// Whether all bytes of the Content-Length have arrived: some servers keep the connection open.
 fn is_whole(bytes: &[u8]) -> bool {
     head(bytes).is_some_and(|(head, at)| length(head).is_some_and(|n| bytes.len() - at >= n))
 }
@@ -112,8 +112,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
 
 /// Reads the STATS document of `url`: responses so far, and how often they are counted.
 pub(crate) fn counted(url: &str, body: &[u8]) -> Result<(u64, Duration), String> {
-    let json: serde_json::Value = serde_json::from_slice(body)
-        .map_err(|error| format!("{url}: this is no JSON ({error})"))?;
+    let json: serde_json::Value =
+        serde_json::from_slice(body).map_err(|error| format!("{url}: not JSON ({error})"))?;
     let count = json.get("requests_answered").and_then(serde_json::Value::as_u64);
     let interval_us = json.get("interval_us").and_then(serde_json::Value::as_u64);
     match count {

@@ -1,5 +1,5 @@
-//! A target's or a profiler's output, in a file: kept where the user wants it, or only if it failed.
-//! Until it failed, such a log is in the private directory of this process.
+//! The output of a target or profiler, in a file: the user's file, or a temporary one in the private
+//! directory of this process that is kept only after a failure.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -14,7 +14,7 @@ use crate::error::LabError;
 const TAIL_LINES: usize = 10;
 /// A line longer than this is cut.
 const LINE_CHARACTERS: usize = 400;
-/// As much of the end of the file is read for them.
+/// The part of the file's end to read for them.
 const TAIL_BYTES: u64 = 16 * 1024;
 
 /// Where output goes.
@@ -70,11 +70,11 @@ impl Log {
         last.iter().map(|line| line.chars().take(LINE_CHARACTERS).collect()).collect()
     }
 
-    /// It is of interest: where it is when this process has ended.
+    /// Keeps the file; returns where it will be after this process.
     pub(crate) fn keep(&mut self) -> &Path {
         if self.scratch.is_some()
             && let Ok((file, kept)) = refuge("target.log".as_ref())
-            // Others cannot read it there either.
+            // No other user can read it there either.
             && let Ok(found) = file.metadata()
             && fs::set_permissions(&self.path, found.permissions()).is_ok()
             && fs::rename(&self.path, &kept).is_ok()
@@ -84,7 +84,7 @@ impl Log {
         &self.path
     }
 
-    /// It is of no interest: nothing went wrong.
+    /// Removes a temporary file after a success.
     pub(crate) fn forget(&self) {
         if self.scratch.is_some() {
             let _ = fs::remove_file(&self.path);

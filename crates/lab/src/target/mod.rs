@@ -1,9 +1,9 @@
-//! Managed targets: servers that we start, keep to their cores, watch, and end.
+//! Managed targets: servers that we start, confine to their cores, watch, and end.
 //!
-//! A [`TargetSpec`] says how to start one; [`Running`] is one that became ready. Between the two is
-//! a [`keeper`], a small process of its own, so that nothing of a target outlives us, however we
-//! end. The [`sampler`] measures its resources during a run; the user's [`profiler`] may observe it
-//! too. Nothing here prints.
+//! A [`TargetSpec`] describes how to start one; [`Running`] is one that is ready. A [`keeper`], a
+//! small process between us and the target, makes sure that no process of the target outlives us,
+//! however we end. The [`sampler`] measures its resources during a run; the user's [`profiler`] may
+//! observe it too. Nothing here prints.
 
 pub mod cores;
 pub(crate) mod http;
@@ -28,7 +28,7 @@ use keeper::{Keeper, Said};
 use log::Log;
 pub use ready::Announced;
 
-/// Between asking a target to end and ending it.
+/// Time between asking a target to end and killing it.
 pub const GRACE: Duration = Duration::from_secs(5);
 
 /// How to start a target. Make one with [`TargetSpec::new`] and set what differs.
@@ -36,7 +36,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 pub struct TargetSpec {
     /// Its name in reports.
     pub name: String,
-    /// Program and arguments; no shell is between.
+    /// Program and arguments; no shell is involved.
     pub command: Vec<String>,
     /// The directory it starts in; `None`: ours.
     pub dir: Option<PathBuf>,
@@ -50,16 +50,16 @@ pub struct TargetSpec {
     pub ready_timeout: Duration,
     /// Where its output is appended; `None`: a file that is kept only if it fails.
     pub log: Option<PathBuf>,
-    /// The program that keeps the target and ends it when we are gone, with its first arguments;
-    /// empty: this program, by the word [`keeper::WORD`].
+    /// The program of the keeper, which ends the target if we die, with its first arguments; empty:
+    /// this program, with [`keeper::WORD`].
     pub keeper: Vec<OsString>,
 }
 
 /// How to know that a target is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    /// It writes a port file: `--standalone --port-file FILE` is put behind its command, unless
-    /// `{port_file}` stands in it somewhere.
+    /// It writes a port file: `--standalone --port-file FILE` is appended to its command, unless
+    /// that contains `{port_file}`.
     PortFile,
     /// It accepts connections here.
     Tcp(SocketAddr),
@@ -145,7 +145,7 @@ impl Running {
             }
             Ok(_) | Err(_) => {
                 return Err(
-                    spec.problem("its keeper said nothing and ended".to_owned(), Vec::new())
+                    spec.problem("its keeper ended without a message".to_owned(), Vec::new())
                 );
             }
         };
@@ -205,12 +205,12 @@ impl Running {
         self.log.tail()
     }
 
-    /// Where its output is when this process has ended.
+    /// Keeps its log; returns where it will be after this process.
     pub fn keep_log(&mut self) -> &Path {
         self.log.keep()
     }
 
-    /// Asks it to end, ends it if it does not, and waits until nothing of it is left.
+    /// Asks it to end, kills it if it does not, and waits until all of its processes are gone.
     pub fn stop(mut self) -> Result<(), LabError> {
         if self.end() {
             return Ok(());
@@ -255,8 +255,8 @@ impl Running {
                     | Said::Forced => {}
                 }
             }
-            // The keeper is gone, and who was killed with it is not known.
-            let _ = ended.set("with its keeper, which somebody killed".to_owned());
+            // The keeper is gone; which processes were killed with it is unknown.
+            let _ = ended.set("with its keeper, which another program killed".to_owned());
         });
     }
 }
@@ -275,7 +275,7 @@ impl TargetSpec {
     }
 }
 
-/// Whether there is a program of this name, which is a path or looked for in PATH.
+/// Whether there is a program of this name: a path, or a name in PATH.
 pub fn is_program(name: &str) -> bool {
     match name.contains('/') {
         true => Path::new(name).is_file(),
@@ -286,7 +286,7 @@ pub fn is_program(name: &str) -> bool {
     }
 }
 
-/// The command as it is started.
+/// The command with the arguments for a port file.
 fn with_port_file(spec: &TargetSpec, port_file: &Path) -> Vec<String> {
     const PLACE: &str = "{port_file}";
     let file = port_file.to_string_lossy();

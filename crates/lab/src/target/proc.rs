@@ -71,16 +71,16 @@ pub(crate) fn tree(root: u32) -> Vec<u32> {
     found
 }
 
-/// All processes that are wanted by their stat.
+/// All processes whose stat satisfies `is_wanted`.
 pub(crate) fn all(is_wanted: impl Fn(&Stat) -> bool) -> Vec<u32> {
     processes().filter(|(_, stat)| is_wanted(stat)).map(|(pid, _)| pid).collect()
 }
 
-/// Signals a process if it is wanted by its stat. It is held by a descriptor before it is looked at,
-/// so the signal cannot reach another process that has got its id.
+/// Signals a process if its stat satisfies `is_wanted`. A descriptor refers to it before its stat is
+/// read, so the signal cannot reach another process with the same id.
 pub(crate) fn signal(pid: u32, signal: Signal, is_wanted: impl Fn(&Stat) -> bool) {
     let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    // Without a descriptor it has ended.
+    // If there is no descriptor, the process has ended.
     let Some(Ok(held)) = id.map(|id| pidfd_open(id, PidfdFlags::empty())) else { return };
     if Stat::of(pid).is_some_and(|stat| is_wanted(&stat)) {
         let _ = pidfd_send_signal(held, signal);
@@ -93,7 +93,7 @@ fn processes() -> impl Iterator<Item = (u32, Stat)> {
     pids.filter_map(|pid| Some((pid, Stat::of(pid)?)))
 }
 
-/// The cheap figures of the processes `pids`, and of those that `root` waited for.
+/// The cheap figures of the processes `pids`, and of ended children of `root`.
 pub(crate) fn quick(root: u32, pids: &[u32], page_bytes: u64) -> Figures {
     let mut sum = Figures {
         cpu_ticks: Stat::of(root).map_or(0, |stat| stat.children_ticks),
@@ -110,7 +110,7 @@ pub(crate) fn quick(root: u32, pids: &[u32], page_bytes: u64) -> Figures {
     sum
 }
 
-/// Adds what takes longer the more files and threads there are.
+/// Adds the figures whose cost grows with files and threads.
 pub(crate) fn thorough(pids: &[u32], sum: &mut Figures) {
     for &pid in pids {
         sum.open_files += open_files(pid);

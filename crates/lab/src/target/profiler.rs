@@ -4,7 +4,7 @@
 //! It is started when the window begins, after the warm-up, and interrupted when it ends, before
 //! the drain. It has a [`keeper`](super::keeper) of its own, started before the run, so that only
 //! the profiler itself starts within the window, and all of its processes end. Every failure of the
-//! profiler goes into the document; the run goes on without it.
+//! profiler goes into the document; the run continues without it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -27,32 +27,32 @@ use super::log::Log;
 use super::sampler::now_ns;
 use crate::error::LabError;
 
-/// Stands for the target's process id.
+/// The placeholder for the target's process id.
 const PID: &str = "{pid}";
-/// Stands for the file of the profile.
+/// The placeholder for the file of the profile.
 const OUT: &str = "{out}";
-/// From one look at the run to the next.
+/// Time between two checks of the run.
 const NAP: Duration = Duration::from_millis(5);
-/// Between starting a process and hearing of it.
+/// Time to wait for the message that a process has started.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time that an interrupted profiler has to write its file.
 const WRITING: Duration = Duration::from_secs(10);
-/// The same, once it is asked again by SIGTERM.
+/// The same, after a second request by SIGTERM.
 const ENDING: Duration = Duration::from_secs(2);
 
 /// How to profile a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileSpec {
-    /// Program and arguments, with `{pid}` and `{out}`; no shell is between.
+    /// Program and arguments, with `{pid}` and `{out}`; no shell is involved.
     command: Vec<String>,
     /// The file of the profile. The profiler's output is kept beside it, with `.log` appended.
     out: PathBuf,
-    /// The program that keeps it: see [`TargetSpec::keeper`](super::TargetSpec::keeper).
+    /// The program of its keeper: see [`TargetSpec::keeper`](super::TargetSpec::keeper).
     pub keeper: Vec<OsString>,
 }
 
 impl ProfileSpec {
-    /// The command as it is typed, and where the profile goes.
+    /// From the command as typed, and the file of the profile.
     pub fn new(command: &str, out: impl Into<PathBuf>) -> Result<Self, String> {
         let command = words::split(command)?;
         Ok(ProfileSpec { command, out: out.into(), keeper: Vec::new() })
@@ -71,7 +71,7 @@ impl ProfileSpec {
     }
 }
 
-/// A profiler beside a run.
+/// A profiler that accompanies a run.
 #[derive(Debug)]
 pub struct Profiler {
     spec: ProfileSpec,
@@ -89,13 +89,13 @@ pub struct Profiler {
 struct Seen {
     from_ns: Option<u64>,
     to_ns: Option<u64>,
-    /// How it ended, if it did by itself.
+    /// How it ended, if it ended by itself.
     ended: Option<String>,
     problem: Option<String>,
 }
 
 impl Profiler {
-    /// Gets ready to profile `target` in the run of `plan` by `control`, from `cores`, after the warm-up.
+    /// Prepares to profile `target` in the run of `plan` by `control`, from `cores`, after the warm-up.
     pub fn prepare(
         spec: &ProfileSpec,
         target: &Running,
@@ -126,7 +126,7 @@ impl Profiler {
         profiler
     }
 
-    /// A keeper that waits for the word, with nothing in its files that is of another run.
+    /// Starts a keeper that waits for its command, and removes the files of earlier runs.
     fn keeper(&mut self, cores: &[usize]) -> Result<Keeper, String> {
         let log = self.spec.log();
         candor_files::check(&self.spec.out)
@@ -174,7 +174,7 @@ impl Profiler {
         };
         let said = bytes_of(&self.spec.log());
         if said == Some(0) {
-            // It had nothing to say.
+            // Its log is empty.
             let _ = std::fs::remove_file(self.spec.log());
         }
         let name = |path: &Path| path.display().to_string();
@@ -200,7 +200,7 @@ impl Profiler {
             .saturating_add(record.window_ns);
         if let Some(how) = &seen.ended
             && to_ns < end_ns
-            // With its target most of them end, too.
+            // Most profilers end with their target.
             && target.how_it_ended().is_none()
         {
             let after = fmt_duration_ns(to_ns.saturating_sub(from_ns));
@@ -253,7 +253,7 @@ impl Attendant {
                 seen.from_ns = None;
                 seen.problem = Some(match other {
                     Ok(Said::Failed(why)) => format!("it could not be started: {why}"),
-                    _ => "it could not be started: its keeper says nothing".to_owned(),
+                    _ => "it could not be started: its keeper sent no message".to_owned(),
                 });
                 self.keeper.stop(Duration::ZERO);
                 return seen;
@@ -261,20 +261,20 @@ impl Attendant {
         }
         seen.ended = self.watch();
         seen.to_ns = Some(now_ns());
-        // Its children may be there when it is not.
+        // Its children may outlive it.
         let is_gone = self.keeper.interrupt(WRITING, ENDING);
-        // It is gone, so its words have an end.
+        // It has ended, so its messages end, too.
         let is_forced = is_gone && self.keeper.said.iter().any(|said| said == Said::Forced);
         if is_forced || !is_gone {
             let patience = fmt_duration_ns((WRITING + ENDING).as_nanos() as u64);
             seen.problem = Some(format!(
-                "it did not end within {patience} of SIGINT and was killed: its file may not be whole"
+                "it did not end within {patience} of SIGINT and was killed: its file may be incomplete"
             ));
         }
         seen
     }
 
-    /// Whether there is a window, which has just begun.
+    /// Waits until the window begins; returns whether there is one.
     fn wait_for_window(&self) -> bool {
         loop {
             let left_ns = match self.control.course() {
@@ -294,7 +294,7 @@ impl Attendant {
         }
     }
 
-    /// Until the window is over, or the profiler has ended: then, how.
+    /// Waits until the window is over, or until the profiler has ended; returns how it ended.
     fn watch(&self) -> Option<String> {
         while matches!(self.control.course(), Course::Sending { .. })
             && !self.over.load(Ordering::Relaxed)
@@ -303,7 +303,7 @@ impl Attendant {
                 Ok(Said::Ended(how)) => return Some(how),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Some("with its keeper, which somebody killed".to_owned());
+                    return Some("with its keeper, which another program killed".to_owned());
                 }
             }
         }

@@ -12,7 +12,7 @@ use super::keeper::Said;
 use super::{Ready, Running, TargetSpec, http};
 use crate::error::LabError;
 
-/// How often it is looked.
+/// Time between two checks.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// One attempt to reach it.
 const ATTEMPT: Duration = Duration::from_millis(500);
@@ -24,25 +24,26 @@ const SETTLED: Duration = Duration::from_millis(200);
 pub struct Announced {
     /// Where to send requests.
     pub url: String,
-    /// The method that it wants to be asked with.
+    /// The method of requests to it.
     pub method: Option<String>,
-    /// Its protocol, in its own word.
+    /// Its protocol, as it names it.
     pub protocol: Option<String>,
     /// A URL that returns its own figures, as JSON.
     pub stats: Option<String>,
-    /// The file of its certificate, if it speaks TLS.
+    /// The file of its certificate, if it uses TLS.
     pub certificate: Option<PathBuf>,
     /// Further facts, e.g. its version: keys in lower case.
     pub about: BTreeMap<String, String>,
 }
 
-/// Keys that say where it is and how to reach it; results have those in places of their own.
+/// Keys with its address and how to reach it; results have these elsewhere.
 const WHERE: [&str; 7] = ["PORT", "PATH", "METHOD", "HOST", "PID", "STATS", "CERT"];
 /// The limit for these further facts: they end up in every result.
 const MOST_KEYS: usize = 16;
 const MOST_BYTES: usize = 100;
 
-/// Refuses to start a target where another server already responds: the run would measure that one.
+/// Refuses to start a target where another server already responds: the run would measure that
+/// server.
 pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
     let address = match &spec.ready {
         Ready::PortFile => return Ok(()),
@@ -56,15 +57,15 @@ pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
         Err(_) => Ok(()),
         Ok(_) => {
             let problem = format!(
-                "somebody already listens on {address}, and would be measured instead; end that \
-                 process, or give the target another port"
+                "another process already listens on {address} and would be measured instead; \
+                 end it, or give the target another port"
             );
             Err(spec.problem(problem, Vec::new()))
         }
     }
 }
 
-/// Waits, with an eye on whether the target still lives.
+/// Waits until the target is ready; fails if it ends.
 pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced, LabError> {
     let begun = Instant::now();
     let mut seen = Seen::default();
@@ -80,7 +81,7 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
                 .is_ok_and(|answer| answer.status == *status)
                 .then(|| Announced { url: url.clone(), ..Announced::default() }),
         };
-        // If ours has ended meanwhile, the response may be another server's.
+        // If our target has ended meanwhile, the response may come from another server.
         if let Ok(Said::Ended(how)) = running.keeper.said.try_recv() {
             let problem = format!(
                 "it ended {how} before it was ready; its output is in {}",
@@ -96,14 +97,14 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
         if begun.elapsed() >= running.spec.ready_timeout {
             let (patience, log) = (running.spec.ready_timeout, running.log.keep().to_owned());
             let log_tail = running.log_tail();
-            // Its log is worth keeping, as that of one that ended by itself.
-            let _ = running.ended.set("because it never got ready".to_owned());
+            // Keep its log, as for a target that ended by itself.
+            let _ = running.ended.set("because it was never ready".to_owned());
             let missing = match &running.spec.ready {
                 Ready::PortFile => {
                     let name = running.spec.name.clone();
                     return Err(LabError::NoPortFile { name, patience, log, log_tail });
                 }
-                Ready::Tcp(address) => format!("nobody listens on {address}"),
+                Ready::Tcp(address) => format!("nothing listens on {address}"),
                 Ready::Http { url, status } => {
                     format!("{} did not respond with {status}", http::shown(url))
                 }

@@ -6,7 +6,7 @@
 //! [`Sampler::finish`] cut out the measured window. The sampler also notices the end of a target,
 //! and ends the run.
 //!
-//! Memory is bounded: in a long run every second look is dropped, again and again.
+//! Memory is bounded: a long run drops every second sample, repeatedly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,24 +22,24 @@ use rustix::time::{ClockId, clock_gettime};
 use super::proc::{self, Figures};
 use super::{Running, http};
 
-/// From one look to the next.
+/// Time from one sample to the next.
 const EVERY_NS: u64 = 100_000_000;
 /// The same for the target's own figures.
 const STATS_EVERY_NS: u64 = 250_000_000;
-/// Looks that are kept while the run goes on.
+/// The most samples kept during the run.
 const MOST_LOOKS: usize = 4096;
-/// Samples that a document has.
+/// The most samples in a document.
 const MOST_SAMPLES: usize = 600;
-/// The tree's members, their files and threads are read in every n-th sample only, if reading takes
-/// long.
+/// If reading takes long, the members of the tree, their files and threads are read only in every
+/// n-th sample.
 const SELDOM: u64 = 10;
-/// That long, in CPU time of ours.
+/// The CPU time from which reading takes long.
 const LONG_NS: u64 = 2_000_000;
-/// For the target's own figures: it is busy.
+/// The time that a busy target has to return its own figures.
 const STATS_PATIENCE: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_millis(20);
 
-/// Looks at a target until it is told to stop.
+/// Samples a target until it is told to stop.
 pub struct Sampler {
     over: Arc<AtomicBool>,
     looks: JoinHandle<Series<Figures>>,
@@ -48,7 +48,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins to look at `target` from `cores`. If the target ends, the run is told to stop by
+    /// Begins to sample `target` from `cores`. If the target ends, it stops the run through
     /// `control`.
     pub fn start(
         target: &Running,
@@ -82,7 +82,7 @@ impl Sampler {
     /// the target ended if it did.
     pub fn finish(self, record: &RunRecord, target: &Running) -> Resources {
         self.over.store(true, Ordering::Relaxed);
-        // A thread that panicked has seen nothing.
+        // A thread that panicked leaves no samples.
         let looks = self.looks.join().map(|series| series.taken).unwrap_or_default();
         let stats = self.stats.and_then(|thread| thread.join().ok());
         let from_ns = record.machine().origin_monotonic_ns.saturating_add(record.warm_up_ns);
@@ -103,7 +103,7 @@ impl Sampler {
     }
 }
 
-/// Values with the times at which they were had, thinned out when there are too many.
+/// Values with their times, thinned out if there are too many.
 struct Series<T> {
     taken: Vec<(u64, T)>,
     every_ns: u64,
@@ -147,7 +147,7 @@ impl Looker {
         let mut next_ns = now_ns();
         loop {
             let begun_ns = clock_ns(ClockId::ThreadCPUTime);
-            // The last look, when it is over already, has everything: the end lies before it.
+            // The last sample is taken after the end of the run, so it covers everything.
             let is_last = self.over.load(Ordering::Relaxed);
             let is_thorough = is_last || thorough_ns <= LONG_NS || round.is_multiple_of(SELDOM);
             if is_thorough {
@@ -200,7 +200,8 @@ fn ask(url: &str, over: &AtomicBool, cores: &[usize]) -> Series<serde_json::Valu
     }
 }
 
-/// Whether to go on. Wakes often, so that the end of a run does not wait for it.
+/// Sleeps until `at_ns`; returns whether to continue. Wakes often, so the end of a run does not
+/// wait for it.
 fn nap_until(at_ns: u64, over: &AtomicBool) -> bool {
     loop {
         if over.load(Ordering::Relaxed) {
@@ -259,7 +260,7 @@ impl Window {
         let share =
             |from: &Counters, to: &Counters| cpu_s(from, to) * 1e9 / (to.at_ns - from.at_ns);
         let inside: Vec<_> = looks.iter().filter(|(at_ns, _)| self.holds(*at_ns)).collect();
-        // So few that a document stays readable: each stands for those since the one before.
+        // Few enough that a document stays readable: each sample covers those since the one before.
         let step = inside.len().div_ceil(MOST_SAMPLES).max(1);
         let mut before = begin;
         for group in inside.chunks(step) {
@@ -289,7 +290,7 @@ impl Window {
     }
 }
 
-/// Counters at a moment between two looks.
+/// Counters at a moment between two samples.
 #[derive(Debug, Clone, Copy)]
 struct Counters {
     at_ns: f64,
@@ -309,7 +310,7 @@ impl Counters {
     }
 }
 
-/// The counters at `at_ns`: between the looks around it, or those of the nearest.
+/// The counters at `at_ns`, interpolated between the samples around it, or those of the nearest.
 fn at(looks: &[(u64, Figures)], at_ns: u64) -> Option<Counters> {
     let after = looks.partition_point(|(look_ns, _)| *look_ns < at_ns);
     let of = |index: usize| looks.get(index).map(|(at_ns, figures)| Counters::of(*at_ns, figures));
@@ -362,7 +363,7 @@ mod tests {
         assert_eq!(resources.samples.len(), 10, "the first look is the beginning itself");
         let last = resources.samples.last().unwrap();
         assert_eq!((last.at_s, last.voluntary_switches, last.involuntary_switches), (1.0, 1000, 0));
-        // Ends between looks.
+        // Ends between samples.
         let mut resources = Resources::default();
         Window { from_ns: 1950 * MS, to_ns: 2050 * MS }.fill(&looks, 100, &mut resources);
         assert!((resources.cpu_s.unwrap() - 0.075).abs() < 1e-9, "{resources:?}");

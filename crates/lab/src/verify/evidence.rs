@@ -18,7 +18,7 @@ use super::line::{Line, Unit};
 
 /// The tolerance that 99 of 100 single requests must meet.
 const WITHIN_NS: f64 = 1e6;
-/// Of the run, that the machine may hold up the loader or the server.
+/// The largest share of the run in which the machine may stall the loader or the server.
 const MOST_HELD_UP: f64 = 0.2;
 
 /// The evidence of an experiment.
@@ -49,7 +49,7 @@ impl Evidence {
         mut log: truth::Record,
     ) -> Self {
         traced.sort_by_key(|one| (!one.was_sent(), one.sent_ns, one.due_ns, one.index));
-        // An arrival before the origin is a contradiction, and stays one when it is cut to zero.
+        // An arrival before the origin is a contradiction, even when it is cut to zero.
         let since = |at_ns: u64| at_ns.saturating_sub(record.machine().origin_monotonic_ns);
         for entry in &mut log.entries {
             entry.arrival_ns = since(entry.arrival_ns);
@@ -68,13 +68,12 @@ impl Evidence {
         &self.traced[..sent]
     }
 
-    /// The due times that plan and seed ask for; empty in a closed load.
+    /// The due times by plan and seed; empty in a closed load.
     pub(super) fn schedule(&self) -> Vec<u64> {
         schedule(&self.plan, self.plan.seed).map(|due| due.due_ns).collect()
     }
 
-    /// Which request each arrival of the schedule sends: to a server of several queues, which of
-    /// them it comes to.
+    /// The request of each arrival of the schedule; with several queues, it selects the queue.
     pub(super) fn requests(&self) -> impl Iterator<Item = usize> + use<> {
         let picker = Picker::new(&self.plan.requests, self.plan.seed);
         schedule(&self.plan, self.plan.seed).map(move |due| picker.pick(due.index))
@@ -85,8 +84,8 @@ impl Evidence {
         self.plan.requests.list.len()
     }
 
-    /// Three lines that must hold on any machine, however busy. And one on the server itself,
-    /// without which the lines about time would mean nothing.
+    /// Three lines that must hold on any machine, however busy, and one on the server's own
+    /// lateness, which the lines about time depend on.
     pub(super) fn books(&self, theory: Theory) -> Vec<Line> {
         let ledger = &self.record.total.ledger;
         let (contradictions, detail) = self.contradictions(theory);
@@ -106,7 +105,7 @@ impl Evidence {
             ),
             Line::never("contradictions of schedule, trace, log", contradictions, detail),
             Line::at_most(
-                "answers that left late, p99, by the server's log",
+                "responses that left late, p99, by the server's log",
                 Unit::Ns,
                 WITHIN_NS,
                 quantile(&late, 0.99),
@@ -129,7 +128,7 @@ impl Evidence {
         loader_ns.max(length_ns(&server)) as f64 / self.record.elapsed_ns.max(1) as f64
     }
 
-    /// How many single facts cannot be true together, and which.
+    /// The number of contradictions between single facts, and their description.
     fn contradictions(&self, theory: Theory) -> (u64, String) {
         let sent = self.sent();
         let answered = sent.iter().filter(|one| one.first_byte_ns > 0);
@@ -147,7 +146,7 @@ impl Evidence {
                 earlier(sent.iter().map(|one| one.sent_ns), log.iter().map(|e| e.arrival_ns)),
             ),
             (
-                "were answered before the answer left",
+                "were done before the response left",
                 earlier(left.map(|entry| entry.departed_ns), answered.map(|one| one.first_byte_ns)),
             ),
             ("were due at another time than scheduled", self.not_as_scheduled()),
@@ -169,7 +168,7 @@ impl Evidence {
         differing(&due, &self.schedule())
     }
 
-    /// Requests by which the queues of the server have other numbers than the schedule gives them.
+    /// The differences between the numbers of requests per queue in the log and in the schedule.
     fn not_in_their_queue(&self) -> usize {
         if matches!(self.plan.load, Load::Closed { .. }) {
             return 0;
@@ -185,7 +184,7 @@ impl Evidence {
         missing.iter().filter(|missing| **missing > 0).sum::<i64>().unsigned_abs() as usize
     }
 
-    /// Entries of the log that are not what theory computes from the log's own arrivals.
+    /// Entries of the log that differ from theory for the log's own arrivals.
     fn not_as_theory(&self, theory: Theory) -> usize {
         let arrivals = self.log.entries.iter().map(|entry| entry.arrival_ns);
         let departures: Vec<Option<u64>> = match theory {
@@ -219,19 +218,19 @@ impl Evidence {
         self.sent().iter().map(|one| (one.done_ns - one.due_ns) as f64).collect()
     }
 
-    /// Response times in the order of sending that `path`, a function from arrivals to departures,
-    /// gives for the due times of the schedule.
+    /// The expected response times, in the order of sending: `path`, a function from arrivals to
+    /// departures, applied to the due times of the schedule.
     ///
-    /// A request that finds every connection taken leaves when the oldest response has come:
-    /// responses come in the order of the requests. (With several queues they do not, and each
-    /// request has a connection at once, which is checked.) The machine's pauses are included: see
-    /// [`Machine`]; a response left as late as the server's log says. None of it depends on the
-    /// loader's own record of a request.
+    /// A request that finds every connection busy leaves when the oldest response has come, because
+    /// responses come in the order of requests. (With several queues they do not, but then each
+    /// request has a free connection, which is checked.) The machine's pauses ([`Machine`]) and the
+    /// lateness in the server's log are included. The result does not depend on the loader's own
+    /// record of a request.
     pub(super) fn expected_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
         self.expected_on(self.machine(), self.server_late_ns(), path)
     }
 
-    /// The same on a machine that lets both run.
+    /// The same without the machine's pauses.
     pub(super) fn undisturbed_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
         self.expected_on(Machine::default(), std::iter::repeat(0), path)
     }
@@ -268,7 +267,7 @@ impl Evidence {
     }
 
     /// Two lines of every check with single requests: against the computed times, and against the
-    /// server's real ones.
+    /// server's actual ones.
     pub(super) fn single_requests(&self, path: impl FnMut(u64) -> u64) -> Vec<Line> {
         // The rest is the loader's error and the path through the kernel.
         let (measured, expected) = (self.responses_ns(), self.expected_ns(path));
@@ -282,8 +281,8 @@ impl Evidence {
         let held_up = self.held_up();
         vec![
             at_most("response time off its own path", Unit::Ns, WITHIN_NS, off_ns),
-            at_most("answers read after they left", Unit::Ns, WITHIN_NS, read_ns),
-            Line::at_most("of the run, held up by the machine", Unit::Share, MOST_HELD_UP, held_up),
+            at_most("responses read after they left", Unit::Ns, WITHIN_NS, read_ns),
+            Line::at_most("of the run, stalled by the machine", Unit::Share, MOST_HELD_UP, held_up),
         ]
     }
 
@@ -294,8 +293,8 @@ impl Evidence {
     }
 }
 
-/// The machine's effect: the times in which it paused one of the two processes. The default is a
-/// machine that lets both run.
+/// The machine's effect: the times in which it paused one of the two processes. The default is no
+/// pauses.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Machine<'a> {
     loader: &'a [(u64, u64)],
@@ -303,12 +302,12 @@ pub(super) struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// When the server sees a request that the loader would send at `at_ns`.
+    /// When the server sees a request that is due to leave the loader at `at_ns`.
     pub(super) fn arrival_ns(self, at_ns: u64) -> u64 {
         past(self.server, past(self.loader, at_ns))
     }
 
-    /// When the loader sees a response that the server would send at `at_ns`.
+    /// When the loader sees a response that is due to leave the server at `at_ns`.
     pub(super) fn done_ns(self, at_ns: u64) -> u64 {
         past(self.loader, past(self.server, at_ns))
     }
@@ -323,7 +322,7 @@ fn past(held_up: &[(u64, u64)], at_ns: u64) -> u64 {
     }
 }
 
-/// The arrivals that a plan asks for with a seed; none in a closed load.
+/// The arrivals of a plan with this seed; none in a closed load.
 pub(super) fn schedule(plan: &Plan, seed: u64) -> impl Iterator<Item = Due> + use<> {
     let Load::Open(load) = &plan.load else { return None.into_iter().flatten() };
     let limit = Limit {
@@ -335,7 +334,7 @@ pub(super) fn schedule(plan: &Plan, seed: u64) -> impl Iterator<Item = Due> + us
     Some(Schedule::new(load, seed, alone, limit)).into_iter().flatten()
 }
 
-/// The smallest value that a share `q` in [0, 1] of all does not exceed; NaN of none.
+/// The smallest value that a share `q` in [0, 1] of all does not exceed; NaN without values.
 pub(super) fn quantile(values: &[f64], q: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -343,7 +342,7 @@ pub(super) fn quantile(values: &[f64], q: f64) -> f64 {
     sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
 }
 
-/// The mean; NaN of none.
+/// The mean; NaN without values.
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }

@@ -1,7 +1,7 @@
-//! How an experiment of verify is made: a truth server in a process of its own, a load in this one.
+//! An experiment of verify: a truth server in a process of its own, a load in this one.
 //!
-//! Both are described by the flags that a user would type, and parsed by the same code, so that the
-//! verified code is the code that runs, and a user can repeat it by hand.
+//! Both are described by a user's flags and parsed by the same code, so the verified code is the
+//! code that users run, and a user can repeat the experiment by hand.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -26,7 +26,7 @@ use crate::target::{Running, TargetSpec};
 pub(super) struct Experiment {
     server: String,
     load: String,
-    /// Queues of the server; requests come to each of them as often.
+    /// Queues of the server; each gets the same share of requests.
     queues: NonZeroU32,
 }
 
@@ -43,9 +43,8 @@ impl Experiment {
         self
     }
 
-    /// Makes it. Where server and loader have a core each they spin: the check does not test how
-    /// late a sleeping thread wakes on this machine. `meanwhile` runs beside the load, in a thread
-    /// of its own, with the server's URL.
+    /// Makes the experiment. If server and loader have a core each, they spin: wake-up latency is
+    /// not under test. `meanwhile` runs beside the load in its own thread, with the server's URL.
     pub(super) fn make(&self, meanwhile: impl FnOnce(&str) + Send) -> Result<Evidence, LabError> {
         if candor_engine::usable_cores().len() == 1 {
             return self.make_as_typed(meanwhile);
@@ -55,7 +54,7 @@ impl Experiment {
         Experiment { server, load, ..*self }.make_as_typed(meanwhile)
     }
 
-    /// Makes it with these flags and no other.
+    /// Makes the experiment with exactly these flags.
     pub(super) fn make_as_typed(
         &self,
         meanwhile: impl FnOnce(&str) + Send,
@@ -121,7 +120,7 @@ impl ReadFile for NoFiles {
 pub(super) struct Server {
     running: Running,
     log: PathBuf,
-    /// Where the log is.
+    /// The directory of the log.
     _private: Arc<Private>,
 }
 
@@ -135,7 +134,7 @@ impl Server {
         Ok(Server { running, log, _private: private })
     }
 
-    /// Ends with a slash.
+    /// Its URL, which ends with a slash.
     pub(super) fn url(&self) -> &str {
         self.running.url()
     }
@@ -149,7 +148,7 @@ impl Server {
     }
 }
 
-/// Why an experiment could not be made.
+/// The error of an experiment that failed.
 pub(super) fn failed(why: impl ToString) -> LabError {
     LabError::Verify(why.to_string())
 }

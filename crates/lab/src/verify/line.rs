@@ -1,4 +1,4 @@
-//! Expected beside measured, and a plain yes or no.
+//! Lines with an expected and a measured value, and a plain yes or no.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use serde::Serialize;
@@ -21,12 +21,12 @@ pub enum Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Expected {
-    /// This, and nothing else.
+    /// Exactly this.
     Exactly {
         /// The number.
         value: f64,
     },
-    /// This, give or take.
+    /// This, within a tolerance.
     Near {
         /// The number.
         value: f64,
@@ -51,17 +51,17 @@ pub struct Line {
     pub expected: Expected,
     /// The measured value.
     pub measured: f64,
-    /// It has to hold on any machine, however busy: it depends on no timing.
+    /// Whether it must hold on any machine, however busy, because no timing is involved.
     pub exact: bool,
     /// Whether it holds.
     pub ok: bool,
-    /// The evidence for a no, if there is more to say.
+    /// Further evidence for a no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
 impl Line {
-    /// A count that has one right value, on any machine.
+    /// A count with one right value, on any machine.
     pub fn exactly(what: impl Into<String>, value: u64, measured: u64) -> Self {
         let expected = Expected::Exactly { value: value as f64 };
         Line::new(what, Unit::Count, expected, measured as f64, true)
@@ -105,14 +105,14 @@ impl Line {
         Line { what: what.into(), unit, expected, measured, exact, ok, detail: None }
     }
 
-    /// The same about one of several runs.
+    /// The same line for one of several runs.
     pub fn of(mut self, run: &str) -> Self {
         self.what = format!("{}, {run}", self.what);
         self
     }
 
-    /// Joins lines of several runs that say the same of each: counts add up, of limited numbers
-    /// the largest stands.
+    /// Joins the same lines of several runs: counts add up, and a limited number keeps its largest
+    /// value.
     pub fn join(lines: Vec<Line>) -> Vec<Line> {
         let mut joined: Vec<Line> = Vec::new();
         for line in lines {

@@ -1,18 +1,18 @@
-//! The battery of `candor verify`: experiments whose results are known, and the measured values.
+//! The battery of `candor verify`: experiments with known results, compared with measured values.
 //!
 //! Each check starts the truth server as a process of its own, runs a load against it with the
 //! engine of every run, and compares the loader's trace of single requests with the schedule, the
-//! server's log and theory. The server is a process and not a thread because users measure
-//! processes: the two share only a socket and the machine's clock, and a pause of the loader does
-//! not stop the server.
+//! server's log and theory. The server is a process and not a thread, like the servers that users
+//! measure: the two share only a socket and the machine's clock, and a pause of the loader does not
+//! stop the server.
 //!
 //! The findings of a check are [`Line`]s: values, judged here and printed by cli. Nothing here
 //! prints.
 //!
 //! - `checks/`: one file for each check, and the table of them. An experiment and its judge are two
-//!   functions; judges are pure, so tests give them simulated runs, also falsified ones.
-//! - `experiment.rs`: how one is made; `evidence.rs`: what it leaves, and the comparisons.
-//! - `line.rs`: expected beside measured. `noise.rs`: what can be told apart on this machine.
+//!   functions; judges are pure, so tests give them simulated and falsified runs.
+//! - `experiment.rs`: making an experiment; `evidence.rs`: its evidence, and the comparisons.
+//! - `line.rs`: expected beside measured. `noise.rs`: the noise floor of this machine.
 
 mod checks;
 mod evidence;
@@ -30,10 +30,10 @@ pub use checks::{CHECKS, Check};
 pub use line::Line;
 pub use noise::Floor;
 
-/// How many requests the checks have.
+/// The length of the checks, in requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// All of it, in under two minutes.
+    /// All requests, in under two minutes.
     Full,
     /// The same checks with fewer requests, in under twenty seconds.
     Quick,
@@ -52,13 +52,13 @@ impl Length {
 /// The selection and settings of a verification.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How much time there is.
+    /// Full or quick.
     pub length: Length,
     /// Ids of the checks to make; empty: all of them.
     pub only: Vec<String>,
-    /// Requests of each Poisson run instead of as many as fit.
+    /// Requests of each Poisson run; `None`: as many as fit.
     pub poisson_requests: Option<u64>,
-    /// Service time of the server that Poisson runs meet.
+    /// Service time of the server in Poisson runs.
     pub poisson_service_ns: u64,
     /// Queues that they fill side by side.
     pub poisson_queues: NonZeroU32,
@@ -77,7 +77,7 @@ pub struct Finding {
     pub lines: Vec<Line>,
 }
 
-/// Makes the checks that `settings` want, one after the other; `done` is told of each.
+/// Makes the selected checks one after the other; calls `done` after each.
 pub fn run(settings: &Settings, mut done: impl FnMut(&Finding)) -> Result<Vec<Finding>, LabError> {
     let wanted =
         |check: &&Check| settings.only.is_empty() || settings.only.iter().any(|id| id == check.id);

@@ -17,11 +17,11 @@ pub struct Floor {
     pub achieved_per_s: f64,
     /// ready → sent: our own lateness.
     pub send_lag: Spread,
-    /// sent → done: the way there and back, and the server's wake-up.
+    /// sent → done: the network's round trip and the server's wake-up.
     pub round_trip: Spread,
 }
 
-/// Where values lie.
+/// The distribution of values.
 #[derive(Debug, Clone, Serialize)]
 pub struct Spread {
     /// The least.

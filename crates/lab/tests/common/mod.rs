@@ -1,4 +1,4 @@
-//! Simulated servers behind the lab's seam: whole runs on a fake clock, in no time.
+//! Simulated servers behind the lab's `Runner`: whole runs on a simulated clock.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use candor_engine::{Control, drive};

@@ -7,19 +7,20 @@ use crate::model::{NS_PER_S, Request};
 use crate::options::{Options, RequestOptions};
 use crate::values::{Header, PositiveNanos, Size, SmallCount};
 
-/// As curl's: a server that means to say something has said it by then.
+/// The same as curl's.
 const DEFAULT_CONTINUE_NS: u64 = NS_PER_S;
 const DEFAULT_GAP_NS: u64 = NS_PER_S / 1000;
 
-/// How the request of `table` leaves. The top level sets what its own table leaves open, as far as
-/// the request has a body.
+/// How the request of `table` leaves. Missing keys are taken from the top level, those for bodies
+/// only if the request has one.
 pub(super) fn delivery(
     options: &Options,
     table: &RequestOptions,
     headers: &[Header],
     body_bytes: usize,
 ) -> Result<Delivery, PlanError> {
-    // A single request must support the options; several only need the options of their own tables.
+    // If there is only one request, it must support the options of the top level; among several,
+    // each must only support those of its own table.
     let is_only = options.requests.request.is_empty();
     let applies = |own: bool| own || is_only || body_bytes > 0;
     let chunk =
@@ -40,7 +41,7 @@ pub(super) fn delivery(
 
 fn chunk_bytes(Size(bytes): Size, headers: &[Header]) -> Result<u64, PlanError> {
     if headers.iter().any(|one| one.name().eq_ignore_ascii_case("content-length")) {
-        let why = "a body in chunks has no length in front; leave the header out";
+        let why = "a chunked body has no Content-Length; leave the header out";
         return Err(conflict("--chunked", "a Content-Length header", why));
     }
     Ok(bytes)
@@ -68,15 +69,14 @@ fn pieces(options: &Options, table: &RequestOptions) -> Result<Option<Pieces>, P
     Ok(count.filter(|count| *count > 1).map(|count| Pieces { count, gap_ns }))
 }
 
-/// A time to wait needs a body that waits.
+/// `--continue-timeout` needs a request with `--expect-continue`.
 pub(super) fn check(options: &Options, requests: &[Request]) -> Result<(), PlanError> {
     if options.timeouts.continue_timeout.is_some()
         && requests.iter().all(|one| one.delivery.continue_ns.is_none())
     {
         return Err(PlanError::Value {
             option: "--continue-timeout",
-            problem: "no body waits to be asked for; add --expect-continue, or leave it out"
-                .to_owned(),
+            problem: "it is for --expect-continue; add that, or leave it out".to_owned(),
         });
     }
     Ok(())

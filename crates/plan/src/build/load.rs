@@ -7,7 +7,7 @@ use crate::model::{Arrivals, Load, OpenLoad, Segment};
 use crate::options::Options;
 use crate::values::Nanos;
 
-/// A load, and how long the shape that was asked for lasts without the warm-up.
+/// A load, and the duration of its shape without the warm-up.
 pub(super) struct Built {
     pub(super) load: Load,
     pub(super) shape_ns: Option<u64>,
@@ -71,7 +71,7 @@ fn closed(options: &Options) -> Result<Built, PlanError> {
     Ok(Built { load: Load::Closed { think_time_ns }, shape_ns: None })
 }
 
-/// A segment of `warm_up_ns` that goes on as the shape begins.
+/// A segment of `warm_up_ns` at the initial rate of the shape.
 fn warm_up(segments: &[Segment], warm_up_ns: u64) -> Result<Segment, PlanError> {
     let duration_ns = Some(warm_up_ns);
     match segments.first() {

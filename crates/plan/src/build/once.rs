@@ -1,7 +1,7 @@
 //! A run that is one burst: every connection at once, a request on each.
 //!
-//! It is an open load whose requests are all due at the beginning, so that the time to connect is
-//! the time for which they wait for a connection.
+//! It is an open load with all requests due at the start, so the time to connect shows as their
+//! wait for a connection.
 
 use super::{DEFAULT_CONNECTIONS, conflict};
 use crate::error::PlanError;
@@ -9,10 +9,10 @@ use crate::model::{Arrivals, Load, NS_PER_S, OpenLoad, Segment};
 use crate::options::Options;
 use crate::values::SmallCount;
 
-/// The burst has no second one: the count of requests ends the run, or the time does.
+/// There is no second burst: the run ends by its count or its duration before.
 const NEVER_NS: u64 = 1_000_000_000 * NS_PER_S;
 
-/// How many requests there are, if it is such a run.
+/// The number of requests, if it is such a run.
 pub(super) fn count(options: &Options) -> Option<u64> {
     options
         .load
@@ -56,7 +56,7 @@ pub(super) fn check(options: &Options) -> Result<(), PlanError> {
         Some((option, _)) => Err(conflict(
             "--once",
             option,
-            "the run is --connections that are made at once, with one request each; leave one of them out",
+            "the run opens --connections at once and sends one request on each; leave one of them out",
         )),
         None => Ok(()),
     }

@@ -52,7 +52,7 @@ fn request(
     let method = table.method.clone().or_else(|| options.requests.method.clone());
     let method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
     let path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
-    // Without a name of its own it gets a redacted one: names stand in every result.
+    // A request without a name gets a redacted one, because every result contains the names.
     let shown = Secrets::shown_if(options.output.show_secrets).path(&path);
     let name = table.name.clone().unwrap_or_else(|| format!("{method} {shown}"));
     let body = match (&table.body, &table.body_file) {
@@ -122,7 +122,7 @@ fn expected_body(
     }
 }
 
-/// Headers that options ask for besides `--header`, unless that names them itself.
+/// Headers that other options imply, unless `--header` sets them.
 fn with_implied(
     headers: Vec<Header>,
     closes: bool,

@@ -7,11 +7,11 @@ use crate::options::Options;
 
 /// No hook of a load test takes this long, unless it never returns.
 const DEFAULT_CALL_NS: u64 = 10 * NS_PER_S;
-/// A response that a script reads is seldom a hundredth of this.
+/// Responses for scripts are seldom larger than a hundredth of this.
 const BODY_BYTES: u64 = 16 << 20;
-/// Of a sandbox: a table of a million short strings fits.
+/// Memory of a sandbox: enough for a table of a million short strings.
 const MEMORY_BYTES: u64 = 256 << 20;
-/// Of a sandbox: about a second.
+/// Instructions of a sandboxed call: about a second.
 const INSTRUCTIONS: u64 = 100_000_000;
 
 pub(super) fn script(
@@ -30,7 +30,7 @@ pub(super) fn script(
             Some((option, _)) => Err(conflict(
                 option,
                 "a run without a script",
-                "it says how a script runs; add --script, or leave it out",
+                "there is no script; add --script, or leave it out",
             )),
         };
     };
@@ -38,7 +38,7 @@ pub(super) fn script(
         return Err(conflict(
             "--script",
             "[[request]]",
-            "the script makes the requests; leave the tables out, or the script",
+            "the script makes the requests; leave one of them out",
         ));
     }
     Ok(Some(Script {

@@ -33,7 +33,7 @@ pub(super) fn target(
     Ok((target, url))
 }
 
-/// A URL that cannot be used may have its password anywhere before the last `@`.
+/// An invalid URL may contain a password anywhere before the last `@`.
 fn unusable(text: &str, error: UrlError) -> PlanError {
     let Some(at) = text.rfind('@') else {
         return PlanError::Url { url: Secrets::Hidden.url(text), error };
@@ -70,7 +70,7 @@ fn endpoint(options: &Options, url: &HttpUrl) -> Result<Endpoint, PlanError> {
     }
 }
 
-/// The addresses that `--resolve` gives to the endpoint; one that gives none would be a slip.
+/// The addresses of the endpoint by `--resolve`. An entry for another host is an error of the user.
 fn resolved(options: &Options, endpoint: &Endpoint) -> Result<Vec<IpAddr>, PlanError> {
     let Endpoint::Tcp { host, port } = endpoint else { return Ok(Vec::new()) };
     let mut addresses = Vec::new();
@@ -79,7 +79,7 @@ fn resolved(options: &Options, endpoint: &Endpoint) -> Result<Vec<IpAddr>, PlanE
             return Err(PlanError::Value {
                 option: "--resolve",
                 problem: format!(
-                    "{}:{} is not where connections go, which is {host}:{port}; name that one",
+                    "connections go to {host}:{port}, not to {}:{}; write {host}:{port}:ADDR",
                     one.from.host, one.from.port
                 ),
             });
@@ -89,8 +89,8 @@ fn resolved(options: &Options, endpoint: &Endpoint) -> Result<Vec<IpAddr>, PlanE
     Ok(addresses)
 }
 
-/// A source can only reach an address of its own family, which is known before the run if
-/// addresses are given as such.
+/// A source can only reach an address of its own family. This is checked before the run if the
+/// target is given as an address.
 fn check_sources(
     options: &Options,
     endpoint: &Endpoint,

@@ -8,7 +8,7 @@ use crate::tls::{Identity, Pem, Tls, TlsVersion, Trust};
 use crate::url::HttpUrl;
 use crate::values::{Names, OnOff, Size, SmallCount, WindowBits};
 
-/// HTTP/2's windows if nothing is said: as h2load's, so large that the peer never waits for us.
+/// Default windows of HTTP/2: the same as h2load's, so large that the peer never waits for us.
 const DEFAULT_WINDOW_BITS: u8 = 30;
 
 /// Which HTTP is spoken.
@@ -21,13 +21,13 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
     ];
     let mut asked = asked.into_iter().filter(|(_, given)| *given).map(|(option, _)| option);
     if let (Some(one), Some(other)) = (asked.next(), asked.next()) {
-        return Err(conflict(one, other, "each names what is spoken; leave one of them out"));
+        return Err(conflict(one, other, "both choose the version of HTTP; leave one of them out"));
     }
     if options.http2.h2c && url.is_https {
         return Err(conflict("--h2c", "https", "h2c is HTTP/2 in clear text; write --h2"));
     }
     if options.http2.h2c_upgrade && url.is_https {
-        let why = "over TLS there is no upgrade, ALPN decides; write --h2";
+        let why = "TLS uses ALPN instead of an upgrade; write --h2";
         return Err(conflict("--h2c-upgrade", "https", why));
     }
     let h2_only = [
@@ -52,7 +52,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         return Err(conflict(
             "--pipeline",
             "HTTP/2",
-            "there requests in flight are streams; write --streams instead",
+            "its requests in flight are streams; write --streams",
         ));
     }
     Ok(match (is_h2, is_h1) {
@@ -151,7 +151,7 @@ fn trust(options: &Options, files: &mut Files<'_>) -> Result<Trust, PlanError> {
         (Some(_), true) => Err(conflict(
             "--cacert",
             "--insecure",
-            "with --insecure no certificate is checked; leave one of them out",
+            "--insecure checks no certificate; leave one of them out",
         )),
         (Some(file), false) => Ok(Trust::Only(pem("--cacert", file, files)?)),
         (None, true) => Ok(Trust::Anybody),
@@ -164,7 +164,7 @@ fn identity(options: &Options, files: &mut Files<'_>) -> Result<Option<Identity>
         (None, None) => Ok(None),
         (None, Some(_)) => Err(PlanError::Value {
             option: "--key",
-            problem: "a key without its certificate; add --cert FILE".to_owned(),
+            problem: "a key needs its certificate; add --cert FILE".to_owned(),
         }),
         (Some(cert), key) => Ok(Some(Identity {
             certificates: pem("--cert", cert, files)?,
@@ -198,7 +198,7 @@ fn alpn(options: &Options, http: HttpVersion) -> Result<Vec<String>, PlanError> 
     {
         return Err(PlanError::Value {
             option: "--alpn",
-            problem: format!("\"{other}\" is not spoken here; write h2, http/1.1 or both"),
+            problem: format!("\"{other}\" is not supported; write h2, http/1.1 or both"),
         });
     }
     let offers_h2 = asked.iter().any(|name| name == "h2");

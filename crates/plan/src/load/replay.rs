@@ -35,8 +35,8 @@ pub enum ReplayError {
         /// The one before it.
         previous: String,
     },
-    /// Not text.
-    #[error("{file}:{line}: not UTF-8 text; write one due offset a line, in seconds")]
+    /// The file is not UTF-8.
+    #[error("{file}:{line}: not UTF-8 text; write one due offset on each line, in seconds")]
     NotText {
         /// The file.
         file: String,
@@ -44,7 +44,7 @@ pub enum ReplayError {
         line: usize,
     },
     /// No offset in the file.
-    #[error("{file}: no due offset in it; write one a line, in seconds")]
+    #[error("{file}: no due offset; write one on each line, in seconds")]
     Empty {
         /// The file.
         file: String,

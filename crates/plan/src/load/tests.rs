@@ -129,17 +129,17 @@ fn errors_name_the_part_and_what_was_meant() {
         ),
         (
             "hold 0",
-            "part 1: \"0\": a rate must be above zero here; write events per time, such as 20k, \
+            "part 1: \"0\": a rate must be above zero; write events per time, such as 20k, \
              20k/s, 30/m or 0.01/s",
         ),
         (
             "hold 5 for 0s",
-            "part 1: \"0s\": a duration must be above zero here; write a number and a unit, such \
+            "part 1: \"0s\": a duration must be above zero; write a number and a unit, such \
              as 250us, 10ms, 1.5s, 30 or 2m",
         ),
         ("ramp 1k over 30s", "part 1: \"1k\" is no range; write `ramp RATE..RATE over DURATION`"),
         ("ramp 1k..2k", "part 1: `over` is missing; write `ramp RATE..RATE over DURATION`"),
-        ("ramp 0..0 over 5s", "part 1: a ramp from 0 to 0 sends nothing; raise one of its ends"),
+        ("ramp 0..0 over 5s", "part 1: a ramp from 0 to 0 sends nothing; raise one end"),
         (
             "ramp 1k..fast over 5s",
             "part 1: \"fast\": not a rate; write events per time, such as 20k, 20k/s, 30/m or \
@@ -153,7 +153,7 @@ fn errors_name_the_part_and_what_was_meant() {
         ("burst 5 every 1ns", "part 1: more than 1G/s; make the burst smaller or rarer"),
         (
             "burst 0 every 1s",
-            "part 1: \"0\": a count must be above zero here; write a whole number such as 100, 1k \
+            "part 1: \"0\": a count must be above zero; write a whole number such as 100, 1k \
              or 2M",
         ),
         ("replay", "part 1: no file is named; write `replay FILE`"),
@@ -177,15 +177,15 @@ fn offsets_are_seconds_or_have_a_unit() {
 #[test]
 fn bad_offsets_name_file_and_line() {
     let table: [(&[u8], &str); 5] = [
-        (b"", "due.txt: no due offset in it; write one a line, in seconds"),
-        (b"# none\n\n", "due.txt: no due offset in it; write one a line, in seconds"),
+        (b"", "due.txt: no due offset; write one on each line, in seconds"),
+        (b"# none\n\n", "due.txt: no due offset; write one on each line, in seconds"),
         (
             b"1\n2\nsoon\n",
             "due.txt:3: \"soon\": not a duration; write a number and a unit, such as 250us, 10ms, \
              1.5s, 30 or 2m",
         ),
         (b"1\n\n0.5\n", "due.txt:3: 500ms is before 1s in the line above; sort the offsets"),
-        (b"1\n\xff\n", "due.txt:2: not UTF-8 text; write one due offset a line, in seconds"),
+        (b"1\n\xff\n", "due.txt:2: not UTF-8 text; write one due offset on each line, in seconds"),
     ];
     for (bytes, message) in table {
         assert_eq!(parse_offsets("due.txt", bytes).unwrap_err().to_string(), message);

@@ -8,7 +8,7 @@ use crate::model::ReactorChoice;
 use crate::values::{HostPort, Resolve, Sources, one_or_many, one_or_many_typed, typed};
 
 group! {
-    "Where",
+    "Network",
     /// Where connections go, and how this machine makes them.
     pub struct ConnectingOptions {
         /// Connect to this host and port instead of the URL's
@@ -26,24 +26,24 @@ group! {
 
         /// Connect to this host or network only; may be repeated
         ///
-        /// A name, *.NAME, an address, a network such as 10.0.0.0/8, or unix:PATH. Lists in CANDOR_ALLOW
-        /// and in candor/config.toml hold besides.
+        /// A name, *.NAME, an address, a network (10.0.0.0/8), or unix:PATH. The lists in CANDOR_ALLOW
+        /// and in candor/config.toml apply as well.
         #[arg(long, value_name = "HOST|CIDR")]
         #[serde(deserialize_with = "one_or_many_typed")]
         pub allow: Vec<Allowed>,
 
-        /// Leave Nagle's algorithm on, to study it
+        /// Leave Nagle's algorithm on (no TCP_NODELAY)
         #[arg(long)]
         pub no_nodelay: bool,
 
         /// Local addresses to connect from, in turn
         ///
-        /// Single addresses, ranges and networks, joined by commas, such as
+        /// Single addresses, ranges and networks, separated by commas, e.g.
         /// 127.0.0.2-127.0.0.9,10.0.0.0/24. One address has about 28,000 ports for one target.
         #[arg(long, value_name = "ADDR[,ADDR-ADDR]")]
         pub source: Option<Sources>,
 
-        /// How to ask the kernel for what happened: epoll or io_uring [default: auto]
+        /// How to wait for network events: epoll or io_uring [default: auto]
         #[arg(long, value_name = "WAY")]
         #[serde(deserialize_with = "typed")]
         pub reactor: Option<ReactorChoice>,

@@ -1,4 +1,4 @@
-//! What counts as a right response.
+//! Which responses count as right.
 
 use std::path::PathBuf;
 
@@ -8,18 +8,18 @@ use crate::values::{Size, typed};
 
 group! {
     "Expected responses",
-    /// What counts as a right response.
+    /// Which responses count as right.
     pub struct ExpectedOptions {
-        /// Statuses that are right, such as 200, 2xx or 200-299,304 [default: below 400]
+        /// Accepted statuses, e.g. 200, 2xx or 200-299,304 [default: below 400]
         #[arg(long, value_name = "STATUS")]
         #[serde(deserialize_with = "typed")]
         pub expect_status: Option<StatusSet>,
 
-        /// Length that every body must have
+        /// Length that every response body must have
         #[arg(long, value_name = "SIZE")]
         pub expect_body_bytes: Option<Size>,
 
-        /// File that every body must equal
+        /// File that every response body must equal
         #[arg(long, value_name = "FILE")]
         pub expect_body: Option<PathBuf>,
     }

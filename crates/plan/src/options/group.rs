@@ -1,20 +1,20 @@
-//! What a group of options is, so that an option is one field in one place: its flag, its key, its
-//! help, and how it goes over a plan's.
+//! A group of options. Each option is one field in one place: its flag, its key, its help, and how
+//! it overrides a plan's value.
 
-/// One set of options over another.
+/// One set of options laid over another.
 pub(crate) trait Group: Sized {
-    /// These options, with those of `below` where these say nothing.
+    /// These options, with those of `below` where an option is not given.
     fn filled(self, below: Self) -> Self;
 
-    /// The same, but an option hides those of `below` that say the same thing in another way.
+    /// The same, but an option also hides its alternatives in `below`.
     fn over(self, below: Self) -> Self {
         self.filled(below)
     }
 }
 
-/// One option over another.
+/// One option laid over another.
 pub(crate) trait Said: Default + PartialEq {
-    /// This one, or `below` if this one says nothing.
+    /// This one, or `below` if this one was not given.
     fn or(self, below: Self) -> Self {
         if self.is_said() { self } else { below }
     }
@@ -29,8 +29,8 @@ impl<T: PartialEq> Said for Option<T> {}
 impl<T: PartialEq> Said for Vec<T> {}
 impl Said for bool {}
 
-/// A group: the heading of its flags, its flags, what stands in a plan only, and which of its options
-/// say the same thing in different ways.
+/// A group: the heading of its flags, its flags, the tables that only a plan has, and which of its
+/// options are alternatives to each other.
 ///
 /// Help comes from the comments of the fields: the first paragraph is the short help (`-h`), all of it
 /// the long one (`--help`). `about = None` keeps the struct's own comment from becoming a command's

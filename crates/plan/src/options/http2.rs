@@ -1,27 +1,27 @@
-//! Which HTTP is spoken, and the sizes of HTTP/2.
+//! The version of HTTP, and the sizes of HTTP/2.
 
 use super::group::group;
 use crate::values::{Size, SmallCount, WindowBits};
 
 group! {
     "HTTP/2",
-    /// Which HTTP is spoken, and the sizes of HTTP/2.
+    /// The version of HTTP, and the sizes of HTTP/2.
     pub struct Http2Options {
-        /// Speak HTTP/1.1, also where the server would choose HTTP/2
+        /// Use HTTP/1.1, even if the server prefers HTTP/2
         #[arg(long)]
         pub h1: bool,
 
-        /// Speak HTTP/2: by prior knowledge over http, by ALPN over https
+        /// Use HTTP/2: by prior knowledge over http, by ALPN over https
         ///
-        /// Over https and without --h1 or --h2 the server chooses.
+        /// Without --h1 or --h2, the server chooses over https.
         #[arg(long)]
         pub h2: bool,
 
-        /// Speak HTTP/2 in clear text, by prior knowledge; refused over https
+        /// Use HTTP/2 in clear text, by prior knowledge; refused over https
         #[arg(long)]
         pub h2c: bool,
 
-        /// Speak HTTP/2 in clear text, asked for by an upgrade from HTTP/1.1 (RFC 7540)
+        /// Use HTTP/2 in clear text, by an upgrade from HTTP/1.1 (RFC 7540)
         #[arg(long)]
         pub h2c_upgrade: bool,
 
@@ -29,23 +29,23 @@ group! {
         #[arg(short = 'm', long, value_name = "N")]
         pub streams: Option<SmallCount>,
 
-        /// Window of each stream: 2^N − 1 bytes may come before we grant more [default: 30]
+        /// Receive window of each stream: 2^N − 1 bytes [default: 30]
         #[arg(short = 'w', long, value_name = "N")]
         pub window_bits: Option<WindowBits>,
 
-        /// Window of the connection: 2^N − 1 bytes [default: 30]
+        /// Receive window of the connection: 2^N − 1 bytes [default: 30]
         #[arg(short = 'W', long, value_name = "N")]
         pub connection_window_bits: Option<WindowBits>,
 
-        /// The largest frame to take, 16 KiB to 16 MiB [default: 16KiB]
+        /// Largest frame to accept, 16 KiB to 16 MiB [default: 16KiB]
         #[arg(long, value_name = "SIZE")]
         pub max_frame_size: Option<Size>,
 
-        /// The table that the server may use for its header fields [default: 4KiB]
+        /// HPACK table for the server's header fields [default: 4KiB]
         #[arg(long, value_name = "SIZE")]
         pub header_table_size: Option<Size>,
 
-        /// The table that we use for ours, if the server allows as much; 4 KiB at most [default: 4KiB]
+        /// HPACK table for our header fields, if the server allows it; at most 4 KiB [default: 4KiB]
         #[arg(long, value_name = "SIZE")]
         pub encoder_header_table_size: Option<Size>,
     }

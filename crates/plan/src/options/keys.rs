@@ -1,7 +1,7 @@
 //! The keys of a plan: flat in its text, in groups here.
 //!
-//! Each key goes to the group that has it, which reads it as the table of one key that it may be. So
-//! errors keep their place in the text, which they would lose with serde's own `flatten`.
+//! Each key goes to its group, which reads it as a table with one key. This keeps the line and
+//! column of errors; serde's own `flatten` would lose them.
 
 use std::sync::OnceLock;
 
@@ -60,7 +60,7 @@ macro_rules! groups {
 
 pub(super) use groups;
 
-/// The one key that is of no group.
+/// The only key that belongs to no group.
 pub(super) const URL: &str = "url";
 
 pub(super) fn all(of_groups: &[fn() -> &'static [&'static str]]) -> &'static [&'static str] {
@@ -69,7 +69,7 @@ pub(super) fn all(of_groups: &[fn() -> &'static [&'static str]]) -> &'static [&'
     ALL.get_or_init(|| std::iter::once(URL).chain(of_groups()).collect())
 }
 
-/// A key that there is.
+/// Reads a key and refuses unknown ones.
 pub(super) struct Key(pub(super) &'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for Key {
@@ -106,7 +106,7 @@ impl<'de> DeserializeSeed<'de> for CheckedUrl {
     }
 }
 
-/// A table of one key, whose value is next in another table.
+/// A table with one key, whose value is the next one of another table.
 pub(super) struct One<'a, A> {
     key: Option<&'static str>,
     table: &'a mut A,

@@ -9,20 +9,20 @@ group! {
     "Load",
     /// How requests are timed: closed or open, how many, for how long.
     pub struct LoadOptions {
-        /// Connections that are open from the beginning [default: 10]
+        /// Connections to open at the start [default: 10]
         #[arg(short, long, value_name = "N")]
         pub connections: Option<SmallCount>,
 
         /// Threads that send [default: half of the cores]
         ///
-        /// Each has its share of the connections and of the schedule.
+        /// The connections and the schedule are divided among them.
         #[arg(short, long, value_name = "N")]
         pub threads: Option<SmallCount>,
 
         /// How long to measure [default: 10s, or as long as the load]
         ///
-        /// Not counting the warm-up and the drain. With --requests or a --load that ends, whatever
-        /// comes first ends the run.
+        /// Does not include the warm-up and the drain. With --requests or a finite --load, the run
+        /// ends at whichever limit it reaches first.
         #[arg(short, long, value_name = "TIME", allow_negative_numbers = true)]
         pub duration: Option<PositiveNanos>,
 
@@ -30,11 +30,11 @@ group! {
         #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
         pub requests: Option<Count>,
 
-        /// Open load: requests that are due per time, such as 20k, 30/m or 0.01/s
+        /// Open load: request rate, e.g. 20k, 30/m or 0.01/s
         ///
         /// Latency counts from when a request was due, so a stall of the server shows in full.
-        /// Without --rate and --load the loop is closed: a connection sends its next request when
-        /// the last one is answered.
+        /// Without --rate and --load, the loop is closed: a connection sends its next request when
+        /// the last response is complete.
         #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true)]
         #[serde(deserialize_with = "typed")]
         pub rate: Option<Rate>,
@@ -44,7 +44,7 @@ group! {
         #[serde(deserialize_with = "typed")]
         pub arrivals: Option<Arrivals>,
 
-        /// Open load: a shape, such as 'ramp 1k..20k over 30s; hold 20k for 1m'
+        /// Open load: a shape, e.g. 'ramp 1k..20k over 30s; hold 20k for 1m'
         ///
         /// Parts are joined by `;`, and only the last may have no end:
         ///   hold 20k [for 1m]
@@ -55,58 +55,59 @@ group! {
         #[arg(long, value_name = "SHAPE", verbatim_doc_comment)]
         pub load: Option<Shape>,
 
-        /// Seed of everything random [default: 1]
+        /// Seed of the random choices [default: 1]
         ///
         /// The same plan and seed give the same schedule, for any number of threads.
         #[arg(long, value_name = "N")]
         pub seed: Option<u64>,
 
-        /// Closed loop: pause between an answer and the next request [default: 0]
+        /// Closed loop: pause between a response and the next request [default: 0]
         #[arg(long, value_name = "TIME")]
         pub think_time: Option<Nanos>,
 
-        /// Open load: drop requests that are due for longer than this, and count them
+        /// Open load: drop requests that are overdue by more than this, and count them
         ///
         /// 0 means no queue: a request that finds no free connection when it is due is dropped.
         #[arg(long, value_name = "TIME")]
         pub shed_after: Option<Nanos>,
 
-        /// Open load: open up to so many connections while requests wait [default: --connections]
+        /// Open load: open more connections, up to N, while requests wait [default: --connections]
         #[arg(long, value_name = "N")]
         pub max_connections: Option<SmallCount>,
 
-        /// Attempts to connect per time, such as 500/s [default: as fast as the server accepts]
+        /// Rate of connection attempts, e.g. 500/s [default: as fast as the server accepts]
         ///
-        /// Spreads the storm with which a run of many connections begins, and with which they all
-        /// come back when a server has closed them.
+        /// Spreads the storm of connects at the start of a run with many connections, and the storm
+        /// of reconnects after the server has closed them all.
         #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
         #[serde(deserialize_with = "typed")]
         pub connect_rate: Option<Rate>,
 
-        /// Begin with one connection a thread; the others come while the run goes on
+        /// Start with one connection per thread; open the others during the run
         ///
         /// At --connect-rate, or as fast as the server accepts.
         #[arg(long)]
         pub connect_during_run: bool,
 
-        /// All connections at once, one request on each, and that is the run
+        /// Open all connections at once, send one request on each, and end
         ///
-        /// Connecting belongs to what is measured: response times count from the beginning, when all
-        /// of them start to connect. No connection is made before, none is used again or replaced.
+        /// Connecting is part of the measurement: response times count from the start of the run,
+        /// when all connections start to connect. No connection is opened earlier, reused or
+        /// replaced.
         #[arg(long)]
         pub once: bool,
 
-        /// Send for so long before measuring; counted apart [default: 0]
+        /// Send for this long before measuring; counted separately [default: 0]
         ///
-        /// In an open load, at the rate with which the load begins.
+        /// An open load warms up at its initial rate.
         #[arg(long, value_name = "TIME")]
         pub warm_up: Option<Nanos>,
 
-        /// How a thread waits until a request is due, or answered [default: auto]
+        /// How a thread waits for due times and responses [default: auto]
         ///
-        /// Sleeping threads wake some microseconds late, which shows as send lag. `auto` sleeps up to
-        /// a margin that it learns, and spins for the rest, with up to a quarter of a core. `spin`
-        /// never sleeps, in a closed loop neither.
+        /// Sleeping threads wake some microseconds late, which shows as send lag. `auto` sleeps until
+        /// just before the due time, by a margin that it learns, and spins for the rest, with up to a
+        /// quarter of a core. `spin` never sleeps, not even in a closed loop.
         #[arg(long, value_name = "WAY")]
         #[serde(deserialize_with = "typed")]
         pub pacing: Option<Pacing>,
@@ -115,7 +116,7 @@ group! {
         #[arg(long, value_name = "TIME")]
         pub drain: Option<Nanos>,
 
-        /// With --requests and no duration: give up when no request could be sent for this long
+        /// With --requests and no --duration: give up if no request could be sent for this long
         /// [default: 10s]
         #[arg(long, value_name = "TIME")]
         pub give_up: Option<PositiveNanos>,

@@ -2,11 +2,11 @@
 //!
 //! Values come from the command line (clap) or from a plan's text (serde) and are checked one by
 //! one by their types; [`Options::or`] lays one over the other and [`Options::build`] makes the
-//! plan. This module reads no file: whoever calls hands one over by way of [`ReadFile`].
+//! plan. This module reads no file: the caller supplies the bytes through [`ReadFile`].
 //!
-//! Options come in groups, one to a heading of the help and to a module. To add one is to add a field
-//! to its group, and to use it in [`build`](crate::build). `group.rs` says what a group is, `keys.rs`
-//! how a plan's flat keys find theirs; what can be said of each request is in `request.rs`.
+//! Options come in groups, one for each heading of the help, each in a module. To add one is to add a
+//! field to its group, and to use it in [`build`](crate::build). `group.rs` defines a group,
+//! `keys.rs` maps a plan's flat keys to groups, and `request.rs` has the options of a single request.
 
 mod connecting;
 mod expected;
@@ -61,8 +61,8 @@ Examples:
   candor -R 5k --expect 'p99 < 5ms' --expect 'error-rate < 0.1%' URL
       For CI: exit code 3 if an objective is missed.
   candor run plan.toml [URL]
-      A plan: every long flag can stand in it, and [[request]] tables besides. A URL or a flag
-      beside it goes before what it says.
+      A plan: it takes every long flag as a key, and [[request]] tables. A URL or a flag
+      on the command line overrides the plan.
 
 Durations take ns us ms s m h d (a bare number is seconds), counts take k M G, rates take /s /m /h.";
 
@@ -72,7 +72,7 @@ pub trait ReadFile {
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>>;
 }
 
-/// Whether an argument in the place of a URL names a plan: it ends in `.toml` and has no scheme.
+/// Whether an argument given as the URL names a plan: it ends in `.toml` and has no scheme.
 pub fn looks_like_plan(argument: &str) -> bool {
     !argument.contains("://")
         && argument.len() > 5
@@ -89,7 +89,7 @@ macro_rules! groups {
         pub struct Options {
             /// Where to send requests: http[s]://HOST[:PORT]/PATH?QUERY
             ///
-            /// Path and query are sent as given. IPv6 addresses stand in brackets. User information
+            /// Path and query are sent as given. IPv6 addresses need brackets. User information
             /// becomes an Authorization header. A name that ends in .toml is a plan.
             #[arg(value_name = "URL")]
             pub url: Option<String>,
@@ -97,11 +97,11 @@ macro_rules! groups {
         }
 
         impl Options {
-            /// These options, with those of `plan` where these say nothing.
+            /// These options, with those of `plan` where an option is not given.
             ///
-            /// An option also hides those of the plan that say the same thing in another way: `--rate`
-            /// hides `load`, `--body` hides `body-file`. Headers replace those of the same name; other
-            /// lists replace the whole list.
+            /// An option also hides its alternatives in the plan: `--rate` hides `load`, `--body`
+            /// hides `body-file`. Headers replace those of the same name; other lists replace the
+            /// whole list.
             pub fn or(mut self, mut plan: Options) -> Options {
                 let header = std::mem::take(&mut self.requests.header);
                 let below = std::mem::take(&mut plan.requests.header);
@@ -133,7 +133,7 @@ groups! {
     http2: Http2Options,
     /// TLS.
     tls: TlsOptions,
-    /// Time-outs.
+/// Timeouts.
     timeouts: TimeoutsOptions,
     /// Recording.
     recording: RecordingOptions,
@@ -144,7 +144,7 @@ groups! {
 }
 
 impl Options {
-    /// The options in the plan `text`, which stands in the file `name`.
+    /// The options in the plan `text`, from the file `name`.
     ///
     /// Files that the plan reads (bodies, due offsets) are found from the plan's own directory;
     /// files that a run writes, from where the command runs.

@@ -1,4 +1,4 @@
-//! Where results go, and what they must meet.
+//! Where results go, and the objectives that they must meet.
 
 use std::path::PathBuf;
 
@@ -7,37 +7,37 @@ use crate::values::{Out, ReportDepth, one_or_many};
 
 group! {
     "Output",
-    /// Where results go, and what they must meet.
+    /// Where results go, and the objectives that they must meet.
     pub struct OutputOptions {
-        /// Write the result document
+        /// Write the result document as JSON
         #[arg(long, value_name = "FILE")]
         pub json: Option<PathBuf>,
 
-        /// Write the intervals
+        /// Write the intervals as CSV
         #[arg(long, value_name = "FILE")]
         pub csv: Option<PathBuf>,
 
-        /// Write a page for a browser: one file that needs no other and asks no other host
+        /// Write a self-contained HTML page
         #[arg(long, value_name = "FILE")]
         pub html: Option<PathBuf>,
 
-        /// Write the percentiles, as HdrHistogram's plotter takes them
+        /// Write the percentiles in the format of HdrHistogram's plotter
         #[arg(long, value_name = "FILE")]
         pub hgrm: Option<PathBuf>,
 
-        /// Write the intervals' histograms, as an HdrHistogram log
+        /// Write the histograms of the intervals as an HdrHistogram log
         #[arg(long, value_name = "FILE")]
         pub hlog: Option<PathBuf>,
 
-        /// Write every request with its times, or a sample; `candor report` makes CSV of it
+        /// Write every request with its times, or a sample; `candor report` converts it to CSV
         #[arg(long, value_name = "FILE")]
         pub trace: Option<PathBuf>,
 
         /// Write an output of any kind to a file, or to the standard output (-); may be repeated
         ///
-        /// The kinds are those of the options above, and besides: markdown, the report; hgrm-service, the
-        /// percentiles of service time; ndjson, a line of JSON for each interval and each finding while the
-        /// run goes on. Where something goes to the standard output, the report goes to the standard error.
+        /// The kinds are the names of the options above, and: markdown, the report; hgrm-service, the
+        /// percentiles of service time; ndjson, a line of JSON for each interval and each finding, written
+        /// during the run. If an output goes to the standard output, the report goes to the standard error.
         #[arg(long, value_name = "KIND[:FILE]")]
         #[serde(deserialize_with = "one_or_many")]
         pub out: Vec<Out>,
@@ -52,14 +52,14 @@ group! {
 
         /// Do not keep the result for `candor report last`
         ///
-        /// Without it, the last ten results are kept in $XDG_STATE_HOME/candor, readable by this user
-        /// alone.
+        /// By default the last ten results are kept in $XDG_STATE_HOME/candor, readable only by this
+        /// user.
         #[arg(long)]
         pub no_keep: bool,
 
-        /// Objective to meet, or exit with 3, such as 'p99 < 5ms'; may be repeated
+        /// Exit with 3 if this objective is not met, e.g. 'p99 < 5ms'; may be repeated
         ///
-        /// Also 'error-rate < 0.1%', 'rate >= 99%' and the like.
+        /// Others are e.g. 'error-rate < 0.1%' and 'rate >= 99%'.
         #[arg(long, value_name = "OBJECTIVE")]
         #[serde(deserialize_with = "one_or_many")]
         pub expect: Vec<String>,
@@ -68,10 +68,10 @@ group! {
         #[arg(long)]
         pub strict: bool,
 
-        /// Write values into results that may be secrets: of header fields, URLs, commands
+        /// Do not redact results: keep the values of header fields, URLs and commands
         ///
-        /// Without it, results have the names and say what was left out. docs/safety.md lists what is
-        /// shown.
+        /// By default, results keep the names and mark where a value was left out. docs/safety.md
+        /// lists the values that are kept.
         #[arg(long)]
         pub show_secrets: bool,
     }

@@ -1,4 +1,4 @@
-//! What is sent, how it leaves, and what a connection carries.
+//! The requests, how they leave, and how connections carry them.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::values::{Count, Header, Method, PositiveNanos, Size, SmallCount, head
 
 group! {
     "Requests",
-    /// What is sent, how it leaves, and what a connection carries.
+    /// The requests, how they leave, and how connections carry them.
     pub struct RequestsOptions {
         /// Method, sent as given [default: GET]
         #[arg(short = 'X', long, value_name = "METHOD")]
@@ -30,34 +30,35 @@ group! {
         #[arg(long, value_name = "FILE")]
         pub body_file: Option<PathBuf>,
 
-        /// Send bodies in chunks of this size, without their length in front
+        /// Send bodies in chunks of this size, without a Content-Length
         ///
         /// HTTP/1.1 only: `Transfer-Encoding: chunked`.
         #[arg(long, value_name = "SIZE")]
         pub chunked: Option<Size>,
 
-        /// Send `Expect: 100-continue`, and a body only when the server asks for it
+        /// Send `Expect: 100-continue`, and the body when the server asks for it
         ///
-        /// HTTP/1.1 only. Without an answer it is sent after --continue-timeout. After a final answer
-        /// it is not sent, and the connection is closed and replaced.
+        /// HTTP/1.1 only. If the server does not respond, the body is sent after --continue-timeout.
+        /// If it sends a final response instead, the body is not sent, and the connection is closed
+        /// and replaced.
         #[arg(long)]
         pub expect_continue: bool,
 
-        /// A slow client: write each request in so many pieces, --piece-gap apart
+        /// Slow client: write each request in N pieces, --piece-gap apart
         ///
-        /// HTTP/1.1 only, one request at a time. Pieces are due by the first one's time, so that a late
-        /// one does not move those behind it.
+        /// HTTP/1.1 only, one request at a time. The due times of the pieces count from the first
+        /// piece, so a late piece does not delay those after it.
         #[arg(long, value_name = "N")]
         pub pieces: Option<SmallCount>,
 
-        /// From one of the --pieces to the next [default: 1ms]
+        /// Time from one of the --pieces to the next [default: 1ms]
         #[arg(long, value_name = "TIME")]
         pub piece_gap: Option<PositiveNanos>,
 
-        /// A client that goes away: end what is sent after so many bytes of a body
+        /// Client that goes away: close the connection after SIZE bytes of a body
         ///
-        /// HTTP/1.1 only. Counted as broken off, unless an answer came before; one that comes after is
-        /// counted apart.
+        /// HTTP/1.1 only. Counted as broken off, unless the response came first; a response that comes
+        /// afterwards is counted separately.
         #[arg(long, value_name = "SIZE")]
         pub break_off_after: Option<Size>,
 
@@ -65,23 +66,23 @@ group! {
         #[arg(short, long, value_name = "N")]
         pub pipeline: Option<SmallCount>,
 
-        /// Close a connection after so many requests
+        /// Close a connection after N requests
         #[arg(long, value_name = "N")]
         pub requests_per_connection: Option<Count>,
 
-        /// Close a connection after so long, whatever is on it
+        /// Close a connection at this age, even with requests in flight
         ///
-        /// Requests in flight on it are counted as time-outs, and another connection takes its place.
+        /// Its requests in flight are counted as timeouts, and another connection replaces it.
         #[arg(long, value_name = "TIME")]
         pub connection_lifetime: Option<PositiveNanos>,
 
-        /// A new connection for each request, with `Connection: close`
+        /// Open a new connection for each request, with `Connection: close`
         #[arg(long)]
         pub no_keepalive: bool,
 
-        /// How the next of several [[request]] tables of a plan is chosen
+        /// How to choose the next of a plan's [[request]] tables
         ///
-        /// [default: rotation, or weighted if any of them has a weight]
+        /// [default: rotation, or weighted if any table has a weight]
         #[arg(long, value_name = "ORDER")]
         #[serde(deserialize_with = "typed")]
         pub order: Option<Order>,
@@ -90,8 +91,8 @@ group! {
         /// The `[[request]]` tables of a plan.
         pub request: Vec<RequestOptions>,
 
-        /// Which of these tables each request is, by its index in the load; after the last, from the
-        /// beginning. For programs that make options; there is no flag for this.
+        /// The table of each request, by the request's index in the load; repeats after the last.
+        /// For programs that make options; there is no flag for this.
         #[serde(skip)]
         pub sequence: Vec<u32>,
     }

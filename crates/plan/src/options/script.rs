@@ -1,4 +1,4 @@
-//! The script, and what it may use.
+//! The script and its limits.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use crate::values::{PositiveNanos, Size, one_or_many};
 
 group! {
     "Script",
-    /// The script, and what it may use.
+    /// The script and its limits.
     pub struct ScriptOptions {
-        /// Lua script that makes requests and reads answers, as wrk's do
+        /// Lua script that makes requests and reads responses, as in wrk
         ///
-        /// Its hooks: setup, init, delay, request, response, done. docs/scripts.md has an example of
-        /// each. What it does not say, it takes from the options above.
+        /// Hooks: setup, init, delay, request, response, done. docs/scripts.md has an example of
+        /// each. The options above are the defaults for its requests.
         #[arg(short, long, value_name = "FILE")]
         pub script: Option<PathBuf>,
 
@@ -25,17 +25,18 @@ group! {
         #[arg(long, value_name = "TIME")]
         pub script_timeout: Option<PositiveNanos>,
 
-        /// Longest response body that is kept for the script's response() [default: 16Mi]
+        /// Longest response body to keep for the script's response() [default: 16Mi]
         ///
-        /// A longer one ends its request as an error, body-limit. All connections of a thread together
-        /// keep 16 times as much.
+        /// A longer one is an error of its request, body-limit. All connections of a thread together
+        /// keep at most 16 times as much.
         #[arg(long, value_name = "SIZE")]
         pub script_body_limit: Option<Size>,
 
         /// Run an untrusted script: no files, no processes, no native code
         ///
-        /// It has no io, os, package, ffi, debug and no bytecode. Its memory, its instructions and the
-        /// time of each call have bounds that nothing in it gets around; docs/scripts.md has them.
+        /// The script has no io, os, package, ffi, debug and bytecode. Its memory, its instructions
+        /// and the time of each call are limited, and it cannot lift these limits; docs/scripts.md
+        /// lists them.
         #[arg(long)]
         pub sandbox: bool,
     }

@@ -1,29 +1,30 @@
-//! How long is waited before something is given up.
+//! How long to wait before giving up.
 
 use super::group::group;
 use crate::values::PositiveNanos;
 
 group! {
-    "Time-outs",
-    /// How long is waited before something is given up.
+    "Timeouts",
+    /// How long to wait before giving up.
     pub struct TimeoutsOptions {
-        /// For an answer, from sending its request to its last byte [default: 30s]
+        /// Limit for a response, from sending the request to the last byte [default: 30s]
         ///
-        /// Ends the connection; the request is counted as a time-out.
+        /// Closes the connection; the request is counted as a timeout.
         #[arg(long, value_name = "TIME")]
         pub timeout: Option<PositiveNanos>,
 
-        /// For a connection to be established [default: 10s]
+        /// Limit for establishing a connection [default: 10s]
         #[arg(long, value_name = "TIME")]
         pub connect_timeout: Option<PositiveNanos>,
 
-        /// For a server to ask for a body that --expect-continue holds back [default: 1s]
+        /// With --expect-continue, how long to wait for the server to ask for the body [default:
+        /// 1s]
         ///
-        /// Then the body is sent without being asked for (RFC 9110 10.1.1).
+        /// Then the body is sent unasked (RFC 9110 10.1.1).
         #[arg(long, value_name = "TIME")]
         pub continue_timeout: Option<PositiveNanos>,
 
-        /// For the next byte of an answer [default: only --timeout counts]
+        /// Limit for the next byte of a response [default: none but --timeout]
         #[arg(long, value_name = "TIME")]
         pub idle_timeout: Option<PositiveNanos>,
     }

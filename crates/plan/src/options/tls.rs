@@ -1,4 +1,4 @@
-//! How connections are encrypted, and who proves what.
+//! Encryption: trusted CAs, certificates, versions, ciphers, resumption.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use crate::values::{Names, OnOff, typed};
 
 group! {
     "TLS",
-    /// How connections are encrypted, and who proves what.
+    /// Encryption: trusted CAs, certificates, versions, ciphers, resumption.
     pub struct TlsOptions {
-        /// Without a URL: speak TLS with the embedded target
+        /// Without a URL: use TLS with the embedded target
         #[arg(long)]
         pub tls: bool,
 
@@ -18,7 +18,7 @@ group! {
         #[arg(short = 'k', long)]
         pub insecure: bool,
 
-        /// PEM file of certificates to believe [default: those of the system]
+        /// PEM file of trusted CAs [default: those of the system]
         #[arg(long, value_name = "FILE")]
         pub cacert: Option<PathBuf>,
 
@@ -30,7 +30,7 @@ group! {
         #[arg(long, value_name = "FILE")]
         pub key: Option<PathBuf>,
 
-        /// Name to ask the server for, and to find in its certificate [default: the URL's host]
+        /// Server name to send, and to expect in the certificate [default: the URL's host]
         #[arg(long, value_name = "NAME")]
         pub sni: Option<String>,
 
@@ -48,24 +48,24 @@ group! {
         #[serde(deserialize_with = "typed")]
         pub tls_max: Option<TlsVersion>,
 
-        /// Cipher suites to offer, in order, such as TLS13_AES_128_GCM_SHA256 [default: all]
+        /// Cipher suites to offer, in order, e.g. TLS13_AES_128_GCM_SHA256 [default: all]
         #[arg(long, value_name = "NAME[,NAME]")]
         pub tls_ciphers: Option<Names>,
 
-        /// Key exchange groups to offer, in order, such as X25519 or secp256r1 [default: all]
+        /// Key exchange groups to offer, in order, e.g. X25519 or secp256r1 [default: all]
         #[arg(long, value_name = "NAME[,NAME]")]
         pub tls_groups: Option<Names>,
 
-        /// Take up earlier sessions with the server's tickets: on or off [default: off]
+        /// Resume sessions with the server's tickets: on or off [default: off]
         ///
-        /// Off, every connection pays for a whole handshake, as a new user's does.
+        /// When off, every connection makes a full handshake, as a new user's does.
         #[arg(long, value_name = "ON")]
         pub tls_resumption: Option<OnOff>,
 
-        /// Send requests in the first flight of sessions that are taken up (0-RTT)
+        /// Send requests in the first flight of resumed sessions (0-RTT)
         ///
-        /// For GET, HEAD and OPTIONS, over TLS 1.3, with --tls-resumption on and --h1 or --h2. A server
-        /// that does not take them is sent them again after the handshake; the report counts both.
+        /// For GET, HEAD and OPTIONS, over TLS 1.3, with --tls-resumption on and --h1 or --h2. If the
+        /// server rejects them, they are sent again after the handshake; the report counts both cases.
         #[arg(long)]
         pub early_data: bool,
     }

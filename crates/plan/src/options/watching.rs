@@ -1,11 +1,11 @@
-//! What is shown while a command works. Commands that make no plan take this group too.
+//! The progress display. Commands that make no plan take this group too.
 
 use super::group::group;
 use crate::values::{ProgressForm, Tui};
 
 group! {
     "Progress",
-    /// What is shown while a command works.
+    /// The progress display.
     pub struct WatchingOptions {
         /// Live view on the terminal: figures, findings, time left [default: auto]
         ///
@@ -16,8 +16,8 @@ group! {
 
         /// Progress on the standard error where there is no live view [default: line]
         ///
-        /// At least every 10 s, about ten times in a run, at most once a second: elapsed and total
-        /// time, rate, percentiles. docs/report.md has the schema of json.
+        /// Shows elapsed and total time, rate and percentiles: about ten times in a run, at least
+        /// every 10 s, at most once a second. docs/report.md has the schema of json.
         #[arg(long, value_name = "FORM")]
         pub progress: Option<ProgressForm>,
     }

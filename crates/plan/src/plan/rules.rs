@@ -16,11 +16,11 @@ use crate::units::{MAX_DURATION_NS, fmt_count, fmt_duration_ns};
 use crate::url::{parse_host_port, parse_path};
 use crate::values::{Header, Method, SmallCount};
 
-/// The shortest interval: finer ones cost memory and say nothing of so few requests.
+/// The shortest interval: finer ones cost memory, and have too few requests to mean anything.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
-/// The most intervals of a run, of about 2 KiB each: three days and a half of seconds.
+/// The most intervals of a run, at about 2 KiB each: enough for three and a half days at 1 s.
 const MOST_INTERVALS: u64 = 300_000;
-/// The longest time from one burst to the next, and that a rate is given by.
+/// The longest time between bursts, and the longest time of a rate.
 const NEVER_NS: u64 = 1_000_000_000 * NS_PER_S;
 /// The limit of a server's fields: each connection stores the table that the server fills.
 const LARGEST_TABLE: u32 = 1 << 20;
@@ -53,7 +53,7 @@ fn value(option: &'static str, problem: impl Into<String>) -> PlanError {
     PlanError::Value { option, problem: problem.into() }
 }
 
-/// A result has parts, too, but not all that is in them.
+/// A result has the same parts, but some values are left out.
 fn whole(parts: &Parts) -> Result<(), PlanError> {
     let request = |one: &Request| {
         let body = matches!(&one.expect.body, BodyExpect::Exact(body) if body.is_left_out());
@@ -79,7 +79,7 @@ fn target(parts: &Parts) -> Result<(), PlanError> {
     let has_text = |text: &str| !text.is_empty() && !text.contains(char::is_control);
     need(has_text(&target.url), "target.url", "is a URL")?;
     let authority = has_text(&target.authority) && parse_host_port(&target.authority).is_ok();
-    need(authority, "target.authority", "is a host, and perhaps a port")?;
+    need(authority, "target.authority", "is a host with an optional port")?;
     if let Endpoint::Tcp { host, port } = &target.endpoint {
         need(has_text(host) && *port > 0, "target.endpoint", "is a host and a port above zero")?;
     }
@@ -88,11 +88,13 @@ fn target(parts: &Parts) -> Result<(), PlanError> {
         HttpVersion::Upgrade => target.tls.is_none(),
         HttpVersion::H1 | HttpVersion::H2 => true,
     };
-    need(http, "target.http", "goes with TLS or without")?;
+    need(http, "target.http", "fits the use of TLS")?;
     match &target.tls {
-        Some(tls) if tls.min > tls.max => {
-            Err(conflict("--tls-min 1.3", "--tls-max 1.2", "no version is left; raise --tls-max"))
-        }
+        Some(tls) if tls.min > tls.max => Err(conflict(
+            "--tls-min 1.3",
+            "--tls-max 1.2",
+            "they leave no version; raise --tls-max",
+        )),
         _ => Ok(()),
     }
 }
@@ -105,7 +107,7 @@ fn early_data(parts: &Parts) -> Result<(), PlanError> {
     const OPTION: &str = "--early-data";
     let Some(tls) = parts.target.tls.as_ref().filter(|tls| tls.early_data) else { return Ok(()) };
     if !tls.resumption {
-        let problem = "a ticket of an earlier connection allows it; add --tls-resumption on";
+        let problem = "it needs a ticket of an earlier connection; add --tls-resumption on";
         return Err(value(OPTION, problem));
     }
     if tls.max < TlsVersion::V13 {
@@ -113,11 +115,11 @@ fn early_data(parts: &Parts) -> Result<(), PlanError> {
         return Err(conflict(OPTION, "--tls-max 1.2", why));
     }
     if parts.target.http == HttpVersion::Negotiated {
-        let problem = "what is spoken must be known before the handshake; add --h1 or --h2";
+        let problem = "the version of HTTP must be known before the handshake; add --h1 or --h2";
         return Err(value(OPTION, problem));
     }
     if parts.script.is_some() {
-        let why = "a script may make requests that must not be made twice; leave one of them out";
+        let why = "requests of a script may not be safe to repeat; leave one of them out";
         return Err(conflict(OPTION, "--script", why));
     }
     let is_unsafe = |one: &&Request| !SAFE.contains(&one.method.as_str());
@@ -125,7 +127,7 @@ fn early_data(parts: &Parts) -> Result<(), PlanError> {
         Some(request) => Err(value(
             OPTION,
             format!(
-                "a {} in the first flight may be made twice; leave it out, or send GET, HEAD or OPTIONS only",
+                "a {} in the first flight may reach the server twice; leave it out, or send GET, HEAD or OPTIONS only",
                 request.method
             ),
         )),
@@ -142,7 +144,7 @@ fn requests(parts: &Parts) -> Result<(), PlanError> {
     }
     let named = requests.list.len();
     if requests.sequence.whole().iter().any(|&one| one as usize >= named) {
-        let problem = "it names an unknown request; use the names of [[request]]";
+        let problem = "unknown request; use the names of [[request]]";
         return Err(value("sequence", problem));
     }
     Ok(())
@@ -154,7 +156,9 @@ fn request(one: &Request) -> Result<(), PlanError> {
     match one.path.as_str() {
         "*" if method == "OPTIONS" => {}
         "*" => {
-            return wrong(format!("path * is for OPTIONS, not {method}; write a path from /"));
+            return wrong(format!(
+                "path * is for OPTIONS, not {method}; write a path that begins with /"
+            ));
         }
         path => {
             let is_path = parse_path(path).is_ok_and(|parsed| parsed == *path);
@@ -173,7 +177,7 @@ fn request(one: &Request) -> Result<(), PlanError> {
             ));
         }
         if name.eq_ignore_ascii_case("transfer-encoding") {
-            let problem = "bodies are sent with their length; leave Transfer-Encoding out, and write --chunked SIZE for chunks";
+            let problem = "bodies are sent with a Content-Length; leave Transfer-Encoding out, or use --chunked SIZE";
             return wrong(problem.to_owned());
         }
     }
@@ -196,7 +200,7 @@ fn own_delivery(delivery: &Delivery, body_bytes: u64) -> Result<(), PlanError> {
         return Err(value(option, "the request has no body; add --body or --body-file"));
     }
     if delivery.chunk_bytes == Some(0) {
-        return Err(value("--chunked", "a chunk has at least one byte; write such as 256 or 4KiB"));
+        return Err(value("--chunked", "a chunk has at least one byte; write e.g. 256 or 4KiB"));
     }
     if let Some(pieces) = delivery.pieces {
         let fits = (2..=SmallCount::MAX).contains(&pieces.count) && is_time(pieces.gap_ns);
@@ -208,11 +212,11 @@ fn own_delivery(delivery: &Delivery, body_bytes: u64) -> Result<(), PlanError> {
     if delivery.break_off_after.is_some_and(|bytes| bytes >= body_bytes) {
         return Err(value(
             "--break-off-after",
-            format!("the body has {body_bytes} bytes and would be sent whole; write less"),
+            format!("the body has only {body_bytes} bytes; write less"),
         ));
     }
     if delivery.pieces.is_some() && delivery.continue_ns.is_some() {
-        let why = "each says when the body leaves; leave one of them out";
+        let why = "both decide when the body leaves; leave one of them out";
         return Err(conflict("--pieces", "--expect-continue", why));
     }
     Ok(())
@@ -220,7 +224,7 @@ fn own_delivery(delivery: &Delivery, body_bytes: u64) -> Result<(), PlanError> {
 
 /// Conflicts between the run as a whole and a request's delivery.
 fn delivery(parts: &Parts, delivery: &Delivery) -> Result<(), PlanError> {
-    // Those that stop go first.
+    // The deliveries that stop on the way come first.
     let asked = [
         ("--pieces", delivery.pieces.is_some()),
         ("--expect-continue", delivery.continue_ns.is_some()),
@@ -229,19 +233,20 @@ fn delivery(parts: &Parts, delivery: &Delivery) -> Result<(), PlanError> {
     ];
     let Some((option, _)) = asked.into_iter().find(|(_, given)| *given) else { return Ok(()) };
     if parts.target.http != HttpVersion::H1 {
-        let why = "it is for HTTP/1.1, where a request is bytes on a connection; add --h1, or leave it out";
+        let why = "it is for HTTP/1.1 only; add --h1, or leave it out";
         return Err(conflict(option, "HTTP/2", why));
     }
     if parts.script.is_some() {
-        let why = "the script says itself what is written; leave one of them out";
+        let why = "the script decides what is written; leave one of them out";
         return Err(conflict(option, "--script", why));
     }
     if parts.target.tls.as_ref().is_some_and(|tls| tls.early_data) {
-        let why = "what may have to be sent again leaves in one go; leave one of them out";
+        let why =
+            "early data may have to be sent again, so it leaves in one go; leave one of them out";
         return Err(conflict(option, "--early-data", why));
     }
     if delivery.stops() && parts.connections.pipeline > 1 {
-        let why = "what stops on its way would stop the requests behind it; leave one of them out";
+        let why = "a request that stops would block those behind it; leave one of them out";
         return Err(conflict(option, "--pipeline", why));
     }
     Ok(())
@@ -260,7 +265,7 @@ fn schedule(open: &OpenLoad) -> Result<(), PlanError> {
         return Err(conflict(
             "--arrivals poisson",
             "burst or replay",
-            "these say themselves when requests are due; leave --arrivals out",
+            "their due times are fixed; leave --arrivals out",
         ));
     }
     Ok(())
@@ -299,7 +304,7 @@ fn connections(parts: &Parts) -> Result<(), PlanError> {
         return Err(value(
             "--max-connections",
             format!(
-                "{max} is below the {count} connections that are open from the beginning; raise it, or lower --connections"
+                "{max} is below the {count} connections that are open from the start; raise it, or lower --connections"
             ),
         ));
     }
@@ -320,7 +325,7 @@ fn connections(parts: &Parts) -> Result<(), PlanError> {
     let bits = [windows.stream_bits, windows.connection_bits];
     need(bits.iter().all(|bits| (1..=30).contains(bits)), "windows", "have 1 to 30 bits")?;
     if !(1 << 14..1 << 24).contains(&frames.max_bytes) {
-        let problem = "a frame has 16384 to 16777215 bytes; write such as 64KiB";
+        let problem = "a frame has 16384 to 16777215 bytes; write e.g. 64KiB";
         return Err(value("--max-frame-size", problem));
     }
     for (option, bytes, most) in [
@@ -375,7 +380,7 @@ fn recording(parts: &Parts) -> Result<(), PlanError> {
     intervals(parts)
 }
 
-/// Each interval takes memory until the run ends, so there is a shortest one and a most of them.
+/// Each interval takes memory until the run ends, so their length and their number are limited.
 fn intervals(parts: &Parts) -> Result<(), PlanError> {
     let interval_ns = parts.recording.interval_ns;
     let shown = fmt_duration_ns(interval_ns);

@@ -1,7 +1,7 @@
-//! Numbers as people read them in reports: three digits that matter, thousands apart.
+//! Numbers for people to read in reports: three significant digits, thousands separated.
 //!
-//! These round and are not for parsing. Every rendering uses them, so that a number looks the
-//! same wherever it stands.
+//! They are rounded and not for parsing. Every rendering uses them, so that a number looks the same
+//! everywhere.
 
 use super::{as_typed, with_fraction};
 use crate::model::{NS_PER_S, Rate};
@@ -73,7 +73,7 @@ fn fixed(scaled: u128, decimals: u32, exact: bool) -> String {
     }
 }
 
-/// A count with its thousands apart: `1,234,567`.
+/// A count with separated thousands: `1,234,567`.
 pub fn fmt_count(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -96,7 +96,7 @@ pub fn fmt_rate(rate: Rate) -> String {
     }
 }
 
-/// So many of something: `1 thread`, `1,000 threads`.
+/// A count with its noun: `1 thread`, `1,000 threads`.
 pub fn fmt_plural(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
@@ -104,7 +104,7 @@ pub fn fmt_plural(count: u64, noun: &str) -> String {
     }
 }
 
-/// A share of one in per cent, never rounded to all or nothing: `99.99 %`, `<0.001 %`.
+/// A share in [0, 1] in per cent, never rounded to all or nothing: `99.99 %`, `<0.001 %`.
 pub fn fmt_share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {

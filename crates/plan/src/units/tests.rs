@@ -131,7 +131,7 @@ fn errors_name_the_remedy() {
     );
     assert_eq!(
         parse_rate("0").unwrap_err().to_string(),
-        "a rate must be above zero here; write events per time, such as 20k, 20k/s, 30/m or 0.01/s"
+        "a rate must be above zero; write events per time, such as 20k, 20k/s, 30/m or 0.01/s"
     );
     assert_eq!(
         parse_duration_ns("1000d").unwrap_err().to_string(),

@@ -1,6 +1,6 @@
 //! Values that are hosts and addresses: `HOST:PORT`, `--resolve` and `--source`.
 //!
-//! Nothing is looked up here; names stay names until the engine asks the resolver.
+//! This module resolves no names: the engine does.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -44,7 +44,7 @@ impl FromStr for Resolve {
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
         const USAGE: &str = "write HOST:PORT:ADDR[,ADDR], such as example.com:80:127.0.0.1";
-        // The host may be an IPv6 address in brackets, whose colons do not count.
+        // The host may be an IPv6 address in brackets; its colons are not separators.
         let host_end = text.find(']').unwrap_or(0);
         let parts = text[host_end..].split_once(':').and_then(|(_, rest)| rest.split_once(':'));
         let Some((_, addresses)) = parts else { return refuse(USAGE) };
@@ -59,12 +59,12 @@ impl FromStr for Resolve {
         };
         match addresses.split(',').map(|one| address(one.trim())).collect() {
             Ok(addresses) => Ok(Resolve { from, addresses }),
-            Err(_) => refuse(format!("\"{addresses}\" is no address; {USAGE}")),
+            Err(_) => refuse(format!("\"{addresses}\" is not an address; {USAGE}")),
         }
     }
 }
 
-/// Local addresses to connect from: single ones, ranges and networks, written out.
+/// Local addresses to connect from: single ones, ranges and networks, expanded to single addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sources(Vec<IpAddr>);
 
@@ -100,8 +100,8 @@ impl FromStr for Sources {
 
 /// The first and last address of `ADDR`, `ADDR-ADDR` or `ADDR/BITS`.
 fn source_range(text: &str) -> Result<(IpAddr, IpAddr), ValueError> {
-    const USAGE: &str = "write such as 127.0.0.2, 127.0.0.2-127.0.0.9 or 10.0.0.0/24";
-    let wrong = || ValueError(format!("\"{text}\" is no address; {USAGE}"));
+    const USAGE: &str = "write e.g. 127.0.0.2, 127.0.0.2-127.0.0.9 or 10.0.0.0/24";
+    let wrong = || ValueError(format!("\"{text}\" is not an address; {USAGE}"));
     let address = |text: &str| text.trim().parse::<IpAddr>().map_err(|_| wrong());
     if let Some((first, last)) = text.split_once('-') {
         let (first, last) = (address(first)?, address(last)?);
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(list("::4/126").len(), 4);
         assert_eq!(list("10.0.0.0/16").len(), 65_534);
         for bad in ["", "x", "10.0.0.1-x", "10.0.0.1/33", "1.2.3.4/-1"] {
-            assert!(error::<Sources>(bad).contains("is no address"), "{bad}");
+            assert!(error::<Sources>(bad).contains("is not an address"), "{bad}");
         }
         assert!(error::<Sources>("10.0.0.9-10.0.0.1").contains("runs backwards"));
         assert!(error::<Sources>("10.0.0.9-::1").contains("mixes"));

@@ -1,6 +1,6 @@
-//! How values are read from TOML: by the same text as on the command line.
+//! Values in TOML: they parse from the same text as on the command line.
 //!
-//! Numbers are taken by their text, lists may be given as one string, headers also as a table.
+//! Numbers are parsed from their text, lists may be given as one string, headers also as a table.
 //! Errors carry no place; the TOML library and `plan_file` add it.
 
 use std::fmt::Display;
@@ -22,8 +22,8 @@ use crate::tls::TlsVersion;
 
 /// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
 ///
-/// A float's text is the shortest that means the same float, which is the typed one: `0.01` comes
-/// out as the exact fraction.
+/// A float's text is the shortest one that parses to the same float, which is the typed one: so
+/// `0.01` becomes the exact fraction.
 struct FromText<T> {
     expecting: &'static str,
     of: PhantomData<T>,
@@ -90,7 +90,7 @@ deserialize_from_text! {
     Out: "an output such as \"json:run.json\"",
 }
 
-/// A type of the plan as a user types it. Plans themselves are written in another form.
+/// A type of the plan that reads the user's notation. Serialised plans have another form.
 pub(crate) trait Typed: FromStr<Err: Display> {
     /// The expected value, in an error.
     const EXPECTING: &'static str;
@@ -117,7 +117,7 @@ typed! {
     Order: "\"rotation\" or \"weighted\"",
 }
 
-/// A value of the plan, as it is typed.
+/// A value of the plan in the user's notation.
 struct AsTyped<T>(T);
 
 impl<'de, T: Typed> Deserialize<'de> for AsTyped<T> {
@@ -134,19 +134,19 @@ impl<T: Typed> FromStr for AsTyped<T> {
     }
 }
 
-/// An option whose value is the plan's.
+/// An option whose value is a type of the plan.
 pub(crate) fn typed<'de, T: Typed, D: Deserializer<'de>>(input: D) -> Result<Option<T>, D::Error> {
     AsTyped::deserialize(input).map(|AsTyped(value)| Some(value))
 }
 
-/// As [`one_or_many`], of values of the plan.
+/// As [`one_or_many`], for types of the plan.
 pub(crate) fn one_or_many_typed<'de, T: Typed, D: Deserializer<'de>>(
     input: D,
 ) -> Result<Vec<T>, D::Error> {
     one_or_many(input).map(|all| all.into_iter().map(|AsTyped(value)| value).collect())
 }
 
-/// A list, or one element that stands alone.
+/// A list, or a single element without brackets.
 pub(crate) fn one_or_many<'de, T, D>(input: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de> + FromStr<Err: Display>,

@@ -27,20 +27,20 @@ pub enum Place {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReportDepth {
-    /// One screen: what there is to know first
+    /// One screen with the main findings
     #[default]
     Short,
-    /// Everything that there is room for in a terminal
+    /// All sections
     Full,
     /// Nothing
     None,
 }
 
 impl Out {
-    /// The kind of a trace: a plan with such an output says which requests are traced.
+    /// The kind of a trace. A plan with this output selects the traced requests.
     pub const TRACE: &str = "trace";
 
-    /// Of this kind, to a path that may be `-`.
+    /// An output of this kind to a path, which may be `-`.
     pub fn new(kind: &str, path: PathBuf) -> Self {
         let place = if path.as_os_str() == "-" { Place::Stdout } else { Place::File(path) };
         Out { kind: kind.to_owned(), place }

@@ -44,7 +44,7 @@ impl FromStr for KernelTimestamps {
 fn one_in<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Option<Result<T, ValueError>> {
     let (one, n) = text.split_once('/')?;
     if one.trim() != "1" {
-        return Some(refuse("a share is one in so many; write it as 1/N"));
+        return Some(refuse("a share is written as 1/N"));
     }
     Some(n.trim().parse().map_err(|error: T::Err| ValueError(error.to_string())))
 }

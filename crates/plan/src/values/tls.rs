@@ -58,7 +58,7 @@ impl FromStr for TlsVersion {
         match text {
             "1.2" => Ok(TlsVersion::V12),
             "1.3" => Ok(TlsVersion::V13),
-            _ => refuse("not a version of TLS that is spoken; write 1.2 or 1.3"),
+            _ => refuse("not a supported version of TLS; write 1.2 or 1.3"),
         }
     }
 }
@@ -68,8 +68,8 @@ impl FromStr for TlsVersion {
 pub struct WindowBits(u8);
 
 impl WindowBits {
-    /// Also smaller windows, for tools that have always had them; `None` above 30 and for 0, which
-    /// would let nothing through.
+    /// Also allows smaller windows, for compatibility with other tools. `None` above 30, and for 0,
+    /// which would let nothing through.
     pub fn of_any_size(bits: u8) -> Option<Self> {
         (1..=30).contains(&bits).then_some(WindowBits(bits))
     }

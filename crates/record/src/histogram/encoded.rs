@@ -1,9 +1,9 @@
-//! Histograms from files: HdrHistogram's V2 encoding, compressed, back to samples.
+//! Histograms from files: decodes HdrHistogram's compressed V2 encoding.
 //!
-//! The bytes may be anybody's, so they claim and this module checks: bounds and digits before a
-//! count has memory, and places one by one as they are unpacked, so that no length of theirs is
-//! ever allocated. What is accepted is what [`Histogram::encode_v2`](super::Histogram::encode_v2)
-//! writes: at most 27 MiB of counts, whatever the bytes say. All numbers are big-endian:
+//! The bytes are untrusted. This module checks bounds and digits before it allocates counts, and
+//! places one by one as it unpacks them, so a claimed length is never allocated. It accepts only
+//! encodings that [`Histogram::encode_v2`](super::Histogram::encode_v2) writes, with at most 27 MiB
+//! of counts. All numbers are big-endian:
 //!
 //! ```text
 //! 0x1c849314, length of what follows, then zlib of:
@@ -33,17 +33,18 @@ use super::{HIGHEST_NS, Histogram, Layout};
 
 const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 const COOKIE: u32 = 0x1c84_9313;
-/// More samples than this are in no run.
+/// The most samples; no run has more.
 const MOST_SAMPLES: u64 = i64::MAX as u64;
 
-/// Why bytes are no histogram of ours.
+/// Why bytes are not a histogram of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EncodingError {
     /// They are not compressed in zlib's format, or end too early.
     Packing(String),
-    /// They begin with another number than a compressed V2 histogram does.
+    /// They do not begin with the cookie of a compressed V2 histogram.
     Cookie(u32),
-    /// A field of the header that no histogram of ours has: its name, its value, what it may be.
+    /// A field of the header that no histogram of ours has: its name, its value, the allowed
+    /// values.
     Header(&'static str, u64, &'static str),
     /// There are samples above the highest value.
     TooLong,
@@ -56,7 +57,7 @@ impl fmt::Display for EncodingError {
         match self {
             EncodingError::Packing(why) => write!(f, "it cannot be unpacked: {why}"),
             EncodingError::Cookie(cookie) => {
-                write!(f, "it begins with {cookie:#010x} and not as a compressed V2 histogram does")
+                write!(f, "it begins with {cookie:#010x} and not like a compressed V2 histogram")
             }
             EncodingError::Header(name, value, bound) => {
                 write!(f, "its {name} is {value} and must be {bound}")
@@ -69,14 +70,14 @@ impl fmt::Display for EncodingError {
 
 impl std::error::Error for EncodingError {}
 
-/// Bytes that are base64 in text. Mostly a histogram in HdrHistogram's V2 encoding, compressed: what
-/// is in it is checked when it is decoded.
+/// Bytes, in base64 in text: mostly a histogram in HdrHistogram's compressed V2 encoding. The
+/// content is checked when it is decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(transparent)]
 pub struct Encoded(#[schemars(with = "String")] pub Vec<u8>);
 
 impl Encoded {
-    /// A histogram's.
+    /// The encoding of a histogram.
     pub fn of(histogram: &Histogram) -> Self {
         Encoded(histogram.encode_v2())
     }
@@ -86,8 +87,8 @@ impl Encoded {
         decode_v2(&self.0)
     }
 
-    /// Adds the samples of these bytes to a histogram, without one of their own between. On an error
-    /// some of them are there already.
+    /// Adds the samples of these bytes to `sum`, without an intermediate histogram. After an error,
+    /// `sum` may contain some of them.
     pub fn add_to(&self, sum: &mut Hdr<u64>) -> Result<(), EncodingError> {
         Opened::open(&self.0)?.add_to(sum)
     }
@@ -127,10 +128,10 @@ fn decode_v2(bytes: &[u8]) -> Result<Hdr<u64>, EncodingError> {
     Ok(hdr)
 }
 
-/// Bytes whose header was checked.
+/// An encoding with a checked header.
 struct Opened<'a> {
     layout: Layout,
-    /// As many bytes as there are said to be.
+    /// The counts, limited to their stated length.
     counts: Take<Unpacker<'a>>,
 }
 
@@ -165,7 +166,7 @@ impl<'a> Opened<'a> {
         let places = self.layout.places() as u64;
         let mut index = 0u64;
         while let Some(number) = self.zigzag()? {
-            // Zero is a count, of a place without samples.
+            // Zero is also a count: of one place without samples.
             let Ok(count) = u64::try_from(number) else {
                 index = index.saturating_add(number.unsigned_abs());
                 continue;
@@ -194,7 +195,7 @@ impl<'a> Opened<'a> {
                 0 => return Err(EncodingError::Packing("counts are missing".to_owned())),
                 _ => u64::from(byte[0]),
             };
-            // The ninth byte has eight bits of the number, all before it seven.
+            // The ninth byte has eight bits of the number, all others seven.
             if at == 8 || byte < 0x80 {
                 value |= byte << (7 * at);
                 break;
@@ -236,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// A histogram with this header and these bytes of counts.
+    /// An encoding with this header and these bytes of counts.
     fn packed(length: u32, digits: u32, bounds: (u64, u64), counts: &[u8]) -> Vec<u8> {
         let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
         for number in [COOKIE, length, 0, digits] {

@@ -1,8 +1,8 @@
-//! Histograms packed: only the buckets that hold something, mostly in one byte each.
+//! Packed histograms: only the non-empty buckets, mostly in one byte each.
 //!
-//! Hundreds of these are kept at a time, of thousands of buckets each, and every histogram that
-//! leaves the process goes in this form. The bytes may be anybody's: they are checked before they
-//! become a value, and nothing is allocated by what they claim.
+//! A run keeps hundreds of histograms with thousands of buckets each, and every histogram that
+//! leaves the process has this form. Bytes from outside are untrusted: they are checked before they
+//! become a value, and their claims allocate nothing.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Histogram, Layout};
 use crate::add;
 
-/// A distribution as its buckets that hold something.
+/// A distribution as its non-empty buckets.
 ///
-/// They are packed by [`Packer`].
+/// [`Packer`] defines the packing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct Buckets {
@@ -21,7 +21,7 @@ pub struct Buckets {
     packed: Box<[u8]>,
 }
 
-/// Buckets as they came.
+/// Buckets from outside, not checked yet.
 #[derive(Deserialize)]
 struct Unchecked {
     count: u64,
@@ -54,7 +54,7 @@ impl Default for Buckets {
 }
 
 impl Buckets {
-    /// Of a histogram.
+    /// The buckets of a histogram.
     pub(crate) fn of(histogram: &Histogram) -> Self {
         let mut packer = Packer::default();
         histogram.filled().for_each(|(place, samples)| packer.add(place, samples));
@@ -67,13 +67,13 @@ impl Buckets {
         self.count
     }
 
-    /// Samples in the bucket of `value_ns` and below.
+    /// Samples in the bucket of `value_ns` and in lower ones.
     pub fn at_or_below(&self, value_ns: u64) -> u64 {
         let last = self.layout.index(value_ns) as u64;
         self.unpacked().take_while(|(place, _)| *place <= last).map(|(_, samples)| samples).sum()
     }
 
-    /// The places that hold something and their samples, ascending.
+    /// The non-empty places and their samples, ascending.
     fn unpacked(&self) -> Unpacked<'_> {
         Unpacked { rest: &self.packed, next: 0 }
     }
@@ -101,10 +101,10 @@ impl Buckets {
     }
 }
 
-/// Walks over packed buckets. It ends at bytes that are none.
+/// Iterates over packed buckets; ends at invalid bytes.
 struct Unpacked<'a> {
     rest: &'a [u8],
-    /// Behind the last bucket.
+    /// The place after the last bucket.
     next: u64,
 }
 
@@ -133,20 +133,20 @@ impl Iterator for Unpacked<'_> {
 
 /// Bits of the first byte of a bucket that are for its samples.
 const SAMPLE_BITS: u32 = 5;
-/// The first byte has place for one sample and less than this more.
+/// The most samples beyond the first that the first byte can hold.
 const MOST_MORE: u64 = (1 << SAMPLE_BITS) - 1;
-/// And for less than this many empty places skipped.
+/// The most skipped places that the first byte can hold.
 const MOST_SKIPPED: u64 = (1 << (u8::BITS - SAMPLE_BITS)) - 1;
 
 /// Packs buckets, in ascending order.
 ///
-/// The first byte of a bucket has how many empty places come before it and how many samples it has
-/// beyond the first. Where one of them is too much, its part has the most that it can and what
-/// is beyond that follows, the empty places first ([`put_number`]).
+/// The first byte of a bucket has the number of empty places before it, and the number of its
+/// samples beyond the first. If a number does not fit, its part has the highest value and the
+/// excess follows, empty places first ([`put_number`]).
 #[derive(Default)]
 struct Packer {
     bytes: Vec<u8>,
-    /// Behind the last bucket.
+    /// The place after the last bucket.
     next: u64,
 }
 
@@ -166,7 +166,7 @@ impl Packer {
     }
 }
 
-/// Seven bits to a byte, the lowest first; the last byte has its highest bit clear.
+/// Appends a number, seven bits to a byte, lowest first; the highest bit of the last byte is clear.
 fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -175,7 +175,7 @@ fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// The number at the front; `None`: there is none, or none of 64 bits.
+/// Takes the number at the front; `None` if there is none, or if it has more than 64 bits.
 fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let (mut number, mut shift) = (0, 0);
     while shift < u64::BITS {
@@ -190,7 +190,7 @@ fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// A histogram on its way: its buckets, and what is exact beside them.
+/// The serialised form of a histogram: its buckets and its exact figures.
 #[derive(Serialize, Deserialize)]
 struct Packed {
     buckets: Buckets,
@@ -236,14 +236,14 @@ impl TryFrom<Packed> for Histogram {
 }
 
 impl Histogram {
-    /// Itself, if what is exact agrees with buckets of which `first` and `last` are the outer ones.
+    /// The histogram, if its exact figures agree with its outermost buckets, `first` and `last`.
     fn checked(self, first: Option<usize>, last: usize) -> Option<Self> {
         let Some(first) = first else {
             return (self == Histogram::new(self.layout.digits)).then_some(self);
         };
         let place = |value_ns| self.layout.index(value_ns).min(self.counts.len() - 1);
         let count = u128::from(self.count);
-        // A sum of values that are all in range of u64 cannot overflow.
+        // The sum of a u64 count of u64 values fits into u128.
         let within = count * u128::from(self.min_ns)..=count * u128::from(self.max_ns);
         let agrees = self.min_ns <= self.max_ns
             && (place(self.min_ns), place(self.max_ns)) == (first, last)
@@ -340,7 +340,7 @@ mod tests {
             let mut packer = Packer::default();
             packer.add(0, 1);
             packer.add(place, 1);
-            // It is in the count, or it is left out of it.
+            // With the sample in the count, and without it.
             for count in [1, 2] {
                 let packed = packer.bytes.clone().into();
                 let buckets = Buckets::try_from(Unchecked { count, layout, packed });
@@ -358,7 +358,7 @@ mod tests {
             for flip in [1u8, 0x80, 0xff] {
                 let mut bad = good.clone();
                 bad[at] ^= flip;
-                // Whatever is accepted agrees with itself, so that it can be merged and asked.
+                // An accepted histogram is consistent, so it can be merged and queried.
                 if let Ok(other) = postcard::from_bytes::<Histogram>(&bad) {
                     assert!(other.quantile_ns(0.5).is_some(), "{at}");
                     let mut sum = Histogram::new(other.layout.digits);

@@ -1,37 +1,37 @@
-//! A histogram that somebody else recorded, in the same places: a driver of a client library, in
+//! Histograms from outside, in the same layout: a driver of a client library recorded them, in
 //! another language and another process.
 //!
-//! What comes in are numbers from outside, so nothing of them is believed: a value that is not the
-//! name of its place, or extremes and a sum that these samples cannot have, are an error and no
-//! histogram. What goes out is equal to the histogram that would have recorded the samples itself.
+//! The numbers are untrusted: a value that is not the lowest of its place, or extremes and a sum
+//! that these samples cannot have, are an error. An accepted histogram is equal to one that
+//! recorded the samples itself.
 
 use std::fmt;
 
 use super::Histogram;
 
-/// What is known exactly of samples, beside their places.
+/// The exact figures of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact {
     /// The smallest.
     pub min_ns: u64,
     /// The largest.
     pub max_ns: u64,
-    /// All of them together.
+    /// The sum of all samples.
     pub sum_ns: u128,
 }
 
-/// Why numbers are no histogram.
+/// Why numbers are not a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlacesError {
-    /// This value is not the lowest one of its place, which is the second.
+    /// The first value is not the lowest one of its place, which is the second.
     NotLowest(u64, u64),
-    /// This value does not come after the one before.
+    /// This value is not above the one before.
     NotAscending(u64),
     /// There is no sample at this value.
     Empty(u64),
-    /// The smallest or the largest sample is not where the first or the last place is.
+    /// The smallest or the largest sample is not in the first or the last place.
     Extremes,
-    /// No samples in these places have this sum.
+    /// Samples in these places cannot have this sum.
     Sum,
     /// There are more samples than can be counted.
     TooMany,
@@ -60,7 +60,7 @@ impl std::error::Error for PlacesError {}
 
 impl Histogram {
     /// The histogram of `digits` significant digits with these filled places, ascending: the lowest
-    /// value of each and its samples. `exact` is what is known of them besides; `None`: there are no
+    /// value of each and its samples. `exact` has their exact figures; `None` if there are no
     /// samples.
     pub fn of_places(
         digits: u8,
@@ -75,7 +75,7 @@ impl Histogram {
             _ => return Err(PlacesError::Extremes),
         };
         let mut before = None;
-        // Between the sums of the lowest and of the highest values of all places the true one lies.
+        // The true sum lies between those of the lowest and of the highest values of all places.
         let (mut least_ns, mut most_ns) = (0u128, 0u128);
         for &(value, samples) in places {
             let index = layout.index(value);
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::HIGHEST_NS;
 
-    /// As docs/drivers.md has it: the eleven leading bits of a value.
+    /// The place by docs/drivers.md: the eleven leading bits of a value.
     fn bucket(value: u64) -> u64 {
         let shift = (64 - value.leading_zeros()).saturating_sub(11);
         value >> shift << shift
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn value() -> impl Strategy<Value = u64> {
-        // Every size, the edges of places, and what is beyond the range.
+        // Values of every size, at the edges of places, and beyond the range.
         prop_oneof![
             0..5000u64,
             (0..64u32, any::<u64>()).prop_map(|(bits, value)| value >> bits),

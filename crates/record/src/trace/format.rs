@@ -1,4 +1,4 @@
-//! The trace as bytes: `candor.trace/1`, which docs/trace.md describes for others.
+//! The trace as bytes: `candor.trace/1`, as described in docs/trace.md.
 //!
 //! ```text
 //! file    = MAGIC frame*
@@ -8,10 +8,10 @@
 //!           1 requests: count, requests
 //!           2 end:      origin, traced, not traced, dropped
 //! ```
-//! Numbers are LEB128, texts have their length before them. The head is the first frame and the
-//! end the last one, so a file without an end was cut off; every frame before the cut is whole
-//! and means what it means by itself. Nothing here does I/O: frames are made into a buffer, and
-//! read from a payload that the caller has taken by the length in [`FrameHead`].
+//! Numbers are LEB128, texts have their length before them. The head is the first frame and the end
+//! the last one, so a file without an end was cut off; every frame before the cut is complete and
+//! can be read by itself. This module does no I/O: it writes frames into a buffer, and reads them
+//! from a payload whose length the caller takes from [`FrameHead`].
 
 mod numbers;
 mod requests;
@@ -19,20 +19,20 @@ mod requests;
 use super::{TraceCounts, Traced};
 use numbers::{put, put_text, take, take_text};
 
-/// How a trace begins.
+/// The first bytes of a trace.
 pub const MAGIC: &[u8; 15] = b"candor.trace/1\n";
 
-/// Bytes before a payload.
+/// Bytes of the head before a payload.
 pub const FRAME_HEAD_BYTES: usize = 8;
 
-/// No frame is longer: what says so is damaged.
+/// The longest payload; a frame that claims more is damaged.
 pub const LONGEST_PAYLOAD_BYTES: usize = 1 << 26;
 
-/// Requests that are put into one frame at most.
+/// The most requests in one frame.
 const FRAME_REQUESTS: usize = 4096;
 
-/// A head with more names than this, or a longer one, is damaged: a name stands in every row of a
-/// request.
+/// The most names, and the longest name, in a head; more means damage. A name is repeated in every
+/// row of its requests.
 const MOST_NAMES: u64 = 1 << 20;
 const LONGEST_NAME_BYTES: usize = 4 << 10;
 
@@ -40,27 +40,27 @@ const HEAD: u8 = 0;
 const REQUESTS: u8 = 1;
 const END: u8 = 2;
 
-/// What a reader must know before the first request.
+/// The head of a trace, which a reader needs before the first request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     /// The run's seed.
     pub seed: u64,
     /// Which requests are traced: `all`, `1/N`, or a number.
     pub rule: String,
-    /// Names of the plan's requests, which [`Traced::request`] counts.
+    /// Names of the plan's requests, indexed by [`Traced::request`].
     pub names: Vec<String>,
 }
 
-/// What is known when the run is over.
+/// The end of a trace, known when the run is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct End {
     /// The origin of all times on the loader's monotonic clock.
     pub origin_monotonic_ns: u64,
-    /// What is in the trace, and what is not.
+    /// How many requests were traced and not traced.
     pub counts: TraceCounts,
 }
 
-/// One frame, understood.
+/// One decoded frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// The first one.
@@ -71,18 +71,18 @@ pub enum Frame {
     End(End),
 }
 
-/// Why a trace cannot be read on.
+/// Why a trace cannot be read further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
     /// The length of a frame is impossible.
     Length,
-    /// A payload is not the one that was written.
+    /// A payload is not the one that was written: its checksum differs.
     Checksum,
-    /// A payload is what was written, and means nothing to this version.
+    /// The checksum of a payload is right, but this version cannot decode it.
     Meaning,
 }
 
-/// What stands before a payload.
+/// The head before a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHead {
     /// Bytes of the payload.
@@ -153,7 +153,7 @@ fn framed(out: &mut Vec<u8>, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) {
     out[start + 4..body].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// What a payload means, whatever its checksum; `None`: nothing.
+/// Decodes a payload without a look at its checksum; `None` if it is invalid.
 pub fn parse_payload(payload: &[u8]) -> Option<Frame> {
     let (&kind, mut rest) = payload.split_first()?;
     let input = &mut rest;
@@ -179,7 +179,7 @@ pub fn parse_payload(payload: &[u8]) -> Option<Frame> {
     rest.is_empty().then_some(frame)
 }
 
-/// The CRC of zlib and Ethernet (ISO 3309), of the polynomial 0xEDB88320 in reversed bits.
+/// The CRC-32 of zlib and Ethernet (ISO 3309), with the reversed polynomial 0xEDB88320.
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = {
         let mut table = [0; 256];

@@ -1,11 +1,11 @@
 //! Which requests are traced: a pure function of seed and index.
 //!
-//! Every request has a *rank*, a number that is uniform on 64 bits and depends on nothing but the
-//! seed and the request's index. A request is traced if its rank is not above a bound. So the
-//! choice has nothing to do with how long the request took, is the same for any number of
-//! workers and in every run of the plan, and a smaller share is a part of a larger one. The k
-//! requests of lowest rank are a simple random sample of k, whatever k is ("bottom-k sampling";
-//! E. Cohen and H. Kaplan, PODC 2007).
+//! Every request has a *rank*, a uniform 64-bit number that depends only on the seed and the
+//! request's index. A request is traced if its rank is not above a bound. So the choice does not
+//! depend on how long the request took, it is the same for any number of workers and in every run
+//! of the plan, and a smaller share is a part of a larger one. The k requests of lowest rank are a
+//! simple random sample of size k, for any k ("bottom-k sampling"; E. Cohen and H. Kaplan, PODC
+//! 2007).
 
 /// Chooses requests by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Rule {
         Rule { seed, bound: u64::MAX / n.max(1) }
     }
 
-    /// Those whose rank is not above `bound`, of those chosen before.
+    /// The same rule, restricted to ranks up to `bound`.
     pub fn narrowed_to(self, bound: u64) -> Self {
         Rule { bound: self.bound.min(bound), ..self }
     }
@@ -38,10 +38,10 @@ impl Rule {
 
     /// The rank of request `index`: the `index`-th output of SplitMix64 from this seed (G. Steele,
     /// D. Lea, C. Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014), which is a
-    /// bijection of the index, so that no two requests have the same.
+    /// bijection of the index, so no two requests have the same rank.
     #[inline]
     pub fn rank(&self, index: u64) -> u64 {
-        // Away from the run's other uses of the same seed.
+        // Keeps ranks independent of the run's other uses of the seed.
         const TRACE: u64 = 0x7472_6163_655f_5f31;
         let step = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut z = (self.seed ^ TRACE).wrapping_add(step);
@@ -60,7 +60,8 @@ mod tests {
         let (hundredth, tenth) = (Rule::one_in(7, 100), Rule::one_in(7, 10));
         let indices = 0..1_000_000;
         let chosen: Vec<u64> = indices.filter(|&index| hundredth.chooses(index)).collect();
-        // Binomial with mean 10,000 and deviation 99.5: four deviations, fixed seed.
+        // Binomial with mean 10,000 and standard deviation 99.5: the bounds are four of these, the
+        // seed is fixed.
         assert!((9_602..=10_398).contains(&chosen.len()), "{}", chosen.len());
         assert!(chosen.iter().all(|&index| tenth.chooses(index)));
         assert!((0..1000).all(|index| Rule::one_in(7, 1).chooses(index)));

@@ -1,6 +1,6 @@
-//! A sample of a given size: the requests of lowest rank, whatever number of them there will be.
+//! A sample of a given size: the requests of lowest rank, for any number of requests in the run.
 //!
-//! It narrows the rule as it fills, so that workers soon hand over little else than what is kept.
+//! It narrows the rule as it fills, so workers soon hand over few requests that are not kept.
 
 use std::collections::BinaryHeap;
 
@@ -11,7 +11,7 @@ use super::{Rule, TraceCounts, Traced};
 pub struct Sample {
     rule: Rule,
     size: usize,
-    /// The highest rank is on top.
+    /// A heap with the highest rank on top.
     kept: BinaryHeap<Ranked>,
 }
 
@@ -19,12 +19,12 @@ pub struct Sample {
 struct Ranked(u64, Traced);
 
 impl Sample {
-    /// Of `size` requests, by the ranks of `rule`.
+    /// A sample of `size` requests, by the ranks of `rule`.
     pub fn new(rule: Rule, size: usize) -> Self {
         Sample { rule, size, kept: BinaryHeap::new() }
     }
 
-    /// Takes some more requests. Returns the highest rank that can still be chosen.
+    /// Adds requests. Returns the highest rank that can still be chosen.
     pub fn take(&mut self, requests: &[Traced]) -> u64 {
         for one in requests {
             let rank = self.rule.rank(one.index);
@@ -42,8 +42,8 @@ impl Sample {
         }
     }
 
-    /// The sample in the order in which its requests were done, and the counts of the run given
-    /// those of what was taken.
+    /// The sample in the order in which its requests were done, and the counts of the run, from
+    /// those of the requests taken.
     pub fn finish(self, taken: TraceCounts) -> (Vec<Traced>, TraceCounts) {
         let mut all: Vec<Traced> = self.kept.into_iter().map(|Ranked(_, one)| one).collect();
         all.sort_unstable_by_key(|one| (one.done_ns, one.index));

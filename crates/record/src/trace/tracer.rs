@@ -1,24 +1,24 @@
-//! A worker's side of the trace: outcomes in, blocks out, and memory that goes round.
+//! A worker's side of the trace: outcomes come in, blocks go out, and their memory is reused.
 
 use super::{Rule, TraceCounts, Traced};
 
 /// Requests in a block: some 80 KB, a hundredth of a second of a fast run.
 const BLOCK_REQUESTS: usize = 1024;
-/// Blocks of a worker. So many outcomes can come between two visits of the collector.
+/// Blocks of a worker: room for the outcomes between two visits of the collector.
 const BLOCKS: usize = 64;
 
-/// What a tracer must know of the run.
+/// The settings of a tracer.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceSettings {
     /// Which requests are traced.
     pub rule: Rule,
     /// This worker.
     pub worker: u32,
-    /// Of so many.
+    /// The number of workers.
     pub workers: u32,
 }
 
-/// Keeps the outcomes that the rule chooses, until they are taken away.
+/// Keeps the outcomes that the rule chooses until the collector takes them.
 #[derive(Debug)]
 pub struct Tracer {
     settings: TraceSettings,
@@ -29,7 +29,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// With all the memory that it will ever have.
+    /// Allocates all memory in advance.
     pub fn new(settings: TraceSettings) -> Self {
         let block = || Vec::with_capacity(BLOCK_REQUESTS);
         Tracer {
@@ -104,7 +104,7 @@ impl Tracer {
         self.settings.rule = self.settings.rule.narrowed_to(bound);
     }
 
-    /// What came so far.
+    /// The counts so far.
     pub fn counts(&self) -> TraceCounts {
         self.counts
     }

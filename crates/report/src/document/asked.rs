@@ -1,9 +1,9 @@
-//! How many requests a schedule asks for: the integral of its rate.
+//! The expected number of requests of a schedule: the integral of its rate.
 
 use candor_plan::{Load, NS_PER_S, Segment};
 
-/// Requests that the schedule asks for from `from_ns` to `to_ns` of the run, as a mean: the
-/// integral of the rate. `None` in a closed load.
+/// The expected number of requests due from `from_ns` to `to_ns` of the run: the integral of the
+/// rate. `None` in a closed load.
 pub(super) fn asked_between(load: &Load, from_ns: u64, to_ns: u64) -> Option<f64> {
     let Load::Open(open) = load else { return None };
     let mut begin_ns = 0u64;

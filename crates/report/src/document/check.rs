@@ -1,4 +1,4 @@
-//! What must agree within a result that comes out of a file, so that renderings may count on it.
+//! Checks the consistency of a result from a file, on which renderings rely.
 
 use super::latency::Distribution;
 use super::{Document, FORMAT};
@@ -52,7 +52,7 @@ impl Saved for Document {
 }
 
 impl Distribution {
-    /// Whether its ends are in order. The histogram is checked where it is decoded.
+    /// Checks that its ends are in order. The histogram is checked when it is decoded.
     pub(crate) fn check(&self, name: &str) -> Result<(), String> {
         ordered(&format!("{name}.min_ns"), self.min_ns, "max_ns", self.max_ns)
     }

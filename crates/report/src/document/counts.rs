@@ -1,4 +1,4 @@
-//! What was counted: ledger, statuses, errors, connections, bytes, requests.
+//! Counts: ledger, statuses, errors, connections, bytes, requests.
 
 use candor_plan::Parts;
 use candor_record::{
@@ -22,14 +22,15 @@ pub struct LedgerCounts {
     pub shed: u64,
     /// Due, and still in the backlog when the run ended.
     pub unsent: u64,
-    /// Answered as expected.
+    /// Got the expected response.
     pub ok: u64,
-    /// Broken off by us, as the plan says, and not answered before. Left out where there are none.
+    /// Broken off by us, as planned, without a response before the break. Omitted if there are
+    /// none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken_off: u64,
     /// Failed after being sent, all kinds.
     pub errors: u64,
-    /// Sent, and not answered when the drain ended.
+    /// Sent, but without a complete response when the drain ended.
     pub unfinished: u64,
 }
 
@@ -47,12 +48,12 @@ impl LedgerCounts {
         }
     }
 
-    /// What `scheduled` must be.
+    /// The right side of the first equation.
     pub fn scheduled_parts(&self) -> u64 {
         self.sent.saturating_add(self.shed).saturating_add(self.unsent)
     }
 
-    /// What `sent` must be.
+    /// The right side of the second equation.
     pub fn sent_parts(&self) -> u64 {
         let as_meant = self.ok.saturating_add(self.broken_off);
         as_meant.saturating_add(self.errors).saturating_add(self.unfinished)
@@ -82,24 +83,24 @@ pub struct ErrorCount {
     pub kind: String,
     /// How many.
     pub count: u64,
-    /// What the kind means, as half a sentence.
+    /// The meaning of the kind, as half a sentence.
     pub sentence: String,
-    /// The first one in detail.
+    /// The first failure in detail.
     pub example: Option<String>,
-    /// What to do about the cause of that one. Left out where nothing is known.
+    /// The remedy for the cause of that one. Omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
 impl ErrorCount {
-    /// The remedy as it follows the example.
+    /// The remedy, to be appended to the example.
     pub fn advice(&self) -> String {
         self.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"))
     }
 }
 
-/// Those of a tally's kinds that occurred, each by its id and its sentence. One that says everything has
-/// no example.
+/// The kinds of a tally that occurred, each with its id and its sentence. A kind whose sentence says
+/// everything has no example.
 pub(super) fn by_kind<const N: usize>(
     tally: &Tally<N>,
     kinds: [(&str, &str); N],
@@ -126,7 +127,7 @@ pub fn count_of(errors: &[ErrorCount], id: &str) -> u64 {
     errors.iter().find(|one| one.kind == id).map_or(0, |one| one.count)
 }
 
-/// What happened to connections, warm-up and drain included.
+/// Events of connections, warm-up and drain included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// Asked for.
@@ -137,13 +138,13 @@ pub struct Connections {
     pub opened: u64,
     /// Closed by the server in order.
     pub closed_by_server: u64,
-    /// Closed by us: its share of requests or its time was used up.
+    /// Closed by us, at its limit of requests or lifetime.
     pub retired: u64,
-    /// Lost by a reset, a time-out, a broken answer or an early close.
+    /// Lost by a reset, a timeout, an invalid response or an early close.
     pub lost: u64,
-    /// The same by kind, those that occurred.
+    /// The same by kind, without kinds that did not occur.
     pub losses: Vec<ErrorCount>,
-    /// TLS handshakes, by what they came to.
+    /// TLS handshakes, by their parameters.
     #[serde(default)]
     pub handshakes: Vec<HandshakeCount>,
     /// GOAWAYs of the server (RFC 9113 6.8), by error code.
@@ -197,7 +198,7 @@ fn h2_error_name(code: u32) -> &'static str {
     NAMES.get(code as usize).copied().unwrap_or("unknown")
 }
 
-/// TLS handshakes that came to the same, in the names of the registries.
+/// TLS handshakes with the same parameters, by their registered names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandshakeCount {
     /// Version, such as `TLSv1.3`.
@@ -208,20 +209,20 @@ pub struct HandshakeCount {
     pub group: Option<String>,
     /// Protocol chosen by ALPN; null if none was.
     pub alpn: Option<String>,
-    /// Whole handshakes.
+    /// Full handshakes.
     pub full: u64,
-    /// Sessions taken up again.
+    /// Resumed sessions.
     pub resumed: u64,
-    /// Of those, how many times the server took the requests of the first flight (0-RTT).
+    /// Resumed sessions in which the server accepted early data (0-RTT).
     #[serde(default)]
     pub early_data_accepted: u64,
-    /// How many times it did not, and they were sent again after the handshake.
+    /// Resumed sessions in which it rejected early data, which was sent again after the handshake.
     #[serde(default)]
     pub early_data_rejected: u64,
 }
 
 impl HandshakeCount {
-    /// Those that differ in nothing but whether they were resumed, and how, come to one row.
+    /// One row for all handshakes that differ only in resumption and early data.
     fn all(handshakes: &[(Handshake, u64)]) -> Vec<Self> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let mut sorted = handshakes.to_vec();
@@ -266,14 +267,14 @@ impl Connections {
     }
 }
 
-/// One request of a plan that has several.
+/// One request of a plan with several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestRow {
     /// Its name.
     pub name: String,
     /// Measured requests sent.
     pub sent: u64,
-    /// Answered as expected.
+    /// Got the expected response.
     pub ok: u64,
     /// Failed.
     pub errors: u64,

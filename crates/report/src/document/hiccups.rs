@@ -1,4 +1,4 @@
-//! What the hiccup watch saw: how late a thread of the loader woke that did nothing but sleep.
+//! The results of the hiccup watch: how late a thread of the loader woke that only sleeps.
 
 use candor_record::Hiccup;
 use schemars::JsonSchema;
@@ -6,34 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
 
-/// How late a sleeper of the loader woke.
+/// The lateness of a sleeping thread of the loader.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hiccups {
-    /// How late it woke, each time.
+    /// The lateness of all wake-ups.
     pub late: Distribution,
     /// The worst moments of a millisecond or more, the latest first, ten at most.
     pub worst: Vec<Hiccup>,
-    /// CPU time that watching cost, by its wall time.
+    /// The CPU share of the watch.
     pub cpu_share: Option<f64>,
-    /// How far the wall clock was moved against the monotonic clock, which times everything here.
+    /// How far the wall clock was moved against the monotonic clock, on which all times are
+    /// measured.
     pub wall_clock_moved_ns: i64,
     /// How long the machine was suspended.
     pub suspended_ns: u64,
 }
 
-/// Why a sleeper woke late, as far as the kernel tells.
+/// Why a thread woke late, as far as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Something else had the cores.
     Waited,
     /// The hypervisor ran something else.
     Stolen,
-    /// The process was stopped, or the machine stood still.
+    /// The process was stopped, or the machine was paused.
     Stopped,
 }
 
 impl Cause {
-    /// What made up at least half of a hiccup.
+    /// The cause of at least half of a hiccup.
     pub fn of(hiccup: &Hiccup) -> Self {
         if hiccup.stolen_ns >= hiccup.late_ns / 2 {
             Cause::Stolen

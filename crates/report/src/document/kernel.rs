@@ -1,4 +1,4 @@
-//! Service time by the kernel's own time stamps, and what a trace has.
+//! Service time by the kernel's own time stamps, and the summary of a trace.
 
 use candor_plan::Parts;
 use candor_record::{RunRecord, TraceCounts};
@@ -11,31 +11,31 @@ use super::latency::Distribution;
 /// of every request add up to its service time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
-    /// Stamps on one connection in so many were asked for.
+    /// Stamps were requested on one connection in this number.
     pub one_in: u32,
     /// Connections that had stamps.
     pub connections: u64,
-    /// Connections that were to have them, and whose socket refused.
+    /// Connections whose socket refused stamps.
     pub refused: u64,
-    /// Why there were none, or not everywhere.
+    /// Why there were no stamps, or not on all connections.
     pub reason: Option<String>,
-    /// sent → done of the requests that are in the parts below.
+    /// sent → done of the requests in the parts below.
     pub service: Distribution,
     /// sent → handed to the device: the loader's machine.
     pub send_delay: Distribution,
-    /// Handed to the device → the answer's last segment has come: the wire and the server.
+    /// Handed to the device → last segment of the response received: the wire and the server.
     pub outside: Distribution,
-    /// The answer's last segment has come → read: the loader's machine.
+    /// Last segment of the response received → read: the loader's machine.
     pub receive_delay: Distribution,
-    /// Requests that are not in the parts: their send has no stamp of its own.
+    /// Requests that are not in the parts because their send has no stamp of its own.
     pub without_send_stamp: u64,
-    /// The same: their answer did not end its read, or has no stamp.
+    /// The same because their response was not the last one of its read, or has no stamp.
     pub without_receive_stamp: u64,
-    /// The same: their stamps are not in order.
+    /// The same because their stamps are not in order.
     pub out_of_order: u64,
-    /// Times that the realtime clock was set while stamps were taken.
+    /// How often the realtime clock was set during stamping.
     pub clock_steps: u64,
-    /// How much a stamp can be off by its conversion to the monotonic clock.
+    /// The largest error of a stamp from its conversion to the monotonic clock.
     pub conversion_error_ns: u64,
 }
 
@@ -68,12 +68,12 @@ impl Kernel {
     }
 }
 
-/// What a trace has. Its requests stand in a file of their own.
+/// The summary of a trace. Its requests are in a separate file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceSummary {
-    /// Which requests were to be traced: `all`, `1/N`, or a number.
+    /// The rule of the sample: `all`, `1/N`, or a number.
     pub rule: String,
-    /// How many it has, and how many not.
+    /// How many requests were traced and not traced.
     #[serde(flatten)]
     pub counts: TraceCounts,
 }

@@ -1,14 +1,14 @@
-//! What was timed: the distributions, with the whole histogram in each.
+//! Latencies: distributions, each with its whole histogram.
 //!
-//! A percentile is null where the samples say too little of it; the histogram itself is always
-//! whole, for whoever wants to compute another. Two questions are kept apart:
+//! A percentile is null if there are too few samples for it; the histogram itself is always whole,
+//! so that others can be computed. There are two separate questions:
 //!
-//! - *Is the number worth printing?* It is if so many independent samples bound the percentile
-//!   from both sides, and no wider than the percentile itself. Then it says how long this run's
-//!   requests took.
-//! - *How far does it hold beyond this run?* That is its interval, on the effective number of
-//!   samples: requests that met the same stall count as what they are worth. After a stall the
-//!   number stands, and its interval may have no upper end.
+//! - *Is the number worth printing?* It is if this number of independent samples bounds the
+//!   percentile from both sides, within a width of the percentile itself. Then it describes this
+//!   run's requests.
+//! - *How far does it hold beyond this run?* That is its interval, from the effective sample size,
+//!   to which requests that met the same stall contribute less. After a stall the number is
+//!   printed, but its interval may have no upper end.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use hdrhistogram::Histogram as Hdr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Intervals narrower than this are good enough whatever they are of.
+/// Intervals narrower than this are always good enough.
 const FLOOR_NS: u64 = 10_000;
 
 /// The percentiles of every document, in per cent. As text they sort in this order too.
@@ -39,7 +39,7 @@ pub fn is_useful(low_ns: u64, estimate_ns: u64, high_ns: u64) -> bool {
 /// The histograms of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
-    /// due → done, of requests answered as expected. In a closed load due is ready.
+    /// due → done, of requests with the expected response. In a closed load due is ready.
     pub response: Distribution,
     /// due → ready: no connection was free.
     pub queue_wait: Distribution,
@@ -47,7 +47,7 @@ pub struct Latencies {
     pub send_lag: Distribution,
     /// sent → done.
     pub service: Distribution,
-    /// sent → first byte of the answer.
+    /// sent → first byte of the response.
     pub first_byte: Distribution,
     /// Time to establish a connection, warm-up included, without a handshake of TLS.
     pub connect: Distribution,
@@ -57,8 +57,8 @@ pub struct Latencies {
     /// Both together: time until TLS connections were secured; null without TLS.
     #[serde(default)]
     pub secured: Option<Distribution>,
-    /// Ages of requests that were never answered: unsent, unfinished or timed out. Lower bounds
-    /// of response times.
+    /// Ages of requests without a response: unsent, unfinished or timed out. Lower bounds of
+    /// response times.
     pub censored: Distribution,
 }
 
@@ -83,7 +83,7 @@ impl Latencies {
         }
     }
 
-    /// Each with its name.
+    /// The distributions with their names.
     pub fn named(&self) -> [(&'static str, &Distribution); 7] {
         [
             ("response", &self.response),
@@ -97,7 +97,7 @@ impl Latencies {
     }
 }
 
-/// The batches of a run, joined so that the drain and what was cut short are not judged alone.
+/// The batches of a run, joined so that the drain and a short last batch are not judged alone.
 fn batches(record: &RunRecord) -> Vec<Batch> {
     let window_end_ns = record.warm_up_ns.saturating_add(record.window_ns);
     let mut joined: Vec<Batch> = Vec::with_capacity(record.batches.len());
@@ -110,39 +110,39 @@ fn batches(record: &RunRecord) -> Vec<Batch> {
     batch::join(joined, |one| one.response.count(), |one, later| one.merge(&later))
 }
 
-/// Between which times a percentile of the process lies, 95 times in 100 (order statistics on the
-/// effective number of samples; assumes nothing of the distribution).
+/// The 95 % interval of a percentile of the process (by order statistics on the effective sample
+/// size; assumes no distribution).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PercentileInterval {
     /// Lower end; null if even the smallest sample may lie above the percentile.
     pub low_ns: Option<u64>,
     /// Upper end; null if even the largest sample may lie below the percentile.
     pub high_ns: Option<u64>,
-    /// The effective sample size at this percentile, by batch means: how many independent samples would
-    /// tell it as well.
+    /// The effective sample size at this percentile, by batch means: the number of independent samples
+    /// that would determine it as well.
     pub effective_samples: u64,
-    /// Whether the interval is worth printing, and if not, why. Null in results of before.
+    /// Whether the interval is worth printing, and if not, why. Null in older results.
     #[serde(default)]
     pub standing: Option<Standing>,
 }
 
-/// Whether the interval of a percentile says something.
+/// Whether the interval of a percentile is meaningful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// It has two ends, is no wider than a factor of five, and holds the percentile of this run.
+    /// It has two ends, is no wider than a factor of five, and contains the percentile of this run.
     Bounded,
-    /// Its ends are further apart: another run may well have another percentile.
+    /// Its ends are further apart: another run may have a very different percentile.
     Unstable,
-    /// It has no end above, or is that wide, because most of the slower samples came in one stretch of the
-    /// run: how often that happens, one run cannot tell.
+    /// It has no upper end, or is that wide, because most of the slower samples came in one stretch of the
+    /// run. One run cannot tell how often that happens.
     OneStall,
     /// An end is missing, or is the slowest sample.
     TooFew,
 }
 
 impl PercentileInterval {
-    /// What it is worth; of an older result as far as its ends tell.
+    /// The standing; in an older result, derived from its ends.
     pub fn standing(&self) -> Standing {
         self.standing.unwrap_or(match (self.low_ns, self.high_ns) {
             (Some(low_ns), Some(high_ns)) if is_narrow(low_ns, high_ns) => Standing::Bounded,
@@ -152,7 +152,7 @@ impl PercentileInterval {
     }
 }
 
-/// An interval that is wider than this factor is not worth printing.
+/// An interval wider than this factor is not worth printing.
 const WIDEST: u64 = 5;
 
 fn is_narrow(low_ns: u64, high_ns: u64) -> bool {
@@ -162,7 +162,7 @@ fn is_narrow(low_ns: u64, high_ns: u64) -> bool {
 /// A distribution of durations. Everything but count and histogram is null without samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// Smallest, exactly.
     pub min_ns: Option<u64>,
@@ -170,10 +170,10 @@ pub struct Distribution {
     pub mean_ns: Option<f64>,
     /// Standard deviation, to the histogram's precision.
     pub stdev_ns: Option<f64>,
-    /// `p10` to `p99.999`. Null where so many samples, were they independent, do not bound it from
-    /// both sides, or where the bounds are further apart than the percentile is from zero.
+    /// `p10` to `p99.999`. Null if this number of samples, even if independent, does not bound it
+    /// from both sides, or if the bounds are further apart than the percentile is from zero.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
-    /// The 95 % interval of each of them, also of those that are null.
+    /// The 95 % interval of each percentile, even of those that are null.
     #[serde(default)]
     pub intervals_ns: BTreeMap<String, PercentileInterval>,
     /// Largest, exactly.
@@ -190,12 +190,12 @@ pub struct Distribution {
 pub struct DecodeError(#[from] EncodingError);
 
 impl Distribution {
-    /// Of a histogram of samples that do not depend on each other.
+    /// The distribution of independent samples.
     pub fn of(histogram: &Histogram) -> Self {
         Distribution::in_batches(histogram, &[])
     }
 
-    /// Of a histogram whose samples came in these batches.
+    /// The distribution of samples that came in these batches.
     fn in_batches(histogram: &Histogram, batches: &[&Buckets]) -> Self {
         let count = histogram.count();
         let names = || PERCENTILES.into_iter().map(|p| (format!("p{p}"), p / 100.0));
@@ -225,7 +225,7 @@ impl Distribution {
         self.percentiles_ns.get(name).copied().flatten()
     }
 
-    /// The histogram again.
+    /// Decodes the histogram.
     pub fn decode(&self) -> Result<Hdr<u64>, DecodeError> {
         Ok(self.hdr.decode()?)
     }
@@ -241,7 +241,7 @@ impl Distribution {
     }
 }
 
-/// The quantile, if so many independent samples tell it well enough.
+/// The quantile, if this number of independent samples determines it well enough.
 fn worth_printing(histogram: &Histogram, q: f64) -> Option<u64> {
     let levels = order::levels(histogram.count(), q, order::CONFIDENCE);
     let estimate_ns = histogram.quantile_ns(q)?;
@@ -303,7 +303,7 @@ mod tests {
         assert!(distribution.percentile_ns("p99").is_some());
         assert_eq!(distribution.percentile_ns("p99.9"), None);
         assert_eq!(distribution.percentiles_ns.len(), PERCENTILES.len());
-        // What is not printed is still bounded from below.
+        // A percentile that is not printed still has a lower bound.
         let interval = distribution.interval_ns("p99.9").unwrap();
         assert!(interval.low_ns.is_some() && interval.high_ns.is_none(), "{interval:?}");
         assert_eq!(interval.standing(), Standing::TooFew);

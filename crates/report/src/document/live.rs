@@ -1,7 +1,7 @@
-//! What is told of a run while it goes on: one value for each thing that happens, a line each.
+//! Lines about a running run: one for each event.
 //!
-//! A line stands by itself, and says of what kind it is. What only the whole run tells, such as its
-//! percentiles, is in its document.
+//! A line is complete in itself and has its kind. Figures of the whole run, e.g. its percentiles,
+//! are in its document.
 
 use candor_record::IntervalSummary;
 use schemars::JsonSchema;
@@ -18,20 +18,20 @@ pub const FORMAT: &str = "candor.live/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Line {
-    /// The first: whose lines these are.
+    /// The first line: the identity of the run.
     Begin {
         /// `candor.live/1`. Kinds and fields may be added under the same number.
         format: String,
-        /// What writes the lines.
+        /// The program that writes the lines.
         tool: Tool,
-        /// When, RFC 3339, UTC.
+        /// When the run began, RFC 3339, UTC.
         started_at: String,
-        /// What is run, in words.
+        /// The load, in words.
         load: String,
     },
     /// An interval of the measured window or the drain is over.
     Interval(Box<IntervalSummary>),
-    /// A finding that is new: of what has happened so far, or of the whole run.
+    /// A new finding, about the run so far or about the whole run.
     Verdict {
         /// When, from the beginning of the run.
         at_ns: u64,
@@ -39,23 +39,23 @@ pub enum Line {
         #[serde(flatten)]
         verdict: Verdict,
     },
-    /// The last.
+    /// The last line.
     End {
         /// Why.
         end: Ending,
         /// Length of the run.
         elapsed_ns: u64,
-        /// Where its requests ended.
+        /// The ledger.
         ledger: LedgerCounts,
-        /// Ids of the findings that hold at the end.
+        /// Ids of the findings at the end.
         verdicts: Vec<String>,
-        /// Lines before this one that nobody took in time.
+        /// Earlier lines that were dropped because the reader was too slow.
         dropped_lines: u64,
     },
 }
 
 impl Line {
-    /// The first line of a run that is `load`, in words.
+    /// The first line of a run with this `load`.
     pub fn begin(facts: &Facts, load: String) -> Self {
         Line::Begin {
             format: FORMAT.to_owned(),

@@ -1,14 +1,13 @@
-//! The result document: everything that is known of a run, in one versioned value.
+//! The result document: everything about a run, in one versioned value.
 //!
-//! It is made once, from the plan, the record and what only the caller knows ([`Facts`]), and
-//! every rendering is made from it and from nothing else. So a result that was saved can be
-//! rendered again later by `candor report`. It holds numbers with their units in their names
-//! and no text meant for a screen except sentences of errors and verdicts. Nothing here reads a
-//! file or a clock.
+//! It is made once, from the plan, the record and the caller's [`Facts`], and every rendering is
+//! made only from it. So `candor report` can render a saved result again later. It has numbers with
+//! their units in their names; its only texts for a screen are sentences of errors and verdicts.
+//! This module reads no file and no clock.
 //!
-//! Parts: [`plan`] what was asked, [`counts`] what was counted, [`latency`] what was timed, [`kernel`] by
-//! the kernel too, [`hiccups`] what the loader's machine did meanwhile,
-//! [`target`] what a managed target used, [`profile`] who profiled it meanwhile, [`schema`] the description for others.
+//! Parts: [`plan`] the plan, [`counts`] counts, [`latency`] latencies, [`kernel`] those by the kernel,
+//! [`hiccups`] the pauses of the loader's machine, [`target`] the resources of a managed target, [`profile`]
+//! its profiler, [`schema`] the JSON schema.
 
 mod asked;
 mod check;
@@ -49,7 +48,7 @@ pub use time::rfc3339;
 /// The value of [`Document::format`] that this version writes.
 pub const FORMAT: &str = "candor.result/2";
 
-/// What only the caller knows.
+/// The facts of the caller.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Version of the tool, such as `0.1.0`.
@@ -58,9 +57,9 @@ pub struct Facts {
     pub typed: Typed,
     /// When the run began, in milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
-    /// This machine, for documents of experiments; a run's record says where it was made.
+    /// This machine, for documents of experiments; the record of a run has its own machines.
     pub host: Host,
-    /// What is worth knowing of the target, such as `embedded`.
+    /// A remark about the target, e.g. `embedded`.
     pub target_note: Option<String>,
 }
 
@@ -69,7 +68,7 @@ pub struct Facts {
 pub struct Document {
     /// `candor.result/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
-    /// What made the document.
+    /// The program that made the document.
     pub tool: Tool,
     /// The command line, secrets redacted.
     pub arguments: Vec<String>,
@@ -79,45 +78,45 @@ pub struct Document {
     pub started_unix_ms: u64,
     /// The machines of the loader, by their workers; at least one.
     pub machines: Vec<MachineRow>,
-    /// What is worth knowing of the target, such as `embedded`.
+    /// A remark about the target, e.g. `embedded`.
     pub target_note: Option<String>,
-    /// What the run was asked to do. Values that may be secret are left out, and so are long lists.
+    /// The plan of the run, without values that may be secret and without long lists.
     pub plan: Parts,
     /// How it ended.
     pub end: Ending,
     /// Its lengths.
     pub time: Lengths,
-    /// Measured requests: every one in exactly one place.
+    /// Measured requests: each in exactly one place.
     pub ledger: LedgerCounts,
-    /// Warm-up requests, counted apart.
+    /// Warm-up requests, counted separately.
     pub warm_up: LedgerCounts,
     /// Asked and achieved.
     pub rate: Rates,
-    /// Whether the gaps between due times were those of the asked process; null where there is
-    /// nothing to hold against it: in a closed load, in bursts and replays.
+    /// Whether the gaps between due times match the asked process; null if there is nothing to
+    /// compare: in a closed load, in bursts and replays.
     #[serde(default)]
     pub realised: Option<Realised>,
     /// The histograms.
     pub latencies: Latencies,
-    /// Service time by the kernel's time stamps; null: not asked for.
+    /// Service time by the kernel's time stamps; null if not requested.
     pub kernel: Option<Kernel>,
-    /// What was traced; null: nothing was asked for.
+    /// The summary of the trace; null without one.
     pub trace: Option<TraceSummary>,
-    /// Complete answers of measured requests by status.
+    /// Complete responses to measured requests, by status.
     pub statuses: Vec<StatusCount>,
-    /// Complete answers by status that were heard to measured requests after these had been broken
-    /// off. They are nowhere else. Left out where there are none.
+    /// Complete responses to measured requests that had been broken off before, by status. They are
+    /// counted only here. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken_off_statuses: Vec<StatusCount>,
-    /// Complete answers to measured requests that deviate from RFC 9112 and were read as it says, by
-    /// kind. They are counted by their outcome too. Left out where there are none.
+    /// Complete responses to measured requests that deviate from RFC 9112 and were read as it
+    /// prescribes, by kind. They are counted by their outcome too. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<ErrorCount>,
-    /// Failed measured requests by kind. Kinds that did not occur are left out.
+    /// Failed measured requests by kind, without kinds that did not occur.
     pub errors: Vec<ErrorCount>,
     /// Failed warm-up requests by kind.
     pub warm_up_errors: Vec<ErrorCount>,
-    /// Failed attempts to connect by kind, warm-up included. No request is lost by these.
+    /// Failed attempts to connect by kind, warm-up included. They do not lose a request.
     pub connect_errors: Vec<ErrorCount>,
     /// Connections.
     pub connections: Connections,
@@ -125,33 +124,33 @@ pub struct Document {
     pub bytes: Bytes,
     /// Each request of the plan, if it has several.
     pub requests: Vec<RequestRow>,
-    /// The course of the run.
+    /// The time series of the run.
     pub intervals: Vec<IntervalSummary>,
-    /// What each engine thread cost.
+    /// The resources of each engine thread.
     pub workers: Vec<WorkerRow>,
-    /// How evenly single threads were answered. Null in results of versions before it was kept.
+    /// How evenly single threads got responses. Null in results of older versions.
     #[serde(default)]
     pub thread_rate: Option<ThreadRate>,
-    /// How evenly connections were answered. Null in results of versions before it was kept.
+    /// How evenly connections got responses. Null in results of older versions.
     #[serde(default)]
     pub connection_rate: Option<ConnectionRate>,
-    /// What a managed target used in the measured window; null if it was not ours to watch.
+    /// The resources of a managed target in the measured window; null without one.
     #[serde(default)]
     pub target: Option<target::Resources>,
-    /// A profiler that looked at the target in the measured window; null: none was asked for. If
-    /// it did, figures are not comparable.
+    /// The profiler of the target in the measured window; null if none was requested. Figures of a
+    /// profiled target are not comparable.
     #[serde(default)]
     pub profile: Option<profile::Profile>,
-    /// Of a result that is a part of a run: what the parts are merged from. Left out of a whole.
+    /// For a part of a run: the data for merging. Omitted for a whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
-    /// What is to be known before the numbers are trusted. Empty: nothing was found.
+    /// Findings about how far the numbers can be trusted. Empty if there are none.
     pub verdicts: Vec<Verdict>,
     /// The expectations of the user and whether they were met.
     pub expectations: Vec<Judgement>,
 }
 
-/// What made a document.
+/// The program that made a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// `candor`.
@@ -167,18 +166,18 @@ impl Tool {
     }
 }
 
-/// One machine of the loader, and what it did meanwhile.
+/// One machine of the loader, and its behaviour during the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineRow {
-    /// What it is.
+    /// Its description.
     pub host: Host,
-    /// Its first worker, by its place in [`Document::workers`].
+    /// Its first worker, as an index into [`Document::workers`].
     pub first_worker: u32,
-    /// How many it had.
+    /// The number of its workers.
     pub workers: u32,
-    /// What the hiccup watch saw on it; null if there was none.
+    /// The results of its hiccup watch; null if there was none.
     pub hiccups: Option<Hiccups>,
-    /// Memory of the loader; null where it was not read.
+    /// Memory of the loader; null if it was not read.
     pub memory: Option<Memory>,
 }
 
@@ -187,7 +186,7 @@ pub struct MachineRow {
 pub struct Ending {
     /// Why.
     pub reason: EndReason,
-    /// Whether it ended before it had done what the plan asked.
+    /// Whether it ended before the plan was carried out.
     pub partial: bool,
 }
 
@@ -202,22 +201,22 @@ pub struct Lengths {
     pub elapsed_ns: u64,
 }
 
-/// Asked and achieved, over the measured window. Null where the window has no length.
+/// Asked and achieved rates over the measured window. Null if the window has no length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     /// Mean of the planned schedule over the window; null in a closed load.
     pub asked_per_s: Option<f64>,
-    /// Scheduled requests by the length of the window. In an open load with constant arrivals
-    /// this is the asked rate, under Poisson arrivals it is what was drawn.
+    /// Scheduled requests divided by the length of the window. With constant arrivals this is the
+    /// asked rate, with Poisson arrivals it is the drawn one.
     pub scheduled_per_s: Option<f64>,
-    /// Complete answers within the window by its length. Answers with a status or a body that
-    /// was not expected are among them, answers during the drain are not.
+    /// Complete responses within the window divided by its length. Includes responses with an
+    /// unexpected status or body, but not those during the drain.
     pub achieved_per_s: Option<f64>,
-    /// Complete answers within the window.
+    /// Complete responses within the window.
     pub answered_in_window: u64,
 }
 
-/// What one engine thread cost, over the window and the drain.
+/// The resources of one engine thread over the window and the drain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerRow {
     /// The core it was pinned to.
@@ -228,26 +227,26 @@ pub struct WorkerRow {
     pub cpu_user_ns: u64,
     /// CPU time in the kernel.
     pub cpu_system_ns: u64,
-    /// CPU time by wall time, 1 for a whole core; null without wall time.
+    /// CPU time divided by wall time, 1 for a whole core; null without wall time.
     pub cpu_share: Option<f64>,
-    /// Time that it could have run and waited for a core; null if the kernel does not say.
+    /// Time that it was runnable but waited for a core; null if the kernel does not report it.
     #[serde(default)]
     pub waited_ns: Option<u64>,
-    /// Times the kernel took the core away.
+    /// Number of preemptions.
     pub involuntary_switches: u64,
-    /// Times it waited for events.
+    /// Number of waits for events.
     pub waits: u64,
-    /// How long it looked for events and found none (`--pacing spin`): CPU time, or time in which
-    /// the machine held it up, that it did not need.
+    /// How long it polled without finding events (`--pacing spin`): time that it did not need,
+    /// whether it ran or was stalled.
     #[serde(default)]
     pub spun_ns: u64,
-    /// Mean response time of what it measured; null without answers as expected.
+    /// Mean response time of its requests; null without expected responses.
     #[serde(default)]
     pub response_mean_ns: Option<f64>,
 }
 
-/// Answers of a single thread per second, sampled in each slot of the measured window. All but
-/// the first two are null without samples.
+/// Responses of a single thread per second, sampled in each slot of the measured window. All but
+/// the first two fields are null without samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadRate {
     /// Length of a slot.
@@ -277,7 +276,7 @@ impl ThreadRate {
     }
 }
 
-/// Answers of single connections per second of the measured window; a connection stands for those
+/// Responses of single connections per second of the measured window; a connection includes those
 /// that replaced it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionRate {
@@ -309,7 +308,7 @@ impl ConnectionRate {
         let mean = rates().sum::<f64>() / n;
         let squares: f64 = rates().map(|rate| (rate - mean).powi(2)).sum();
         let stdev = if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
-        // Rates that are all the same must not fall out by a rounding.
+        // Equal rates must not be excluded by rounding.
         let reach = stdev + mean * 1e-9;
         let within = rates().filter(|rate| (rate - mean).abs() <= reach).count();
         Some(ConnectionRate {
@@ -330,7 +329,7 @@ impl Document {
         Document::of(facts, arguments, plan.redacted(), plan, record)
     }
 
-    /// The document of what `plan` came to, in which `shown` stands for it.
+    /// The document of a run of `plan`, with `shown` as its plan.
     fn of(
         facts: &Facts,
         arguments: Vec<String>,
@@ -390,15 +389,15 @@ impl Document {
         document
     }
 
-    /// Judges the expectations of the user and keeps the results in the document. Returns
-    /// whether all were met.
+    /// Judges the expectations of the user and puts the results into the document. Returns whether
+    /// all were met.
     pub fn judge_expectations(&mut self, expectations: &[Expectation]) -> bool {
         self.expectations = expectations.iter().map(|one| one.judge(self)).collect();
         self.expectations.iter().all(Judgement::met)
     }
 
-    /// Puts in what a managed target used, and judges anew. A target that ended has ended the run,
-    /// unless a signal came too.
+    /// Sets the resources of a managed target, and judges again. A target that ended has ended the
+    /// run, unless a signal came too.
     pub fn set_target(&mut self, resources: target::Resources, interrupted: bool) {
         if resources.ended.is_some() && !interrupted {
             self.end = Ending { reason: EndReason::TargetEnded, partial: true };
@@ -407,7 +406,7 @@ impl Document {
         self.verdicts = verdicts::judge(self);
     }
 
-    /// Puts in what became of a profiler, and judges anew.
+    /// Sets the outcome of a profiler, and judges again.
     pub fn set_profile(&mut self, profile: profile::Profile) {
         self.profile = Some(profile);
         self.verdicts = verdicts::judge(self);
@@ -420,12 +419,12 @@ impl Document {
         &all[from..from.saturating_add(machine.workers as usize).min(all.len())]
     }
 
-    /// The hiccups of all machines that were watched.
+    /// The hiccups of all watched machines.
     pub fn hiccups(&self) -> impl Iterator<Item = &Hiccups> {
         self.machines.iter().filter_map(|machine| machine.hiccups.as_ref())
     }
 
-    /// Whether a verdict says that the numbers cannot be true.
+    /// Whether a verdict is that the numbers cannot be true.
     pub fn is_invalid(&self) -> bool {
         self.verdicts.iter().any(|one| one.severity == verdicts::Severity::Invalid)
     }

@@ -1,8 +1,8 @@
-//! Documents of the first major version: their plans had another form, and results knew one machine.
+//! Documents of the first major version: their plans had another form, and results had only one
+//! machine.
 //!
-//! Here is that form read, and nowhere else: [`Upgraded`] is a deserialiser that hands a document's
-//! plan and machine on in the present form, and the present format. What the old form did not say has
-//! its default.
+//! Only this module reads that form: [`Upgraded`] is a deserialiser that converts a document's plan,
+//! machine and format to the present form. Fields that the old form lacks get their defaults.
 
 use candor_plan::units::fmt_rate;
 use candor_plan::url::parse_host_port;
@@ -10,14 +10,14 @@ use candor_plan::{Endpoint, NS_PER_S, Rate, StatusSet};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
-/// The field that had another form.
+/// The field with another form.
 const PLAN: &str = "plan";
-/// Fields of results that are those of a machine now.
+/// Fields of results that now belong to a machine.
 const MACHINE: [&str; 3] = ["host", "hiccups", "memory"];
 
 const MACHINES: &str = "machines";
 
-/// The fields of which a tree is made on the way.
+/// The fields that are temporarily kept as JSON trees.
 pub(crate) const TREES: [&str; 4] = [PLAN, MACHINE[0], MACHINE[1], MACHINE[2]];
 
 /// A document of the first version, read as one of the present format, the second.
@@ -55,9 +55,9 @@ struct Fields<A> {
     fields: A,
     /// The present format.
     format: &'static str,
-    /// Whose value is next.
+    /// The field whose value is next.
     name: String,
-    /// What is known of a result's machine, until that is handed on.
+    /// The fields of a result's machine, collected until they are passed on.
     machine: Option<Map<String, Value>>,
 }
 
@@ -86,7 +86,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
         let new = match self.name.as_str() {
             PLAN => plan(&self.fields.next_value()?),
             MACHINES => self.machine.take().map(|mut machine| {
-                // All workers were its own.
+                // It had all workers.
                 machine.extend([
                     ("first_worker".to_owned(), 0.into()),
                     ("workers".to_owned(), u32::MAX.into()),
@@ -102,7 +102,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
     }
 }
 
-/// The present form of a plan. `None`: a text in it does not say what it should.
+/// The present form of a plan. `None` if a text in it is invalid.
 fn plan(old: &Value) -> Option<Value> {
     let connections = &old["connections"];
     let once = connections["once"] == true;
@@ -150,7 +150,7 @@ fn plan(old: &Value) -> Option<Value> {
     }))
 }
 
-/// An object of the old form in which some fields are others.
+/// An object of the old form with the fields of `new` replaced.
 fn with(old: &Value, mut new: Value) -> Value {
     for (name, value) in old.as_object().into_iter().flatten() {
         if new.get(name).is_none() {
@@ -264,7 +264,7 @@ fn load(old: &Value) -> Option<Value> {
     } }))
 }
 
-/// A rate was a number per second. Its unit is one in which the description writes it, if there is one.
+/// A rate was a number per second. Its unit comes from the description, if that has one.
 fn rate(per_s: f64, description: &str) -> Rate {
     const UNITS_S: [u64; 4] = [1, 60, 3600, 86_400];
     let of = |per_ns: u64| {
@@ -355,7 +355,7 @@ mod tests {
             assert!(OPEN.contains(whole), "{whole}");
             assert!(Document::from_json(&OPEN.replacen(whole, damaged, 1)).is_err(), "{damaged}");
         }
-        // No number makes a rate that cannot be shown.
+        // Every number gives a rate that can be shown.
         let far = OPEN.replacen("\"rate_per_s\":1.5", "\"rate_per_s\":-1e300", 1);
         assert!(Document::from_json(&far).is_ok());
     }

@@ -1,8 +1,8 @@
-//! A result that is a part of a run, and how parts come to a whole.
+//! Results of parts of a run, and merging them.
 //!
-//! A part carries its record whole, as bytes, because what a document says of a run does not add up:
-//! percentiles of parts are no percentiles of the whole. The document of the whole is made of the
-//! merged record as any other.
+//! A part contains its whole record as bytes, because the figures of documents do not add up:
+//! percentiles of the whole do not follow from those of parts. The document of the whole is made
+//! from the merged record like any other.
 
 use candor_plan::{Load, Parts, Segment};
 use candor_record::wire::WireError;
@@ -13,32 +13,32 @@ use serde::{Deserialize, Serialize};
 use super::{Document, Facts};
 use crate::expect::Expectation;
 
-/// Which part of a run a result is of.
+/// The part of a run that a result covers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// Its workers.
     pub workers: Workers,
-    /// All that is known of it, in a form of candor's own, base64.
+    /// Its record in candor's own encoding, base64.
     pub record: Encoded,
 }
 
-/// Why results are no parts of one run. They are told apart by their place among those given.
+/// Why results are not the parts of one run. Results are named by their place in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartError {
-    /// This one is of a whole run.
+    /// This one is a whole run.
     Whole(usize),
-    /// This one has a record that cannot be read.
+    /// The record of this document cannot be read.
     Record(usize, WireError),
-    /// These two are of runs with other seeds.
+    /// These two have different seeds.
     Seed(usize, usize),
-    /// These two are of other plans: the first thing that differs.
+    /// These two have different plans; with the first difference.
     Plan(usize, usize, &'static str),
     /// Their records cannot be added.
     Records(MergeError),
 }
 
 impl Part {
-    /// `None`: the record is of a whole run.
+    /// `None` for the record of a whole run.
     pub(super) fn of(record: &RunRecord) -> Option<Self> {
         (!record.of.is_all())
             .then(|| Part { workers: record.of, record: Encoded(wire::to_bytes(record)) })
@@ -46,8 +46,8 @@ impl Part {
 }
 
 impl Document {
-    /// The result of the run that these are parts of: exact, as if one process had made it. What only
-    /// one of them says (its command line, its target) is as in the first.
+    /// The result of the run with these parts: exact, as if one process had made it. Facts of a
+    /// single part (its command line, its target) are those of the first.
     pub fn merge(parts: &[Document]) -> Result<Document, PartError> {
         let Some(first) = parts.first() else {
             return Err(PartError::Records(MergeError::Nothing));
@@ -76,7 +76,7 @@ impl Document {
         let mut whole = Document::of(&facts, first.arguments.clone(), plan.clone(), plan, &merged);
         whole.tool = first.tool.clone();
         if has_left_out_offsets(&plan.load) {
-            // What was asked is not in the plan any more, but in each part.
+            // The asked rate is not in the redacted plan, but in each part.
             whole.rate.asked_per_s = parts.iter().map(|one| one.rate.asked_per_s).sum();
         }
         whole.target = parts.iter().find_map(|one| one.target.clone());
@@ -90,7 +90,7 @@ impl Document {
     }
 }
 
-/// The first thing that two plans have not in common.
+/// The first difference between two plans.
 fn difference(one: &Parts, other: &Parts) -> Option<&'static str> {
     let differs = [
         ("the target", one.target != other.target),

@@ -1,42 +1,42 @@
-//! A profiler that looked at the managed target while it was measured.
+//! The profiler of a managed target during the measurement.
 //!
-//! Whoever started it fills this in. A profiled target is slower than it is by itself, so figures of
-//! such a run compare with nothing: see [`Document::profiler`].
+//! The starter of the profiler fills this in. A profiled target is slower, so the figures of such a
+//! run are not comparable: see [`Document::profiler`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Document;
 
-/// What became of `--profile-command`.
+/// The outcome of `--profile-command`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
-    /// The command as it was started, secrets redacted.
+    /// The command, secrets redacted.
     pub command: Vec<String>,
-    /// The profile's file; null: there is none.
+    /// The profile's file; null if there is none.
     pub file: Option<String>,
     /// Its size.
     pub file_bytes: Option<u64>,
-    /// The file of what it printed; null: it printed nothing.
+    /// The file of its output; null without output.
     pub log: Option<String>,
-    /// When it was started, in seconds since the measured window began; null: it was not.
+    /// When it was started, in seconds since the measured window began; null if it was not.
     pub from_s: Option<f64>,
-    /// When it was asked to end, or had ended by itself, in the same way.
+    /// When it was asked to end, or ended by itself, in the same unit.
     pub to_s: Option<f64>,
-    /// What went wrong with it; null: nothing.
+    /// Its failure; null if there was none.
     pub problem: Option<String>,
-    /// The last lines that it printed, if something went wrong.
+    /// The last lines of its output, if it failed.
     pub log_tail: Vec<String>,
 }
 
-/// Where the figures that a target offers of itself say that it profiles itself.
+/// The key by which a target's own figures announce that it profiles itself.
 const OWN_KEY: &str = "profile";
-/// What they say if it does not.
+/// The value if it does not.
 const OWN_NONE: &str = "none";
 
 impl Document {
-    /// Who profiled the target while it was measured: our command, or the target itself, which says
-    /// so in its own figures. `None`: nobody, as far as that is known.
+    /// The profiler of the target during the measurement: our command, or the target itself, by its
+    /// own figures. `None` if no profiler is known.
     pub fn profiler(&self) -> Option<String> {
         let ours = self.profile.as_ref().filter(|profile| profile.from_s.is_some());
         if let Some(profile) = ours {

@@ -1,5 +1,5 @@
-//! Progress of a command while it works, for programs that watch it (`--progress json`): an object a
-//! line, each of which stands by itself. The results themselves are in documents.
+//! Progress of a command for other programs (`--progress json`): one self-contained object a line.
+//! The results themselves are in documents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,30 +12,30 @@ pub const FORMAT: &str = "candor.progress/1";
 pub struct Line {
     /// `candor.progress/1`. Kinds and fields may be added under the same number.
     pub format: String,
-    /// Since the run or the experiment began.
+    /// Time since the run or the experiment began.
     pub elapsed_ns: u64,
-    /// How long it takes in all, as far as that can be known.
+    /// Its total time, if known.
     pub total_ns: Option<u64>,
-    /// What is told.
+    /// The kind of line, with its fields.
     #[serde(flatten)]
     pub of: Of,
 }
 
-/// What a line tells.
+/// The kinds of lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Of {
-    /// A run goes on: its last interval.
+    /// A running run: its last interval.
     Run {
-        /// The step of an experiment that it is; null: it is no experiment.
+        /// Its step in an experiment; null outside of experiments.
         step: Option<String>,
-        /// Complete responses by time.
+        /// Complete responses per second.
         rate_per_s: Option<f64>,
-        /// Requests that were due by time; null in a closed load.
+        /// Requests due per second; null in a closed load.
         asked_per_s: Option<f64>,
         /// Median response time; null with too few samples, here and below.
         p50_ns: Option<u64>,
-        /// 99 % of responses were faster.
+        /// 99th percentile of the response time.
         p99_ns: Option<u64>,
         /// The slowest response.
         max_ns: Option<u64>,
@@ -43,35 +43,35 @@ pub enum Of {
         connections: u64,
         /// Requests due and not sent.
         backlog: u64,
-        /// Responses as expected, of the run until now.
+        /// Expected responses in the run so far.
         ok: u64,
-        /// Failed requests, of the run until now.
+        /// Failed requests in the run so far.
         errors: u64,
-        /// Shed requests, of the run until now.
+        /// Shed requests in the run so far.
         shed: u64,
     },
-    /// A step of an experiment goes on that has no figures yet.
+    /// A running step of an experiment, without figures yet.
     Step {
-        /// What it is.
+        /// Its description.
         what: String,
         /// Its number, from 1.
         number: u64,
-        /// How many there are; null: it depends on what is found.
+        /// The number of steps; null if it depends on the results.
         of: Option<u64>,
     },
-    /// A step of an experiment is over.
+    /// A finished step of an experiment.
     Done {
-        /// What it was.
+        /// Its description.
         what: String,
-        /// What came of it, in half a sentence.
+        /// Its outcome, in half a sentence.
         outcome: String,
-        /// It could not be made.
+        /// Whether it failed.
         failed: bool,
         /// Its number, from 1.
         number: u64,
-        /// How many there are; null: it depends on what is found.
+        /// The number of steps; null if it depends on the results.
         of: Option<u64>,
     },
-    /// Nothing is sent yet: connections are made, or a target is started.
+    /// Nothing is sent yet: connections are being opened, or a target is being started.
     Waiting {},
 }

@@ -1,9 +1,10 @@
-//! Whether what was sent was the process that was asked for.
+//! Checks that the realised arrivals match the asked process.
 //!
-//! The engine keeps a sample of the gaps between due times that it took from its schedule. Each is
-//! measured in arrivals: the expected number between the two due times, for one worker of several.
-//! Constant arrivals have gaps of exactly one, to the nanosecond that a due time is rounded to;
-//! Poisson arrivals have exponential gaps of mean one, which Anderson and Darling's test judges.
+//! The engine keeps a sample of the gaps between due times that it took from its schedule. Each gap
+//! is measured in arrivals: the expected number between the two due times, for one worker of
+//! several. Constant arrivals have gaps of exactly one, up to the rounding of due times to
+//! nanoseconds; Poisson arrivals have exponential gaps of mean one, which Anderson and Darling's
+//! test judges.
 
 use candor_plan::{Arrivals, Load, Segment};
 use candor_record::RunRecord;
@@ -20,11 +21,11 @@ pub struct Realised {
     pub arrivals: Arrivals,
     /// Gaps in the sample.
     pub gaps: u64,
-    /// Constant arrivals: the largest distance of a gap from what it should be, in nanoseconds.
+    /// Constant arrivals: the largest deviation of a gap from its nominal value, in nanoseconds.
     pub largest_deviation_ns: Option<f64>,
     /// Poisson arrivals: Anderson and Darling's A² against the exponential distribution.
     pub anderson_darling: Option<f64>,
-    /// Poisson arrivals: how often a right process has a larger one.
+    /// Poisson arrivals: the probability that a correct process has a larger one.
     pub p: Option<f64>,
 }
 
@@ -34,7 +35,7 @@ const FEWEST: usize = 20;
 const SHORTEST_MEAN_NS: f64 = 50.0;
 
 impl Realised {
-    /// Of a run with this load.
+    /// The realised gaps of a run with this load.
     pub(super) fn of(load: &Load, record: &RunRecord) -> Option<Self> {
         let Load::Open(open) = load else { return None };
         let smooth = |one: &Segment| matches!(one, Segment::Hold { .. } | Segment::Ramp { .. });
@@ -42,7 +43,7 @@ impl Realised {
         if !open.segments.iter().all(smooth) || count < FEWEST {
             return None;
         }
-        // Due times are the same for all workers together, so each has a share of the arrivals.
+        // The schedule is divided among all workers, so each has a share of the arrivals.
         let workers = f64::from(record.of.of);
         let pairs = || record.workers.iter().flat_map(|worker| worker.gaps.iter().copied());
         let arrivals =
@@ -51,7 +52,7 @@ impl Realised {
             Arrivals::Constant => {
                 let deviations = pairs().filter_map(|(due_ns, next_ns)| {
                     let found = arrivals(due_ns, next_ns);
-                    // A gap of one arrival there takes its own length by what it held.
+                    // The length of a gap of one arrival at this place.
                     (found > 0.0).then(|| (next_ns - due_ns) as f64 * (1.0 - 1.0 / found).abs())
                 });
                 (deviations.max_by(f64::total_cmp), None)
@@ -61,7 +62,8 @@ impl Realised {
                 if (span_ns as f64) < SHORTEST_MEAN_NS * count as f64 {
                     return None;
                 }
-                // Whole nanoseconds: half of one keeps a gap of none from being infinitely rare.
+                // Due times are whole nanoseconds: half of one keeps a gap of zero from being
+                // infinitely rare.
                 let half = |due_ns: u64| arrivals(due_ns, due_ns.saturating_add(1)) / 2.0;
                 let sample: Vec<f64> =
                     pairs().map(|(due_ns, next)| arrivals(due_ns, next) + half(due_ns)).collect();

@@ -1,6 +1,6 @@
 //! The JSON schemas of documents, generated from the structs.
 //!
-//! The files in the repository are what others rely on; a test fails when one is stale and says how
+//! Other programs rely on the files in the repository; a test fails if one is stale, and prints how
 //! to renew it.
 
 use super::Document;
@@ -8,7 +8,7 @@ use super::Document;
 /// The checked-in schema.
 pub const SCHEMA: &str = include_str!("../../schema/candor.result-2.json");
 
-/// The schema as the structs have it now.
+/// The schema of the present structs.
 pub fn generate() -> String {
     of::<Document>(super::FORMAT)
 }
@@ -35,13 +35,13 @@ mod tests {
     use crate::testing;
     use crate::testing::experiments::{sample_comparison, sample_peak, sample_suite, sample_sweep};
 
-    /// What is checked with takes longer to make than to use.
+    /// A validator takes longer to make than to use.
     fn validator(schema: &str) -> Validator {
         let schema: Value = serde_json::from_str(schema).unwrap();
         jsonschema::validator_for(&schema).unwrap()
     }
 
-    /// What is wrong with a document by its schema.
+    /// The errors of a document by its schema.
     fn errors(validator: &Validator, document: &impl Serialize) -> Vec<String> {
         let value = serde_json::to_value(document).unwrap();
         validator.iter_errors(&value).map(|error| error.to_string()).collect()
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(errors(&sweep, &sample_sweep()), [""; 0]);
         assert_eq!(errors(&comparison, &sample_comparison()), [""; 0]);
         assert_eq!(errors(&suite, &sample_suite(2)), [""; 0]);
-        // None of them is taken for another.
+        // No document passes for another kind.
         assert!(!errors(&suite, &sample_comparison()).is_empty());
         assert!(!errors(&peak, &sample_sweep()).is_empty());
         let mut wrong = serde_json::to_value(sample_comparison()).unwrap();

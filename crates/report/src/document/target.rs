@@ -1,7 +1,7 @@
-//! What a managed target used while it was measured, and how it ended if it did.
+//! The resources that a managed target used during the measurement, and how it ended, if it did.
 //!
-//! Taken of its whole process tree, in the measured window only. Whoever started the target fills
-//! this in; a run against a server of somebody else's has none.
+//! They cover its whole process tree, in the measured window only. The starter of the target fills
+//! this in; a run against another server has none.
 
 use std::collections::BTreeMap;
 
@@ -13,40 +13,42 @@ use serde::{Deserialize, Serialize};
 pub struct Resources {
     /// Its name.
     pub name: Option<String>,
-    /// How it was started, secrets redacted.
+    /// Its command, secrets redacted.
     pub command: Vec<String>,
-    /// What it said of itself when it was ready, such as `protocol`, `version` and its runtime: the keys of
-    /// its port file in lower case. Left out where it said nothing.
+    /// Its announcements when it was ready, e.g. `protocol`, `version` and its runtime: the keys of its
+    /// port file in lower case. Omitted if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub announced: BTreeMap<String, String>,
     /// The cores it could use.
     pub cores: Vec<u64>,
-    /// The cores of the loader meanwhile.
+    /// The cores of the loader in this run.
     pub loader_cores: Vec<u64>,
-    /// The course of it, every 100 ms or, in long runs, so thinned out that few hundreds are left.
+    /// The time series, every 100 ms; in long runs, thinned out to a few hundred samples.
     pub samples: Vec<ResourceSample>,
-    /// CPU time by wall time over the window, 1 for a whole core; null if it was not sampled.
+    /// CPU time divided by wall time over the window, 1 for a whole core; null if it was not
+    /// sampled.
     pub cpu_share_mean: Option<f64>,
-    /// The highest of a sample.
+    /// The highest value of a sample.
     pub cpu_share_max: Option<f64>,
-    /// The highest resident memory of a sample, all processes. What they share counts in each.
+    /// The highest resident memory of a sample, over all processes. Shared memory counts in each
+    /// process.
     pub rss_peak_bytes: Option<u64>,
     /// CPU seconds in the window, all processes.
     pub cpu_s: Option<f64>,
-    /// Answers within the window by CPU seconds of the target.
+    /// Responses within the window divided by the target's CPU seconds.
     pub requests_per_cpu_s: Option<f64>,
-    /// The target's own figures, where it offers some.
+    /// The target's own figures, if it offers them.
     pub stats: Vec<StatsSample>,
-    /// How it ended, if it did so in mid-run.
+    /// How it ended, if it ended during the run.
     pub ended: Option<String>,
-    /// The last lines of its log, if it ended in mid-run.
+    /// The last lines of its log, if it ended during the run.
     pub log_tail: Vec<String>,
 }
 
 impl Resources {
-    /// Seconds since the measured window began, and the share of time since the look before in
-    /// which the schedulers of the target's runtime worked, in the mean over them: what the target
-    /// says as `scheduler_utilization_mean`, or of each as `scheduler_utilization`.
+    /// The utilisation of the schedulers of the target's runtime: seconds since the measured window
+    /// began, and the mean share of time since the sample before in which they worked. The target
+    /// reports it as `scheduler_utilization_mean`, or for each as `scheduler_utilization`.
     pub fn utilization(&self) -> impl Iterator<Item = (f64, f64)> {
         let share = |json: &serde_json::Value| match json.get("scheduler_utilization_mean") {
             Some(mean) => mean.as_f64(),
@@ -65,7 +67,7 @@ impl Resources {
 pub struct ResourceSample {
     /// Seconds since the measured window began.
     pub at_s: f64,
-    /// CPU time by wall time since the sample before, 1 for a whole core.
+    /// CPU time divided by wall time since the sample before, 1 for a whole core.
     pub cpu_share: f64,
     /// Resident memory.
     pub rss_bytes: u64,
@@ -73,19 +75,19 @@ pub struct ResourceSample {
     pub threads: u64,
     /// Open files.
     pub open_files: u64,
-    /// Times that a thread waited, since the window began.
+    /// Number of waits of threads since the window began.
     pub voluntary_switches: u64,
-    /// Times that a thread lost its core, since the window began.
+    /// Number of preemptions of threads since the window began.
     pub involuntary_switches: u64,
     /// Processes.
     pub processes: u64,
 }
 
-/// The document that a target offers of itself (`STATS=` in its port file), at one moment.
+/// The target's document of its own figures (`STATS=` in its port file), at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsSample {
     /// Seconds since the measured window began.
     pub at_s: f64,
-    /// What it answered.
+    /// The document.
     pub json: serde_json::Value,
 }

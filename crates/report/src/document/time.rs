@@ -4,7 +4,8 @@
 /// RFC 3339 in UTC to the millisecond, from milliseconds since 1970.
 pub fn rfc3339(unix_ms: u64) -> String {
     let (days, ms_of_day) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
-    // Days from 0000-03-01, in eras of 400 years; u64 days of milliseconds cannot overflow these.
+    // Days from 0000-03-01, in eras of 400 years. The days in a u64 of milliseconds cannot overflow
+    // here.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era =

@@ -1,13 +1,13 @@
-//! An expectation against a document.
+//! Judges an expectation by a document.
 //!
-//! Requests that were never answered have no latency, but they had one for whoever waited. So
-//! they count as slower than everything in percentiles and maxima of response and service time:
-//! a p99 cannot be met when two in a hundred were never answered.
+//! Requests without a response have no measured latency, but their users waited. So they count as
+//! slower than all others in percentiles and maxima of response and service time: a p99 cannot be
+//! met if two in a hundred never got a response.
 //!
-//! A percentile is judged by its estimate, as it is printed, and not by its interval: an objective
-//! near the edge is met or not by chance either way, and a build should do what the page says. A
-//! percentile that is not worth printing is judged by its interval, if both ends agree: no one
-//! needs many samples to see that a median of a second is not below a millisecond.
+//! A percentile is judged by its printed estimate, and not by its interval: near the edge it is
+//! chance either way whether an objective is met, and the outcome should agree with the page. A
+//! percentile that is not worth printing is judged by its interval, if both ends agree: few samples
+//! are enough to see that a median of a second is not below a millisecond.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use candor_stats::order;
@@ -19,21 +19,21 @@ use crate::document::Document;
 use crate::document::counts::count_of;
 use crate::document::latency::{Distribution, enough_samples, is_useful};
 
-/// An expectation and what became of it.
+/// An expectation and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// The expectation as the user wrote it.
     pub expression: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The measured value in nanoseconds, per second, as a share or a count, as the expression
-    /// has it; null if there is none.
+    /// The measured value in nanoseconds, per second, as a share or as a count, depending on the
+    /// expression; null if there is none.
     pub measured: Option<f64>,
-    /// What was measured, in one sentence.
+    /// The measurement, in one sentence.
     pub sentence: String,
 }
 
-/// What became of an expectation.
+/// The outcome of an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -55,23 +55,23 @@ impl Judgement {
 /// A measured value, or why there is none.
 enum Measured {
     Value(f64),
-    /// It lies among requests that were never answered.
+    /// It lies among requests without a response.
     Never,
-    /// It is not worth a number, but lies between these; and why it is none.
+    /// It is not worth printing, but lies between these; with the reason.
     Between(f64, f64, String),
-    /// Nothing to say, and why.
+    /// There is no value; with the reason.
     Nothing(String),
 }
 
 impl Expectation {
-    /// Holds the expectation against a finished document.
+    /// Judges the expectation by a finished document.
     pub fn judge(&self, document: &Document) -> Judgement {
         let holds = |value: f64| self.comparison.holds(value, self.wanted);
         let met_if = |holds: bool| if holds { Outcome::Met } else { Outcome::NotMet };
         let (outcome, measured, found) = match self.measure(document) {
             Measured::Value(value) => (met_if(holds(value)), Some(value), self.show(value)),
             Measured::Never => {
-                let why = "requests that were never answered decide it";
+                let why = "requests without a response decide it";
                 (met_if(holds(f64::INFINITY)), None, why.to_owned())
             }
             Measured::Nothing(why) => (Outcome::NotMeasurable, None, why),
@@ -119,7 +119,7 @@ impl Expectation {
                 Measured::Value(failed as f64 / ledger.sent as f64)
             }
             Metric::RateShare if !document.plan.load.is_open() => Measured::Nothing(
-                "a closed load asks for no rate; write for example rate >= 20k/s".to_owned(),
+                "a closed load has no asked rate; write e.g. rate >= 20k/s".to_owned(),
             ),
             Metric::RateShare => {
                 match (document.rate.achieved_per_s, document.rate.scheduled_per_s) {
@@ -152,7 +152,7 @@ impl Expectation {
     }
 }
 
-/// The distribution of a series, and how many that belong to it were never answered.
+/// The distribution of a series, and the number of its requests without a response.
 pub(super) fn never_answered(document: &Document, series: Series) -> (&Distribution, u64) {
     let latencies = &document.latencies;
     let errors = |kind: &str| count_of(&document.errors, kind);
@@ -185,7 +185,7 @@ fn latency(document: &Document, series: Series, statistic: Statistic) -> Measure
     }
 }
 
-/// The quantile of the samples and of `never` more that lie above all of them.
+/// The quantile of the samples, with `never` more above all of them.
 fn quantile(
     distribution: &Distribution,
     (min_ns, max_ns): (u64, u64),
@@ -197,7 +197,7 @@ fn quantile(
         Ok(hdr) => hdr,
         Err(error) => return Measured::Nothing(error.to_string()),
     };
-    // What lies among those never answered is infinite.
+    // A quantile among requests without a response is infinite.
     let at = |level: f64| {
         let among_answered = level * all as f64 / distribution.count as f64;
         (among_answered <= 1.0 + 1e-9)
@@ -214,7 +214,7 @@ fn quantile(
     }
     match (at(q), high_ns) {
         (None, _) => Measured::Never,
-        // Beside those never answered: its estimate is that of a number that is printed.
+        // Otherwise the estimate is the printed one.
         (Some(value_ns), None) => Measured::Value(value_ns as f64),
         (Some(value_ns), Some(high_ns)) if is_useful(low_ns, value_ns, high_ns) => {
             Measured::Value(value_ns as f64)
@@ -301,7 +301,7 @@ mod tests {
         document.ledger.unfinished = 700;
         let judgement = judged(&document, "p90 < 1h");
         assert_eq!(judgement.outcome, Outcome::NotMet);
-        assert!(judgement.sentence.contains("never answered"), "{}", judgement.sentence);
+        assert!(judgement.sentence.contains("without a response"), "{}", judgement.sentence);
         assert!(!judged(&document, "max < 1h").met());
         assert!(!judged(&document, "mean < 1h").met());
         assert!(judged(&document, "send_lag.p90 < 1ms").met());

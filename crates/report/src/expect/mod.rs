@@ -1,10 +1,10 @@
 //! Expectations of the user: `p99 < 5ms`, `error-rate < 0.1%`, `rate >= 99%`.
 //!
-//! [`parse`](Expectation::parse) makes an [`Expectation`] of an expression, before the run;
-//! [`judge`](Expectation::judge) holds it against a finished document. What cannot be measured,
-//! for want of samples or of answers, is not met: a build must not pass because nothing worked.
-//! [`weigh`](Expectation::weigh) asks the same of several runs under one load, and may say that
-//! they do not tell: that is for whoever can make another run.
+//! [`parse`](Expectation::parse) makes an [`Expectation`] from an expression, before the run;
+//! [`judge`](Expectation::judge) compares it with a finished document. An expectation that cannot
+//! be measured, because samples or responses are missing, is not met: a build must not pass because
+//! nothing worked. [`weigh`](Expectation::weigh) compares it with several runs under one load, and
+//! may leave the question open, for callers that can make another run.
 
 mod judge;
 mod parse;
@@ -19,14 +19,14 @@ use std::cmp::Ordering;
 /// A parsed expectation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expectation {
-    /// As the user wrote it, without blanks around it.
+    /// As the user wrote it, trimmed.
     pub expression: String,
     metric: Metric,
     comparison: Comparison,
     wanted: f64,
 }
 
-/// What is compared.
+/// The compared quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Metric {
     /// A figure of a distribution, in nanoseconds.
@@ -72,12 +72,12 @@ enum Counter {
     Unfinished,
 }
 
-/// The orders of what is measured and what is wanted that it allows.
+/// The orderings of measured and wanted value that satisfy it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Comparison(&'static [Ordering]);
 
 impl Comparison {
-    /// Whether it holds on all of one side of what is wanted, and nowhere on the other.
+    /// Whether it holds on exactly one side of the wanted value.
     fn is_ordering(self) -> bool {
         self.0.contains(&Ordering::Less) != self.0.contains(&Ordering::Greater)
     }

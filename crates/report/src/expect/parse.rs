@@ -1,8 +1,8 @@
 //! `METRIC COMPARISON VALUE` to an [`Expectation`].
 //!
 //! A metric is `error-rate`, `rate`, a count of the ledger, or a figure of a distribution:
-//! `[SERIES.]min|mean|max|pN`, where the series is `response` unless said otherwise. The unit of
-//! the value follows from the metric.
+//! `[SERIES.]min|mean|max|pN`, where the series is `response` by default. The unit of the value
+//! follows from the metric.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 
@@ -11,15 +11,15 @@ use candor_plan::units;
 
 use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
 
-/// An expression that is no expectation.
+/// The error for an invalid expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{expression}', character {position}: {problem}")]
 pub struct ParseError {
     /// The expression.
     pub expression: String,
-    /// Where in it, counted in characters from 1.
+    /// The place in it, in characters from 1.
     pub position: usize,
-    /// What is wrong there, and what would be right.
+    /// The fault there, and the remedy.
     pub problem: String,
 }
 
@@ -61,7 +61,7 @@ const STATISTICS: [(&str, Statistic); 3] =
 type Problem = (usize, String);
 
 impl Expectation {
-    /// Reads an expression such as `p99 < 5ms`.
+    /// Parses an expression, e.g. `p99 < 5ms`.
     pub fn parse(expression: &str) -> Result<Self, ParseError> {
         parse(expression).map_err(|(byte, problem)| ParseError {
             expression: expression.to_owned(),
@@ -146,15 +146,15 @@ fn percentile_number(name: &str) -> Option<f64> {
         .flatten()
 }
 
-/// The value in the unit of the metric. The value decides which of the two rates is meant.
+/// The value in the unit of the metric. Its form decides between the two metrics of `rate`.
 fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
     let parsed = match metric {
-        // A bare number is seconds elsewhere; here it would more often be meant as milliseconds.
+        // Elsewhere a bare number means seconds; here users would more often mean milliseconds.
         Metric::Latency(..) if value.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
             return Err(format!("'{value}' has no unit; write for example {value}ms"));
         }
         Metric::Latency(..) => units::parse_duration_ns(value).map(|ns| (metric, ns as f64)),
-        // A share of errors can only be their rate.
+        // For errors, a share means the error rate.
         Metric::Count(Counter::Errors) if value.ends_with('%') => {
             units::parse_share(value).map(|share| (Metric::ErrorRate, share))
         }

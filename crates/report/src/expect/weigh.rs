@@ -1,9 +1,9 @@
-//! An expectation against several runs under the same load, with what chance leaves open.
+//! Judges an expectation by several runs under the same load, including what chance leaves open.
 //!
-//! [`super::judge`] has to say yes or no of one run. An experiment that looks for an edge can do
-//! better: where the interval of what was measured lies on one side of what is wanted it knows, and
-//! where it lies on both it makes another run. Runs are pooled, so that each makes the interval
-//! narrower. As there, requests that were never answered are slower than everything.
+//! [`super::judge`] must decide by one run. An experiment that searches for an edge can do better:
+//! if the interval of the measured value lies on one side of the wanted value, the result is
+//! certain; if it contains the wanted value, the experiment makes another run. Runs are pooled, so
+//! each narrows the interval. As there, requests without a response are slower than all others.
 
 use candor_stats::order;
 
@@ -12,15 +12,15 @@ use super::{Expectation, Metric, Statistic};
 use crate::document::Document;
 use crate::document::latency::{Distribution, PERCENTILES};
 
-/// What runs say of an expectation.
+/// The judgement of an expectation by several runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weighed {
     /// Whether it is met.
     pub standing: Standing,
-    /// What was measured, all runs together, in the unit of the expectation; `None` without
-    /// samples, or if requests that were never answered decide it.
+    /// The measured value of all runs together, in the unit of the expectation; `None` without
+    /// samples, or if requests without a response decide it.
     pub measured: Option<f64>,
-    /// The lower end of its 95 % interval; `None`: not known, or none is needed.
+    /// The lower end of its 95 % interval; `None` if unknown or not needed.
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
@@ -31,9 +31,9 @@ pub struct Weighed {
 pub enum Standing {
     /// The whole interval meets it.
     Met,
-    /// Nothing of the interval does.
+    /// No value of the interval meets it.
     NotMet,
-    /// One end does. More samples would tell.
+    /// One end meets it. More samples would decide.
     Unsure,
 }
 
@@ -51,7 +51,7 @@ impl Estimate {
 }
 
 impl Expectation {
-    /// Holds the expectation against finished runs under the same load, all together.
+    /// Judges the expectation by all finished runs under the same load together.
     pub fn weigh(&self, runs: &[&Document]) -> Weighed {
         let Some(estimate) = self.estimate(runs) else {
             return Weighed { standing: Standing::NotMet, measured: None, low: None, high: None };
@@ -76,8 +76,7 @@ impl Expectation {
         self.comparison.holds(value, self.wanted)
     }
 
-    /// The percentile of response or service time that it is about, such as `p99`, if it is about
-    /// one.
+    /// The percentile of response or service time in it, e.g. `p99`, if there is one.
     pub fn percentile(&self) -> Option<String> {
         match self.metric {
             Metric::Latency(_, Statistic::Quantile(q)) => Some(name_of(q)),
@@ -137,7 +136,7 @@ fn effective(distribution: &Distribution, q: f64) -> f64 {
         .map_or(distribution.count as f64, |one| one.effective_samples as f64)
 }
 
-/// The quantile of all samples together, and of those never answered above them, by order
+/// The quantile of all samples together, with requests without a response above them, by order
 /// statistics on the effective sample size.
 fn quantile(parts: &[(&Distribution, u64)], q: f64) -> Option<Estimate> {
     let (mut answered, mut all, mut worth) = (0u64, 0u64, 0.0);
@@ -172,7 +171,7 @@ fn quantile(parts: &[(&Distribution, u64)], q: f64) -> Option<Estimate> {
     })
 }
 
-/// z of a 95 % interval of something normal.
+/// z of a 95 % interval of the normal distribution.
 const Z: f64 = 1.96;
 
 /// The mean, ± z·s/√n with n the effective sample size at their median.

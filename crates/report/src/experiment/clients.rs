@@ -1,10 +1,10 @@
 //! The document of a matrix of HTTP client libraries: clients × pools × concurrencies, each in several
 //! rounds.
 //!
-//! Crate `lab` makes it of what drivers answer, of the server's own count and of the system's books of
-//! CPU time. A *cell* is one client with one pool and one concurrency, a *trial* one run of it. Of each
-//! cell one trial speaks for all: the one with the median rate, of those whose counts agree with the
-//! server's. A trial whose counts do not is shown as what it is, and never speaks.
+//! Crate `lab` makes it from the replies of drivers, the server's own count and the system's accounting
+//! of CPU time. A *cell* is one client with one pool and one concurrency, a *trial* one run of it. Each
+//! cell is represented by one trial: the one with the median rate, among those whose counts agree with
+//! the server's. A trial whose counts do not agree is shown as such, and never represents its cell.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,46 +19,46 @@ pub const FORMAT: &str = "candor.clients/1";
 /// The value of [`TrialFile::format`] that this version writes.
 pub const TRIAL_FORMAT: &str = "candor.clients-trial/1";
 
-/// What a matrix of client libraries found.
+/// The results of a matrix of client libraries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clients {
     /// `candor.clients/1`. Fields may be added under the same number.
     pub format: String,
-    /// Whose it is.
+    /// The suite, and how it was measured.
     #[serde(flatten)]
     pub heading: Heading,
     /// The server: `embedded`, or a command.
     pub server: String,
-    /// What was asked in every cell.
+    /// The request of every cell.
     pub asked: Asked,
-    /// How many connections cells have: a rule such as `concurrency + 1`, or sizes.
+    /// The connections of cells: a rule, e.g. `concurrency + 1`, or sizes.
     pub pools: String,
     /// Clients, in the order of the tables.
     pub clients: Vec<Client>,
-    /// The combinations that were or will be measured.
+    /// The combinations, measured or still to be measured.
     pub cells: Vec<Cell>,
-    /// Clients that were left out, and why.
+    /// Omitted clients, with the reasons.
     pub notes: Vec<Note>,
-    /// Trials that could not be made, the latest of each.
+    /// Failed trials, the latest failure of each.
     pub failures: Vec<Failure>,
-    /// Every trial was made, or failed for good.
+    /// Whether every trial was made or failed for good.
     pub complete: bool,
 }
 
-/// What is the same in every cell.
+/// The settings that all cells share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
-    /// Path of every request; null: the one that the server announces.
+    /// Path of every request; null means the one that the server announces.
     pub path: Option<String>,
     /// Length of the warm-up.
     pub warm_up_ns: u64,
     /// Length of the window.
     pub duration_ns: u64,
-    /// Time-out of a request.
+    /// Timeout of a request.
     pub timeout_ns: u64,
-    /// The status of a right answer.
+    /// The status of a correct response.
     pub expect_status: u16,
-    /// The length of its body; null: any.
+    /// The length of its body; null means any.
     pub expect_body_bytes: Option<u64>,
 }
 
@@ -67,17 +67,17 @@ pub struct Asked {
 pub struct Client {
     /// Its name in the suite.
     pub name: String,
-    /// A line of the suite's author.
+    /// A description by the suite's author.
     pub about: String,
     /// The driver's command, secrets redacted.
     pub command: Vec<String>,
-    /// What the driver says that it drives.
+    /// The library, as the driver names it.
     pub library: String,
     /// The library's version.
     pub version: String,
-    /// What it runs on.
+    /// The runtime of the driver.
     pub runtime: String,
-    /// It sends nothing: what it costs is the driver's own share.
+    /// Whether it sends nothing: its cost is the driver's own share.
     pub is_null: bool,
     /// The null client of the same driver.
     pub null_client: Option<String>,
@@ -94,10 +94,10 @@ pub struct Cell {
     pub concurrency: u64,
     /// Its trials, by round.
     pub trials: Vec<Trial>,
-    /// The one that speaks for all, by its place in the list: the median by rate of those whose counts
-    /// agree. Null without one.
+    /// The index of the representative: the median by rate among trials whose counts agree. Null
+    /// without one.
     pub representative: Option<u64>,
-    /// Over all trials whose counts agree; null without one.
+    /// The spread of all trials whose counts agree; null without one.
     pub spread: Option<Spread>,
 }
 
@@ -121,27 +121,28 @@ pub struct Trial {
     pub started_at: String,
     /// Length of the window.
     pub window_s: f64,
-    /// Right answers a second over the window.
+    /// Correct responses per second over the window.
     pub rate_per_s: f64,
-    /// Requests that ended in the window with the answer that was expected.
+    /// Requests that ended in the window with the expected response.
     pub ok: u64,
-    /// Requests that ended in the window otherwise, by kind, the most frequent first.
+    /// Other requests that ended in the window, by kind, the most frequent first.
     pub errors: Vec<ErrorCount>,
-    /// Those together, as a share of all that ended in the window, in [0, 1]; null if nothing did.
+    /// The share of those among all that ended in the window, in [0, 1]; null if there are none.
     pub failed_share: Option<f64>,
-    /// Latencies of the right answers in the window, from the call of the library to its return.
+    /// Latencies of the correct responses in the window, from the call of the library to its
+    /// return.
     pub latency: Percentiles,
-    /// Requests that ended in the warm-up, or after the window because they had begun in it.
+    /// Requests that ended in the warm-up, or after the window if they had begun in it.
     pub outside: u64,
     /// All requests of the cell, in the window and outside of it, by the driver's count.
     pub requests: u64,
-    /// Answers that the server counted meanwhile.
+    /// Responses that the server counted in the same time.
     pub server_answered: u64,
-    /// What is wrong between the two counts; null: they agree.
+    /// The disagreement of the two counts; null if they agree.
     pub disagreement: Option<String>,
-    /// CPU time of the driver and all that it started, user and kernel, over the whole cell.
+    /// CPU time of the driver and all of its processes, user and kernel, over the whole cell.
     pub cpu_s: f64,
-    /// The same by all requests of the cell, in microseconds; null without requests.
+    /// The same divided by all requests of the cell, in microseconds; null without requests.
     pub cpu_us_per_request: Option<f64>,
 }
 
@@ -150,13 +151,13 @@ pub struct Trial {
 pub struct ErrorCount {
     /// The kind, as in docs/drivers.md.
     pub kind: String,
-    /// How many in the window.
+    /// How many ended in the window.
     pub count: u64,
-    /// One of them.
+    /// An example.
     pub example: Option<String>,
 }
 
-/// A trial with all of its latencies, as it is kept in a file of its own.
+/// A trial with all of its latencies, kept in a separate file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialFile {
     /// `candor.clients-trial/1`. Fields may be added under the same number.
@@ -174,12 +175,12 @@ pub struct TrialFile {
 }
 
 impl Trial {
-    /// Whether the driver's and the server's counts are of the same requests.
+    /// Whether the driver's and the server's counts describe the same requests.
     pub fn agrees(&self) -> bool {
         self.disagreement.is_none()
     }
 
-    /// Requests that ended in the window with something else than the answer that was expected.
+    /// Requests that ended in the window without the expected response.
     pub fn failed(&self) -> u64 {
         self.errors.iter().map(|one| one.count).sum()
     }
@@ -206,7 +207,7 @@ impl Cell {
         format!("{} pool {} concurrency {}", self.client, self.pool, self.concurrency)
     }
 
-    /// The trial that speaks for all.
+    /// The trial that represents the cell.
     pub fn speaker(&self) -> Option<&Trial> {
         self.trials.get(usize::try_from(self.representative?).ok()?)
     }
@@ -252,21 +253,21 @@ impl Clients {
         self.clients.iter().find(|one| one.name == name)
     }
 
-    /// What the driver itself costs in a cell, in CPU microseconds a request: what its null client
-    /// costs with as many callers. `None` if there is none, or if it was not measured.
+    /// The driver's own cost in a cell, in CPU microseconds per request: that of its null client
+    /// with as many callers. `None` without a measured null client.
     pub fn overhead_us(&self, cell: &Cell) -> Option<f64> {
         let null = self.client(&cell.client)?.null_client.as_ref()?;
         let of = |one: &&Cell| one.client == *null && one.concurrency == cell.concurrency;
         self.cells.iter().find(of)?.speaker()?.cpu_us_per_request
     }
 
-    /// Trials that are there, and trials that there will be.
+    /// The number of existing trials, and of all trials.
     pub fn progress(&self) -> (u64, u64) {
         let made = self.cells.iter().map(|cell| cell.trials.len() as u64).sum();
         (made, self.heading.rounds.saturating_mul(self.cells.len() as u64))
     }
 
-    /// How many trials have counts that do not agree with the server's.
+    /// The number of trials whose counts do not agree with the server's.
     pub fn wrong(&self) -> u64 {
         self.cells.iter().map(|one| one.wrong().count() as u64).sum()
     }
@@ -291,7 +292,7 @@ mod tests {
         let spread = cell.spread.unwrap();
         assert_eq!((spread.rate_low_per_s, spread.rate_high_per_s), (10.0, 30.0));
         assert_eq!(cell.wrong().count(), 1);
-        // Of two the lower one; of none none.
+        // Of two, the lower one.
         assert_eq!(settled(vec![trial(1, 20.0), trial(2, 10.0)]).speaker().unwrap().round, 2);
         let none = settled(vec![wrong(1, 10.0)]);
         assert_eq!((none.speaker(), none.spread), (None, None));

@@ -1,8 +1,8 @@
-//! The document of a comparison: variants measured side by side, and what can be concluded.
+//! The document of a comparison: variants measured side by side, and the conclusions.
 //!
-//! Crate `lab` makes it, of runs' [`Figures`] and of crate `stats`. The first variant is what the
-//! others are compared with. A conclusion is about the primary metric; the other metrics are told
-//! beside it, with their own guard against many looks (see [`Finding::p_adjusted`]).
+//! Crate `lab` makes it from the [`Figures`] of runs, with crate `stats`. The first variant is the
+//! baseline. The conclusion is about the primary metric; the other metrics have their own
+//! correction for multiple tests (see [`Finding::p_adjusted`]).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub const FORMAT: &str = "candor.comparison/1";
 pub struct Comparison {
     /// `candor.comparison/1`. Fields may be added under the same number.
     pub format: String,
-    /// What made the document.
+    /// The program that made the document.
     pub tool: Tool,
     /// The command line, secrets redacted.
     pub arguments: Vec<String>,
@@ -29,12 +29,12 @@ pub struct Comparison {
     pub host: Host,
     /// The load, in words.
     pub load: String,
-    /// What is compared; the first one is the baseline.
+    /// The variants; the first is the baseline.
     pub variants: Vec<Variant>,
-    /// Whether each round has one run of every variant, in an order of its own. Otherwise the
-    /// runs were saved before, and have nothing to do with each other.
+    /// Whether each round has one run of every variant, in its own order. Otherwise these are
+    /// saved, unrelated runs.
     pub interleaved: bool,
-    /// Rounds that were asked for; of saved results, the most of a variant.
+    /// Rounds asked for; with saved results, the most of a variant.
     pub rounds_asked: u64,
     /// Confidence of the intervals, and one minus the chance of a false claim.
     pub confidence: f64,
@@ -42,24 +42,24 @@ pub struct Comparison {
     pub seed: u64,
     /// The metric that decides.
     pub primary: Metric,
-    /// Rounds below which nothing is concluded.
+    /// The fewest rounds for a conclusion.
     pub rounds_needed: u64,
-    /// What was found, variant by variant and metric by metric.
+    /// The findings, for each variant and metric.
     pub findings: Vec<Finding>,
-    /// What to know before the conclusion is believed, one sentence each.
+    /// Cautions to read before the conclusions, one sentence each.
     pub cautions: Vec<String>,
-    /// The objective of `--fail-if-slower`; null: none.
+    /// The objective of `--fail-if-slower`; null without one.
     pub limit: Option<Limit>,
-    /// It ended before all rounds were made.
+    /// Whether it ended before all rounds were made.
     pub partial: bool,
 }
 
-/// One of the things that are compared.
+/// One variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
     /// Its name in sentences.
     pub name: String,
-    /// What it is: a URL, a command, a plan, saved results.
+    /// Its source: a URL, a command, a plan, saved results.
     pub source: String,
     /// Its runs.
     pub trials: Vec<Trial>,
@@ -70,7 +70,7 @@ pub struct Variant {
 pub struct Trial {
     /// Its round, from 1.
     pub round: u64,
-    /// Its place within the round, from 1; of saved results, 0.
+    /// Its place within the round, from 1; 0 for saved results.
     pub position: u64,
     /// Its result document, if it is kept in a file.
     pub file: Option<String>,
@@ -80,11 +80,11 @@ pub struct Trial {
     pub figures: Figures,
 }
 
-/// What is compared of runs.
+/// The compared metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
-    /// Right answers a second.
+    /// Correct responses per second.
     Rate,
     /// The median of the response time.
     P50,
@@ -95,9 +95,9 @@ pub enum Metric {
     /// Its 99.9th percentile.
     #[serde(rename = "p99.9")]
     P999,
-    /// Share of requests that were not answered as expected.
+    /// Share of requests without the expected response.
     Errors,
-    /// The target's CPU time by answers.
+    /// The target's CPU time per response.
     Cpu,
 }
 
@@ -113,7 +113,7 @@ impl Metric {
         Metric::Cpu,
     ];
 
-    /// Its name, as it is typed and printed.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Rate => "rate",
@@ -141,7 +141,7 @@ impl Metric {
         self == Metric::Errors
     }
 
-    /// Its figure of a run: requests a second, nanoseconds, a share, microseconds.
+    /// Its value for a run: requests a second, nanoseconds, a share, microseconds.
     pub fn of(self, figures: &Figures) -> Option<f64> {
         let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
         match self {
@@ -156,33 +156,33 @@ impl Metric {
     }
 }
 
-/// What was found of one variant and one metric, against the baseline.
+/// The finding about one variant and one metric, against the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// The variant, by its place in the list.
+    /// The index of the variant.
     pub variant: u64,
     /// The metric.
     pub metric: Metric,
     /// Whether it is the one that decides.
     pub primary: bool,
-    /// Rounds in which both figures are known; of saved results, the fewer ones of the two.
+    /// Rounds in which both figures are known; with saved results, the smaller number of the two.
     pub rounds: u64,
     /// Median of the baseline's figures.
     pub baseline: Option<f64>,
     /// Median of the variant's figures.
     pub value: Option<f64>,
-    /// How much more it is than the baseline's; null with fewer than two rounds.
+    /// The change from the baseline; null with fewer than two rounds.
     pub change: Option<Change>,
-    /// Cliff's delta, in [−1, 1]: how far the sets of figures lie apart.
+    /// Cliff's delta, in [−1, 1]: how far apart the sets of figures are.
     pub effect: Option<f64>,
-    /// Rounds in which the variant's figure was the higher one; null if they are not interleaved.
+    /// Rounds in which the variant's figure was higher; null if not interleaved.
     pub higher_in: Option<u64>,
     /// The chance of figures at least this far apart if the variants are the same.
     pub p: Option<f64>,
     /// The same, adjusted (Holm): the primary metric for the number of variants, all others for
     /// the number of variants times other metrics.
     pub p_adjusted: Option<f64>,
-    /// What is concluded.
+    /// The conclusion.
     pub conclusion: Conclusion,
 }
 
@@ -197,7 +197,7 @@ pub struct Change {
     pub high: f64,
 }
 
-/// What is concluded of a metric.
+/// The conclusion of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conclusion {
@@ -205,24 +205,24 @@ pub enum Conclusion {
     Better,
     /// The variant is worse.
     Worse,
-    /// No difference could be told from noise.
+    /// No difference could be distinguished from noise.
     Noise,
-    /// There are too few rounds to tell.
+    /// There are too few rounds for a conclusion.
     TooFew,
 }
 
-/// An objective: the variants must not be slower by more than this.
+/// An objective: no variant may be slower by more than this.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The share by which the primary metric may be worse.
     pub slower: f64,
-    /// A variant is worse by more, with confidence.
+    /// Whether a variant is worse by more, with confidence.
     pub exceeded: bool,
 }
 
 impl Finding {
-    /// How much slower the variant is as a share of the baseline, with its interval: of times the
-    /// change itself; of a rate, how much longer a request takes, a / b − 1.
+    /// How much slower the variant is, as a share of the baseline, with its interval: for times,
+    /// the change itself; for a rate, how much longer a request takes, a / b − 1.
     pub fn slowdown(&self) -> Option<Change> {
         let change = self.change?;
         Some(match self.metric.more_is_better() {
@@ -259,12 +259,12 @@ impl Comparison {
         read::read(text)
     }
 
-    /// What was found of the variant at this place.
+    /// The findings about the variant with this index.
     pub fn of_variant(&self, variant: usize) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |one| one.variant == variant as u64)
     }
 
-    /// What was found of the variant's primary metric.
+    /// The finding about the variant's primary metric.
     pub fn primary_of(&self, variant: usize) -> Option<&Finding> {
         self.of_variant(variant).find(|one| one.primary)
     }

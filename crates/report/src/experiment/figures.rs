@@ -1,7 +1,7 @@
 //! The figures of one run that experiments compare and tabulate, taken from its document.
 //!
-//! A run's document has everything; an experiment of a hundred runs needs a line of each. Nothing
-//! is computed here that the document does not hold.
+//! A run's document has everything; an experiment of a hundred runs needs a line for each. This
+//! module only selects and converts figures of the document.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,29 +11,29 @@ use crate::document::latency::Distribution;
 use crate::document::target::Resources;
 use crate::verdicts::{Severity, Verdict};
 
-/// Keys under which a target's own statistics may say how much memory its runtime holds.
+/// Keys of the runtime's memory in a target's own statistics.
 const RUNTIME_MEMORY_KEYS: [&str; 2] = ["beam_memory_bytes", "runtime_memory_bytes"];
 
-/// The figures of one run. What is not known, or not known well enough, is null.
+/// The figures of one run. Unknown or uncertain figures are null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
-    /// Right answers a second over the measured window. Wrong answers are not among them.
+    /// Correct responses per second over the measured window.
     pub rate_per_s: Option<f64>,
-    /// The rate that was asked for; null in a closed load.
+    /// The asked rate; null in a closed load.
     pub asked_per_s: Option<f64>,
-    /// Complete answers a second by the asked rate; null in a closed load.
+    /// Complete responses per second divided by the asked rate; null in a closed load.
     pub achieved_share: Option<f64>,
-    /// Length of the measured window, as far as it came.
+    /// Length of the measured window, as far as the run came.
     pub window_s: f64,
     /// Requests that the load asked for.
     pub scheduled: u64,
-    /// Requests answered as expected.
+    /// Requests with the expected response.
     pub ok: u64,
     /// All others: failed, shed, unsent, unfinished.
     pub failed: u64,
-    /// The same as a share of what was asked for, in [0, 1]; null if that is nothing.
+    /// The same as a share of scheduled requests, in [0, 1]; null if there are none.
     pub failed_share: Option<f64>,
-    /// The most frequent failures by kind, such as `status 12, reset 3`.
+    /// The most frequent failures by kind, e.g. `status 12, reset 3`.
     pub failures: String,
     /// due → done.
     pub response: Percentiles,
@@ -41,25 +41,25 @@ pub struct Figures {
     pub service: Percentiles,
     /// Connections asked for.
     pub connections: u64,
-    /// The fewest that were established at the end of an interval.
+    /// The fewest connections established at the end of an interval.
     pub connections_least: u64,
-    /// The most requests that can have been in flight: connections by places on each.
+    /// The most requests that could be in flight: connections times places on each.
     pub in_flight_most: u64,
     /// Connections opened.
     pub opened: u64,
-    /// CPU time by wall time of the busiest thread of the loader, 1 for a whole core.
+    /// CPU time divided by wall time of the busiest thread of the loader, 1 for a whole core.
     pub loader_cpu_share: Option<f64>,
-    /// CPU time by wall time of the target's processes, 1 for a whole core.
+    /// CPU time divided by wall time of the target's processes, 1 for a whole core.
     pub target_cpu_share: Option<f64>,
-    /// The target's CPU time by right answers, in microseconds.
+    /// The target's CPU time per correct response, in microseconds.
     pub target_cpu_us: Option<f64>,
-    /// Answers by the target's CPU seconds.
+    /// Responses divided by the target's CPU seconds.
     pub requests_per_cpu_s: Option<f64>,
     /// The target's largest resident memory.
     pub rss_peak_bytes: Option<u64>,
-    /// The largest memory that the target's runtime said to hold.
+    /// The largest memory reported by the target's runtime.
     pub runtime_memory_peak_bytes: Option<u64>,
-    /// Share of the window in which the schedulers of the target's runtime worked, as it says.
+    /// Share of the window in which the schedulers of the target's runtime worked, as it reports.
     #[serde(default)]
     pub scheduler_utilization: Option<f64>,
     /// Ids of verdicts that are warnings or worse.
@@ -67,39 +67,39 @@ pub struct Figures {
     /// Ids of verdicts that are notes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Whether one of them says that the figures cannot be true, or the run ended early.
+    /// Whether a verdict is invalid, or the run ended early.
     pub unusable: bool,
-    /// How the target ended, if it did so in mid-run.
+    /// How the target ended, if it ended during the run.
     pub target_ended: Option<String>,
 }
 
 /// Percentiles in nanoseconds, and the mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
-    /// The mean, which says nothing of the slow ones; other tools print it.
+    /// The mean, which other tools print, but which hides slow requests.
     #[serde(default)]
     pub mean_ns: Option<u64>,
-    /// Half are below.
+    /// Median.
     pub p50_ns: Option<u64>,
-    /// 75 % are below.
+    /// 75th percentile.
     pub p75_ns: Option<u64>,
-    /// 90 % are below.
+    /// 90th percentile.
     pub p90_ns: Option<u64>,
-    /// 95 % are below.
+    /// 95th percentile.
     #[serde(default)]
     pub p95_ns: Option<u64>,
-    /// 99 % are below.
+    /// 99th percentile.
     pub p99_ns: Option<u64>,
-    /// 99.9 % are below.
+    /// 99.9th percentile.
     pub p999_ns: Option<u64>,
-    /// 99.99 % are below.
+    /// 99.99th percentile.
     pub p9999_ns: Option<u64>,
     /// The largest.
     pub max_ns: Option<u64>,
 }
 
 impl Percentiles {
-    /// Those of a distribution that are worth printing.
+    /// The percentiles of a distribution that are worth printing.
     pub fn of(distribution: &Distribution) -> Self {
         Percentiles {
             mean_ns: distribution.mean_ns.map(|ns| ns.round() as u64),
@@ -114,7 +114,7 @@ impl Percentiles {
         }
     }
 
-    /// In the order of the columns of tables, with their names.
+    /// With names, in the order of table columns.
     pub fn named(&self) -> [(&'static str, Option<u64>); 9] {
         [
             ("mean", self.mean_ns),
@@ -131,7 +131,7 @@ impl Percentiles {
 }
 
 impl Figures {
-    /// Those of a run.
+    /// The figures of a run.
     pub fn of(document: &Document) -> Self {
         let ledger = &document.ledger;
         let window_s = document.time.window_ns as f64 / 1e9;
@@ -181,13 +181,13 @@ impl Figures {
     }
 }
 
-/// The verdict on a run whose target was profiled.
+/// The verdict on a run with a profiled target.
 const PROFILED: &str = "profiled";
-/// The verdict on a run whose servers' certificates were not checked.
+/// The verdict on a run without checks of certificates.
 const UNVERIFIED: &str = "tls-unverified";
 
 impl Figures {
-    /// Whether the target was profiled meanwhile: these figures compare with nothing.
+    /// Whether the target was profiled: then the figures are not comparable.
     pub fn is_profiled(&self) -> bool {
         self.warnings.iter().any(|id| id == PROFILED)
     }
@@ -198,16 +198,16 @@ impl Figures {
     }
 }
 
-/// Answers within the window without the wrong ones. Right answers that came in the drain cannot be
-/// told from those before, so the lower one of two bounds is taken. A request that was broken off as it
-/// was meant to be has no answer, and was done when it was.
+/// Responses within the window without the wrong ones. Correct responses during the drain cannot be
+/// distinguished from those before, so this is the lower one of two bounds. A request that was broken
+/// off as intended has no response, and was done at the break.
 fn rate_per_s(document: &Document, window_s: f64) -> Option<f64> {
     let achieved = document.rate.achieved_per_s?;
     let answered = achieved.min(document.ledger.ok as f64 / window_s);
     Some(answered + document.ledger.broken_off as f64 / window_s)
 }
 
-/// Requests that ended as they were meant to.
+/// Requests that ended as intended.
 fn as_meant(document: &Document) -> u64 {
     document.ledger.ok.saturating_add(document.ledger.broken_off)
 }
@@ -231,7 +231,7 @@ fn runtime_memory(target: &Resources) -> Option<u64> {
     target.stats.iter().filter_map(|one| of(&one.json)).max()
 }
 
-/// The mean of all looks, which are evenly spaced.
+/// The mean of all samples, which are evenly spaced.
 fn utilization(target: &Resources) -> Option<f64> {
     let (sum, looks) = target.utilization().fold((0.0, 0u32), |(sum, n), (_, x)| (sum + x, n + 1));
     (looks > 0).then(|| sum / f64::from(looks))

@@ -1,26 +1,25 @@
-//! What the documents of matrices have in common: a suite's cells, each measured in several rounds, of
-//! which one trial speaks for all.
+//! The common parts of the documents of matrices: a suite's cells, each measured in several rounds and
+//! represented by one trial.
 //!
-//! There are two: [`super::suite`], of servers, and [`super::clients`], of client libraries. What a
-//! cell and a trial are is theirs; here is whose document it is, what was left out, and which
-//! trial speaks.
+//! There are two: [`super::suite`], of servers, and [`super::clients`], of client libraries. They
+//! define cells and trials; this module has the heading, the omissions, and the choice of the
+//! representative.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Host, Tool};
 
-/// Which suite it is of, and by what, when and where it was measured. Its fields stand at the top of the
-/// document itself.
+/// The suite, and how, when and where it was measured. Its fields are at the top level of the document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Heading {
-    /// What made the document.
+    /// The program that made the document.
     pub tool: Tool,
     /// The command line, secrets redacted.
     pub arguments: Vec<String>,
     /// The suite's name.
     pub name: String,
-    /// What it is about, in the words of its author.
+    /// The author's description.
     pub about: String,
     /// The file of the suite.
     pub file: String,
@@ -28,36 +27,36 @@ pub struct Heading {
     pub started_at: String,
     /// The machine of the loader, or of the drivers.
     pub host: Host,
-    /// Cores of what is measured and of what measures it, in words.
+    /// Cores of the measured and of the measuring side, in words.
     pub cores: String,
     /// Rounds of each cell.
     pub rounds: u64,
     /// Seed of the order, and of the runs.
     pub seed: u64,
-    /// Identifies what was asked for; a directory is taken up again only by the same.
+    /// Identifies suite and options; only the same ones resume a directory.
     pub fingerprint: String,
 }
 
-/// A combination that was left out.
+/// An omitted combination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// What it is about, such as `nginx, slow_client`.
+    /// The combination, e.g. `nginx, slow_client`.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// A trial that could not be made.
+/// A failed trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
-    /// Which: server, scenario, protocol, load and round.
+    /// Its server, scenario, protocol, load and round.
     pub trial: String,
-    /// Why, and the remedy.
+    /// The reason and the remedy.
     pub why: String,
 }
 
 impl Heading {
-    /// A trial of this matrix began then.
+    /// Records the start of a trial.
     pub fn began(&mut self, started_at: &str) {
         if self.started_at.is_empty() || *started_at < *self.started_at {
             started_at.clone_into(&mut self.started_at);
@@ -65,7 +64,7 @@ impl Heading {
     }
 }
 
-/// The trial that speaks for a cell, and how far the rates of its trials lie apart.
+/// The representative of a cell, and the spread of the rates of its trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct MedianByRate {
     /// Its place.
@@ -74,12 +73,12 @@ pub(super) struct MedianByRate {
     pub(super) rate_high_per_s: f64,
 }
 
-/// Of trials that may speak, by their places, with their rates. `None` if there are none.
+/// From usable trials, given by index and rate. `None` if there are none.
 pub(super) fn median_by_rate(trials: impl Iterator<Item = (usize, f64)>) -> Option<MedianByRate> {
     let mut trials: Vec<(usize, f64)> = trials.collect();
     trials.sort_by(|(_, a), (_, b)| a.total_cmp(b));
     let (&(_, rate_low_per_s), &(_, rate_high_per_s)) = trials.first().zip(trials.last())?;
-    // Of an even number the lower middle one: a real run, and not the better one.
+    // With an even number, the lower middle one: an actual run, and not the better one.
     let (place, _) = trials[(trials.len() - 1) / 2];
     Some(MedianByRate { place: place as u64, rate_low_per_s, rate_high_per_s })
 }

@@ -1,7 +1,8 @@
-//! Documents of experiments: what several runs together say.
+//! Documents of experiments, which consist of several runs.
 //!
-//! Each is one versioned value, such as `candor.peak/2`, made by crate `lab` and rendered from
-//! nothing else. The runs themselves are [`crate::Document`]s; here is what renderings need of them.
+//! Each is one versioned value, e.g. `candor.peak/2`, made by crate `lab` and the only source of
+//! renderings. The runs themselves are [`crate::Document`]s; these documents have the figures of
+//! them that renderings need.
 
 pub mod clients;
 pub mod comparison;
@@ -12,7 +13,7 @@ pub mod suite;
 pub mod sweep;
 pub mod trial;
 
-/// The most of something in a document that can be shown: what tables have is a product of lists.
+/// Limits the number of something in a document: the size of tables is a product of lists.
 fn at_most(what: &str, count: usize, most: usize) -> Result<(), String> {
     match count {
         count if count > most => Err(format!("it has {count} {what}, and {most} can be shown")),

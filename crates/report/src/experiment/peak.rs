@@ -1,7 +1,7 @@
 //! The document of a peak: the highest rate that meets the objectives, and how it was found.
 //!
-//! Crate `lab` makes it by a search over single runs. All steps of the search are in it, so that
-//! latency can be plotted against rate, and so that others can judge how sure the answer is.
+//! Crate `lab` makes it by a search over single runs. It contains all steps of the search, so that
+//! latency can be plotted against rate, and so that others can judge the confidence of the result.
 
 use candor_plan::Parts;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ pub const FORMAT: &str = "candor.peak/2";
 pub struct Peak {
     /// `candor.peak/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
-    /// What made the document.
+    /// The program that made the document.
     pub tool: Tool,
     /// The command line, secrets redacted.
     pub arguments: Vec<String>,
@@ -27,25 +27,25 @@ pub struct Peak {
     pub started_at: String,
     /// The machine of the loader.
     pub host: Host,
-    /// What was measured.
+    /// The target.
     pub subject: Subject,
     /// The plan of the first run; others differ in load, connections and seed.
     pub plan: Parts,
-    /// What had to be met, as it was written; empty: the highest throughput was asked for.
+    /// The objectives as typed; empty if the highest throughput was asked for.
     pub objectives: Vec<String>,
-    /// The answer; null: there is none.
+    /// The peak; null if there is none.
     pub answer: Option<Answer>,
-    /// The answer, or why there is none, in sentences.
+    /// The result, or why there is none, in sentences.
     pub sentences: Vec<String>,
-    /// The closed loop's highest throughput; null: it was not found.
+    /// The closed loop's highest throughput; null if it was not found.
     pub ceiling: Option<Ceiling>,
-    /// What was the limit.
+    /// The limiting side.
     pub limit: Limit,
-    /// Where latency begins to climb; null: it was not seen.
+    /// Where latency begins to climb; null if it was not seen.
     pub knee: Option<Knee>,
-    /// Every load that was tried, in order.
+    /// Every load, in the order of the search.
     pub steps: Vec<Step>,
-    /// Why the search ended before it was done; null: it was done.
+    /// Why the search ended early; null if it was completed.
     pub partial: Option<String>,
 }
 
@@ -54,20 +54,20 @@ pub struct Peak {
 pub struct Answer {
     /// Requests per second. With objectives, the highest rate that met them.
     pub rate_per_s: f64,
-    /// The peak is not below this: with objectives, the highest rate that met them beyond doubt;
-    /// else the lower end of a 95 % interval. Null: not even that is sure.
+    /// Lower bound of the peak: with objectives, the highest rate that met them beyond doubt;
+    /// otherwise the lower end of a 95 % interval. Null if there is none.
     pub low_per_s: Option<f64>,
-    /// The peak is not above this: with objectives, the lowest rate that missed them beyond doubt;
-    /// else the upper end of a 95 % interval. Null: no rate did.
+    /// Upper bound of the peak: with objectives, the lowest rate that missed them beyond doubt;
+    /// otherwise the upper end of a 95 % interval. Null if there is none.
     pub high_per_s: Option<f64>,
-    /// How far the search went: the distance from the highest rate that met the objectives to the
-    /// lowest that did not, by the latter. Null without objectives.
+    /// The resolution of the search: the distance from the highest rate that met the objectives to
+    /// the lowest that did not, divided by the latter. Null without objectives.
     pub bracket_share: Option<f64>,
-    /// How sure it is.
+    /// Its confidence.
     pub confidence: Confidence,
 }
 
-/// How sure an answer is.
+/// The confidence of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
@@ -75,7 +75,7 @@ pub enum Confidence {
     Good,
     /// Both ends are known, but they are further apart.
     Fair,
-    /// An end is not known.
+    /// An end is unknown.
     Poor,
 }
 
@@ -92,16 +92,16 @@ pub struct Ceiling {
     pub connections: u32,
 }
 
-/// What was the limit.
+/// The limiting side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
-    /// Who.
+    /// The side.
     pub who: Who,
-    /// Why this is thought, in one sentence.
+    /// The evidence, in one sentence.
     pub why: String,
 }
 
-/// Who was the limit.
+/// The sides that can be the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Who {
@@ -109,48 +109,48 @@ pub enum Who {
     Loader,
     /// The target's CPU.
     TargetCpu,
-    /// The target, by something else than its CPU, as far as that is known.
+    /// The target, but not by its CPU, as far as known.
     Target,
-    /// It was not found out.
+    /// Unknown.
     Unknown,
 }
 
 /// Where latency begins to climb.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
-    /// The rate at which the percentile is twice what it is at rest, on the line between the two
+    /// The rate at which the percentile is twice its value at rest, interpolated between the two
     /// loads around it.
     pub rate_per_s: f64,
-    /// Of which percentile of response time.
+    /// The percentile of response time.
     pub percentile: String,
-    /// That percentile at the lowest rate that was tried.
+    /// That percentile at the lowest measured rate.
     pub at_rest_ns: u64,
 }
 
-/// A load that was tried, with one run or several.
+/// A measured load, with one run or several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// What it was for.
+    /// Its purpose.
     pub phase: Phase,
     /// Connections.
     pub connections: u32,
-    /// The rate that was asked for; null: a closed loop.
+    /// The asked rate; null in a closed loop.
     pub rate_per_s: Option<f64>,
     /// The runs.
     pub trials: Vec<Trial>,
-    /// Of each objective, what the runs together say.
+    /// The judgement of each objective by all runs together.
     pub judged: Vec<Judged>,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: StepOutcome,
 }
 
-/// What a step is for.
+/// The purpose of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Closed loop: how many connections it takes.
+    /// Closed loop: to find the connections of the ceiling.
     Ceiling,
-    /// Closed loop: the same number again, to be sure.
+    /// Closed loop: repeats the best number, to confirm it.
     Confirm,
     /// Open load: between a rate that is too low and one that is too high.
     Search,
@@ -170,19 +170,19 @@ impl Phase {
     }
 }
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepOutcome {
-    /// There was nothing to be met.
+    /// There were no objectives.
     Measured,
     /// All objectives were met, beyond doubt.
     Met,
-    /// The figures meet them, but the other side is within their intervals.
+    /// The figures meet the objectives, but not all of their intervals do.
     MetPerhaps,
-    /// The figures miss one, but the other side is within their intervals.
+    /// The figures miss an objective, but not beyond doubt.
     MissedPerhaps,
-    /// One was missed, beyond doubt.
+    /// An objective was missed, beyond doubt.
     Missed,
     /// The rate was not held.
     NotHeld,
@@ -207,14 +207,14 @@ impl StepOutcome {
     }
 }
 
-/// An objective and what the runs of a step together say of it.
+/// An objective, and its judgement by all runs of a step together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// The objective.
     pub expression: String,
     /// Whether it was met: `met`, `not-met` or `unsure`.
     pub standing: String,
-    /// What was measured, in the unit of the expression.
+    /// The measured value, in the unit of the expression.
     pub measured: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
@@ -236,7 +236,7 @@ impl Peak {
         read::read(text)
     }
 
-    /// Open steps by rate, several of the same rate one after the other.
+    /// Open steps by rate, those with the same rate one after the other.
     pub fn curve(&self) -> Vec<&Step> {
         let mut steps: Vec<&Step> =
             self.steps.iter().filter(|step| step.rate_per_s.is_some()).collect();
@@ -247,13 +247,13 @@ impl Peak {
 }
 
 impl Step {
-    /// The runs that count: those that were not disturbed, or all if there are no others.
+    /// The runs that count: the undisturbed ones, or all if there are none.
     pub fn counted(&self) -> Vec<&Trial> {
         let calm: Vec<&Trial> = self.trials.iter().filter(|trial| !trial.disturbed).collect();
         if calm.is_empty() { self.trials.iter().collect() } else { calm }
     }
 
-    /// The run that stands for it: of those that count, the one in the middle by rate.
+    /// Its representative: the median by rate of the runs that count.
     pub fn representative(&self) -> Option<&Trial> {
         let mut by_rate = self.counted();
         let rate = |trial: &&Trial| trial.figures.rate_per_s.unwrap_or(0.0);

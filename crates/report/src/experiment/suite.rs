@@ -1,8 +1,8 @@
 //! The document of a suite: servers × scenarios × protocols × loads, each in several rounds.
 //!
-//! Crate `lab` makes it from the result documents of the trials, which stay beside it as files;
-//! here is what tables and pages need of them. A *cell* is one combination, a *trial* one run of a
-//! cell. Of each cell one trial speaks for all: the one with the median rate, as a whole row, with
+//! Crate `lab` makes it from the result documents of the trials, which stay beside it as files; it
+//! has the figures that tables and pages need. A *cell* is one combination, a *trial* one run of a
+//! cell. Each cell is represented by one trial: the one with the median rate, as a whole row, with
 //! the spread over trials beside it.
 
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ use crate::read::{self, ReadError, Saved};
 /// The value of [`Suite::format`] that this version writes.
 pub const FORMAT: &str = "candor.suite/1";
 
-/// What a suite found.
+/// The results of a suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Suite {
     /// `candor.suite/1`. Fields may be added under the same number.
     pub format: String,
-    /// Whose it is.
+    /// The suite, and how it was measured.
     #[serde(flatten)]
     pub heading: Heading,
     /// Servers, in the order of the tables.
@@ -31,13 +31,13 @@ pub struct Suite {
     pub scenarios: Vec<Scenario>,
     /// Loads, in the order of the tables.
     pub loads: Vec<Load>,
-    /// The combinations that were or will be measured.
+    /// The combinations, measured or still to be measured.
     pub cells: Vec<Cell>,
-    /// Combinations that were left out, and why.
+    /// Omitted combinations, with the reasons.
     pub notes: Vec<Note>,
-    /// Trials that could not be made, the latest of each.
+    /// Failed trials, the latest failure of each.
     pub failures: Vec<Failure>,
-    /// Every trial was made, or failed for good.
+    /// Whether every trial was made or failed for good.
     pub complete: bool,
 }
 
@@ -46,18 +46,18 @@ pub struct Suite {
 pub struct Server {
     /// Its name.
     pub name: String,
-    /// What it is: `embedded`, a command, or a URL.
+    /// Its source: `embedded`, a command, or a URL.
     pub source: String,
-    /// A line of its author, or its version.
+    /// A description, or its version.
     pub about: String,
-    /// What it said of itself in every trial: its version, its runtime. Left out where it said nothing.
+    /// Its announcements in every trial: its version, its runtime. Omitted if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub announced: BTreeMap<String, String>,
 }
 
 impl Server {
-    /// Adds what it said of itself in a trial; what differs from an earlier trial is of that trial alone,
-    /// and goes. `is_first`: none went before.
+    /// Adds the announcements of a trial, and drops those that differ from earlier trials. `is_first` for
+    /// the first trial.
     pub fn heard(&mut self, announced: &BTreeMap<String, String>, is_first: bool) {
         match is_first {
             true => self.announced.clone_from(announced),
@@ -71,7 +71,7 @@ impl Server {
 pub struct Scenario {
     /// Its name.
     pub name: String,
-    /// What it is about.
+    /// Its subject.
     pub about: String,
 }
 
@@ -82,8 +82,7 @@ pub struct Load {
     pub name: String,
     /// In words.
     pub about: String,
-    /// Open load: the shares of the cell's own peak that are asked for; empty: a closed load, or
-    /// rates of its own.
+    /// Open load: shares of the cell's own peak; empty for a closed load, or for fixed rates.
     pub of_peak: Vec<f64>,
 }
 
@@ -94,23 +93,22 @@ pub struct Cell {
     pub server: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// What is spoken: `h1`, `h2`, `h1-tls`, `h2-tls`.
+    /// The protocol: `h1`, `h2`, `h1-tls`, `h2-tls`.
     pub protocol: String,
     /// Name of the load.
     pub load: String,
     /// Share of the cell's peak; null if the load has none.
     pub of_peak: Option<f64>,
-    /// The peak that the share is of, in right answers a second.
+    /// That peak, in correct responses per second.
     pub peak_per_s: Option<f64>,
-    /// Its rounds, where they are not as many as the suite's.
+    /// Its rounds, if different from the suite's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
     /// Its trials, by round.
     pub trials: Vec<Trial>,
-    /// The one that speaks for all, by its place in the list: the median by rate. Null without
-    /// usable trials.
+    /// The index of the representative: the median by rate. Null without usable trials.
     pub representative: Option<u64>,
-    /// Over all usable trials; null without one.
+    /// The spread of all usable trials; null without one.
     pub spread: Option<Spread>,
 }
 
@@ -125,30 +123,30 @@ pub struct Trial {
     pub started_at: String,
     /// Its figures.
     pub figures: Figures,
-    /// Complete answers a second in each interval of the window.
+    /// Complete responses per second in each interval of the window.
     pub per_second: Vec<f64>,
-    /// How busy the schedulers of the server's runtime were, if it says so.
+    /// The utilisation of the schedulers of the server's runtime, if it reports it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub utilization: Vec<Utilization>,
     /// Requests by kind, if the scenario has several.
     pub kinds: Vec<Kind>,
 }
 
-/// How busy the schedulers of a runtime were.
+/// The utilisation of the schedulers of a runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Utilization {
     /// Seconds since the measured window began.
     pub at_s: f64,
-    /// Share of the time since the look before, in the mean over all schedulers, in [0, 1].
+    /// Busy share of the time since the sample before, as the mean over all schedulers, in [0, 1].
     pub share: f64,
 }
 
-/// One request of a scenario that has several.
+/// One request of a scenario with several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kind {
     /// Its name.
     pub name: String,
-    /// How many were answered as expected.
+    /// How many got the expected response.
     pub ok: u64,
     /// The median of its response times.
     pub p50_ns: Option<u64>,
@@ -169,7 +167,7 @@ pub struct Spread {
     pub p99_high_ns: Option<u64>,
 }
 
-/// Below this share of the asked rate a row is marked as saturated.
+/// The share of the asked rate below which a row is marked as saturated.
 pub const SATURATED_BELOW: f64 = 0.99;
 
 impl Cell {
@@ -179,7 +177,7 @@ impl Cell {
         format!("{} {} {} {}{share}", self.scenario, self.protocol, self.server, self.load)
     }
 
-    /// The trial that speaks for all.
+    /// The trial that represents the cell.
     pub fn speaker(&self) -> Option<&Trial> {
         self.trials.get(usize::try_from(self.representative?).ok()?)
     }
@@ -222,7 +220,7 @@ impl Suite {
         read::read(text)
     }
 
-    /// Trials that are there, and trials that there will be.
+    /// The number of existing trials, and of all trials.
     pub fn progress(&self) -> (u64, u64) {
         let rounds = |cell: &Cell| cell.rounds.unwrap_or(self.heading.rounds);
         let made = self.cells.iter().map(|cell| cell.trials.len() as u64).sum();
@@ -272,7 +270,7 @@ mod tests {
         let spread = cell.spread.unwrap();
         assert_eq!((spread.rate_low_per_s, spread.rate_high_per_s), (10.0, 50.0));
         assert_eq!(cell.name(), "hello h1 s closed 95%");
-        // Of two the lower one; one that cannot be true never.
+        // Of two, the lower one; never an invalid one.
         let two = settled(vec![trial(1, 10.0, false), trial(2, 20.0, false), trial(3, 1.0, true)]);
         assert_eq!(two.speaker().unwrap().round, 1);
         assert_eq!(settled(vec![trial(1, 9.0, true)]).speaker(), None);

@@ -16,7 +16,7 @@ pub const FORMAT: &str = "candor.sweep/2";
 pub struct Sweep {
     /// `candor.sweep/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
-    /// What made the document.
+    /// The program that made the document.
     pub tool: Tool,
     /// The command line, secrets redacted.
     pub arguments: Vec<String>,
@@ -24,47 +24,47 @@ pub struct Sweep {
     pub started_at: String,
     /// The machine of the loader.
     pub host: Host,
-    /// What was measured.
+    /// The target.
     pub subject: Subject,
     /// The plan of the first run; others differ in rate and seed.
     pub plan: Parts,
-    /// The peak that rates are fractions of, in requests per second; null: rates were listed.
+    /// The peak that rates are fractions of, in requests per second; null if rates were listed.
     pub peak_per_s: Option<f64>,
-    /// Where the peak comes from, such as a file's name, or that it was measured before.
+    /// The source of the peak, e.g. a file's name, or that it was measured before.
     pub peak_from: Option<String>,
-    /// How often each rate was to be measured.
+    /// Rounds: how often to measure each rate.
     pub rounds: u32,
     /// Seed of the order of runs within rounds.
     pub seed: u64,
     /// Each rate, from low to high.
     pub rows: Vec<Row>,
-    /// Why it ended before it was done; null: it was done.
+    /// Why the sweep ended early; null if it was completed.
     pub partial: Option<String>,
 }
 
 /// One rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// Requests per second that were asked for.
+    /// The asked rate in requests per second.
     pub rate_per_s: f64,
-    /// As a share of the peak; null: the rate was listed.
+    /// As a share of the peak; null if the rate was listed.
     pub fraction: Option<f64>,
     /// Its runs, in the order in which they were made.
     pub trials: Vec<Trial>,
-    /// The one that stands for them: the middle one by p99 response time, of those that were not
-    /// disturbed if there are such. Null without runs.
+    /// The index of the representative: the median by p99 response time, of the undisturbed runs if
+    /// there are any. Null without runs.
     pub representative: Option<u64>,
-    /// Whether most of the runs had less than 99 % of the rate.
+    /// Whether most of the runs achieved less than 99 % of the rate.
     pub saturated: bool,
 }
 
 impl Row {
-    /// The run that stands for the others.
+    /// The representative.
     pub fn shown(&self) -> Option<&Trial> {
         self.trials.get(usize::try_from(self.representative?).ok()?)
     }
 
-    /// Picks the run that stands for the others, and tells whether the rate was held.
+    /// Chooses the representative, and determines whether the rate was held.
     pub fn settle(&mut self) {
         let p99 =
             |index: &u64| self.trials[*index as usize].figures.response.p99_ns.unwrap_or(u64::MAX);

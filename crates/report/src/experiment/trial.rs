@@ -1,4 +1,4 @@
-//! One run of an experiment as the experiment's document has it, and what was measured.
+//! One run in the document of an experiment, and the target.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use crate::document::Document;
 use crate::document::target::Resources;
 use crate::verdicts::{Severity, Verdict};
 
-/// What an experiment measured.
+/// The target of an experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Subject {
     /// The URL, without user information.
     pub url: String,
-    /// What is worth knowing of it, such as `embedded`.
+    /// A remark about it, e.g. `embedded`.
     pub note: Option<String>,
-    /// The command of a managed target, secrets redacted; empty: it was not ours.
+    /// The command of a managed target, secrets redacted; empty for any other.
     pub command: Vec<String>,
-    /// The cores it could use; empty: not known.
+    /// The cores it could use; empty if unknown.
     pub cores: Vec<u64>,
-    /// The cores of the loader; empty: all.
+    /// The cores of the loader; empty means all.
     pub loader_cores: Vec<u64>,
 }
 
 impl Subject {
-    /// What the run of `document` measured.
+    /// The target of the run of `document`.
     pub fn of(document: &Document) -> Self {
         let target = document.target.clone().unwrap_or_default();
         let Resources { command, cores, loader_cores, .. } = target;
@@ -36,23 +36,24 @@ impl Subject {
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// Its name, and that of its file if results were kept.
+    /// Its name, also that of its file if results were kept.
     pub name: String,
     /// Its figures.
     pub figures: Figures,
-    /// Whether the asked rate was held: the answers within the window were 99 % of what was due,
-    /// but for what is rightly in flight at its end. Always so in a closed load.
+    /// Whether the asked rate was held: the responses within the window were 99 % of the due
+    /// requests, not counting those that may still be in flight at its end. Always true in a closed
+    /// load.
     pub held: bool,
-    /// Whether something was found that speaks for the loader as the limit, and what.
+    /// Findings that suggest that the loader was the limit.
     pub loader_findings: Vec<String>,
-    /// The loader's own machine paused while it was made: it said so (`host-hiccup`,
-    /// `clock-jump`), or requests left late by a loader that was not busy (`send-lag` without
-    /// `loader-cpu`). Such a run says little of the target.
+    /// Whether the loader's own machine paused during the run: by a verdict (`host-hiccup`,
+    /// `clock-jump`), or because requests left late although the loader was not busy (`send-lag`
+    /// without `loader-cpu`). Such a run says little about the target.
     #[serde(default)]
     pub disturbed: bool,
 }
 
-/// Verdicts that say that the loader's machine paused.
+/// Verdicts about pauses of the loader's machine.
 const PAUSES: [&str; 2] = ["host-hiccup", "clock-jump"];
 
 fn is_disturbed(document: &Document) -> bool {
@@ -63,7 +64,7 @@ fn is_disturbed(document: &Document) -> bool {
     PAUSES.into_iter().any(has) || (has("send-lag") && !has("loader-cpu"))
 }
 
-/// Verdicts that say that the loader may have made the numbers.
+/// Verdicts that the loader may have made the numbers.
 const LOADER_FINDINGS: [&str; 3] = ["loader-cpu", "send-lag", "shared-core"];
 
 impl Trial {

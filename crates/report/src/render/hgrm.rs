@@ -1,4 +1,4 @@
-//! HdrHistogram's percentile text (`.hgrm`), as its plotters read it. Values in milliseconds.
+//! HdrHistogram's percentile text (`.hgrm`) for its plotters. Values in milliseconds.
 
 use std::fmt::Write;
 
@@ -45,8 +45,8 @@ fn render(distribution: &Distribution) -> Result<String, DecodeError> {
     Ok(text)
 }
 
-/// What HdrHistogram's C library writes below percentiles. Mean, deviation and maximum are those of
-/// `distribution`, which are exact.
+/// The lines of HdrHistogram's C library below the percentiles. Mean, deviation and maximum come
+/// from `distribution`, which has exact ones.
 pub(super) fn footer(distribution: &Distribution, hdr: &Hdr<u64>, decimals: usize) -> String {
     let Distribution { mean_ns, stdev_ns, max_ns, .. } = distribution;
     let [mean, stdev, max] = [*mean_ns, *stdev_ns, max_ns.map(|ns| ns as f64)]
@@ -60,7 +60,8 @@ pub(super) fn footer(distribution: &Distribution, hdr: &Hdr<u64>, decimals: usiz
 }
 
 /// The share of samples within one standard deviation of the mean, in [0, 1]; `None` without samples. A
-/// step of the histogram is within if the `first` of its values is not below, and the `last` not above.
+/// step of the histogram counts if the `first` of its values is not below the range, and the `last` not
+/// above.
 pub(super) fn near_mean(
     distribution: &Distribution,
     hdr: &Hdr<u64>,
@@ -76,7 +77,7 @@ pub(super) fn near_mean(
     (!hdr.is_empty()).then(|| near as f64 / hdr.len() as f64)
 }
 
-/// The power of two that tells two units of a histogram's last significant digit apart.
+/// The power of two that resolves two units of a histogram's last significant digit.
 pub(super) fn sub_buckets(hdr: &Hdr<u64>) -> u64 {
     (2 * 10u64.pow(hdr.sigfig().into())).next_power_of_two()
 }

@@ -1,7 +1,7 @@
 //! HdrHistogram's interval log (`.hlog`), format version 1.3, tag `response`.
 //!
-//! Time stamps are seconds from the base time, which is the beginning of the run; the maximum is
-//! in milliseconds, as the stock writers have it. The histograms hold nanoseconds.
+//! Time stamps are seconds from the base time, which is the beginning of the run; the maximum is in
+//! milliseconds, as in the stock writers. The histograms contain nanoseconds.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! For tests: documents of every kind as a file may have them, with text that wants to be more than text
-//! and numbers that were never measured, in every form that there is.
+//! For tests: untrusted documents of every kind, with malicious texts and impossible numbers, in every
+//! form.
 
 use candor_plan::Trust;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,7 @@ use crate::{Document, ReadError};
 /// Renderings with their names.
 type Forms = Vec<(&'static str, String)>;
 
-/// A kind of document: one of it, and what is made of its text.
+/// A kind of document: a sample, and the renderings of its text.
 struct Kind {
     name: &'static str,
     document: Value,
@@ -98,7 +98,7 @@ forms!(of_comparison, Comparison, comparison);
 forms!(of_suite, Suite, suite);
 forms!(of_clients, Clients, clients);
 
-/// Every value without values in it, as JSON pointers.
+/// All leaf values, as JSON pointers.
 fn leaves(value: &Value, here: String, found: &mut Vec<String>) {
     match value {
         Value::Array(list) if !list.is_empty() => {
@@ -118,21 +118,21 @@ fn with(document: &Value, place: &str, new: Value) -> Value {
 }
 
 impl Kind {
-    /// Where it takes any text.
+    /// The places that accept any text.
     fn texts(&self) -> Vec<String> {
         let mut all = Vec::new();
         leaves(&self.document, String::new(), &mut all);
         all.retain(|place| {
             self.document.pointer(place).is_some_and(Value::is_string)
                 && !place.ends_with("/format")
-                // Its first character says which tables there are.
+                // Its first character selects the tables.
                 && !place.ends_with("/pools")
                 && (self.forms)(&with(&self.document, place, "x".into()).to_string()).is_ok()
         });
         all
     }
 
-    /// With this text wherever there is any, also as the names in maps.
+    /// The renderings with this text in all of these places, and as keys of maps.
     fn poisoned(&self, places: &[String], text: &str) -> Forms {
         let mut document = self.document.clone();
         for place in places {
@@ -147,12 +147,12 @@ impl Kind {
     }
 }
 
-/// Which blocks, links and pieces of HTML a text has for a parser of Markdown.
+/// The blocks, links and pieces of HTML that a Markdown parser finds in a text.
 fn structure(markdown: &str) -> Vec<String> {
     let mut found = Vec::new();
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
         match event {
-            // Alignments and levels are ours; what links lead to would be somebody else's.
+            // Alignments and levels are ours; the targets of links could be foreign.
             Event::Start(tag) => found.push(match tag {
                 Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock => {
                     panic!("{tag:?} in\n{markdown}")
@@ -201,7 +201,7 @@ const MARKUP: [&str; 20] = [
     "&lt;b&gt;",
 ];
 
-/// What a reader of any form would obey without seeing it is nowhere, and no text begins a line.
+/// No form contains invisible control characters, and no text begins a line.
 #[test]
 fn no_text_is_more_than_text_in_any_form() {
     for kind in kinds() {
@@ -217,7 +217,7 @@ fn no_text_is_more_than_text_in_any_form() {
                     "{context}"
                 );
                 match *form {
-                    // Colours that are ours stay, and no other sequence.
+                    // Only our own colour sequences remain.
                     "colour" => assert_eq!(*shown, visible_styled(shown), "{context}"),
                     _ => {
                         let hidden = shown.chars().find(|c| *c != '\n' && is_hidden(*c));
@@ -237,7 +237,7 @@ fn no_text_is_more_than_text_in_any_form() {
     }
 }
 
-/// Errors quote what they do not understand: a format, a variant, the name of a field.
+/// Errors quote invalid input: a format, a variant, the name of a field.
 #[test]
 fn no_error_of_reading_hides_anything_or_is_long() {
     let payload = format!("\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nFORGED{}", "x".repeat(5000));
@@ -273,7 +273,7 @@ fn whatever_is_changed_ends_with_a_page_or_a_sentence() {
     for kind in kinds() {
         let mut places = Vec::new();
         leaves(&kind.document, String::new(), &mut places);
-        // What comes after the second of a list is as the second.
+        // Elements after the second of a list are like the second.
         let is_later = |part: &str| part.parse().is_ok_and(|at: usize| at > 1);
         places.retain(|place| !place.split('/').any(is_later));
         let mut lists: Vec<String> = places

@@ -1,4 +1,4 @@
-//! The document itself. Nothing of its text is lost: what cannot be seen is written as `\uXXXX`.
+//! The document as JSON. No text is lost: invisible characters are written as `\uXXXX`.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub fn render(document: &Document) -> String {
     any(document)
 }
 
-/// The same of any document, such as that of an experiment.
+/// The same for any document, e.g. that of an experiment.
 pub fn any(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document)
         .expect("a document has string keys, and numbers that are not finite become null");
@@ -18,7 +18,7 @@ pub fn any(document: &impl Serialize) -> String {
     seen(text)
 }
 
-/// A value on one line, with its end.
+/// A value on one line, with a newline.
 pub fn line(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string(value)
         .expect("a document has string keys, and numbers that are not finite become null");
@@ -26,8 +26,8 @@ pub fn line(value: &impl Serialize) -> String {
     seen(text)
 }
 
-/// JSON in which every character can be seen. Outside of its strings nothing is hidden but ends of
-/// lines, and within them it escapes what is below U+0020 itself.
+/// JSON with only visible characters. Outside of strings only ends of lines are invisible, and
+/// within strings JSON itself escapes characters below U+0020.
 pub(super) fn seen(json: String) -> String {
     let is_escaped = |c: char| c >= '\u{7f}' && is_hidden(c);
     if !json.contains(is_escaped) {

@@ -1,8 +1,8 @@
-//! Renderings of a document. Each is a function of the document alone and writes nothing anywhere: what
-//! comes out is a string, and whoever calls puts it where it belongs.
+//! Renderings of a document. Each is a pure function from the document to a string, which the caller
+//! writes to its place.
 //!
-//! What people read is a [`Page`]: composed once for each kind of document ([`compose`]), printed as text,
-//! Markdown or HTML. What programs read has a module for each form.
+//! For people there are [`Page`]s: composed once for each kind of document ([`compose`]), and printed as
+//! text, Markdown or HTML. Each form for programs has a module.
 
 pub mod compose;
 pub mod csv;
@@ -25,7 +25,7 @@ pub use style::Style;
 /// Texts from outside.
 pub use visible::{visible, visible_lines, visible_styled};
 
-/// At most `limit` characters of `text`, the last one an ellipsis if some are missing.
+/// At most `limit` characters of `text`, with an ellipsis if some are missing.
 pub fn shorten(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();

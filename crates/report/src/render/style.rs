@@ -10,7 +10,7 @@ pub enum Style {
     Colour,
 }
 
-/// What a piece of text means; its colour follows.
+/// The meaning of a piece of text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Strong,
@@ -20,7 +20,7 @@ pub(super) enum Tone {
     Faint,
 }
 
-/// Begins and ends of colours, as a terminal takes them.
+/// The escape sequences of colours.
 const STRONG: &str = "\u{1b}[1m";
 const GOOD: &str = "\u{1b}[1;32m";
 const DOUBTFUL: &str = "\u{1b}[1;33m";
@@ -42,7 +42,7 @@ impl Style {
         format!("{code}{text}{END}")
     }
 
-    /// All escape sequences that there are in a rendering.
+    /// All escape sequences of renderings.
     pub(super) fn codes() -> impl Iterator<Item = &'static str> {
         [STRONG, GOOD, DOUBTFUL, BAD, FAINT, END].into_iter()
     }

@@ -1,5 +1,5 @@
-//! A trace as CSV, one row a request, and summed up. It is not part of the document: it comes in
-//! blocks, as it is read, and can be larger than memory.
+//! A trace as CSV, one row a request, and as a summary. A trace is not part of the document: it is
+//! read in blocks and can be larger than memory.
 
 use candor_plan::units::{fmt_count, fmt_plural};
 use candor_record::trace::format::{End, Head};
@@ -50,7 +50,7 @@ fn row(text: &mut String, one: &Traced, head: &Head) -> std::fmt::Result {
     }
 }
 
-/// A trace summed up as it is read.
+/// The summary of a trace, built while it is read.
 #[derive(Debug, Default)]
 pub struct Summary {
     head: Head,
@@ -88,7 +88,7 @@ impl Summary {
         self.end = Some(end);
     }
 
-    /// How many requests were taken.
+    /// The number of requests so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }

@@ -1,7 +1,7 @@
-//! HdrHistogram's V1 encoding, compressed, in base64: what yicwang's wrk2 prints as `hist`.
+//! HdrHistogram's compressed V1 encoding in base64, which yicwang's wrk2 prints as `hist`.
 //!
-//! Java's HdrHistogram and the C library read it; the Rust crate writes and reads V2 only. Here it is
-//! written; only tests read it. All numbers are big-endian:
+//! Java's HdrHistogram and the C library read it; the Rust crate supports only V2. This module writes
+//! it; only tests read it. All numbers are big-endian:
 //!
 //! ```text
 //! 0x1c849382, length of what follows, then zlib of:
@@ -58,7 +58,7 @@ pub fn encode(hdr: &Hdr<u64>) -> String {
     BASE64.encode(bytes)
 }
 
-/// Where the count of a value stands.
+/// The index of the count of a value.
 fn index_of(hdr: &Hdr<u64>, value: u64) -> usize {
     // log2 of the width of the first sub-buckets, and of half of their number.
     let unit_bits = hdr.low().max(1).ilog2();

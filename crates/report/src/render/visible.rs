@@ -1,23 +1,23 @@
-//! Text from outside, made visible: what servers, files and other programs said can be shown anywhere.
+//! Makes text from outside visible, so that texts of servers, files and other programs can be shown
+//! anywhere.
 //!
-//! A terminal obeys characters that cannot be seen, and so does whatever shows a file: they move the
-//! cursor, set the title, turn the order of letters around, begin a new line in somebody else's name.
-//! [`visible`] is the only judge of them. Every rendering passes text through it where it is put in
-//! (lines, cells of tables, fields of CSV, markup), and the command's console passes what it prints
-//! through [`visible_lines`], so what one rendering forgot still reaches no terminal. JSON keeps all
-//! text as it is and writes such characters as `\uXXXX` ([`super::json`]).
+//! Terminals and viewers obey invisible characters: these move the cursor, set the title, reverse the
+//! order of letters, or begin a forged line. [`visible`] is the only judge of them. Every rendering
+//! passes inserted text through it (lines, cells of tables, fields of CSV, markup), and the command's
+//! console passes its output through [`visible_lines`], so that text which one rendering forgot still
+//! reaches no terminal. JSON keeps all text and writes such characters as `\uXXXX` ([`super::json`]).
 
 use std::borrow::Cow;
 
 use super::style::Style;
 
-/// One line of text in which every character can be seen: those that cannot stand there as Rust writes
-/// them, a line's end as `\n` and escape as `\u{1b}`.
+/// One line of text with only visible characters: others are written as in Rust, e.g. a line's end as
+/// `\n` and escape as `\u{1b}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// The same of text that has lines: their ends stay, and tabs.
+/// The same for text with lines: line ends and tabs stay.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden_in_lines)
 }
@@ -26,7 +26,7 @@ fn is_hidden_in_lines(c: char) -> bool {
     !matches!(c, '\n' | '\t') && is_hidden(c)
 }
 
-/// The same of a rendering: the colours that a [`Style`] gives stay too.
+/// The same for a rendering: the colours of a [`Style`] stay too.
 pub fn visible_styled(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden_in_lines) {
         return Cow::Borrowed(text);
@@ -62,9 +62,9 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character has no shape of its own: controls (Cc), formats such as those of the direction of
-/// writing and of no width (Cf), ends of lines and paragraphs (Zl, Zp), blanks that are letters by their
-/// category, and what is no character at all.
+/// Whether a character is invisible: controls (Cc), formats, e.g. of the direction of writing and of no
+/// width (Cf), ends of lines and paragraphs (Zl, Zp), blanks whose category is letter, and unassigned
+/// code points.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(

@@ -33,8 +33,8 @@ pub(crate) fn trial(round: u64, rate_per_s: f64) -> Trial {
     }
 }
 
-/// Three clients and a null one; time-outs in one cell, counts that do not agree in another, and one that
-/// was not measured.
+/// Three clients and a null one; timeouts in one cell, disagreeing counts in another, and one that was
+/// not measured.
 pub(crate) fn sample() -> Clients {
     let client = |name: &str, null_client: Option<&str>| Client {
         name: name.to_owned(),

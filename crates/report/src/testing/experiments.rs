@@ -15,7 +15,7 @@ use crate::experiment::suite::{Cell, Kind, Load, Scenario, Server, Suite};
 use crate::experiment::sweep::{Row, Sweep};
 use crate::experiment::trial::{Subject, Trial};
 
-/// A run of the healthy one's kind at another rate and with another latency.
+/// A run like the healthy one, at another rate and with another latency.
 fn run(rate_per_s: Option<f64>, achieved_per_s: f64, p99_ns: u64) -> Document {
     let mut document = super::healthy_open();
     document.rate.asked_per_s = rate_per_s;
@@ -38,7 +38,7 @@ fn step(phase: Phase, rate_per_s: Option<f64>, p99_ns: u64, outcome: StepOutcome
     Step { phase, connections: 16, rate_per_s, trials, judged: Vec::new(), outcome }
 }
 
-/// A search with an answer.
+/// A search with a result.
 pub(crate) fn sample_peak() -> Peak {
     let document = run(None, 1000.0, 1_000_000);
     Peak {
@@ -201,7 +201,7 @@ pub(crate) fn sample_comparison() -> Comparison {
     }
 }
 
-/// Three servers, so many scenarios, at their peak and at three shares of it.
+/// Three servers, this many scenarios, at their peak and at three shares of it.
 pub(crate) fn sample_suite(scenarios: usize) -> Suite {
     let servers = ["embedded", "nginx", "h2o"];
     let scenario = |n: usize| format!("scenario{n}");

@@ -1,4 +1,4 @@
-//! Whether there were the connections that were asked for.
+//! Checks that the asked connections existed.
 
 use candor_plan::units::{fmt_count, fmt_plural};
 
@@ -6,13 +6,13 @@ use super::{Finding, Severity};
 use crate::document::Document;
 use crate::document::counts::count_of;
 
-/// Fewer established than asked for, at the end of some interval of the window.
+/// Fewer connections established than asked for, at the end of some interval of the window.
 ///
-/// Where connections are closed and opened all the time, some are always on the way: a note.
+/// Only a note if connections are replaced all the time, because some are always being opened.
 pub(super) fn fewer(document: &Document) -> Option<Finding> {
     let connections = &document.connections;
     document.window_intervals().next()?;
-    // Connections that come while the run goes on are few at its beginning.
+    // A run that opens connections while it runs has few of them at its beginning.
     if connections.least >= connections.asked || document.plan.connections.during_run() {
         return None;
     }
@@ -36,14 +36,14 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
     })
 }
 
-/// No local port was left.
+/// No local port was free.
 pub(super) fn ports_exhausted(document: &Document) -> Option<Finding> {
     const REMEDY: &str = "Keep connections alive, add local addresses with --source, or widen \
                           net.ipv4.ip_local_port_range.";
     exhausted(document, "ports-exhausted", "Local ports", REMEDY)
 }
 
-/// No file descriptor was left.
+/// No file descriptor was free.
 pub(super) fn fds_exhausted(document: &Document) -> Option<Finding> {
     const REMEDY: &str = "Raise the limit with ulimit -n, or use fewer --connections.";
     exhausted(document, "fds-exhausted", "File descriptors", REMEDY)

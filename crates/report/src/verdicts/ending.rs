@@ -1,11 +1,11 @@
-//! Runs that ended before they had done what the plan asked.
+//! Runs that ended before the plan was carried out.
 
 use candor_plan::units::fmt_duration_ns;
 
 use super::{Finding, Severity};
 use crate::document::{Document, EndReason};
 
-/// It ended in this way, in mid-run.
+/// The run ended early, in this way.
 fn partial(document: &Document, how: &str, remedy: &'static str) -> Finding {
     Finding {
         severity: Severity::Warning,
@@ -48,7 +48,7 @@ pub(super) fn script_failed(document: &Document) -> Option<Finding> {
         .then(|| partial(document, "The script failed", REMEDY))
 }
 
-/// The managed target ended in mid-run.
+/// The managed target ended during the run.
 pub(super) fn target_ended(document: &Document) -> Option<Finding> {
     const REMEDY: &str =
         "Read the last lines of its log in the full report, and fix what ended it.";

@@ -1,13 +1,13 @@
-//! Runs that are more about errors than about answers, and answers that are near to errors.
+//! Runs with many errors, and responses that are almost errors.
 
 use candor_plan::units::{fmt_count, fmt_share};
 
 use super::{Finding, Severity};
 use crate::document::Document;
 
-/// From this share of the sent requests on, errors are worth a word.
+/// The share of the sent requests from which errors are a finding.
 const NOTE_SHARE: f64 = 0.01;
-/// Above this share the latencies are those of a minority.
+/// The share above which latencies describe only a minority of requests.
 const WARNING_SHARE: f64 = 0.5;
 
 /// Many of the sent requests failed.
@@ -23,7 +23,7 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
     Some(Finding {
         severity,
         sentence: format!(
-            "{} of {} sent requests failed ({}), most of them with {}: latencies are of the rest.",
+            "{} of {} sent requests failed ({}), most of them with {}: latencies cover only the rest.",
             fmt_count(ledger.errors),
             fmt_count(ledger.sent),
             fmt_share(share),
@@ -38,7 +38,7 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
     })
 }
 
-/// Some responses were read although the RFC forbids them.
+/// Some responses were accepted although the RFC forbids servers to send them.
 pub(super) fn deviating(document: &Document) -> Option<Finding> {
     let deviations = &document.deviations;
     let each = deviations.iter().map(|one| {

@@ -1,25 +1,25 @@
-//! Whether the loader, and not the server, made the numbers.
+//! Checks whether the loader, and not the server, made the numbers.
 
 use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share};
 
 use super::{Finding, Severity};
 use crate::document::{Document, MachineRow, WorkerRow};
 
-/// A worker that uses more of its core than this has nothing left for a peak.
+/// The share of its core above which a worker has no reserve for peaks.
 const CPU_SHARE_LIMIT: f64 = 0.9;
-/// Our lag may be this share of the response time that is reported.
+/// The largest share of our lag in the reported response time.
 const LAG_SHARE_LIMIT: f64 = 0.1;
 /// Lag below this is the cost of a system call, whatever its share.
 const LAG_FLOOR_NS: u64 = 100_000;
 
-/// A thread that waited for a core for more than this share of the time shares it.
+/// The share of time waiting for a core above which a thread shares it.
 const WAITED_SHARE_LIMIT: f64 = 0.1;
-/// Less waiting than this is what any busy moment of a machine costs.
+/// Less waiting than this is normal on any machine.
 const WAITED_FLOOR_NS: u64 = 50_000_000;
 
-/// A worker was above 90 % of its core, of the time in which it could have it: one that shares
-/// its core with others and is never idle is at its limit all the same. One that never sleeps uses
-/// its core whatever it has to do, and what it spent on looking for events in vain does not count.
+/// A worker used more than 90 % of its core, relative to the time in which it could have it: a
+/// worker that shares its core and is never idle is at its limit, too. For a worker that never
+/// sleeps, the time of polling without finding events does not count.
 pub(super) fn cpu(document: &Document, machine: &MachineRow) -> Option<Finding> {
     let workers = document.workers_of(machine);
     let share = |worker: &WorkerRow| {
@@ -106,7 +106,7 @@ mod tests {
         let verdict = found(&document, "loader-cpu").unwrap();
         assert!(verdict.sentence.contains("1 of 2 threads"), "{}", verdict.sentence);
         assert_eq!(verdict.evidence["busiest_cpu_share"], 0.93);
-        // A thread that never sleeps is not busy while it looks for events in vain.
+        // A thread that never sleeps is not busy while it polls without finding events.
         let wall_ns = document.workers[1].wall_ns;
         document.workers[1].spun_ns = wall_ns / 10;
         assert!(found(&document, "loader-cpu").is_none());
@@ -124,7 +124,7 @@ mod tests {
         assert!(found(&document, "loader-cpu").is_some());
         let verdict = found(&document, "shared-core").unwrap();
         assert!((verdict.evidence["waited_share"] - 0.5).abs() < 0.01);
-        // With little to do it only has to wait.
+        // With little to do, it only waits.
         document.workers[0].cpu_share = Some(0.1);
         assert!(found(&document, "loader-cpu").is_none());
         document.workers[0].waited_ns = Some(wall_ns / 20);

@@ -1,4 +1,4 @@
-//! What the loader's own machine did: pauses and clocks.
+//! The behaviour of the loader's own machine: pauses and clocks.
 
 use candor_plan::units::fmt_duration_ns;
 
@@ -6,14 +6,14 @@ use super::{Finding, Severity};
 use crate::document::hiccups::Cause;
 use crate::document::{Document, MachineRow};
 
-/// Shorter hiccups are what any busy machine has.
+/// Shorter hiccups are normal on a busy machine.
 const HICCUP_FLOOR_NS: u64 = 50_000_000;
-/// A hiccup of less than this share of the longest response time did not make it.
+/// A hiccup below this share of the longest response time did not cause it.
 const HICCUP_SHARE: f64 = 0.1;
-/// A wall clock that moved less was slewed by time keeping.
+/// A smaller move of the wall clock is normal slewing.
 const CLOCK_FLOOR_NS: u64 = 100_000_000;
 
-/// A thread of the loader that did nothing but sleep woke late: neither could the others run.
+/// A thread of the loader that only sleeps woke late, so the others could not run either.
 pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<Finding> {
     let hiccups = machine.hiccups.as_ref()?;
     let longest_ns = hiccups.longest_ns();
@@ -33,7 +33,7 @@ pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<F
         ),
         Cause::Stolen => (
             "the hypervisor ran something else",
-            "Take a machine with cores of its own; such a pause is not the server's.",
+            "Use a machine with dedicated cores; such a pause is not the server's.",
         ),
     };
     Some(Finding {
@@ -54,7 +54,7 @@ pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<F
     })
 }
 
-/// The wall clock was moved, or the machine slept.
+/// The wall clock was moved, or the machine was suspended.
 pub(super) fn clock_jump(_: &Document, machine: &MachineRow) -> Option<Finding> {
     let hiccups = machine.hiccups.as_ref()?;
     let moved_ns = hiccups.wall_clock_moved_ns;

@@ -1,10 +1,9 @@
 //! Verdicts: named findings about how far a result can be trusted.
 //!
-//! A verdict is a value. It is found by a pure function of the document, kept in the document and
-//! printed by the renderings; it changes nothing. To add one: write a function in the module of
-//! its subject (or a new module), and put it into the table `CHECKS` with its id. A test here makes sure
-//! that every id in the table is provoked by some test document and that healthy documents
-//! provoke none.
+//! A verdict is a value: a pure function finds it in the document, the document keeps it, and renderings
+//! print it. It changes nothing else. To add one: write a function in the module of its subject (or a
+//! new module), and put it into the table `CHECKS` with its id. A test here makes sure that every id in
+//! the table is provoked by some test document and that healthy documents provoke none.
 
 mod connections;
 mod ending;
@@ -32,21 +31,21 @@ use crate::document::{Document, MachineRow};
 pub struct Verdict {
     /// Its stable id.
     pub id: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What was found, in one sentence.
+    /// The finding, in one sentence.
     pub sentence: String,
     /// The numbers behind it, units in their names.
     pub evidence: BTreeMap<String, f64>,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
-    /// Which of several machines it is about, by its place in [`Document::machines`]. Left out where
-    /// it is about the run, or the run had one machine.
+    /// The machine that it is about, as an index into [`Document::machines`]. Omitted if it is about
+    /// the run, or if the run had one machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<u32>,
 }
 
-/// How bad a finding is, from harmless to fatal.
+/// The severity of a finding, from harmless to fatal.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -54,29 +53,29 @@ pub struct Verdict {
 pub enum Severity {
     /// Worth knowing.
     Note,
-    /// The numbers may mean something else than they seem to.
+    /// The numbers may be misleading.
     Warning,
     /// The numbers cannot be right.
     Invalid,
 }
 
-/// One entry of the table: an id and the function that looks for it.
+/// One entry of the table: an id and its check.
 struct Check {
     id: &'static str,
     find: Find,
 }
 
-/// What a check looks at.
+/// The subject of a check.
 enum Find {
     /// The run.
     Run(fn(&Document) -> Option<Finding>),
-    /// Each of its machines by itself.
+    /// Each of its machines separately.
     Machine(fn(&Document, &MachineRow) -> Option<Finding>),
 }
 
 use Find::{Machine, Run};
 
-/// What a check found; the table adds the id.
+/// The finding of a check; the table adds the id.
 struct Finding {
     severity: Severity,
     sentence: String,

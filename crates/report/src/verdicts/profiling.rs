@@ -1,9 +1,9 @@
-//! Targets that were profiled while they were measured.
+//! Targets that were profiled during the measurement.
 
 use super::{Finding, Severity};
 use crate::document::Document;
 
-/// What a profiler costs is in every figure.
+/// Every figure includes the cost of the profiler.
 pub(super) fn profiled(document: &Document) -> Option<Finding> {
     let profiler = document.profiler()?;
     let profile = document.profile.as_ref();
@@ -22,7 +22,7 @@ pub(super) fn profiled(document: &Document) -> Option<Finding> {
     })
 }
 
-/// There is no profile, or not the whole one.
+/// The profile is missing or incomplete.
 pub(super) fn profile_failed(document: &Document) -> Option<Finding> {
     let profile = document.profile.as_ref()?;
     let problem = profile.problem.as_ref()?;

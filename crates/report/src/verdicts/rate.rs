@@ -1,20 +1,20 @@
-//! Whether there is a rate at all, and whether an open load was what was asked for.
+//! Checks that there is a rate, and that an open load matched the asked one.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 
 use super::{Finding, Severity};
 use crate::document::{Document, EndReason};
 
-/// Answers within the window must reach this share of the scheduled requests.
+/// The least share of the scheduled requests that must have a response within the window.
 const ACHIEVED_SHARE: f64 = 0.99;
-/// A backlog of less work than this, at the asked rate, is not worth a word.
+/// A backlog of less work than this, at the asked rate, is not a finding.
 const BACKLOG_S: f64 = 0.1;
-/// Nor is one of fewer requests than this.
+/// Nor is a backlog of fewer requests than this.
 const BACKLOG_FLOOR: u64 = 10;
-/// It grows if its end is so much above its middle.
+/// A backlog grows if it is larger by this factor at the end of the window than in the middle.
 const BACKLOG_GROWTH: f64 = 1.2;
 
-/// The run took its time and sent nothing: there is nothing that its figures could be of.
+/// The run sent nothing, so it has no figures.
 pub(super) fn nothing_sent(document: &Document) -> Option<Finding> {
     let took_its_time = matches!(document.end.reason, EndReason::Duration | EndReason::Count);
     let sent = document.ledger.sent + document.warm_up.sent;
@@ -30,11 +30,11 @@ pub(super) fn nothing_sent(document: &Document) -> Option<Finding> {
             ("connections_opened", document.connections.opened as f64),
             ("connect_errors", failed as f64),
         ],
-        remedy: "Check that the target speaks this protocol, or raise the rate.",
+        remedy: "Check that the target supports this protocol, or raise the rate.",
     })
 }
 
-/// Responses came, and none of them within the measured window: the rate is zero and says nothing.
+/// Responses came, but none within the measured window: the rate is zero and meaningless.
 pub(super) fn no_rate(document: &Document) -> Option<Finding> {
     let (ok, within) = (document.ledger.ok, document.rate.answered_in_window);
     (ok > 0 && within == 0).then(|| Finding {
@@ -49,11 +49,12 @@ pub(super) fn no_rate(document: &Document) -> Option<Finding> {
     })
 }
 
-/// Fewer answers than asked for.
+/// Fewer responses than asked for.
 ///
-/// What is rightly in flight when the window ends is not held against the target: by Little's
-/// law rate × mean service time, and three standard deviations of a Poisson number of that mean; but
-/// never more than were sent and not answered, which a rate far above what was sent would allow.
+/// Requests that may be in flight at the end of the window do not count against the target: by
+/// Little's law rate × mean service time, plus three standard deviations of a Poisson number with
+/// that mean. But this is never more than the number sent and without a response, which the formula
+/// would exceed at a rate far above the one sent.
 pub(super) fn target_not_met(document: &Document) -> Option<Finding> {
     if !document.plan.load.is_open() {
         return None;
@@ -117,7 +118,7 @@ mod tests {
         (document.ledger.sent, document.ledger.ok, document.warm_up.sent) = (0, 0, 0);
         assert!(found(&document, "no-rate").is_none());
         assert_eq!(found(&document, "nothing-sent").unwrap().severity, Severity::Invalid);
-        // Who gave up has said so already.
+        // A run that gave up has a finding of its own.
         assert!(found(&testing::empty_run().document(), "nothing-sent").is_none());
     }
 
@@ -141,7 +142,7 @@ mod tests {
         assert!(found(&document, "target-not-met").is_none());
     }
 
-    /// By Little's law alone a rate of twenty times what was sent would be in flight.
+    /// By Little's law alone, a rate twenty times the one sent would all be in flight.
     #[test]
     fn what_was_never_sent_is_not_in_flight() {
         let mut document = testing::healthy_open();

@@ -1,4 +1,4 @@
-//! Whether there are enough samples, and whether those that count most are among them.
+//! Checks that there are enough samples, and that the slowest requests are among them.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
 
@@ -6,7 +6,7 @@ use super::{Finding, Severity};
 use crate::document::Document;
 use crate::document::latency::{PercentileInterval, Standing, enough_samples};
 
-/// From this share of all requests on, the unanswered ones move the percentiles people read.
+/// The share of requests without a response from which they move the percentiles that people read.
 const CENSORED_WARNING_SHARE: f64 = 0.001;
 
 /// Too few samples for the 99th percentile, or even for the median.
@@ -17,7 +17,7 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
         return None;
     }
     let why = match enough_samples(samples, 0.99) {
-        true => "lie too far apart",
+        true => "scatter too much",
         false => "are too few",
     };
     let (severity, what) = match response.percentile_ns("p50") {
@@ -31,7 +31,7 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
     };
     Some(Finding {
         severity,
-        sentence: format!("{} responses {why} to tell {what}.", fmt_count(samples)),
+        sentence: format!("{} responses {why} for {what}.", fmt_count(samples)),
         evidence: vec![
             ("samples", samples as f64),
             ("p99_low_ns", bound(|one| one.low_ns)),
@@ -41,13 +41,13 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
     })
 }
 
-/// Slow requests came in clumps, so that the p99 of this run says little of another one. A stall that has a
-/// finding of its own is not told twice.
+/// Slow requests came in clumps, so the p99 of this run says little about other runs. A stall with a
+/// finding of its own is not reported twice.
 pub(super) fn clumped(document: &Document) -> Option<Finding> {
     let response = &document.latencies.response;
     response.percentile_ns("p99")?;
     let interval = response.interval_ns("p99")?;
-    // As few independent samples would do no better.
+    // A run with so few samples has the same interval even if they are independent.
     if interval.effective_samples.saturating_mul(2) > response.count
         || interval.standing() == Standing::Bounded
         || super::stalls::target_stalled(document).is_some()
@@ -66,11 +66,11 @@ pub(super) fn clumped(document: &Document) -> Option<Finding> {
             ("effective_samples", interval.effective_samples as f64),
             ("samples", response.count as f64),
         ],
-        remedy: "Expect another p99 of another run; run longer, or compare several runs.",
+        remedy: "Expect a different p99 in another run; run longer, or compare several runs.",
     })
 }
 
-/// Requests that were never answered are missing from the latencies.
+/// Requests without a response are missing from the latencies.
 pub(super) fn censored(document: &Document) -> Option<Finding> {
     let censored = &document.latencies.censored;
     let max_ns = censored.max_ns?;
@@ -117,7 +117,7 @@ mod tests {
         let one_in_a_hundred: Vec<u64> =
             (0..5_000).map(|i| if i % 100 == 0 { 1_000_000_000 } else { 1_000_000 }).collect();
         let verdict = verdict(&one_in_a_hundred).unwrap();
-        assert!(verdict.sentence.contains("lie too far apart"), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains("scatter too much"), "{}", verdict.sentence);
         assert!(verdict.evidence["p99_high_ns"] > 9e8 && verdict.evidence["p99_low_ns"] < 2e6);
     }
 

@@ -1,10 +1,11 @@
-//! Times in which the target answered nobody.
+//! Times in which the target sent no responses.
 //!
-//! A stall leaves a mark on the distribution. In an open load the requests that are due in it wait
-//! evenly from its whole length down to nothing, so rate × half its length of them wait for more
-//! than half of it. In a closed loop each connection sends one request into it and is then
-//! silent, so as many as there are connections take long, and the rest of the stall is missing
-//! from the figures. A pause of the loader itself looks alike from here; the hiccup watch tells.
+//! A stall leaves a mark on the distribution. In an open load, the waits of the requests due in it
+//! spread evenly from its whole length to zero, so rate × half its length of them wait for more
+//! than half of it. In a closed loop, each connection sends one request into it and then nothing,
+//! so only as many requests as connections are slow, and the rest of the stall is missing from the
+//! figures. A pause of the loader itself looks the same here; the hiccup watch distinguishes the
+//! two.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns};
 
@@ -13,13 +14,13 @@ use crate::document::Document;
 use crate::document::hiccups::Hiccups;
 use crate::document::latency::Distribution;
 
-/// Shorter ones are not worth a word.
+/// The shortest stall to report.
 const STALL_FLOOR_NS: u64 = 100_000_000;
-/// A stall is so many times as long as what is usual.
+/// A stall is longer than the usual latency by this factor.
 const STALL_FACTOR: u64 = 10;
-/// Of the requests that a stall holds up, at least this share must have been.
+/// The least share of the expected slow requests that must be slow.
 const HELD_SHARE: f64 = 0.5;
-/// A closed loop has left something out if a percentile would be so much larger.
+/// A closed loop has omitted requests if a percentile would be larger by this factor.
 const OMISSION_FACTOR: f64 = 2.0;
 
 /// How many samples took longer than `limit_ns`.
@@ -27,8 +28,7 @@ fn longer(distribution: &Distribution, limit_ns: u64) -> u64 {
     distribution.decode().map_or(0, |hdr| hdr.count_between(limit_ns, u64::MAX))
 }
 
-/// The longest time that is far from what is usual, if there is one and it is not the loader's
-/// own pause.
+/// The longest time, if it is far above the usual one and not the loader's own pause.
 fn candidate(document: &Document, distribution: &Distribution) -> Option<u64> {
     let (longest_ns, usual_ns) =
         (distribution.max_ns?, distribution.interval_ns("p50")?.low_ns.unwrap_or(0));
@@ -37,7 +37,7 @@ fn candidate(document: &Document, distribution: &Distribution) -> Option<u64> {
     (is_long && ours_ns < longest_ns / 2).then_some(longest_ns)
 }
 
-/// A closed loop met a stall, and most of those whom it would have hit were never sent.
+/// A closed loop met a stall, and most of the requests that it would have delayed were never sent.
 pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
     if document.plan.load.is_open() {
         return None;
@@ -49,8 +49,8 @@ pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
     if (held as f64) < places as f64 * HELD_SHARE {
         return None;
     }
-    // With f = S/T of the time stalled, an even load has its p99 at S(1 − 0.01/f) (docs: the stall
-    // in closed form). One stall is counted, the longest.
+    // If a share f = S/T of the time is stalled, an even load has its p99 at S(1 − 0.01/f) (see the
+    // closed form in the docs). Only the longest stall counts.
     let f = stall_ns as f64 / document.time.window_ns.max(1) as f64;
     let p99_ns = document.latencies.response.interval_ns("p99")?.low_ns.unwrap_or(0) as f64;
     let even_ns = stall_ns as f64 * (1.0 - 0.01 / f);
@@ -77,7 +77,7 @@ pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
     })
 }
 
-/// An open load met a stall: the server's, and in the figures as it should be.
+/// An open load met a stall of the server, which its figures show in full.
 pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
     if !document.plan.load.is_open() {
         return None;
@@ -86,7 +86,7 @@ pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
     let stall_ns = candidate(document, response)?;
     let due = document.rate.scheduled_per_s? * (stall_ns / 2) as f64 / 1e9;
     let held = longer(response, stall_ns / 2);
-    // A load that the target cannot take grows alike, but over the whole run.
+    // An overload looks the same, but lasts for the whole run.
     let share = stall_ns as f64 / document.time.window_ns.max(1) as f64;
     let lag_ns = document.latencies.send_lag.max_ns.unwrap_or(0);
     if due < 2.0
@@ -123,7 +123,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Of 3 s, half a second without an answer.
+    /// In 3 s, half a second without a response.
     #[test]
     fn a_closed_loop_that_met_a_stall() {
         let document = testing::stalled_closed(16);

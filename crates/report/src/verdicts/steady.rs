@@ -1,4 +1,4 @@
-//! Whether the run was the same thing from its beginning to its end.
+//! Checks that the run was stationary from its beginning to its end.
 
 use candor_plan::units::{fmt_duration_ns, fmt_share};
 use candor_stats::stationary;
@@ -8,7 +8,7 @@ use crate::document::Document;
 use candor_plan::Load;
 use candor_record::Brief;
 
-/// One run in a hundred that is steady is found not to be, at most: a change must also be large.
+/// The rate of false alarms among steady runs, at most: a change must also be large.
 const FALSE_ALARMS: f64 = 0.01;
 /// Smaller changes do not matter.
 const CHANGE: f64 = 0.2;
@@ -25,7 +25,7 @@ pub(super) fn not_stationary(document: &Document) -> Option<Finding> {
     };
     let found = stationary::judge(&series)?;
     let moved_ns = (found.second - found.first).abs();
-    // A change of the whole, or to and from.
+    // A change over the whole run, or a change and its reversal.
     let material = found.change().abs() > CHANGE && moved_ns > CHANGE_FLOOR_NS;
     if found.p() >= FALSE_ALARMS || !material {
         return None;

@@ -1,4 +1,4 @@
-//! What TCP did to the figures: timers of the kernel that look like a slow server.
+//! Effects of TCP: timers of the kernel that look like a slow server.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
 
@@ -6,15 +6,15 @@ use super::{Finding, Severity};
 use crate::document::Document;
 use crate::document::latency::Distribution;
 
-/// Where delayed acknowledgements end: Linux waits 40 ms at least, others 200 ms (RFC 1122,
-/// 4.2.3.2, allows 500). What they delay ends a little later.
+/// The delays of acknowledgements: at least 40 ms on Linux, 200 ms elsewhere (RFC 1122, 4.2.3.2,
+/// allows 500). Delayed responses end a little later.
 const ACK_WINDOWS_NS: [(u64, u64); 2] = [(38_000_000, 49_000_000), (195_000_000, 215_000_000)];
-/// Fewer of them are worth no word.
+/// The least share of delayed responses to report.
 const ACK_SHARE: f64 = 0.05;
-/// Where an attempt to connect ends whose first packet was lost: a second later and then, by the
-/// kernel, after each further second or after twice as long each time.
+/// The delays of a connect whose first packet was lost: a second, and then, depending on the
+/// kernel, each further second or twice as long each time.
 const SYN_SECONDS: [u64; 6] = [1, 2, 3, 4, 5, 7];
-/// What a lost packet adds is on time to a tenth of a second.
+/// The delay by a lost packet is accurate to a tenth of a second.
 const SYN_SLACK_NS: u64 = 100_000_000;
 
 fn between(distribution: &Distribution, low_ns: u64, high_ns: u64) -> u64 {
@@ -27,21 +27,21 @@ pub(super) fn nagle_delayed_ack(document: &Document) -> Option<Finding> {
     within_answers(document).or_else(|| between_answers(document))
 }
 
-/// Answers that begin at once and end when a timer of delayed acknowledgements does: the server
-/// writes one in two pieces.
+/// Responses that begin at once and end with the timer of a delayed acknowledgement: the server
+/// writes them in two pieces.
 ///
-/// A server that simply takes 40 ms answers late with the first byte as well; that tells them
-/// apart.
+/// A server that simply takes 40 ms is late with the first byte as well, which distinguishes the
+/// two.
 fn within_answers(document: &Document) -> Option<Finding> {
     let (service, first_byte) = (&document.latencies.service, &document.latencies.first_byte);
     let (timer_ns, delayed, begun) = ACK_WINDOWS_NS
         .iter()
         .map(|&(low_ns, high_ns)| {
-            // First bytes in good time: well before the timer.
+            // First bytes well before the timer.
             (low_ns, between(service, low_ns, high_ns), between(first_byte, low_ns / 2, u64::MAX))
         })
         .max_by_key(|(_, delayed, _)| *delayed)?;
-    // Whose first byte came late as well was not delayed by this.
+    // Responses with a late first byte were not delayed by this.
     let split = delayed.saturating_sub(begun);
     let first_ns = first_byte.interval_ns("p50").and_then(|one| one.low_ns).unwrap_or(0);
     let evidence = standing_out(timer_ns, split, service)?;
@@ -62,10 +62,10 @@ fn within_answers(document: &Document) -> Option<Finding> {
     })
 }
 
-/// Of pipelined requests the first is answered at once, and the others when a timer of delayed
-/// acknowledgements ends: the server writes each answer by itself.
+/// The first of several pipelined requests gets its response at once, and the others when the timer
+/// of a delayed acknowledgement ends: the server writes each response separately.
 ///
-/// A server that simply takes 40 ms takes them for the first as well.
+/// A server that simply takes 40 ms also takes them for the first.
 fn between_answers(document: &Document) -> Option<Finding> {
     let pipeline = u64::from(document.plan.connections.pipeline);
     let (service, first_byte) = (&document.latencies.service, &document.latencies.first_byte);
@@ -93,14 +93,14 @@ fn between_answers(document: &Document) -> Option<Finding> {
     })
 }
 
-/// What is known of `delayed` answers that end with a timer; `None` if they do not stand out.
+/// The timer with which `delayed` responses end; `None` if they do not stand out.
 fn standing_out(
     timer_ns: u64,
     delayed: u64,
     service: &Distribution,
 ) -> Option<Vec<(&'static str, f64)>> {
     let share = delayed as f64 / service.count.max(1) as f64;
-    // There is nothing like as much beside it.
+    // Values next to it are far rarer.
     let beside = between(service, timer_ns / 2, timer_ns - timer_ns / 20);
     (share >= ACK_SHARE && beside * 2 <= delayed).then(|| {
         vec![
@@ -168,10 +168,10 @@ mod tests {
             let verdict = found(&with(&late, &early), "nagle-delayed-ack").unwrap();
             assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
             assert!(verdict.remedy.contains("TCP_NODELAY"));
-            // The control: a server that takes that long.
+            // The control: a server with that service time.
             assert!(found(&with(&late, &late), "nagle-delayed-ack").is_none());
         }
-        // Times all over, of which some fall into the window.
+        // Times all over, some of them within the window.
         let spread: Vec<u64> = (0..1000).map(|i| i * MS / 10).collect();
         assert!(found(&with(&spread, &early), "nagle-delayed-ack").is_none());
         assert!(found(&with(&early, &early), "nagle-delayed-ack").is_none());
@@ -194,10 +194,10 @@ mod tests {
             assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
             assert_eq!((verdict.evidence["delayed"], verdict.evidence["at_once"]), (750.0, 250.0));
         }
-        // Some answers of a server take 43 ms, or all: no batch has a first one.
+        // Some or all responses of a server take 43 ms: no batch has an early first one.
         assert!(pipelined(&times(43), 1).is_none());
         assert!(pipelined(&[43 * MS; 1000], 4).is_none());
-        // They take any time.
+        // Response times all over.
         let spread: Vec<u64> = (0..1000).map(|i| i * MS / 10).collect();
         assert!(pipelined(&spread, 4).is_none());
     }

@@ -1,11 +1,11 @@
-//! Runs over TLS that did not ask servers who they are.
+//! Runs over TLS that did not authenticate the server.
 
 use candor_plan::Trust;
 
 use super::{Finding, Severity};
 use crate::document::Document;
 
-/// `--insecure`: whoever held the address was measured.
+/// `--insecure`: any server at the address could have been measured.
 pub(super) fn unverified(document: &Document) -> Option<Finding> {
     let tls = document.plan.target.tls.as_ref().filter(|tls| tls.trust == Trust::Anybody)?;
     Some(Finding {
@@ -15,7 +15,7 @@ pub(super) fn unverified(document: &Document) -> Option<Finding> {
             tls.server_name.trim_end_matches('.')
         ),
         evidence: vec![("connections_opened", document.connections.opened as f64)],
-        remedy: "Name the server's certificate, or its authority's, with --cacert.",
+        remedy: "Give the server's CA with --cacert.",
     })
 }
 

@@ -1,5 +1,5 @@
-//! Numbers that cannot be true: a ledger that does not balance, figures that contradict each
-//! other. Each is a fault of this program, so there is no threshold to tune.
+//! Numbers that cannot be true: a ledger that does not balance, figures that contradict each other.
+//! Each is a bug in this program, so there is no threshold to tune.
 
 use candor_plan::units::fmt_count;
 use candor_plan::{Arrivals, Load};
@@ -38,10 +38,10 @@ pub(super) fn ledger(document: &Document) -> Option<Finding> {
     })
 }
 
-/// One right run in a million is refused.
+/// The rate of false alarms: one correct run in a million.
 const SCHEDULE_ALARMS: f64 = 1e-6;
-/// A due time is rounded to a nanosecond, so a gap is off by two at most; the sum of the rates has
-/// the rounding of its floating point besides.
+/// Due times are rounded to a nanosecond, so a gap is off by at most two; the rest allows for
+/// floating-point rounding in the sum of the rates.
 const SCHEDULE_SLACK_NS: f64 = 10.0;
 
 /// The gaps between due times are not those of the asked process.
@@ -65,7 +65,7 @@ pub(super) fn schedule(document: &Document) -> Option<Finding> {
     })
 }
 
-/// Everything else that cannot be. One verdict with the first contradiction as its sentence.
+/// All other contradictions: one verdict with the first of them as its sentence.
 pub(super) fn impossible(document: &Document) -> Option<Finding> {
     let mut found = Vec::new();
     extremes(document, &mut found);
@@ -101,11 +101,12 @@ fn extremes(document: &Document, found: &mut Vec<String>) {
         if !ascending.is_sorted() {
             found.push(format!("the percentiles of {name} do not ascend from minimum to maximum"));
         }
-        // Connections are made before the time of the run begins, and may take longer than it.
+        // Connections are opened before the time of the run begins, and may take longer than the
+        // run.
         if name != "connect" && *max_ns > document.time.elapsed_ns {
             found.push(format!("the longest {name} time is longer than the run"));
         }
-        // The mean is a quotient of exact sums; one rounding of it may step over an extreme.
+        // The mean is a quotient of exact sums; its rounding may exceed an extreme.
         let slack = *mean_ns * 1e-12;
         if !(*min_ns as f64 - slack <= *mean_ns && *mean_ns <= *max_ns as f64 + slack) {
             found.push(format!("the mean {name} time is outside of the extremes"));
@@ -147,7 +148,7 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         equal("requests ok by kind and in the ledger", in_rows(|row| row.ok), ledger.ok);
         equal("errors by request and in the ledger", in_rows(|row| row.errors), ledger.errors);
     }
-    // A recorder closes its last interval at the end of the drain at the latest.
+    // A recorder closes its last interval no later than the end of the drain.
     let drain_ns = document.plan.stop.drain_ns.saturating_add(document.time.window_ns);
     let last_ns = document.time.warm_up_ns.saturating_add(drain_ns);
     if intervals.iter().any(|one| one.ok > 0 && one.start_ns > last_ns) {
@@ -166,8 +167,8 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     }
     if let Some(asked) = document.plan.stop.count {
         let scheduled = ledger.scheduled;
-        // A duration or a schedule may end a run before its count; in a closed load that ended
-        // by its count alone, nothing can.
+        // A duration or a schedule may end a run before its count, but nothing can in a closed load
+        // that ended by its count.
         let exactly = document.end.reason == EndReason::Count
             && document.plan.stop.duration_ns.is_none()
             && !document.plan.load.is_open();
@@ -211,8 +212,8 @@ fn rates(document: &Document, found: &mut Vec<String>) {
     }
 }
 
-/// How far the number of scheduled requests may be from the mean of the schedule: an arrival at
-/// each segment's edge, and six standard deviations of a Poisson process.
+/// The tolerance of the number of scheduled requests: an arrival at each segment's edge, and six
+/// standard deviations of a Poisson process.
 fn schedule_slack(document: &Document, asked: f64) -> f64 {
     let load = &document.plan.load;
     let edges = 2.0 + 2.0 * load.segments().len() as f64;
@@ -243,7 +244,7 @@ mod tests {
         assert!(found(&document, "ledger").unwrap().sentence.contains("warm-up"));
     }
 
-    /// Each contradiction by itself, on a document that was healthy.
+    /// Each contradiction separately, in an otherwise healthy document.
     #[test]
     fn every_contradiction_is_found() {
         type Spoil = fn(&mut Document);
@@ -283,7 +284,7 @@ mod tests {
         }
     }
 
-    /// The gaps that the engine kept, right ones and spoilt ones.
+    /// Gaps kept by the engine, correct and falsified ones.
     #[test]
     fn gaps_that_are_not_those_of_the_process_are_found() {
         use candor_plan::{Arrivals, Load};

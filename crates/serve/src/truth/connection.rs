@@ -1,7 +1,7 @@
 //! One connection of the truth server: bytes of requests in, bytes of responses out.
 //!
 //! A connection has one request in service at a time. A request that was sent before the previous
-//! response (pipelining) arrives, as far as the server is concerned, when that response has left.
+//! response (pipelining) counts as arriving when that response has left.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ pub(super) enum Next {
     Request { asks: Asks },
     /// Nothing, for now.
     Nothing,
-    /// It ended, or has to.
+    /// The connection ended, or has to.
     End,
 }
 
@@ -25,17 +25,17 @@ pub(super) struct Connection {
     stream: TcpStream,
     pub(super) number: u32,
     input: Vec<u8>,
-    /// Bytes of a body that have not come.
+    /// Bytes of a body still to come.
     body_left: u64,
     /// A header that was read and whose body is being skipped.
     awaiting_body: Option<Head>,
-    /// Bytes of responses that the kernel did not take.
+    /// Bytes of responses that the kernel has not accepted yet.
     output: Vec<u8>,
-    /// A request was taken whose response has not left.
+    /// Whether a request is in service.
     pub(super) is_busy: bool,
     close_after_answer: bool,
     answer_without_body: bool,
-    /// The socket may have bytes that were not read: it said so, or the last read was a full one.
+    /// Whether the socket may have unread bytes: after an event, or after a full read.
     pub(super) is_readable: bool,
 }
 
@@ -93,7 +93,7 @@ impl Connection {
                 Parsed::Refused(status, why) => {
                     self.close_after_answer = true;
                     let refusal = answer(status, why.as_bytes());
-                    // It ends in any case.
+                    // The connection ends in any case.
                     let _ = self.send(&refusal);
                     return Some(Next::End);
                 }
@@ -111,7 +111,7 @@ impl Connection {
         Some(Next::Request { asks: head.asks })
     }
 
-    /// Sends a response; returns whether the connection goes on.
+    /// Sends a response; returns whether the connection stays open.
     pub(super) fn answer(&mut self, bytes: &[u8]) -> bool {
         let head_end = bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
         let length = if self.answer_without_body { head_end } else { None };
@@ -132,7 +132,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The socket takes more; whether the connection goes on.
+    /// The socket accepts more bytes; returns whether the connection stays open.
     pub(super) fn flush(&mut self) -> bool {
         match write_some(&self.stream, &self.output) {
             Ok(taken) => {

@@ -11,10 +11,10 @@ use crate::units::parse_duration;
 pub(super) const LONGEST_HEAD: usize = 16 * 1024;
 const MOST_FIELDS: usize = 64;
 
-/// The parse of some bytes.
+/// The result of parsing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
-    /// Not all of a header.
+    /// An incomplete header.
     Partial,
     /// A header.
     Head(Head),
@@ -36,10 +36,10 @@ pub(super) struct Head {
     pub(super) asks: Asks,
 }
 
-/// The target of a request.
+/// The purpose of a request, by its path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asks {
-    /// To be served, in the queue of this number; a path that names none is of the first.
+    /// To be served in the queue of this number; a path without a number means the first.
     Service { queue: usize },
     /// For the server's counts.
     Stats,
@@ -47,7 +47,7 @@ pub(super) enum Asks {
     Stall(Result<Duration, String>),
 }
 
-/// Reads the header that `bytes` begin with.
+/// Parses the header at the beginning of `bytes`.
 pub(super) fn parse(bytes: &[u8]) -> Parsed {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);

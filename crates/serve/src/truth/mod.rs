@@ -5,14 +5,14 @@
 //! from a queue with a closed form ([`Discipline`]), and the lateness of one response does not add
 //! to the next. It records when each request arrived, when its response should have left and when
 //! it left ([`Record`]), on the clock that loaders on the same machine read too. So a loader can be
-//! compared with the server's intended times, and with its real ones.
+//! compared with the server's intended and actual times.
 //!
-//! Connections and a [`Config`] come in; responses and a [`Record`] go out. It must not be clever:
+//! Connections and a [`Config`] come in; responses and a [`Record`] go out. It must stay simple:
 //! one thread, one path from a read to the clock, responses of a few bytes. It does not use hyper,
-//! because a task that is woken by another thread, on a timer of whole milliseconds, cannot be
-//! punctual, and time stamps taken beyond a scheduler are not those of the socket.
+//! because a task that another thread wakes, on a timer of whole milliseconds, cannot be punctual,
+//! and time stamps taken behind a scheduler are not those of the socket.
 //!
-//! - `queue.rs`: when each answer has to leave. Pure, exact, tested on simulated time.
+//! - `queue.rs`: when each response has to leave. Pure, exact, tested on simulated time.
 //! - `http.rs`: where a request ends. Pure.
 //! - `server.rs`: from a configuration to a record; `serving.rs`: the loop; `connection.rs`: bytes.
 //! - `record.rs`: what happened, as CSV, and how late the server was.

@@ -1,8 +1,8 @@
 //! When each response has to leave: the arithmetic of the truth server, without clock or sockets.
 //!
 //! A departure is computed when its request arrives, from the arrival and from departures computed
-//! before; never from when a response really left. So the server's own lateness shows in one
-//! response and not in those behind it. Times come in as nanoseconds of any clock.
+//! before; never from when a response really left. So the server's own lateness affects one
+//! response and not those after it. Times come in as nanoseconds of any clock.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -42,7 +42,7 @@ impl Discipline {
     }
 }
 
-/// A request that was taken and has not left.
+/// A request that was accepted and has not left.
 #[derive(Debug, Clone, Copy)]
 struct Waiting<T> {
     arrival_ns: u64,
@@ -50,14 +50,14 @@ struct Waiting<T> {
     ticket: T,
 }
 
-/// The requests that were taken and have not left, in the order in which they leave. `T` identifies
-/// the request.
+/// The accepted requests that have not left, in the order in which they leave. `T` identifies the
+/// request.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     discipline: Discipline,
     stalls_ns: Vec<(u64, u64)>,
     waiting: VecDeque<Waiting<T>>,
-    /// Departure of the last one that was taken out: the server is free from then on.
+    /// Departure of the last request that left: the server is free from then on.
     left_ns: u64,
 }
 
@@ -67,11 +67,11 @@ impl<T: Copy> Queue<T> {
         Queue { discipline, stalls_ns: Vec::new(), waiting, left_ns: 0 }
     }
 
-    /// Takes a request that arrives at `arrival_ns`, and says when it has to leave; `None` if it
-    /// is refused. Arrivals come in ascending order.
+    /// Accepts a request that arrives at `arrival_ns` and returns when it has to leave; `None` if
+    /// it is refused. Arrivals come in ascending order.
     pub(super) fn arrive(&mut self, arrival_ns: u64, ticket: T) -> Option<u64> {
         if let Discipline::Capped { places, .. } = self.discipline {
-            // A place is free from the computed departure on, also if the server is late.
+            // A place is free from the computed departure on, even if the server is late.
             let gone = self.waiting.partition_point(|one| one.departure_ns <= arrival_ns);
             if self.waiting.len() - gone >= places {
                 return None;
@@ -83,7 +83,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Nothing begins (first come first served) or leaves (other disciplines) from `from_ns`, which
-    /// is now, to `to_ns`. Waiting responses are put off; `moved` gets each new departure.
+    /// is now, to `to_ns`. Waiting responses are postponed; `moved` gets each new departure.
     pub(super) fn stall(&mut self, from_ns: u64, to_ns: u64, mut moved: impl FnMut(T, u64)) {
         self.stalls_ns.push((from_ns, to_ns));
         let mut last_ns = self.left_ns;
@@ -127,7 +127,7 @@ impl<T: Copy> Queue<T> {
 
     /// `at_ns`, or the end of the stalls that it falls into.
     fn past_stalls(&self, mut at_ns: u64) -> u64 {
-        // Later stalls may overlap and may have been ordered before: look until none holds.
+        // Stalls may overlap and come in any order: repeat until none applies.
         while let Some(end_ns) = self
             .stalls_ns
             .iter()
@@ -141,7 +141,7 @@ impl<T: Copy> Queue<T> {
     }
 }
 
-/// Queues side by side that know nothing of each other, at least one.
+/// Independent queues, at least one.
 #[derive(Debug)]
 pub(super) struct Queues<T> {
     queues: Vec<Queue<T>>,
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Departures of these arrivals, with the server looking at the clock every `look_ns`.
+    /// Departures of these arrivals, if the server checks the clock every `look_ns`.
     fn departures(discipline: Discipline, arrivals_ns: &[u64], look_ns: u64) -> Vec<Option<u64>> {
         let mut queue = Queue::new(discipline);
         let mut left = vec![None; arrivals_ns.len()];
@@ -258,7 +258,7 @@ mod tests {
             let mut ordered = false;
             for (n, &arrival_ns) in arrivals.iter().enumerate() {
                 if arrival_ns >= from_ns && !ordered {
-                    // Requests begun before now have left or go on.
+                    // Requests begun before now have left or continue.
                     while queue.take_due(from_ns).is_some() {}
                     queue.stall(from_ns, from_ns + lasts, |n, at: u64| departures[n] = at);
                     ordered = true;
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(queues.take_due(109), None);
         let left: Vec<char> = std::iter::from_fn(|| queues.take_due(200)).collect();
         assert_eq!(left, ['a', 'c', 'b']);
-        // A stall is everybody's.
+        // A stall affects all queues.
         assert_eq!(queues.arrive(1, 200, 'd'), Some(210));
         assert_eq!(queues.arrive(0, 200, 'e'), Some(210));
         let mut moved = Vec::new();

@@ -1,7 +1,7 @@
 //! The truth server's log, request by request, and its lateness.
 //!
-//! Memory is taken once; requests beyond it are served and counted, but not logged. The CSV form is
-//! for other programs and other processes, and is read again here.
+//! Memory is allocated once; requests beyond it are served and counted, but not logged. The CSV
+//! form is for other programs and processes; this module also reads it.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 pub enum Fate {
     /// Its response left.
     Answered,
-    /// It found no place: it was refused at once.
+    /// There was no place: it was refused at once.
     Refused,
     /// Its connection was gone when its response had to leave, or the server ended before.
     Abandoned,
@@ -33,7 +33,7 @@ pub struct Entry {
     pub arrival_ns: u64,
     /// When its response had to leave.
     pub computed_ns: u64,
-    /// When its response was handed to the kernel, in a call that began then; 0 if it never was.
+    /// When the call began that handed its response to the kernel; 0 if there was none.
     pub departed_ns: u64,
     /// The server's number of its connection, from 0.
     pub connection: u32,
@@ -46,13 +46,13 @@ pub struct Entry {
 /// The lateness of responses, in nanoseconds: the server's own error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Answers.
+    /// Number of responses.
     pub answers: u64,
     /// Half of them left no later than this.
     pub p50_ns: u64,
     /// 99 of 100 left no later than this.
     pub p99_ns: u64,
-    /// None left later than this.
+    /// The latest left this late.
     pub max_ns: u64,
 }
 
@@ -61,11 +61,11 @@ pub struct Lateness {
 pub struct Record {
     /// Requests in the order of their arrival.
     pub entries: Vec<Entry>,
-    /// Requests that there was no more room for.
+    /// Requests without room in the log.
     pub unlogged: u64,
     /// Stalls, each a beginning and an end on the monotonic clock.
     pub stalls_ns: Vec<(u64, u64)>,
-    /// When the machine preempted it, in the same form; known only if it spins
+    /// When the machine stalled it, in the same form; known only if it spins
     /// ([`HeldUp`](candor_record::HeldUp)).
     pub held_up_ns: Vec<(u64, u64)>,
 }
@@ -83,7 +83,7 @@ impl Log {
         Log { record: Record { entries, ..Record::default() }, room }
     }
 
-    /// Writes an entry down if there is room; where it stands.
+    /// Logs an entry if there is room; returns its index.
     pub(super) fn enter(&mut self, entry: Entry) -> Option<usize> {
         let record = &mut self.record;
         if record.entries.len() >= self.room {

@@ -25,17 +25,17 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The discipline of its queue.
     pub discipline: Discipline,
-    /// How many queues it has, each by itself.
+    /// The number of independent queues.
     pub queues: NonZeroUsize,
     /// Stalls, counted from when it begins to serve.
     pub stalls: Vec<PlannedStall>,
-    /// Whether it looks for requests all the time instead of sleeping.
+    /// Whether it polls for requests all the time instead of sleeping.
     pub spin: bool,
-    /// A file that says where it is, written once it is ready.
+    /// Its port file, written once it is ready.
     pub port_file: Option<PathBuf>,
     /// A file for its record, written when it ends.
     pub log: Option<PathBuf>,
-    /// Requests that are written down at most; memory for them is taken at once.
+    /// The most requests to log; their memory is allocated at once.
     pub log_capacity: usize,
 }
 
@@ -57,9 +57,9 @@ pub struct Server {
 pub struct Stopper(Arc<OwnedFd>);
 
 impl Stopper {
-    /// Tells it to end.
+    /// Ends the server.
     pub fn stop(&self) {
-        // It can only fail for having been told already, very often.
+        // It can only fail after a huge number of earlier calls.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 }
@@ -81,7 +81,7 @@ impl Server {
         Ok(Server { config, address, listener, log, stop })
     }
 
-    /// Where it listens, with the port it got.
+    /// The address that it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -91,7 +91,7 @@ impl Server {
         Stopper(Arc::clone(&self.stop))
     }
 
-    /// Serves on this thread until it is stopped; says, and logs, what happened.
+    /// Serves on this thread until it is stopped; writes and returns its record.
     pub fn run(self) -> Result<Record, ServeError> {
         let Server { config, address, listener, log, stop } = self;
         let mut serving = Serving::new(&config, listener, &stop)
@@ -145,7 +145,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stopper.stop();
         if let Some(thread) = self.thread.take() {
-            // Its failure, if any, was for `stop` to report.
+            // A failure is reported by `stop`, not here.
             let _ = thread.join();
         }
     }

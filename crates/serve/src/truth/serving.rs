@@ -1,10 +1,9 @@
 //! The truth server's one loop: wait until bytes arrive or a response has to leave.
 //!
-//! It sleeps until shortly before the next departure, by a wait that takes nanoseconds, and then
-//! polls: a thread that sleeps to the very time wakes some tens of microseconds after it. Told to
-//! spin, it does not sleep for arrivals either, and knows when it was preempted. Arrivals are
-//! stamped right after the read that completed them, departures right before the call that sends
-//! them.
+//! It sleeps until shortly before the next departure, with nanosecond resolution, and then polls: a
+//! thread that sleeps until the exact time wakes some tens of microseconds late. With `spin` it
+//! does not sleep for arrivals either, and detects when it was stalled. Arrivals are stamped right
+//! after the read that completed them, departures right before the call that sends them.
 
 use std::io;
 use std::net::TcpListener;
@@ -44,7 +43,7 @@ fn clock_ns(clock: ClockId) -> u64 {
     t.tv_sec as u64 * NS_PER_S + t.tv_nsec as u64
 }
 
-/// How a request in the queue is found again.
+/// Identifies a request in the queue.
 #[derive(Debug, Clone, Copy)]
 struct Ticket {
     key: u32,
@@ -55,17 +54,17 @@ struct Ticket {
 #[derive(Debug, Default)]
 struct Place {
     connection: Option<Connection>,
-    /// Tells a place's present connection from former ones, in events and in tickets.
+    /// Distinguishes the current connection of a slot from former ones, in events and in tickets.
     generation: u32,
 }
 
-/// A server at work.
+/// A running server.
 pub(super) struct Serving {
     epoll: OwnedFd,
     listener: TcpListener,
     queues: Queues<Ticket>,
     spin: bool,
-    /// Of a server that spins; of any other nothing is known.
+    /// Stalls by the machine; only known if it spins.
     held_up: HeldUp,
     pub(super) log: Log,
     /// Stalls to come, the next one last.
@@ -84,7 +83,7 @@ impl Serving {
         listener: TcpListener,
         stop: &OwnedFd,
     ) -> Result<Self, Errno> {
-        // A kernel that cannot wait by the nanosecond says so here.
+        // A kernel without nanosecond waits fails here.
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let input = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), input)?;
@@ -115,7 +114,8 @@ impl Serving {
 
     /// Serves until it is told to stop.
     pub(super) fn serve(&mut self) {
-        // Without it the kernel rounds sleeps up by 50 µs; failing costs punctuality, which shows.
+        // Without this, the kernel rounds sleeps up by 50 µs. A failure costs punctuality, which
+        // the log shows.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
@@ -214,7 +214,7 @@ impl Serving {
                     return;
                 }
             };
-            // Both fail only for a connection that is gone, which its first read will show.
+            // Both fail only if the connection is gone, which its first read will show.
             let _ = stream.set_nodelay(true);
             let _ = stream.set_nonblocking(true);
             let key = self.free.pop().unwrap_or_else(|| {
@@ -292,7 +292,7 @@ impl Serving {
         }
     }
 
-    /// A request arrives for the queue of this number; whether it is refused.
+    /// A request arrives for the queue of this number. Returns whether it is refused.
     fn arrive(&mut self, key: u32, generation: u32, number: usize, arrival_ns: u64) -> bool {
         let Some(connection) = &mut self.places[key as usize].connection else { return false };
         let queue = self.queues.of_number(number);
@@ -310,7 +310,7 @@ impl Serving {
         connection.is_busy = true;
         if let Some(entry) = entry {
             let entry = &mut self.log.record.entries[entry];
-            // Until its response leaves.
+            // The values until its response leaves.
             (entry.computed_ns, entry.departed_ns, entry.fate) = (computed_ns, 0, Fate::Abandoned);
         }
         false
@@ -337,7 +337,7 @@ impl Serving {
         )
     }
 
-    /// Drops everything at once, including responses that had to leave later.
+    /// Drops everything at once, including responses that are not due yet.
     fn end(&mut self) {
         self.log.record.held_up_ns = self.held_up.take();
         self.places.clear();

@@ -1,4 +1,4 @@
-//! Every fault, seen from the client; and the server's count of it.
+//! Every fault from the client's view, with the server's count of it.
 
 use std::io::ErrorKind;
 use std::num::NonZeroU64;

@@ -105,7 +105,7 @@ fn large_is_64_kib_and_head_has_its_length_alone() {
     assert_eq!(client.get("/large").body.len(), 65536);
     let head = client.ask("HEAD", "/large", &[], b"");
     assert_eq!((head.status, head.header("content-length")), (200, Some("65536")));
-    // Had a body followed, the next response would be unreadable.
+    // If a body followed, the next response would be unreadable.
     assert_eq!(client.get("/").status, 200);
 }
 
@@ -312,7 +312,7 @@ fn pipelined_and_slow_requests_are_answered_one_by_one() {
 fn the_unix_socket_serves_as_well() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
-    // Left behind by a server that died: it has no listener.
+    // A leftover of a dead server: it has no listener.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let config = Config { unix_socket: Some(path.clone()), threads: 2, ..Config::default() };
     let server = start(config);

@@ -1,5 +1,5 @@
 //! The truth server over real sockets. Its arithmetic is tested on simulated time; here, its log
-//! must match the client's view. Nothing depends on how late a busy machine is.
+//! must match the client's view. No test depends on the lateness of a busy machine.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -65,7 +65,7 @@ fn who_finds_no_place_is_refused_at_once() {
     let (mut first, mut second) =
         (Client::connect(server.address()), Client::connect(server.address()));
     first.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    // The first is known to have arrived when the server has counted it.
+    // The first request has arrived when the server has counted it.
     let mut asker = Client::connect(server.address());
     while !asker.get("/__stats").text().contains("\"requests_accepted\":1,") {}
     for _ in 0..3 {
@@ -96,7 +96,7 @@ fn requests_come_in_pieces_with_bodies_and_ahead_of_time() {
     let mut wrong = Client::connect(server.address());
     wrong.send("nonsense\r\n\r\n");
     assert!(String::from_utf8(wrong.read_to_end().unwrap()).unwrap().starts_with("HTTP/1.1 400 "));
-    // Gone before its response: the log says so, and the server goes on.
+    // The client leaves before its response: the log says so, and the server continues.
     let mut gone = Client::connect(server.address());
     gone.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
     assert_eq!(gone.read_answer().status, 200);

@@ -31,25 +31,25 @@ use what::{Kind, What};
 
 pub(crate) const EXAMPLES: &str = "\
 What can be compared:
-  http://localhost:8080/json            a server that runs
+  http://localhost:8080/json            a running server
   'my-server --workers 4'               a command: started for each run, with --port-file FILE
   'embedded --threads 2'                the embedded target, with arguments of `candor serve`
-  plan.toml                             a plan; what it says goes behind what is typed
-  before-1.json,before-2.json or DIR    results that --json or --keep has saved
+  plan.toml                             a plan; typed options override it
+  before-1.json,before-2.json or DIR    results saved by --json or --keep
 Each may have a name in front: old=http://localhost:8080/
 
 Examples:
   candor compare http://localhost:8080/ http://localhost:8081/
       Ten rounds, each with a closed-loop run of both in random order. The rate decides.
   candor compare -R 5k --primary p99 old='./server-1.2' new='./server-1.3'
-      An open load; both servers are started anew for each run. p99 decides.
+      An open load; both servers are started fresh for each run. p99 decides.
   candor compare --fail-if-slower 5% --rounds 12 old=./a.toml new=./b.toml
-      For CI: exit code 3 if the second is slower by more than 5 %, and only if that is certain.
+      For CI: exit code 3 if the second is slower by more than 5 %, with confidence.
   candor compare results/monday results/tuesday
-      Saved results. They were not interleaved, so a drift of the machine is part of the answer.
+      Saved results. They were not interleaved, so a drift of the machine is part of the difference.
 
-A difference is claimed only where the same variants would show one as large in fewer than one of
-twenty comparisons (--confidence). docs/compare.md says how that is kept.";
+A difference is claimed only if equal variants would show one as large in fewer than one of twenty
+comparisons (--confidence). docs/compare.md explains the method.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
@@ -68,7 +68,7 @@ pub(crate) struct CompareArguments {
     /// Confidence of intervals and conclusions [default: 95%]
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Comparison")]
     confidence: Option<f64>,
-    /// Exit with 3 if a variant is certainly slower than the first by more than this
+    /// Exit with 3 if a variant is slower than the first by more than this, with confidence
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Comparison")]
     fail_if_slower: Option<f64>,
     /// Keep the result of every single run in this directory
@@ -162,7 +162,7 @@ fn of_saved(
 fn group(what: &What) -> Result<Group, Failure> {
     let Kind::Saved(files) = &what.kind else {
         return Err(Failure::usage(format!(
-            "{} is no saved result, and others are; compare either saved results or what can be measured now",
+            "{} is not a saved result, but others are; compare either saved results or targets to measure",
             what.source
         )));
     };

@@ -1,6 +1,5 @@
-//! Measures the rounds of a comparison. Servers that we start are fresh for each run, so that the
-//! luck of one process (its heap, its place in memory) does not look like a property of the
-//! variant.
+//! Measures the rounds of a comparison. Managed servers are fresh for each run, so that chance
+//! properties of one process (its heap, its memory layout) do not look like those of the variant.
 
 use std::path::{Path, PathBuf};
 
@@ -23,11 +22,11 @@ use crate::measure::Watched;
 use crate::show::Asked;
 use crate::{input, target_flags};
 
-/// A variant that can be measured.
+/// A variant, ready to be measured.
 struct Variant {
     name: String,
     options: Options,
-    /// The server to start for each run; `None`: it runs already.
+    /// The server to start for each run; `None`: it is already running.
     target: Option<(TargetSpec, &'static str)>,
 }
 
@@ -111,7 +110,7 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
 }
 
 impl Variant {
-    /// Its plan, with an address that is made up if its server is not there yet.
+    /// Its plan, with a made-up address if its server is not running yet.
     fn checked(&self) -> Result<Plan, Failure> {
         let mut options = self.options.clone();
         if options.url.is_none() {
@@ -156,7 +155,7 @@ impl Variant {
     }
 }
 
-/// The load in words, if it is the same for all.
+/// The load in words, if all have the same.
 fn load_of(plans: &[Plan]) -> String {
     let mut texts: Vec<String> = plans
         .iter()

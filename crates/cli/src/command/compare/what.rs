@@ -9,7 +9,7 @@ use candor_plan::{Secrets, looks_like_plan};
 
 use crate::exit::Failure;
 
-/// One of the things that are compared.
+/// One operand of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct What {
     /// Its name in sentences.
@@ -21,11 +21,11 @@ pub(super) struct What {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
-    /// A server that runs.
+    /// A running server.
     Url(String),
     /// A plan's file.
     Plan(String),
-    /// A command that we start.
+    /// A command to start.
     Command(Vec<String>),
     /// The embedded target, with these arguments.
     Embedded(Vec<String>),
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Saved(Vec<PathBuf>),
 }
 
-/// The things of a command line, at least two, with names that differ.
+/// The operands of a command line, at least two, with different names.
 pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, Failure> {
     if words.len() < 2 {
         return Err(Failure::usage(
@@ -48,7 +48,7 @@ pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, Failu
     for (at, what) in all.iter().enumerate() {
         if all[..at].iter().any(|other| other.name == what.name) {
             return Err(Failure::usage(format!(
-                "two variants have the name {}; give them others, as in old=… new=…",
+                "two variants have the name {}; give them different ones: old=… new=…",
                 what.name
             )));
         }
@@ -66,8 +66,8 @@ fn one(word: &str, index: usize, secrets: Secrets) -> Result<What, Failure> {
     Ok(What { name, source, kind })
 }
 
-/// `NAME=WHAT`. A name has no characters that a URL, a path or a command would have before its first
-/// equals sign.
+/// `NAME=WHAT`. A name has no characters that occur before the first equals sign of a URL, a path or
+/// a command.
 pub(crate) fn named(word: &str) -> Option<(&str, &str)> {
     let (name, rest) = word.split_once('=')?;
     let plain = |c: char| c.is_alphanumeric() || "_-+".contains(c);
@@ -104,7 +104,7 @@ fn kind(text: &str) -> Result<Kind, Failure> {
     match command.len() > 1 || is_program(&command[0]) {
         true => Ok(Kind::Command(command)),
         false => Err(wrong(
-            "this is no URL, plan, saved result, directory of results or program; `candor compare --help` has examples"
+            "this is not a URL, plan, saved result, directory of results or program; `candor compare --help` has examples"
                 .to_owned(),
         )),
     }

@@ -18,16 +18,16 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// The protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Spoken {
-    /// In clear text HTTP/1.1 instead of HTTP/2.
+    /// In clear text: HTTP/1.1 instead of HTTP/2.
     pub(super) h1_in_clear: bool,
-    /// Over TLS: offered by ALPN, in order; empty: both.
+    /// Over TLS: the protocols to offer by ALPN, in order; empty: both.
     pub(super) alpn: Vec<String>,
 }
 
 /// How requests are timed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Timing {
-    /// So many requests, as fast as they go.
+    /// This many requests, as fast as possible.
     Requests(Count),
     /// A run of this length, after a warm-up.
     Duration { main: PositiveNanos, warm_up: Nanos },
@@ -80,7 +80,7 @@ pub(super) enum Request {
     Version,
 }
 
-/// Why a run does not begin.
+/// Why a run is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal(pub(super) String);
 
@@ -90,7 +90,7 @@ impl Refusal {
     }
 }
 
-/// Reads the words behind the program's name.
+/// Parses the words after the program's name.
 pub(super) fn parse(name: Name, words: &[String]) -> Result<Request, Refusal> {
     let mut reader = Reader { name, ..Reader::default() };
     getopt::read(&mut reader, words)?;
@@ -192,15 +192,15 @@ impl Taker for Reader {
             Id::ShowSecrets => self.show_secrets = true,
             Id::Qlog => {
                 return Err(Refusal(format!(
-                    "{shown}: qlog is of QUIC, which is not spoken here; use --log-file for a line a request, or candor run --trace for all times of each"
+                    "{shown}: qlog is for QUIC, which is not supported; use --log-file for a line a request, or candor run --trace for all times of each"
                 )));
             }
             Id::Ktls => {
                 return Err(Refusal(format!(
-                    "{shown}: the kernel's TLS is not used here; leave it out"
+                    "{shown}: the kernel's TLS is not supported; leave it out"
                 )));
             }
-            Id::Udp => self.notes.push(format!("{shown} is of QUIC and does nothing here")),
+            Id::Udp => self.notes.push(format!("{shown} is for QUIC and has no effect")),
             Id::Verbose => self.notes.push(format!(
                 "{shown}: frames are not printed; use candor run --trace for the times of each request"
             )),
@@ -224,7 +224,7 @@ impl Reader {
     fn header(&mut self, shown: &str, text: &str) -> Result<(), Refusal> {
         let Some(pseudo) = text.strip_prefix(':') else {
             let header = text.parse().map_err(|error| {
-                // Its own messages do not repeat a value, which may be a secret.
+                // Plan's own messages do not repeat a value, which may be a secret.
                 Refusal(format!("{shown}: invalid header: {error}"))
             })?;
             self.headers.push(header);
@@ -313,7 +313,7 @@ impl Reader {
         );
         let mut notes = self.notes;
         for name in ciphers.left_out.iter().chain(&groups.left_out) {
-            notes.push(format!("{name} is not spoken here, and left out of what is offered"));
+            notes.push(format!("{name} is not supported, and not offered"));
         }
         Ok(Request::Run(Box::new(Asked {
             uris: self.uris,
@@ -442,7 +442,7 @@ mod tests {
             ("-w 31 u", "[1, 30]"),
             ("--qlog-file-base=q u", "use --log-file"),
             ("--ktls u", "leave it out"),
-            ("--npn-list=h3 u", "HTTP/3 is not spoken here"),
+            ("--npn-list=h3 u", "HTTP/3 is not supported"),
             ("--warm-up-time=1 u", "it needs -D"),
             ("-H nocolon u", "invalid header"),
         ] {

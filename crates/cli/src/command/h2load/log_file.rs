@@ -1,8 +1,8 @@
 //! h2load's `--log-file`: a line for each request, with its start in microseconds since 1970, its
 //! status or -1, and the microseconds until its end.
 //!
-//! Requests come as they end, a worker at a time, and are written at once. When the disk fails the
-//! run goes on, and the failure is told at its end.
+//! Requests arrive as they end, from one worker at a time, and are written at once. If the disk
+//! fails, the run continues, and the failure is reported at its end.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -17,7 +17,7 @@ use crate::exit::Failure;
 
 const NS_PER_US: u64 = 1000;
 
-/// A log on its way to its file.
+/// A log being written.
 pub(super) struct LogFile {
     path: PathBuf,
     file: BufWriter<File>,
@@ -63,7 +63,7 @@ impl LogFile {
         }
     }
 
-    /// The run is over; `dropped` requests could not be taken, because writing was too slow.
+    /// The run is over; `dropped` requests were dropped because writing was too slow.
     pub(super) fn finish(mut self, dropped: u64) -> Result<(), Failure> {
         let written = self.failure.take().map_or_else(|| self.file.flush(), Err);
         let path = self.path.display();

@@ -34,7 +34,7 @@ use crate::{console, findings, measure};
 
 pub(crate) use usage::HELP;
 
-/// Under which name the program was started.
+/// The name under which the program was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Name {
     /// `candor h2load`.
@@ -108,15 +108,15 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
     let (run, _) = run.map_err(|error| Failure::elsewhere(&error))?;
     let document = Document::new(&facts, &plan, &run.record);
     let printed = output.finish(&document, run.record.trace.dropped);
-    // The result is written and doubts are told even if nothing could be printed.
+    // The result is written, and findings are reported, even if nothing could be printed.
     console::say(findings::render(&document, "h2load").trim_end());
     written.end(&document).and(printed)?;
-    // As with h2load, a run that was interrupted or met errors counts as a run. Only figures that
-    // contradict each other are invalid.
+    // As with h2load, a run with errors or an interruption succeeds. Only contradictory figures are
+    // invalid.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
 }
 
-/// h2load's way to refuse: a line on the standard error, and 1.
+/// Refuses like h2load: with a line on the standard error, and exit code 1.
 fn refuse(refusal: &Refusal) -> ExitCode {
     console::say(&refusal.0);
     Exit::CouldNotRun.into()

@@ -1,5 +1,5 @@
-//! The output: the opening at once, the protocol and the progress while the run goes on, the
-//! summary at the end.
+//! The output: the first lines at once, the protocol and the progress during the run, the summary
+//! at the end.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub(super) struct Output<'a> {
     plan: &'a Plan,
     log: Option<LogFile>,
     has_connected: bool,
-    /// Requests that are done, as far as progress was told.
+    /// Completed requests, as last reported.
     done: u64,
     printer: Printer,
 }
@@ -28,7 +28,7 @@ impl<'a> Output<'a> {
         Output { facts, plan, log, has_connected: false, done: 0, printer: Printer::default() }
     }
 
-    /// The lines before anything has happened.
+    /// The lines before the run.
     pub(super) fn open(&mut self) {
         let document = self.document(None);
         self.printer.print(&text::opening(&document));
@@ -44,7 +44,7 @@ impl<'a> Output<'a> {
         self.printer.finish().and(logged)
     }
 
-    /// The document of one interval, or of nothing.
+    /// The document of one interval, or an empty one.
     fn document(&self, stretch: Option<&Stretch<'_>>) -> Document {
         let mut part = Collector::new(collecting(self.plan));
         stretch.into_iter().for_each(|stretch| part.follow(stretch, u64::MAX));
@@ -79,7 +79,8 @@ impl Observer for Output<'_> {
 
     fn stretch(&mut self, stretch: &Stretch<'_>) {
         let document = self.document(Some(stretch));
-        // Where TLS decides, it is known from the handshakes, which may be those of the warm-up.
+        // If TLS decides the protocol, it is known from the handshakes, perhaps those of the
+        // warm-up.
         if text::knows_what_is_spoken(&document) {
             self.connected(&document);
             self.progress(&document, self.done + text::done(&document));

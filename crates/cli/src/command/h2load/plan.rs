@@ -13,10 +13,9 @@ use super::arguments::{Asked, Refusal, Timing};
 use super::script::{self, Script};
 use super::values::connect_to;
 
-/// h2load waits for ever; here a request without a response within this time times out, unless `-N`
-/// or `-T` allow more.
+/// h2load waits forever; here a request times out after this time, unless `-N` or `-T` allow more.
 const PATIENCE_NS: u64 = 30_000_000_000;
-/// Answers that are awaited after the end keep a script that calls h2load waiting.
+/// The drain, which is limited because it keeps a script that calls h2load waiting.
 const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 
 /// The plan of a run, and where its results go.
@@ -38,7 +37,7 @@ pub(super) fn build(asked: &Asked, files: &dyn ReadFile) -> Result<(Plan, Output
     Ok((plan.with(|parts| parts.recording.trace = trace).map_err(Refusal::new)?, outputs))
 }
 
-/// All URIs, in order: of the script, of the input file, or of the command line.
+/// All URIs in order, from the script, the input file or the command line.
 fn uris(
     asked: &Asked,
     script: Option<&Script>,
@@ -92,7 +91,7 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
     options.requests.method = method(asked, is_get)?;
     options.requests.body_file.clone_from(&asked.data);
     options.requests.connection_lifetime = asked.active_timeout;
-    // As in h2load a response of any status has a time; the output counts them apart.
+    // As in h2load, a response of any status has a time; the output counts statuses separately.
     options.expected.expect_status = Some(StatusSet { ranges: vec![(100, 999)] });
     options.connecting.unix_socket = unix_socket;
     let other = asked.connect_to.as_ref().map(|to| connect_to(to, origin.port));
@@ -114,7 +113,7 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
     Ok(connecting(options, asked))
 }
 
-/// The path of a URI, without the rest of it; or a path as it is.
+/// The path of a URI, or a path itself.
 fn path(uri: &str) -> Option<RequestPath> {
     match uri.contains("://") {
         true => HttpUrl::parse(uri).ok()?.path.parse().ok(),
@@ -191,7 +190,7 @@ fn timed(mut options: Options, asked: &Asked, script: Option<&Script>) -> Result
         }
     }
     if let Some(Rate { events, per_ns }) = asked.rps {
-        // Of each client; all of them share one schedule, which is kept exactly.
+        // The rate of each client; all clients share one exact schedule.
         let events = events.checked_mul(u64::from(asked.clients.get()));
         let rate = events.map(|events| Rate { events, per_ns });
         options.load.rate =
@@ -200,7 +199,7 @@ fn timed(mut options: Options, asked: &Asked, script: Option<&Script>) -> Result
     Ok(options)
 }
 
-/// New connections at a rate: each has its share of the requests, and is over then.
+/// New connections at a rate: each makes its share of the requests and then ends.
 fn connecting(mut options: Options, asked: &Asked) -> Options {
     if asked.connect_rate.is_some() {
         options.load.connect_rate = asked.connect_rate;
@@ -213,7 +212,7 @@ fn connecting(mut options: Options, asked: &Asked) -> Options {
     options
 }
 
-/// Where the schedule of a timing script is found, among files.
+/// The name of the file with the schedule of a timing script.
 const SCHEDULE: &str = "the timing script";
 
 /// Files, and the schedule of a timing script as one of them.
@@ -343,7 +342,7 @@ mod tests {
         let Load::Open(load) = &plan.load else { panic!("open") };
         let offsets_ns = [0, 0, 1_500_000, 1_500_000, 4_000_000, 4_000_000];
         assert_eq!(load.segments, [Segment::replay(offsets_ns)]);
-        // A path alone is of the first URI's server.
+        // A path alone belongs to the server of the first URI.
         assert_eq!(paths(&plan), ["/a", "/b", "/a"]);
         assert_eq!(plan.requests.sequence.whole(), [0, 0, 1, 1, 2, 2]);
         let short = self::plan("--timing-script-file script -n 1 -c 1");

@@ -1,21 +1,21 @@
 //! h2load's timing scripts: an offset in milliseconds, a tab and a URI in each line. Every client
-//! follows the script, so each line is as many requests as there are clients.
+//! follows the script, so each line means one request from each client.
 
 use candor_plan::units;
 use candor_plan::values::Count;
 
 use super::arguments::{Asked, Refusal};
 
-/// A script, read.
+/// A parsed script.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Script {
-    /// Different URIs, in the order in which they come up.
+    /// The distinct URIs in the order of their first use.
     pub(super) uris: Vec<String>,
-    /// When, from the beginning; and which of the URIs.
+    /// Offset from the beginning, and index of the URI.
     lines: Vec<(u64, u32)>,
 }
 
-/// Reads a script, `most` lines of it at most.
+/// Parses a script, at most `most` lines of it.
 pub(super) fn parse(text: &str, most: Option<&Count>) -> Result<Script, Refusal> {
     let mut script = Script { uris: Vec::new(), lines: Vec::new() };
     let limit = most.map_or(usize::MAX, |most| usize::try_from(most.get()).unwrap_or(usize::MAX));
@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str, most: Option<&Count>) -> Result<Script, Refusal>
         })?;
         let offset_ns = units::parse_duration_ns(&format!("{}ms", offset.trim())).map_err(|_| {
             Refusal(format!(
-                "Invalid time value detected, {offset:?} at line {number} is no number of milliseconds"
+                "Invalid time value detected, {offset:?} at line {number} is not a number of milliseconds"
             ))
         })?;
         let uri = uri.trim();
@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str, most: Option<&Count>) -> Result<Script, Refusal>
         });
         script.lines.push((offset_ns, index as u32));
     }
-    // Clients take the lines in order; a line that is earlier than the one before is late then.
+    // Clients follow the lines in order; a line with an earlier time than the one before is late.
     script.lines.sort_by_key(|&(offset_ns, _)| offset_ns);
     match script.lines.is_empty() {
         true => Err(Refusal::new("No URI given")),
@@ -55,7 +55,7 @@ impl Script {
         self.lines.iter().map(each).collect()
     }
 
-    /// Which URI each request has; nothing where there is only one.
+    /// The URI of each request; empty if there is only one URI.
     pub(super) fn sequence(&self, asked: &Asked) -> Vec<u32> {
         if self.uris.len() < 2 {
             return Vec::new();
@@ -73,7 +73,7 @@ mod tests {
     fn lines_that_are_wrong_are_named() {
         for (text, part) in [
             ("0\thttp://h/\n1 http://h/\n", "no tab character at line 2"),
-            ("x\thttp://h/\n", "line 1 is no number of milliseconds"),
+            ("x\thttp://h/\n", "line 1 is not a number of milliseconds"),
             ("\n", "No URI given"),
         ] {
             assert!(parse(text, None).unwrap_err().0.contains(part), "{text:?}");

@@ -1,5 +1,5 @@
-//! OpenSSL's names of cipher suites and groups, in the names that `--tls-ciphers` and
-//! `--tls-groups` take.
+//! Translates OpenSSL's names of cipher suites and groups to those of `--tls-ciphers` and
+//! `--tls-groups`.
 //!
 //! h2load's lists have more names than Candor supports. Unsupported names are dropped with a note;
 //! a list without any supported name is refused.
@@ -76,7 +76,7 @@ fn of(option: &str, known: &[Known], list: Option<&str>) -> Result<Translated, S
     match translated.names.is_empty() {
         true => {
             let all: Vec<_> = known.iter().map(|(theirs, _)| *theirs).collect();
-            Err(format!("{option}: none of {list} is spoken here; name one of {}", all.join(":")))
+            Err(format!("{option}: none of {list} is supported; name one of {}", all.join(":")))
         }
         false => Ok(translated),
     }
@@ -95,6 +95,6 @@ mod tests {
         assert_eq!((only[0].as_str(), only.len()), ("TLS13_AES_256_GCM_SHA384", 7));
         assert_eq!(ciphers(None, None), Ok(Translated::default()));
         let error = ciphers(Some("RC4-SHA"), None).unwrap_err();
-        assert!(error.starts_with("--ciphers: none of RC4-SHA is spoken here; name one of "));
+        assert!(error.starts_with("--ciphers: none of RC4-SHA is supported; name one of "));
     }
 }

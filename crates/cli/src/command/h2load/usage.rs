@@ -10,8 +10,8 @@ pub(crate) const HELP: &str = "\
 candor h2load [OPTIONS]... [URI]...
 
 The command line of h2load, with its output, and corrected figures: every request is timed, a
-connection that is lost is replaced, and --rps is one exact schedule of all clients. Started under
-the name h2load this program does the same, so a link is enough to use it in its place.
+lost connection is replaced, and --rps is one exact schedule of all clients. Started under the name
+h2load, this program does the same, so a link is enough to replace h2load.
 
   <URI>                  URIs to request, in turn. The first says scheme, host and port for all
   -n, --requests=<N>     Requests over all clients [1]; with a timing script, lines of it
@@ -20,7 +20,7 @@ the name h2load this program does the same, so a link is enough to use it in its
   -i, --input-file=<F>   File with a URI in each line; - is the standard input
   -m, --max-concurrent-streams=<N>
                          Streams of a client at a time, or over HTTP/1.1 pipelined requests [1]
-  -D, --duration=<T>     For so long, instead of -n
+  -D, --duration=<T>     Length of the run, instead of -n
       --warm-up-time=<T> Before -D, and not measured
   -r, --rate=<N>         New connections in each period, up to -c; each has its share of -n
       --rate-period=<T>  The period [1s]
@@ -28,9 +28,9 @@ the name h2load this program does the same, so a link is enough to use it in its
       --timing-script-file=<F>
                          Lines of an offset in milliseconds, a tab and a URI, for every client
   -T, --connection-active-timeout=<T>
-                         Close a connection after so long; requests on it are time-outs
+                         Close a connection at this age; requests on it time out
   -N, --connection-inactivity-timeout=<T>
-                         Close a connection on which an answer is awaited and no byte comes
+                         Close a connection on which no byte of an awaited response comes
   -H, --header=<H>       Header, as 'name: value'; also ':method: M' and ':authority: A'
   -d, --data=<F>         POST this file
   -B, --base-uri=<URI>   Scheme, host and port for all URIs; unix:PATH is a unix socket
@@ -47,20 +47,20 @@ the name h2load this program does the same, so a link is enough to use it in its
       --header-table-size=<SIZE>, --encoder-header-table-size=<SIZE>
                          Tables for header fields, the server's and ours [4K]
       --ciphers, --tls13-ciphers, --groups
-                         Lists as OpenSSL has them
+                         Lists with OpenSSL's names
       --log-file=<F>     A line for each request: start in us since 1970, status, us until its end
   -v, --verbose; --no-udp-gso, --max-udp-payload-size
-                         Taken, and of no effect
+                         Accepted without effect
       --version, -h, --help
 
 And one of candor:
       --result=<F>       Write candor's own result document, for candor report
-      --show-secrets     With the values of headers and of the URI's parameters
+      --show-secrets     Keep the values of headers and of the URI's parameters
 
 --qlog-file-base and --ktls are refused. <SIZE> takes K, M and G (powers of 1024), <DURATION> takes
 h, m, s and ms; without a unit it is seconds.
 
-The standard output has what h2load prints and nothing else. The ledger of all requests and the
+The standard output has only h2load's output. The ledger of all requests and the
 verdicts on the result go to the standard error.
 
 Examples:
@@ -71,7 +71,7 @@ Examples:
 
 docs/coming-from-h2load.md compares the two option by option.
 
-Exit codes: 0 there is a result, also if it was interrupted or met errors; 1 usage, or the server
+Exit codes: 0 there is a result, even with errors or an interruption; 1 usage, or the server
 cannot be reached; 4 the figures contradict each other.
 ";
 

@@ -1,4 +1,4 @@
-//! Values of h2load's options: each read as h2load reads it, and refused in its words.
+//! Values of h2load's options, parsed and refused as in h2load.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use candor_plan::values::{HostPort, Size, WindowBits};
 
 use super::arguments::Refusal;
 
-/// h2load's words for a value that is none.
+/// h2load's message for an invalid value.
 pub(super) fn bad_value(shown: &str, text: &str) -> Refusal {
     Refusal(format!("{shown}: bad option value: {text}"))
 }
@@ -58,7 +58,7 @@ pub(super) fn window_bits(shown: &str, text: &str) -> Result<WindowBits, Refusal
     })
 }
 
-/// h2load's default also names old drafts, which no server speaks any more.
+/// h2load's default also contains old drafts, which no server supports any more.
 pub(super) fn alpn(shown: &str, list: &str) -> Result<Vec<String>, Refusal> {
     let mut names: Vec<String> = Vec::new();
     for name in list.split(',') {
@@ -71,20 +71,18 @@ pub(super) fn alpn(shown: &str, list: &str) -> Result<Vec<String>, Refusal> {
             "h2-16" | "h2-14" => {}
             "h3" | "h3-29" => {
                 return Err(Refusal(format!(
-                    "{shown}: {name}: HTTP/3 is not spoken here; name h2 or http/1.1"
+                    "{shown}: {name}: HTTP/3 is not supported; name h2 or http/1.1"
                 )));
             }
             other => {
                 return Err(Refusal(format!(
-                    "{shown}: {other:?} is not spoken here; name h2, http/1.1 or both"
+                    "{shown}: {other:?} is not supported; name h2, http/1.1 or both"
                 )));
             }
         }
     }
     match names.is_empty() {
-        true => Err(Refusal(format!(
-            "{shown}: nothing that is spoken here is left of {list}; name h2 or http/1.1"
-        ))),
+        true => Err(Refusal(format!("{shown}: none of {list} is supported; name h2 or http/1.1"))),
         false => Ok(names),
     }
 }

@@ -13,7 +13,7 @@ use crate::console;
 use crate::exit::Failure;
 use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
 
-/// The rendering of an experiment's document; `None` if it is another.
+/// The rendering of an experiment's document; `None` if it is not one.
 pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<String>, Failure> {
     let rendered = match read::format_of(text).as_deref() {
         Some(peak::FORMAT) => rendered(&PEAK, text, asked),
@@ -28,7 +28,7 @@ pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<Str
     rendered.map(Some).ok_or_else(|| Failure::usage(format!("{}: {why}", path.display())))
 }
 
-/// `None`: this document has no such form.
+/// `None` if this document does not have this form.
 fn rendered<T: Serialize>(
     forms: &Forms<T>,
     text: &str,

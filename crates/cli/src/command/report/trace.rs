@@ -1,4 +1,4 @@
-//! `candor report` of a trace: as CSV, or summed up. However long it is, one block is in memory.
+//! `candor report` of a trace: as CSV, or as a summary. Only one block at a time is in memory.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -11,7 +11,7 @@ use super::Format;
 use crate::console;
 use crate::exit::Failure;
 
-/// A file that begins as a trace does, after that beginning; `None`: it is something else.
+/// A trace's file, read past its magic bytes; `None` if it is something else.
 pub(super) fn open(path: &Path) -> io::Result<Option<BufReader<File>>> {
     let mut file = BufReader::new(File::open(path)?);
     let mut magic = [0; MAGIC.len()];
@@ -23,7 +23,7 @@ pub(super) fn open(path: &Path) -> io::Result<Option<BufReader<File>>> {
     }
 }
 
-/// Prints the trace. One that ends early is printed as far as it goes, and is then a failure.
+/// Prints the trace. A truncated trace is printed as far as it goes, and then is a failure.
 pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), Failure> {
     if !matches!(format, Format::Text | Format::Csv) {
         return Err(Failure::usage(format!(
@@ -58,7 +58,7 @@ pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), 
     }
     ending.map_err(|why| {
         Failure::could_not_run(format!(
-            "the trace {} is cut off: {why}, at byte {}; the {} requests before that are whole",
+            "the trace {} is cut off: {why}, at byte {}; the {} requests before that are complete",
             path.display(),
             frames.at,
             summary.requests()
@@ -68,12 +68,12 @@ pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), 
 
 struct Frames<R> {
     file: R,
-    /// Where the next frame begins.
+    /// The offset of the next frame.
     at: u64,
 }
 
 impl<R: Read> Frames<R> {
-    /// The next frame; `None`: no complete one is left.
+    /// The next frame; `None` if there is no further complete one.
     fn next(&mut self) -> Result<Option<Frame>, String> {
         let mut head = [0; FRAME_HEAD_BYTES];
         if !self.fill(&mut head)? {
@@ -94,7 +94,7 @@ impl<R: Read> Frames<R> {
         match self.file.read_exact(bytes) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-            Err(error) => Err(format!("it cannot be read on ({error})")),
+            Err(error) => Err(format!("it cannot be read further ({error})")),
         }
     }
 }

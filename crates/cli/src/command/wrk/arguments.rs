@@ -1,4 +1,4 @@
-//! wrk's command line, and a struct of its options.
+//! wrk's command line and its options.
 //!
 //! Words after the URL belong to the script.
 
@@ -45,7 +45,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// How the run is to be printed.
+    /// The form of the output.
     pub(super) fn form(&self) -> Form {
         Form {
             encoded: self.encoded,
@@ -62,7 +62,7 @@ pub(super) enum Request {
     Help,
 }
 
-/// Why a run does not begin; the usage follows.
+/// Why a run is refused; the usage follows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) message: Option<String>,
@@ -74,7 +74,7 @@ impl Refusal {
     }
 }
 
-/// A command line, read to its end.
+/// A parsed command line.
 #[derive(Debug)]
 pub(super) struct Parsed {
     /// `-v` prints a line, regardless of other options.
@@ -82,7 +82,7 @@ pub(super) struct Parsed {
     pub(super) request: Result<Request, Refusal>,
 }
 
-/// Reads the words behind the program's name.
+/// Parses the words after the program's name.
 pub(super) fn parse(name: Name, words: &[String]) -> Parsed {
     let mut reader = Reader::new(name);
     let read = getopt::read(&mut reader, words);
@@ -134,7 +134,7 @@ impl Reader {
     }
 
     fn value<T: FromStr<Err: Display>>(&self, shown: &str, text: &str) -> Result<T, Refusal> {
-        // The value of a header may be a secret; its own messages do not repeat it.
+        // The value of a header may be a secret; plan's own messages do not repeat it.
         let named = if shown == "-H" || shown == "--header" { "" } else { text };
         text.parse().map_err(|error| self.wrong(format!("{shown} {named}: {error}")))
     }
@@ -214,8 +214,8 @@ impl Taker for Reader {
                 }
             }
             Id::ULatency => self.percentiles = Percentiles::Both,
-            // Each request of a batch always has a latency of its own here, which is the purpose of
-            // -B.
+            // No effect: here each request of a batch always has its own latency, which is the
+            // purpose of -B.
             Id::BatchLatency => {}
             Id::Rate if is_zero(text) => return Err(Refusal::new(NO_RATE)),
             Id::Rate => self.rate = Some(self.value(shown, text)?),

@@ -1,7 +1,7 @@
 //! The options of wrk, wrk2 and its fork, and their spellings.
 //!
-//! A long name may be abbreviated as long as it is unique among wrk's options, or failing that
-//! among wrk2's, or the fork's: so each tool's own abbreviations keep their meaning.
+//! A long name may be abbreviated if it is unique among wrk's options, or else among wrk2's, or
+//! else among the fork's: so each tool's own abbreviations keep their meaning.
 
 use crate::getopt::Flag;
 

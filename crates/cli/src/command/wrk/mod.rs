@@ -107,16 +107,17 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     };
     let document = Document::new(output.facts(), &plan, &run.record);
     let printed = output.finish(&document);
-    // The result is written and doubts are told even if nothing could be printed.
+    // The result is written, and findings are reported, even if nothing could be printed.
     console::say(findings::render(&document, "wrk").trim_end());
     let done = run.done(&plan).map(drop).map_err(|error| Failure::elsewhere(&error));
     written.end(&document).and(printed).and(done)?;
-    // As with wrk, a run that was interrupted or met errors counts as a run. Only figures that
-    // contradict each other are invalid.
+    // As with wrk, a run with errors or an interruption succeeds. Only contradictory figures are
+    // invalid.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
 }
 
-/// wrk's way to refuse: a line on the standard error, the usage on the standard output, 1.
+/// Refuses like wrk: with a line on the standard error, the usage on the standard output, and exit
+/// code 1.
 fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, Failure> {
     if let Some(message) = refusal.message {
         console::say(message);
@@ -125,12 +126,12 @@ fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, Failure> {
     Ok(Exit::CouldNotRun.into())
 }
 
-/// A server that cannot be reached, in wrk's words; anything else in ours.
+/// The error for an unreachable server, in wrk's words; any other error in ours.
 fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
     let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
         return Err(Failure::elsewhere(&LabError::Engine(error)));
     };
-    // wrk names the service: the port where one was typed, otherwise the scheme.
+    // wrk names the service: the port if typed, otherwise the scheme.
     let service = match plan.target.authority.ends_with(&format!(":{port}")) {
         true => port.to_string(),
         false => "http".to_owned(),
@@ -160,7 +161,7 @@ pub(crate) fn refusal(name: Name, words: &[String]) -> Option<String> {
     Some(refusal.message.unwrap_or_default())
 }
 
-/// `strerror`'s text for the errors of a connection, as wrk prints it.
+/// The text of `strerror` for errors of a connection, as wrk prints it.
 fn system_words(errno: i32) -> String {
     let words = match Errno::from_raw_os_error(errno) {
         Errno::CONNREFUSED => "Connection refused",

@@ -1,5 +1,5 @@
-//! The output: the first two lines once the run goes on, periodic reports at the end of each
-//! interval, the report at the end.
+//! The output: the first two lines after the start, periodic reports at the end of each interval,
+//! the report at the end.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use candor_report::{Document, Facts};
 use crate::console::{self, Printer};
 use crate::exit::Failure;
 
-/// How a run is to be printed.
+/// The form of the output.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     /// As the fork's JSON object.
@@ -32,7 +32,7 @@ pub(super) struct Output<'a> {
     plan: &'a Plan,
     has_begun: bool,
     has_calibrated: bool,
-    /// Of the next periodic report: the last of the window waits for the drain.
+    /// The next periodic report: the last one of the window waits for the drain.
     held: Option<Collector>,
     printer: Printer,
 }
@@ -69,7 +69,7 @@ impl<'a> Output<'a> {
         self.plan.stop.duration_ns.unwrap_or(u64::MAX)
     }
 
-    /// Of `held` and the interval that follows.
+    /// Merges `held` with the interval that follows.
     fn and(&self, held: Option<Collector>, stretch: &Stretch<'_>) -> Collector {
         let mut held = held.unwrap_or_else(|| Collector::new(collecting(self.plan)));
         held.follow(stretch, self.window_end_ns());
@@ -89,7 +89,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// The lines before the first report, each once.
+    /// Prints the lines before the first report, each once.
     fn begin(&mut self, document: &Document, before_report: bool) {
         if self.form.encoded {
             return;

@@ -6,14 +6,13 @@ use candor_plan::{Outputs, Plan, PlanError, StatusSet};
 
 use super::arguments::{Asked, Refusal};
 
-/// Waiting for responses after the end blocks a script that calls wrk, so the drain is no longer
-/// than this, whatever the timeout.
+/// The drain keeps a script that calls wrk waiting, so it is limited to this, whatever the timeout.
 const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 
 /// The options of the run.
 pub(super) fn options(asked: &Asked) -> Options {
     let mut options = Options { url: Some(asked.url.clone()), ..Options::default() };
-    // wrk speaks nothing else.
+    // wrk supports only HTTP/1.1.
     options.http2.h1 = true;
     options.load.threads = Some(asked.threads);
     options.load.connections = Some(asked.connections);
@@ -24,8 +23,8 @@ pub(super) fn options(asked: &Asked) -> Options {
     options.timeouts.timeout = Some(asked.timeout);
     options.recording.digits = asked.digits;
     options.recording.interval = asked.report_interval;
-    // As in wrk a response of any status has a latency; those of 400 and above are counted on a
-    // line of their own.
+    // As in wrk, a response of any status has a latency; those of 400 and above are counted on a
+    // separate line.
     options.expected.expect_status = Some(StatusSet { ranges: vec![(100, 999)] });
     options.output.json.clone_from(&asked.result);
     options.output.show_secrets = asked.show_secrets;

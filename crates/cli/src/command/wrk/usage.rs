@@ -1,9 +1,8 @@
-//! Texts of `candor wrk`: the usage of each name, which scripts may compare, and the page that
-//! explains the options.
+//! Texts of `candor wrk`: the usage of each name, exactly as the original prints it, and the help.
 
 use super::Name;
 
-/// The usage, as the tool of this name prints it when it refuses a command line.
+/// The usage, as the tool with this name prints it after a wrong command line.
 pub(super) fn of(name: Name) -> &'static str {
     match name {
         Name::CandorWrk => ALL,
@@ -24,17 +23,17 @@ candor wrk <options> <url> [-- script arguments]
 The command lines of wrk, wrk2 and yicwang's wrk2, with their output, and corrected figures. With
 -R the load is open: requests are due by a schedule, and latency counts from when they were due.
 Without -R it is a closed loop, as in wrk, and latency counts from the send. Started under the name
-wrk or wrk2 this program does the same, so a link is enough to use it in place of either.
+wrk or wrk2, this program does the same, so a link is enough to replace either.
 
 Options of wrk:
-  -c, --connections <N>  Connections to keep open [10]. All of them are used, also if -t does not
+  -c, --connections <N>  Connections to keep open [10]. All of them are used, even if -t does not
                          divide them
   -d, --duration <T>     Duration of test [10s]
   -t, --threads <N>      Threads [2], no more than connections
-  -s, --script <S>       Lua script; what stands behind the URL are its arguments
+  -s, --script <S>       Lua script; the words after the URL are its arguments
   -H, --header <H>       Header, as 'Name: value'; may be repeated
   -L, --latency          Percentiles: four of them, or with -R the whole spectrum
-  -T, --timeout <T>      For one answer [2s]. A request that exceeds it is given up, with its
+  -T, --timeout <T>      For one response [2s]. A request that exceeds it is given up, with its
                          connection, and counted; wrk only counts it
   -v, --version          Version
 
@@ -52,11 +51,11 @@ Options of yicwang's wrk2:
 
 And two of candor:
       --result <FILE>    Write candor's own result document, for candor report
-      --show-secrets     With the values of headers and of the URL's parameters, here and there
+      --show-secrets     Keep the values of headers and of the URL's parameters
 
 Numbers take k, M and G, times take us, ms, s, m and h; decimals are allowed.
 
-The standard output has what the original prints and nothing else. The ledger of all requests and
+The standard output has only the original's output. The ledger of all requests and
 the verdicts on the result go to the standard error.
 
 Examples:
@@ -67,7 +66,7 @@ Examples:
 
 docs/coming-from-wrk.md compares the four option by option.
 
-Exit codes, as in wrk: 0 there is a result, also if it was interrupted or met errors; 1 usage, or
+Exit codes, as in wrk: 0 there is a result, even with errors or an interruption; 1 usage, or
 the server cannot be reached. One more: 4, the figures contradict each other.
 ";
 
@@ -115,7 +114,7 @@ const WRK2: &str = concat!(
     "  Time arguments may include a time unit (2s, 2m, 2h)\n",
 );
 
-/// The same form, with every option.
+/// The same form with all options.
 const ALL: &str = concat!(
     "Usage: candor wrk <options> <url>                     \n",
     "  Options:                                            \n",

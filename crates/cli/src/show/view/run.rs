@@ -12,16 +12,16 @@ use super::{Block, Painter, Tone, clock};
 
 /// The share of a core above which a thread of the loader is near its limit.
 const BUSY: f64 = 0.8;
-/// Findings that are shown.
+/// The most findings to show.
 const MOST_FINDINGS: usize = 6;
-/// With fewer rows than this the table is left out.
+/// The fewest rows of the table; with less room it is omitted.
 const TABLE: u16 = 5;
 /// Rows of the spectrum.
 const ROWS: usize = 5;
 /// Width of the first column of strips and tables.
 const LABEL: usize = 10;
 
-/// Draws them: one below the other, or figures beside strips over time.
+/// Draws the blocks: one below the other, or figures beside strips.
 pub(super) fn put(painter: &Painter, state: &State, is_wide: bool, area: Rect, out: &mut Buffer) {
     let Some(run) = &state.run else {
         painter.put_blocks(vec![notes(painter, state)], area, out);
@@ -60,7 +60,7 @@ pub(super) fn put(painter: &Painter, state: &State, is_wide: bool, area: Rect, o
 /// Rate asked and achieved, with the backlog and other signs of trouble.
 pub(super) fn rate(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
     let Some(last) = &run.last else {
-        return Block::new(0, vec![painter.line(Tone::Faint, "no interval is over yet")]);
+        return Block::new(0, vec![painter.line(Tone::Faint, "no finished interval yet")]);
     };
     let one = &last.summary;
     let achieved = last.rate_per_s().unwrap_or(0.0);
@@ -69,7 +69,7 @@ pub(super) fn rate(painter: &Painter, run: &Run, document: Option<&Document>) ->
         Some(asked) if achieved < 0.99 * asked && one.backlog > 0 => Tone::Doubtful,
         _ => Tone::Strong,
     };
-    // The first that has no room, and all behind it, are left out.
+    // The first piece without room, and all after it, are omitted.
     let mut pieces = vec![(tone, fmt_per_second(achieved))];
     pieces.extend(asked.map(|asked| (Tone::Plain, format!(" of {} asked", fmt_per_second(asked)))));
     let mut add = |tone, text: String| pieces.push((tone, format!(" · {text}")));
@@ -105,7 +105,7 @@ pub(super) fn rate(painter: &Painter, run: &Run, document: Option<&Document>) ->
 /// Percentiles now and over the run.
 fn latency(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
     const NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
-    // The median, the tail and the maximum stay where there is little room.
+    // With little room, only the median, the tail and the maximum remain.
     let columns: &[usize] = match painter.width {
         60.. => &[0, 1, 2, 3, 4],
         50.. => &[0, 2, 3, 4],
@@ -154,14 +154,14 @@ pub(super) fn strips(painter: &Painter, run: &Run) -> Block {
     /// Room for the highest value.
     const HIGHEST: usize = 14;
     let width = painter.width.saturating_sub(LABEL + HIGHEST).max(1);
-    // Columns are of as many points as it takes for all to be shown.
+    // Each column joins as many points as necessary to show all.
     let each = run.points.len().div_ceil(width).max(1);
     let columns: Vec<Point> = run.points.chunks(each).map(Point::of).collect();
     if columns.is_empty() || painter.width < LABEL + 4 {
         return Block::new(3, Vec::new());
     }
     let length_ns = columns.iter().map(|one| one.length_ns).sum();
-    let head = format!("{:<LABEL$}last {}; at the right the highest", "", clock(length_ns));
+    let head = format!("{:<LABEL$}last {}; the highest at the right", "", clock(length_ns));
     let mut lines = vec![painter.line(Tone::Faint, &head)];
     let mut strip = |name: &str, tone, value: fn(&Point) -> f64, text: fn(f64) -> String| {
         let values: Vec<f64> = columns.iter().map(value).collect();
@@ -179,7 +179,7 @@ pub(super) fn strips(painter: &Painter, run: &Run) -> Block {
     Block::new(3, lines).at_least(2)
 }
 
-/// How many responses took how long: bars from the fastest to the slowest.
+/// The distribution of response times: bars from the fastest to the slowest.
 fn spectrum(painter: &Painter, run: &Run) -> Block {
     let none = || Block::new(6, Vec::new());
     let Some(so_far) = &run.so_far else { return none() };
@@ -197,7 +197,7 @@ fn spectrum(painter: &Painter, run: &Run) -> Block {
     if width < decades * 4 {
         return none();
     }
-    // Each bar spans a whole number of columns, or of buckets, so that decades look alike.
+    // Each bar spans a whole number of columns, or of buckets, so that decades have equal widths.
     let per_decade = (width / decades).min(PER_DECADE * 2);
     let columns: Vec<u64> = (0..decades * per_decade)
         .map(|column| {
@@ -252,7 +252,7 @@ fn counts(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
         errors.sort_by_key(|one| std::cmp::Reverse(one.count));
         for one in errors.iter().take(3) {
             let example = one.example.as_deref().map_or(String::new(), |example| {
-                // A server may have written it.
+                // The text may come from a server.
                 format!(": {}", visible(example))
             });
             let count = fmt_count(one.count);

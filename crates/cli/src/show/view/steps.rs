@@ -7,7 +7,7 @@ use ratatui_core::text::{Line, Span};
 use super::super::state::{Done, State, Steps};
 use super::{Block, Painter, Tone, clock, run};
 
-/// Steps to come that are named.
+/// The most steps ahead to name.
 const MOST_NEXT: usize = 5;
 
 pub(super) fn blocks(painter: &Painter, state: &State, steps: &Steps, room: usize) -> Vec<Block> {
@@ -29,7 +29,7 @@ pub(super) fn blocks(painter: &Painter, state: &State, steps: &Steps, room: usiz
     blocks
 }
 
-/// The last ones that are over, as many as there is room for.
+/// The last finished steps, as many as fit.
 fn done(painter: &Painter, steps: &Steps, room: usize) -> Block {
     let shown = steps.done.len().min(room);
     let hidden = steps.done_count - shown as u64;
@@ -54,7 +54,7 @@ fn done(painter: &Painter, steps: &Steps, room: usize) -> Block {
     Block::new(1, lines).at_least(1)
 }
 
-/// The one that goes on.
+/// The current step.
 fn present(painter: &Painter, state: &State, steps: &Steps) -> Vec<Line<'static>> {
     let Some((what, began_ns)) = &steps.present else { return Vec::new() };
     let since_ns = state.now.elapsed_ns.saturating_sub(*began_ns);
@@ -79,7 +79,7 @@ fn present(painter: &Painter, state: &State, steps: &Steps) -> Vec<Line<'static>
     lines
 }
 
-/// Those to come, as far as they are known.
+/// The steps ahead, as far as they are known.
 fn next(painter: &Painter, steps: &Steps) -> Vec<Line<'static>> {
     let named = steps.ahead.next.iter().take(MOST_NEXT);
     let mut lines: Vec<_> =

@@ -1,4 +1,4 @@
-//! Golden pictures: the view of runs that are simulated interval by interval.
+//! Golden pictures: the view of runs, simulated interval by interval.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::path::Path;
@@ -23,7 +23,7 @@ const ASCII: Theme = Theme { has_colours: false, has_unicode: false };
 struct Second {
     scheduled: u64,
     ok: u64,
-    /// Of the slowest; the others are spread below it.
+    /// The slowest response time; the others are spread below it.
     slowest_ns: u64,
     errors: u64,
     backlog: u64,
@@ -33,7 +33,7 @@ fn plan(text: &str) -> Plan {
     Options::from_toml("plan.toml", text).unwrap().build(&Disk).unwrap().0
 }
 
-/// A run whose seconds are these, until now.
+/// A run so far, with these seconds.
 fn run(text: &str, seconds: &[Second]) -> State {
     let plan = plan(text);
     let facts = Facts {
@@ -176,7 +176,7 @@ fn text(picture: &Buffer) -> String {
     (0..area.height).map(|y| row(y).trim_end().to_owned() + "\n").collect()
 }
 
-/// Compares with a checked-in picture, or writes it where `CANDOR_RENEW` is set.
+/// Compares with a checked-in picture, or writes it if `CANDOR_RENEW` is set.
 fn golden(name: &str, state: &State, theme: Theme, columns: u16, rows: u16) {
     let actual = text(&drawn(state, theme, columns, rows));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/view/{name}.txt"));
@@ -221,7 +221,7 @@ fn before_the_first_interval_there_is_a_picture_too() {
     state.now.course = Course::Draining { elapsed_ns: 33 * S };
     assert!(text(&drawn(&state, UNICODE, 80, 10)).contains("draining 33 s of 32 s"));
     state.now.is_ending = true;
-    assert!(text(&drawn(&state, UNICODE, 80, 10)).contains("q do not wait any longer"));
+    assert!(text(&drawn(&state, UNICODE, 80, 10)).contains("q stop waiting"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Refuses options about bodies without a body. In a plan with tables of requests they may apply to
-//! those requests that have one. Where no request has one, the run would differ from the suite
-//! without a warning.
+//! Refuses options about bodies without a body. In a plan with tables of requests, they apply to
+//! the requests with a body. If no request has one, the run would silently ignore the options of
+//! the suite.
 
 use candor_plan::Options;
 use candor_plan::options::RequestOptions;
@@ -11,8 +11,8 @@ use crate::error::LabError;
 use crate::matrix::file::Reader;
 
 impl Reader<'_> {
-    /// Refuses them in every `run` table. `known` are the scenarios, those that are not measured
-    /// among them.
+    /// Refuses them in every `run` table. `known` are all scenarios, even those that are not
+    /// measured.
     pub(super) fn check_bodies(&self, suite: &Suite, known: &[Scenario]) -> Result<(), LabError> {
         let runs = suite.servers.iter().map(|one| &one.run).chain([&suite.run]);
         let mut runs = runs.chain(suite.loads.iter().map(|one| &one.run));
@@ -54,13 +54,13 @@ impl Reader<'_> {
             return Ok(());
         };
         let message = format!(
-            "{key}: no request {whose} has a body, so it would say nothing; give one of them `body` or \
+            "{key}: no request {whose} has a body, so it has no effect; give one of them `body` or \
              `body-file`, or leave `{key}` out"
         );
         Err(self.wrong_at(self.place_in_run(table, key).unwrap_or(0), message))
     }
 
-    /// Where a key of a `run` table stands: in the one of the table with this kind and name, or in
+    /// The place of a key in a `run` table: in that of the table with this kind and name, or in
     /// that of the suite.
     fn place_in_run(&self, table: Option<(&str, &str)>, key: &str) -> Option<usize> {
         let document = DeTable::parse(self.text).ok()?;
@@ -92,7 +92,7 @@ fn sends_a_body(scenario: &Scenario, is_inherited: bool) -> bool {
         (None, None) => is_inherited || has_body(run),
         (text, file) => file.is_some() || text.as_ref().is_some_and(|text| !text.is_empty()),
     };
-    // A script sets its own bodies, so options about bodies are refused beside it.
+    // A script sets its own bodies, so options about bodies are refused together with it.
     run.script.script.is_some() || run.requests.request.iter().any(of_request)
 }
 

@@ -1,4 +1,4 @@
-//! Loads of a suite file, and whose peak they are shares of.
+//! Loads of a suite file, and the loads whose peaks they are shares of.
 
 use candor_plan::Options;
 use candor_plan::suggest::did_you_mean;
@@ -29,7 +29,7 @@ impl Reader<'_> {
                     Ok(parsed) if parsed > 0.0 && parsed <= 2.0 => of_peak.push(parsed),
                     _ => {
                         let message = format!(
-                            "of-peak: \"{}\" is no share; write such as \"90%\"",
+                            "of-peak: \"{}\" is not a share; write e.g. \"90%\"",
                             share.get_ref()
                         );
                         return Err(self.wrong(share, message));

@@ -25,7 +25,7 @@ use tables::{ScenarioTable, SuiteTable, keys};
 /// The built-in scenarios.
 const SCENARIOS: &str = include_str!("../scenarios.toml");
 
-/// The suite in `text`, which stands in the file `name`.
+/// The suite in `text`, the content of the file `name`.
 pub fn parse(name: &str, text: &str) -> Result<Suite, LabError> {
     let reader = Reader { name, text };
     reader.suite(reader.table(&keys)?)
@@ -85,7 +85,7 @@ impl Reader<'_> {
         Ok(suite)
     }
 
-    /// The built-in scenarios, with those of the file in their place or behind them.
+    /// The built-in scenarios and those of the file, which replace built-in ones of the same name.
     fn scenarios(&self, own: Vec<ScenarioTable>) -> Result<Vec<Scenario>, LabError> {
         let mut all = built_in()?;
         let mut seen: Vec<String> = Vec::new();
@@ -136,7 +136,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether one of the chosen scenarios can be spoken over TLS only.
+/// Whether one of the chosen scenarios works only over TLS.
 fn needed(protocol: Protocol, chosen: &[String], known: &[Scenario]) -> bool {
     known
         .iter()

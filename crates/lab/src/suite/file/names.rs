@@ -1,4 +1,5 @@
-//! Names in suite files: of scenarios and sets, of protocols, and of files. A name that does not exist gets the nearest one that does.
+//! Names in suite files: of scenarios and sets, of protocols, and of files. The error for an unknown name
+//! suggests the nearest known one.
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use crate::matrix::file::Reader;
 /// All scenarios, as a set.
 pub(super) const ALL: &str = "all";
 
-/// The scenarios of a name: that one, or all of a set.
+/// The scenarios of a name: the scenario itself, or all of a set.
 pub(crate) fn of_name(name: &str, known: &[Scenario]) -> Vec<String> {
     known
         .iter()
@@ -23,7 +24,7 @@ pub(crate) fn of_name(name: &str, known: &[Scenario]) -> Vec<String> {
         .collect()
 }
 
-/// No scenario has this name, which stands at `place`.
+/// The error for an unknown scenario, named at `place`.
 pub(crate) fn unknown_scenario(place: String, name: &str, known: &[Scenario]) -> LabError {
     let mut words: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
     words.extend(known.iter().flat_map(|one| &one.sets).map(String::as_str));

@@ -27,7 +27,7 @@ impl Reader<'_> {
             None => {
                 return Err(self.wrong(
                     &table.name,
-                    "say what the server can do: `scenarios = [\"hello\", …]`, or [\"all\"]",
+                    "name the scenarios that the server supports: `scenarios = [\"hello\", …]`, or [\"all\"]",
                 ));
             }
         };
@@ -72,7 +72,7 @@ impl Reader<'_> {
             (false, None) if has_url => Ok(ServerKind::Url(urls)),
             (false, None) => Err(self.wrong(
                 &table.name,
-                "the server cannot be had; write `embedded = true`, a `command`, or a `url`",
+                "there is no way to start or reach the server; write `embedded = true`, a `command`, or a `url`",
             )),
             (false, Some(command)) => self.command(table, command),
         }
@@ -112,7 +112,7 @@ impl Reader<'_> {
         if ready != ReadyWhen::PortFile && !has_url {
             return Err(self.wrong(
                 &table.name,
-                "where the server will be is not known; write `url = \"http://127.0.0.1:{port}\"`, or let it write a port file",
+                "the server's address is unknown; write `url = \"http://127.0.0.1:{port}\"`, or let it write a port file",
             ));
         }
         let mut files = Vec::new();

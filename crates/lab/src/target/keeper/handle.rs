@@ -16,7 +16,7 @@ use super::super::proc;
 use super::{LINES, ON_WORD, PATIENCE_AFTER_KILL, WORD};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// After this many the rest are held by the kernel.
+/// After this many attempts, the remaining processes hang in the kernel.
 const LOOKS_AFTER_KILL: u32 = 100;
 
 /// A running keeper.
@@ -25,7 +25,7 @@ pub(crate) struct Keeper {
     process: Child,
     /// Its lines.
     pub(crate) said: Receiver<Said>,
-    /// It removes this if we cannot.
+    /// The keeper removes this directory if we cannot.
     _private: Arc<Private>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Said {
     Line(String),
     /// It prints no more.
     Quiet,
-    /// Nothing else helped.
+    /// It had to be killed.
     Forced,
     Stopped,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Start<'a> {
     pub(crate) program: &'a [OsString],
     /// The command is not started before [`Keeper::begin`].
     pub(crate) on_word: bool,
-    /// Whether it is talked to: lines in, lines out.
+    /// Whether to exchange lines with it.
     pub(crate) lines: bool,
     pub(crate) log: &'a Path,
     pub(crate) command: &'a [String],
@@ -83,7 +83,7 @@ impl Keeper {
         if let Some(dir) = start.dir {
             command.current_dir(dir);
         }
-        // A process begins on the cores of the thread that starts it.
+        // A process inherits the cores of the thread that starts it.
         let spawned = thread::scope(|scope| {
             let starter = scope.spawn(|| {
                 candor_engine::keep_to_cores(start.cores);
@@ -111,27 +111,27 @@ impl Keeper {
         Ok(Keeper { process, said, _private: start.private })
     }
 
-    /// Its process: all of the target descends from it.
+    /// Its process id: the target's processes are its descendants.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Tells one that waits for it to start its command.
+    /// Tells a waiting keeper to start its command.
     pub(crate) fn begin(&mut self) {
         self.word("start now");
     }
 
-    /// A line for the process, if it is talked to.
+    /// Sends a line to the process, if lines are exchanged with it.
     pub(crate) fn tell(&mut self, line: &str) {
         self.word(&format!("in {line}"));
     }
 
-    /// No more lines for it.
+    /// Ends the input of the process.
     pub(crate) fn close(&mut self) {
         self.word("close");
     }
 
-    /// A failed write means that the keeper has ended, which its listener learns too.
+    /// A failed write means that the keeper has ended, which its listener notices too.
     fn word(&mut self, word: &str) {
         if let Some(words) = &mut self.process.stdin {
             let _ = writeln!(words, "{word}").and_then(|()| words.flush());
@@ -151,7 +151,8 @@ impl Keeper {
 
     fn end(&mut self, word: &str, grace: Duration) -> bool {
         if let Some(mut words) = self.process.stdin.take() {
-            // If it cannot be told, it has ended; and the end of its input tells it the same.
+            // If the write fails, the keeper has ended; and the end of its input has the same
+            // effect.
             let _ = writeln!(words, "{word}");
         }
         let begun = Instant::now();
@@ -169,12 +170,12 @@ impl Keeper {
         if !in_order {
             self.end_session();
         }
-        // From here on its process id can be another's.
+        // From here on its process id may belong to another process.
         let _ = self.process.wait();
         in_order
     }
 
-    /// Whether it has ended in order; `None`: it still runs. Its process id stays its own.
+    /// Whether it has ended in order; `None`: it still runs. Its process id stays reserved.
     fn has_ended_well(&self) -> Option<bool> {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(Pid::from_child(&self.process)), look) {

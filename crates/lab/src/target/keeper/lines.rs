@@ -1,8 +1,8 @@
 //! A keeper that passes lines on: from its own standard input to that of its process, and from the
 //! process's output to its own, among the keeper's messages.
 //!
-//! So a process with a dialogue is kept like any other, and there is one pair of pipes less that
-//! can break: if the process or the keeper ends, both do. The lines have no meaning here.
+//! So a process that exchanges lines with us is kept like any other, with only one pair of pipes:
+//! if the process or the keeper ends, both do. The lines have no meaning here.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin};
@@ -19,12 +19,13 @@ const LONGEST_BYTES: u64 = 16 << 20;
 pub(super) struct Input(Arc<Mutex<Option<ChildStdin>>>);
 
 impl Input {
-    /// From now on lines go to this process.
+    /// Sends further lines to this process.
     pub(super) fn connect(&self, child: &mut Child) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = child.stdin.take();
     }
 
-    /// A line for the process. If the process no longer reads, its end will show that soon.
+    /// Sends a line to the process. Errors are ignored: if the process no longer reads, its end
+    /// will show that soon.
     pub(super) fn line(&self, line: &str) {
         if let Some(input) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
@@ -37,7 +38,7 @@ impl Input {
     }
 }
 
-/// From now on the keeper repeats the output of this process.
+/// Makes the keeper repeat the output of this process.
 pub(super) fn repeat(child: &mut Child) {
     if let Some(out) = child.stdout.take() {
         thread::spawn(move || pass_on(BufReader::new(out)));

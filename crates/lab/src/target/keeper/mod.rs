@@ -1,19 +1,18 @@
 //! The keeper: a process between us and a target, which outlives both and leaves nothing behind.
 //!
 //! It is this program again, started by [`Keeper::start`], and runs [`keep`]. It starts the target
-//! in a process group of the target's own, and is the *subreaper* of all its descendants: a process
-//! that forks, forks again and calls setsid becomes the keeper's child when its parent ends, so
-//! that none escapes. The keeper ends all of them on command, or when its standard input ends,
-//! which happens when its starter dies for any reason; then it also removes the private directory,
-//! since no other process is left to do so. If the keeper itself is killed, the kernel kills the
-//! target. A profiler has a keeper of its own, which waits for a command before it starts the
-//! profiler.
+//! in a process group of the target's own, and is the *subreaper* of all its descendants: even a
+//! process that forks twice and calls setsid becomes the keeper's child when its parent ends, so
+//! none escapes. The keeper ends all of them on command, or when its standard input ends, which
+//! happens when its starter dies for any reason; then it also removes the private directory, since
+//! no other process is left to do so. If the keeper itself is killed, the kernel kills the target.
+//! A profiler has a keeper of its own, which waits for a command before it starts the profiler.
 //!
-//! It speaks in lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped HOW` on the
-//! standard output; `start NOW`, `stop MILLISECONDS` and `interrupt MILLISECONDS MILLISECONDS` on
-//! the standard input. For a process with a dialogue ([`LINES`]) there are also `out LINE` and, at
-//! the end of its output, `quiet now`; and `in LINE` and `close` for its input. [`handle`] is the
-//! starter's side.
+//! Its protocol consists of lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped
+//! HOW` on the standard output; `start NOW`, `stop MILLISECONDS` and `interrupt MILLISECONDS
+//! MILLISECONDS` on the standard input. With a process that exchanges lines with us ([`LINES`])
+//! there are also `out LINE` and, at the end of its output, `quiet now`; and `in LINE` and `close`
+//! for its input. [`handle`] is the starter's side.
 
 mod handle;
 mod lines;
@@ -36,17 +35,17 @@ use super::proc;
 pub(crate) use handle::{Keeper, Said, Start};
 use lines::Input;
 
-/// The word by which a program knows that it is to be a keeper: `PROGRAM keep-target …`.
+/// The first argument of a keeper: `PROGRAM keep-target …`.
 pub const WORD: &str = "keep-target";
-/// Behind it: do not start the command before the word for that comes.
+/// The next argument: do not start the command before `start`.
 const ON_WORD: &str = "--on-word";
 
-/// The first word of a keeper whose process holds a dialogue with us.
+/// The argument of a keeper whose process exchanges lines with us.
 const LINES: &str = "--lines";
 
 /// Time between SIGTERM and SIGKILL once the starter is gone and cannot choose another.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
-/// Killed processes are gone at once, unless the kernel holds them.
+/// Killed processes are gone at once, unless they hang in the kernel.
 const PATIENCE_AFTER_KILL: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -58,19 +57,19 @@ enum Event {
     NoneLeft,
     /// It was told to start its command.
     Begin,
-    /// It was told to end them, by these signals and at last by SIGKILL.
+    /// It was told to end them, with these signals and finally SIGKILL.
     Stop(Ending),
 }
 
-/// Signals to end by, each with the time that there is to obey it.
+/// Signals for ending, each with the time to wait for its effect.
 type Ending = Vec<(Signal, Duration)>;
 
 fn in_order(grace: Duration) -> Ending {
     vec![(Signal::TERM, grace)]
 }
 
-/// A keeper's whole life: `[--on-word] [--lines] LOG PRIVATE-DIRECTORY PROGRAM [ARGUMENT…]` in, an
-/// exit code out.
+/// Runs a keeper with the arguments `[--on-word] [--lines] LOG PRIVATE-DIRECTORY PROGRAM
+/// [ARGUMENT…]`; returns its exit code.
 pub fn keep(words: &[String]) -> u8 {
     let (is_to_wait, words) = match words {
         [first, rest @ ..] if first == ON_WORD => (true, rest),
@@ -83,7 +82,8 @@ pub fn keep(words: &[String]) -> u8 {
     let [log, private, command @ ..] = words else {
         return say(&format!("failed {WORD} needs a log, a directory and a command"), 2);
     };
-    // Ctrl-C goes to all of the terminal's group, and a closed terminal to all of its session.
+    // Ctrl-C signals the terminal's whole group, and a closed terminal its whole session, so the
+    // keeper leaves both.
     let starter = getppid();
     let _ = setsid();
     let _ = set_child_subreaper(Some(getpid()));
@@ -121,7 +121,7 @@ fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Ch
     };
     let mut command = Command::new(this_one(program).unwrap_or_else(|| program.into()));
     command.args(arguments).stdin(stdin).stdout(stdout).stderr(log).process_group(0);
-    // By this thread, which is there as long as the process is.
+    // This thread lives as long as the process.
     candor_engine::end_with_this_thread(&mut command);
     let mut child = command.spawn().map_err(|error| {
         io::Error::new(error.kind(), format!("cannot start {program}: {error}"))
@@ -132,7 +132,7 @@ fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Ch
     Ok(child)
 }
 
-/// The path of this very program if `program` means it, wherever it is installed.
+/// The path of this program if `program` names it.
 fn this_one(program: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok().filter(|_| program == "candor")?;
     own.file_name().is_some_and(|name| name == "candor").then_some(own)
@@ -145,7 +145,7 @@ fn say(line: &str, code: u8) -> u8 {
     code
 }
 
-/// Turns words, the end of words and signals into events.
+/// Turns commands, their end and signals into events.
 fn listen(events: &Sender<Event>, input: Option<Input>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let on_signal = events.clone();
@@ -209,7 +209,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Waits for the word, and ends everything. Says how the target ended.
+    /// Waits for the command to stop, ends everything, and returns how the target ended.
     fn until_stopped(mut self) -> String {
         let ending = loop {
             match self.events.recv() {
@@ -261,8 +261,8 @@ impl Kept {
     }
 }
 
-/// Each descendant by itself. The target's group is not signalled: once the target was waited for, its
-/// process id, and so the group, can be another's.
+/// Signals each descendant separately, not the target's group: after the target was waited for, its
+/// process id, and so its group, may belong to another process.
 fn signal_all(signal: Signal) {
     let own = std::process::id();
     let tree = proc::tree(own);
@@ -271,7 +271,7 @@ fn signal_all(signal: Signal) {
     }
 }
 
-/// The exit status in a keeper's words of how a process ended; `None`: by a signal.
+/// The exit status in a keeper's message about the end of a process; `None` if a signal ended it.
 pub(crate) fn exit_status(how: &str) -> Option<i32> {
     how.strip_prefix(EXITED)?.parse().ok()
 }
@@ -282,7 +282,7 @@ fn in_words(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => format!("{EXITED}{code}"),
         (None, Some(signal)) => format!("by signal {signal} ({})", signal_name(signal)),
-        (None, None) => "in a way the system does not tell".to_owned(),
+        (None, None) => "in an unknown way".to_owned(),
     }
 }
 
@@ -294,7 +294,7 @@ fn signal_name(signal: i32) -> &'static str {
         6 => "SIGABRT",
         7 => "SIGBUS",
         8 => "SIGFPE",
-        9 => "SIGKILL, as the kernel sends it when memory is short",
+        9 => "SIGKILL, perhaps because the system ran out of memory",
         11 => "SIGSEGV",
         13 => "SIGPIPE",
         15 => "SIGTERM",

@@ -30,12 +30,12 @@ pub(super) fn judge(evidence: &Evidence, think_ns: u64) -> Vec<Line> {
     let window_s = evidence.record.window_ns as f64 / 1e9;
     let round_ns = SERVICE_NS + think_ns;
     let rate = closed_loop_rate(CONNECTIONS, SERVICE_NS as f64 / 1e9, think_ns as f64 / 1e9);
-    // Every connection sends at the beginning, and once more for each round that is over.
+    // Every connection sends at the beginning, and again after each completed round.
     let most = u64::from(CONNECTIONS) * (1 + evidence.record.window_ns / round_ns);
     let mut lines = evidence.books(Theory::Delay { service_ns: SERVICE_NS });
     let over = sent.saturating_sub(most);
     lines.push(Line::never("requests beyond N·(1 + T/(D+Z))", over, format!("{sent} of {most}")));
-    // 2 %: rounds take longer by the way and by the loader, and the last one is cut off.
+    // 2 %: network and loader make rounds longer, and the last one is cut off.
     let rounds = window_s * 1e9 / round_ns as f64;
     let machine = (sent_on(evidence, evidence.machine(), think_ns) as f64
         - sent_on(evidence, Machine::default(), think_ns) as f64)

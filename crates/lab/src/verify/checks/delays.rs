@@ -12,7 +12,7 @@ use crate::error::LabError;
 /// The tolerance of the median.
 const WITHIN_NS: f64 = 200e3;
 const DELAYS_MS: [u64; 4] = [0, 1, 10, 100];
-/// The highest rate: the check does not test how much the loader can do.
+/// The highest rate: the check does not test the loader's throughput.
 const MOST_PER_S: u64 = 500;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {

@@ -2,9 +2,9 @@
 //! itself: Lindley's recursion over the schedule gives each exactly. No statistics are involved.
 //!
 //! One queue needs only two connections: the server always has the next request before it finishes
-//! one, so the queue is the same as with any number of them, though part of it is in the loader.
-//! With several queues side by side, which shorten a long experiment, no request may wait for a
-//! connection, since that wait would not come from its own queue.
+//! one, so the queue is the same with any number of connections, though part of it is in the
+//! loader. With several queues side by side, which shorten a long experiment, no request may wait
+//! for a connection, since that wait would not come from its own queue.
 
 use std::num::NonZeroU32;
 
@@ -40,7 +40,7 @@ pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, LabError> 
             Some(requests) => format!("-n {requests}"),
             None => settings.length.pick("-d 8s", "-d 2.5s").to_owned(),
         };
-        // As a count in a million times the service time, so that it is exact.
+        // As a count in a million service times, so that it is exact.
         let per_ms = rho * u64::from(queues.get()) * 10_000_000_000 / service_ns;
         let connections = connections(queues);
         let load = format!("-R {per_ms}/1000s --arrivals poisson -c {connections} -t 1 {end}");
@@ -52,9 +52,8 @@ pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, LabError> 
     Ok(Line::join(lines))
 }
 
-/// With one queue a part of it has to be in the loader: a loader that forgets how long requests
-/// waited there is found out. At ρ = 0.7 a queue holds 1.5 requests in the mean, and more than 16
-/// once in 100,000 times.
+/// With one queue, part of it must be in the loader, to detect a loader that omits the wait there.
+/// At ρ = 0.7 a queue has 1.5 requests on average, and more than 16 once in 100,000 times.
 fn connections(queues: NonZeroU32) -> u32 {
     match queues.get() {
         1 => 2,

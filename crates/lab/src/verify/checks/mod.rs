@@ -1,4 +1,4 @@
-//! The checks, in the order in which they are made.
+//! The checks, in order.
 //!
 //! A check is an experiment (flags of a server and of a load) and a judge, a pure function from the
 //! experiment's evidence to lines. The symbols are those of candor-stats' `closed_form`.
@@ -30,7 +30,7 @@ pub struct Check {
 
 /// All checks.
 pub const CHECKS: [Check; 8] = [
-    Check { id: "stall", title: "the server stands still once", run: stall::check },
+    Check { id: "stall", title: "the server stalls once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },
     Check { id: "constant", title: "even arrivals at a queue", run: fifo::check_constant },

@@ -1,6 +1,6 @@
-//! Candor itself is stopped (SIGSTOP) for a while and goes on: requests due meanwhile are sent
-//! late. That is send lag, the loader's own, and must count neither as the server's service time
-//! nor as a queue; and the report has to say so.
+//! Candor itself is stopped (SIGSTOP) for a while and continued: requests due meanwhile are sent
+//! late. That is send lag, caused by the loader, and must not count as service time or queue wait;
+//! the report has to say so.
 //!
 //! The load is a `candor run` in a process of its own, which can be stopped without stopping the
 //! judge.
@@ -25,9 +25,9 @@ use crate::target::http;
 
 const RATE_PER_S: u64 = 1000;
 const PAUSE: Duration = Duration::from_millis(300);
-/// Verdicts of a report that say that the loader was late, or its machine.
+/// Verdicts that blame the loader or its machine.
 const BLAME: [&str; 2] = ["send-lag", "host-hiccup"];
-/// The system's tolerance for stopping a process and letting it go on.
+/// The tolerance for the system to stop and continue a process.
 const SLACK_NS: f64 = 10e6;
 /// The lag from which a response counts as late.
 const LATE_NS: u64 = 1_000_000;
@@ -53,7 +53,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
 }
 
 /// Responses due by the server's own log that had not left when the loader, told to stop at
-/// `from_ns`, had sent its last request before the pause: the server was preempted.
+/// `from_ns`, had sent its last request before the pause: the server was stalled.
 fn overdue(log: &[Entry], from_ns: u64) -> usize {
     let before = from_ns + SLACK_NS as u64;
     let arrivals = log.iter().map(|entry| entry.arrival_ns).filter(|at_ns| *at_ns < before);
@@ -71,11 +71,11 @@ fn answered(server: &Server) -> u64 {
     read().map_or(0, |(count, _)| count)
 }
 
-/// A `candor run`; it is gone when this is dropped.
+/// A `candor run`; killed on drop.
 struct Loader {
     process: Child,
     result: PathBuf,
-    /// Where the result is.
+    /// The directory of the result.
     _private: Arc<Private>,
 }
 
@@ -90,10 +90,10 @@ impl Loader {
         Ok(Loader { process: command.spawn().map_err(cannot)?, result, _private: private })
     }
 
-    /// Stops it for about `length`; says for how long it was stopped, at least.
+    /// Stops it for about `length`; returns the least time for which it was stopped.
     fn pause(&mut self, length: Duration) -> Result<Duration, LabError> {
         let cannot = |errno| failed(format!("cannot pause the loader: {errno}"));
-        // It is a child that was not waited for, so the pid is still its own.
+        // It is a child that was not waited for, so its process id is still valid.
         let pid = Pid::from_child(&self.process);
         kill_process(pid, Signal::STOP).map_err(cannot)?;
         let begun = Instant::now();
@@ -114,7 +114,7 @@ impl Loader {
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        // Killing a process that has ended is not an error; a stopped one dies all the same.
+        // Killing an ended process is not an error; a stopped one dies as well.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -129,8 +129,8 @@ pub(super) fn judge(document: &Document, paused: Duration, overdue: usize) -> Ve
     let blames = |id: &str| document.verdicts.iter().any(|one| one.id == id);
     let blamed = BLAME.into_iter().any(blames);
     vec![
-        Line::exactly("requests answered", document.ledger.scheduled, document.ledger.ok),
-        // From the call to the real stop, and from the end to the first look at the clock.
+        Line::exactly("requests with a response", document.ledger.scheduled, document.ledger.ok),
+        // From the call to the actual stop, and from the end to the first reading of the clock.
         Line::near("longest send lag", Unit::Ns, paused_ns as f64, SLACK_NS, max),
         Line::near(
             "requests with half of it or more",
@@ -139,15 +139,15 @@ pub(super) fn judge(document: &Document, paused: Duration, overdue: usize) -> Ve
             RATE_PER_S as f64 * SLACK_NS / 1e9,
             long(&latencies.send_lag),
         ),
-        // The responses to those in flight, R·D and perhaps one more, were read late, and so were
-        // those that the server sent late; no others.
+        // Only the responses to requests in flight, R·D and perhaps one more, and those that the
+        // server sent late, were read late.
         Line::at_most(
-            "so long by service time",
+            "that long by service time",
             Unit::Count,
             2.0 + overdue as f64,
             long(&latencies.service),
         ),
-        Line::at_most("so long by queue wait", Unit::Count, 0.0, long(&latencies.queue_wait)),
+        Line::at_most("that long by queue wait", Unit::Count, 0.0, long(&latencies.queue_wait)),
         Line::exactly("reports that blame the loader", 1, u64::from(blamed)),
     ]
 }
@@ -180,10 +180,10 @@ mod tests {
             queue: 0,
             fate: Fate::Answered,
         };
-        // Told to stop at 100 ms it sent until 102; after the pause it goes on at 400.
+        // Told to stop at 100 ms, it sent until 102; after the pause it continues at 400.
         let punctual: Vec<Entry> = (90..103).chain([400]).map(|at| entry(at, at + 1)).collect();
         assert_eq!(overdue(&punctual, 100 * MS), 0);
-        // The server stands still from 94 to 110: those due at 95 to 100 were late by then.
+        // The server stalls from 94 to 110: responses due at 95 to 100 are late by then.
         let late: Vec<Entry> =
             (90..103).chain([400]).map(|at| entry(at, (at + 1).max(110))).collect();
         assert_eq!(overdue(&late[4..], 100 * MS), 6);

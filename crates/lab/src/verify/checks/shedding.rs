@@ -1,6 +1,6 @@
-//! Poisson arrivals, c = 5 places, no queue: the share that finds none is Erlang's B. Once the
-//! places are the loader's connections and it sheds by itself; once they are the server's and it
-//! refuses.
+//! Poisson arrivals, c = 5 places, no queue: the share that finds none is Erlang's B. In one run
+//! the places are the loader's connections, and it sheds; in the other they are the server's, and
+//! it refuses.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use crate::error::LabError;
 const PLACES: usize = 5;
 pub(super) const SERVICE_NS: u64 = 12_500_000;
 const RATE_PER_S: u64 = 400;
-/// Schedules that are simulated to learn how far the share of one of them is from the mean.
+/// The number of simulated schedules for the spread of the share.
 const SIMULATED: u64 = 200;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
@@ -53,19 +53,19 @@ pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
     let refused = evidence.log.entries.iter().filter(|entry| entry.fate == Fate::Refused);
     let mut lines = evidence.books(Theory::Capped { service_ns: SERVICE_NS, places: PLACES });
     let counted = ledger.error(ErrorKind::Status);
-    lines.push(Line::exactly("refusals in both books", refused.count() as u64, counted));
+    lines.push(Line::exactly("refusals in both logs", refused.count() as u64, counted));
     let share = counted as f64 / ledger.sent as f64;
     lines.extend(shares(evidence, "share refused by the server", share, lost_at_the_server));
     lines
 }
 
-/// Requests that were sent though every connection was taken when they were due, or not sent though
-/// one was free. A connection is taken from the due time of a request that leaves at once to the
-/// end of its response.
+/// Requests that were sent although every connection was busy when they were due, or not sent
+/// although one was free. A connection is busy from the due time of a request that leaves at once
+/// to the end of its response.
 ///
-/// A loader that is preempted when the run ends has no time to drop the requests that fell due
-/// meanwhile: they stay unsent. That is right at the end of the schedule only; a request left out
-/// earlier is wrong as well.
+/// A loader that is stalled when the run ends has no time to drop the requests that fell due
+/// meanwhile: they stay unsent. That is right only at the end of the schedule; an unsent request
+/// before is wrong.
 fn wrongly_decided(traced: &[Traced]) -> u64 {
     let mut all: Vec<&Traced> = traced.iter().collect();
     all.sort_by_key(|one| (one.due_ns, !one.was_sent()));
@@ -85,8 +85,8 @@ fn wrongly_decided(traced: &[Traced]) -> u64 {
     wrong
 }
 
-/// The share against theory, and against the sample path of this very schedule: how many requests
-/// with these due times `lost` says find no place.
+/// The share against theory, and against the sample path of this schedule. `lost` computes how many
+/// requests with these due times find no place.
 fn shares(
     evidence: &Evidence,
     what: &str,
@@ -96,15 +96,15 @@ fn shares(
     let share_on = |due_ns: &[u64], machine| lost(due_ns, machine) as f64 / due_ns.len() as f64;
     let offered = RATE_PER_S as f64 * SERVICE_NS as f64 / 1e9;
     let theory = erlang_b(offered, PLACES as u32);
-    // How far one run of this length is from theory by chance: the spread of simulated ones.
+    // The chance deviation of one run of this length from theory: the spread of simulated ones.
     let others = (1..=SIMULATED).map(|n| {
         let due = schedule(&evidence.plan, evidence.plan.seed + n);
         due.map(|due| due.due_ns).collect::<Vec<_>>()
     });
     let off = others.map(|due_ns| (share_on(&due_ns, Machine::default()) - theory).powi(2));
     let chance = 4.0 * (off.sum::<f64>() / SIMULATED as f64).sqrt();
-    // The machine's pauses are part of the path; the path may differ from theory by that much
-    // beyond chance.
+    // The path includes the machine's pauses, so it may differ from theory by their effect in
+    // addition to chance.
     let own = share_on(&evidence.schedule(), evidence.machine());
     let undisturbed = share_on(&evidence.schedule(), Machine::default());
     let within = chance + 0.01 + (own - undisturbed).abs();

@@ -1,6 +1,6 @@
-//! A first-come-first-served server stands still for S, once: an arrival t after it began waits
-//! `S − t(1−ρ)`. The loader has fewer connections than requests that wait, so most of them wait
-//! in the loader and are sent late: who counts from the sending does not see them.
+//! A first-come-first-served server stalls once, for S: an arrival t after its beginning waits `S −
+//! t(1−ρ)`. The loader has fewer connections than waiting requests, so most of them wait in the
+//! loader and are sent late: a loader that counts from the send misses their wait.
 
 use std::thread;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     );
     let evidence = experiment.make(|url| {
         thread::sleep(Duration::from_secs_f64(run_s / 4.0));
-        // A stall that failed to happen is missing from the log.
+        // If the stall does not happen, it is missing from the log.
         let url = format!("{url}__stall?for={stall_ms}ms");
         let _ = http::ask("POST", &url, Duration::from_secs(5));
     })?;

@@ -1,5 +1,5 @@
-//! The judges on simulated time, where there is no noise: every line of a true loader says yes, and
-//! the relevant lines say no for a loader that counts from the send.
+//! The judges on simulated time, without noise: every line says yes for a correct loader, and the
+//! relevant lines say no for a loader that counts from the send.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -65,7 +65,7 @@ fn fifo_run(load: &str, service_ns: u64, stalls_ns: &[(u64, u64)]) -> Evidence {
     simulated(load, stalls_ns, move |arrival_ns| Some(path.departure_ns(arrival_ns)))
 }
 
-/// The same run, as a loader would tell it that takes the time of sending for the due time.
+/// The same run as reported by a loader that uses the time of sending as the due time.
 fn counted_from_the_sending(mut evidence: Evidence) -> Evidence {
     for one in &mut evidence.traced {
         if one.was_sent() {
@@ -81,7 +81,7 @@ fn assert_all_yes(lines: &[Line]) {
     assert!(lines.len() > 3);
 }
 
-/// That lines which begin so say no, and that one of those does that holds on any machine.
+/// Asserts that the lines with these beginnings say no, and that one of them is exact.
 fn assert_no(lines: &[Line], beginnings: &[&str]) {
     for beginning in beginnings {
         let line = lines.iter().find(|line| line.what.starts_with(beginning)).unwrap();
@@ -128,7 +128,7 @@ fn poisson_arrivals_are_judged() {
 fn a_delay_is_judged() {
     let evidence = simulated("-R 200 -c 10 -t 1 -d 2s", &[], |at_ns| Some(at_ns + 10 * MS));
     assert_all_yes(&delays::judge(&evidence, 10 * MS));
-    // A server that is a tenth faster than it says.
+    // A server that is a tenth faster than configured.
     let faster = simulated("-R 200 -c 10 -t 1 -d 2s", &[], |at_ns| Some(at_ns + 9 * MS));
     assert_no(&delays::judge(&faster, 10 * MS), &["p50", "contradictions"]);
 }
@@ -148,11 +148,11 @@ fn shedding_is_judged() {
     let delay = |at_ns| Some(at_ns + shedding::SERVICE_NS);
     let evidence = simulated(&format!("{load} -c 5 --shed-after 0"), &[], delay);
     assert_all_yes(&shedding::judge_shed(&evidence));
-    // Without shedding everything waits its turn: none is lost, and the share says so.
+    // Without shedding, requests wait: none is lost, and the share shows that.
     let kept = simulated(&format!("{load} -c 5"), &[], delay);
     assert_no(&shedding::judge_shed(&kept), &["wrong decisions", "share shed by the loader"]);
 
-    // Preempted at the end, the loader may leave requests that it had no time to drop; in the
+    // A loader that is stalled at the end may leave requests that it had no time to drop; in the
     // middle it may not.
     let mut left = evidence;
     let is_shed = |one: &&mut Traced| one.outcome == Outcome::Shed;
@@ -195,13 +195,13 @@ fn what_the_machine_did_is_entered_into_the_path() {
     };
     let undisturbed = expected_ms(&evidence);
     assert!(undisturbed.iter().all(|&ms| ms == 10.0));
-    // Three requests fall due while the loader is preempted; their queue lasts until the sixth.
+    // Three requests fall due while the loader is stalled; their queue lasts until the sixth.
     evidence.record.machines[0].held_up = vec![(995 * MS, 1_045 * MS)];
     let expected = expected_ms(&evidence);
     assert_eq!(expected[50..56], [55.0, 45.0, 35.0, 25.0, 15.0, 10.0]);
     assert_eq!(expected[..50], undisturbed[..50]);
     assert_eq!(expected[56..], undisturbed[56..]);
-    // A response due while the server is preempted leaves afterwards.
+    // A response due while the server is stalled leaves afterwards.
     evidence.record.machines[0].held_up.clear();
     evidence.log.held_up_ns = vec![(1_005 * MS, 1_012 * MS)];
     assert_eq!(expected_ms(&evidence)[49..52], [10.0, 12.0, 10.0]);

@@ -9,8 +9,8 @@
 //! flags    = outcome (bits 0 to 4) | warm-up (bit 5) | has a first byte (bit 6)
 //! step     = signed difference, folded so that 0, -1, 1, -2, … become 0, 1, 2, 3, …
 //! ```
-//! Index and due time step from the request before, from 0 for the first of a frame. The outcome
-//! is a number of [`code`]'s.
+//! Index and due time step from the request before, from 0 for the first of a frame. The outcome is
+//! a number from [`code`].
 
 use super::numbers::{put, put_step, take, take_step};
 use crate::errors::ErrorKind;
@@ -48,10 +48,11 @@ pub(super) fn put_all(out: &mut Vec<u8>, all: &[Traced]) {
     }
 }
 
-/// At most this many.
+/// Takes at most `most` requests.
 pub(super) fn take_all(input: &mut &[u8], most: usize) -> Option<Vec<Traced>> {
     let count = usize::try_from(take(input)?).ok().filter(|&count| count <= most)?;
-    // A request has at least four bytes, so a count that lies asks for no more than there is.
+    // A request has at least four bytes, so a wrong count cannot allocate more than the input's
+    // size.
     let mut all = Vec::with_capacity(count.min(input.len() / 4));
     let (mut index, mut due_ns) = (0, 0);
     for _ in 0..count {

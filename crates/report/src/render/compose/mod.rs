@@ -1,14 +1,13 @@
-//! What there is to say of a document: a page, composed once for each kind of document, whatever form it is
-//! printed in.
+//! Composes pages: one for each kind of document, for every printed form.
 //!
 //! ```text
-//!  run/            the page of a run: charts.rs over course.rs (its intervals, as many as can be seen), loader.rs;
+//!  run/ the page of a run: charts.rs over course.rs (its intervals, joined to as many as fit), loader.rs;
 //!                  short.rs, one screen of it
 //!  peak.rs, sweep.rs, comparison.rs, suite.rs, clients.rs
 //!    curve.rs      latency against rate, of peaks and sweeps
-//!    matrix.rs     what suites and clients have in common
-//!    trials.rs     what pages of several runs have in common
-//!  words.rs        what is said of a run, in sentences
+//!    matrix.rs common parts of suites and clients
+//!    trials.rs common parts of pages of several runs
+//!  words.rs sentences about a run
 //! ```
 
 mod clients;
@@ -42,7 +41,7 @@ fn time(ns: Option<u64>) -> String {
     or_nothing(ns, fmt_duration_ns)
 }
 
-/// A figure as it is written, or a dash.
+/// A formatted figure, or a dash.
 fn or_nothing<T>(figure: Option<T>, written: impl FnOnce(T) -> String) -> String {
     figure.map_or_else(|| NOTHING.to_owned(), written)
 }
@@ -52,12 +51,12 @@ fn cores(cores: &[u64]) -> String {
     cores.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What made a page, and of what.
+/// The program and the document that made a page.
 fn made_by(page: &mut Page, tool: &Tool, format: &str) {
     page.footer = format!("Made by {} {} from a {format} document.", tool.name, tool.version);
 }
 
-/// How an experiment was done: what is to be known of it, the loader's machine, and the command.
+/// How to rerun an experiment: remarks, the loader's machine, and the command.
 fn again(
     page: &mut Page,
     facts: impl IntoIterator<Item = (&'static str, String)>,

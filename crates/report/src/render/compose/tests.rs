@@ -1,5 +1,4 @@
-//! Pages of experiments in all forms, and of experiments that are full of text that wants to be more than
-//! text.
+//! Pages of experiments in all forms, and with malicious text.
 
 use crate::experiment::clients::Clients;
 use crate::experiment::comparison::Comparison;
@@ -156,7 +155,7 @@ fn forms(name: &str, page: impl Fn(Depth) -> Page, csv: &str) {
     testing::golden(&format!("golden/{name}.csv"), csv);
 }
 
-/// What is printed of a page.
+/// A page in all printed forms.
 fn printed(page: impl Fn(Depth) -> Page) -> [String; 3] {
     let full = page(Depth::Full);
     [page(Depth::Terminal).text(Style::Plain), full.markdown(), full.html()]

@@ -1,4 +1,4 @@
-//! What is said of a run: sentences and figures of a document, without any form.
+//! Sentences and figures about a run, without any formatting.
 
 use candor_plan::redact::is_shortened;
 use candor_plan::units::{
@@ -24,7 +24,7 @@ const LOADER: [&str; 5] = ["loader-cpu", "send-lag", "shared-core", "host-hiccup
 pub(super) const ROWS: [&str; 9] =
     ["min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
 
-/// What was requested of what.
+/// The request and its target.
 pub(super) fn what(document: &Document) -> String {
     let plan = &document.plan;
     let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
@@ -34,7 +34,7 @@ pub(super) fn what(document: &Document) -> String {
     }
 }
 
-/// How it was requested: load, connections, threads, time.
+/// Load, connections, threads, time.
 pub(super) fn how(document: &Document) -> Vec<String> {
     let connections = &document.plan.connections;
     let mut parts = vec![describe::load(&document.plan)];
@@ -61,19 +61,19 @@ pub(super) fn how(document: &Document) -> Vec<String> {
     parts
 }
 
-/// `5 lost` and the like, of those that there are.
+/// The non-zero counts with their words, e.g. `5 lost`.
 pub(super) fn counted<const N: usize>(all: [(u64, &str); N]) -> impl Iterator<Item = String> {
     let some = all.into_iter().filter(|(count, _)| *count > 0);
     some.map(|(count, what)| format!("{} {what}", fmt_count(count)))
 }
 
-/// Answers by status.
+/// Responses by status.
 pub(super) fn statuses(all: &[StatusCount]) -> String {
     let all = all.iter().map(|one| format!("{} × {}", one.status, fmt_count(one.count)));
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// What made the run, when, and from which seed.
+/// The program, the time and the seed of the run.
 pub(super) fn identity(document: &Document) -> String {
     format!(
         "{} {} · {} · seed {}",
@@ -81,7 +81,7 @@ pub(super) fn identity(document: &Document) -> String {
     )
 }
 
-/// Did it hold, in a word and in the sentence that matters most: asked, achieved, errors, how it ended.
+/// The outcome in a word, and the main sentence: asked, achieved, errors, how it ended.
 pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
     let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
     let mut sentence = match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
@@ -115,7 +115,7 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
     (tone, word, sentence)
 }
 
-/// How a run ended that did not end as planned.
+/// How a run ended, if not as planned.
 pub(super) fn ended(document: &Document) -> Option<&'static str> {
     match document.end.reason {
         EndReason::Interrupted => Some("interrupted"),
@@ -132,7 +132,7 @@ pub(super) fn is_about_loader(verdict: &Verdict) -> bool {
     LOADER.contains(&verdict.id.as_str())
 }
 
-/// The warm-up, which is counted apart; `None` if there was none.
+/// The warm-up, which is counted separately; `None` if there was none.
 pub(super) fn warm_up(document: &Document) -> Option<String> {
     let LedgerCounts { scheduled, ok, errors, .. } = document.warm_up;
     let kinds: Vec<_> = document
@@ -143,7 +143,7 @@ pub(super) fn warm_up(document: &Document) -> Option<String> {
     let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
     (scheduled > 0).then(|| {
         format!(
-            "warm-up apart: {} scheduled, {} ok, {}{kinds}",
+            "warm-up: {} scheduled, {} ok, {}{kinds}",
             fmt_count(scheduled),
             fmt_count(ok),
             fmt_plural(errors, "error")
@@ -151,7 +151,7 @@ pub(super) fn warm_up(document: &Document) -> Option<String> {
     })
 }
 
-/// The distributions of the latency table with their names and what they measure.
+/// The distributions of the latency table with their names and definitions.
 pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &Distribution)> {
     let latencies = &document.latencies;
     let mut columns = vec![
@@ -161,7 +161,7 @@ pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &
         ("send lag", "ready→sent", &latencies.send_lag),
         ("first byte", "sent→first", &latencies.first_byte),
     ];
-    // Nothing waits in a closed load: what is due is ready.
+    // There is no queue wait in a closed load: a due request is ready.
     let is_open = document.plan.load.is_open();
     columns.retain(|(name, ..)| is_open || !matches!(*name, "response" | "queue wait"));
     columns
@@ -178,13 +178,13 @@ pub(super) fn cell(distribution: &Distribution, row: &str) -> String {
     time(value_ns)
 }
 
-/// The interval of a percentile, or in a word why it says nothing; empty where there is none.
+/// The interval of a percentile, or a word why it is meaningless; empty if there is none.
 pub(super) fn interval(distribution: &Distribution, row: &str) -> String {
     let Some(interval) = distribution.interval_ns(row) else { return String::new() };
     match (interval.standing(), interval.low_ns, interval.high_ns) {
         (Standing::Bounded, Some(low_ns), Some(high_ns)) => {
             let (low, high) = (fmt_duration_ns(low_ns), fmt_duration_ns(high_ns));
-            // The unit is written once where both have it.
+            // A common unit is written once.
             let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
             match low.split_once(' ') {
                 Some((figure, own)) if unit(&high).as_deref() == Some(own) => {
@@ -197,7 +197,7 @@ pub(super) fn interval(distribution: &Distribution, row: &str) -> String {
     }
 }
 
-/// What stands in the place of an interval that says nothing.
+/// The word for a meaningless interval.
 fn word(standing: Standing) -> &'static str {
     match standing {
         Standing::Bounded => NOTHING,
@@ -207,7 +207,7 @@ fn word(standing: Standing) -> &'static str {
     }
 }
 
-/// The words that stand in the place of intervals, explained; `None` if there are none.
+/// An explanation of the words in place of intervals; `None` if there are none.
 pub(super) fn standings(distribution: &Distribution) -> Option<String> {
     let there: Vec<Standing> = ROWS
         .iter()
@@ -232,20 +232,20 @@ pub(super) fn missing(columns: &[(&str, &str, &Distribution)]) -> Option<String>
     let first = columns.first()?.2;
     ROWS.iter().any(|row| columns.iter().any(|column| cell(column.2, row) == NOTHING)).then(|| {
         format!(
-            "{NOTHING} {} samples are too few to tell it, or lie too far apart.",
+            "{NOTHING} {} samples are too few to determine it, or scatter too much.",
             fmt_count(first.count)
         )
     })
 }
 
-/// What a table of a closed load cannot show.
+/// A note about the limits of closed loads.
 pub(super) const CLOSED: &str = "Closed load: response = service + our send lag. While the server stalls nothing is sent, so a \
      stall shows in few samples; use --rate to see it as users do.";
 
-/// Nothing was timed.
+/// A note if no response was timed.
 pub(super) const UNTIMED: &str = "No response was as expected, so nothing was timed.";
 
-/// Who is in no distribution; `None` if everybody is.
+/// Requests that are in no distribution; `None` if all are.
 pub(super) fn never_answered(document: &Document) -> Option<String> {
     let censored = &document.latencies.censored;
     censored.max_ns.map(|max_ns| {
@@ -264,14 +264,14 @@ pub(super) fn connect(document: &Document) -> Option<String> {
     (connect.count > 0).then(|| format!("{figures}, of {}", fmt_count(connect.count)))
 }
 
-/// The figures of a distribution that there are of these.
+/// Those of these figures that a distribution has.
 fn figures(distribution: &Distribution, rows: [&str; 4]) -> String {
     let cells = rows.map(|row| (row, cell(distribution, row)));
     let cells = cells.iter().filter(|(_, cell)| cell != NOTHING);
     cells.map(|(row, cell)| format!("{row} {cell}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The parts of service time with their names and what they measure.
+/// The parts of service time with their names and definitions.
 pub(super) fn kernel_columns(kernel: &Kernel) -> [(&'static str, &'static str, &Distribution); 4] {
     [
         ("service", "sent→done", &kernel.service),
@@ -281,7 +281,7 @@ pub(super) fn kernel_columns(kernel: &Kernel) -> [(&'static str, &'static str, &
     ]
 }
 
-/// Of what the parts are, and what is not in them.
+/// The requests in the parts, and those that are missing.
 pub(super) fn kernel_note(kernel: &Kernel) -> String {
     if kernel.service.count == 0 {
         let reason = kernel.reason.as_deref().unwrap_or("no request has both of its stamps");
@@ -312,7 +312,7 @@ pub(super) fn kernel_note(kernel: &Kernel) -> String {
     note
 }
 
-/// What the trace has.
+/// The summary of the trace.
 pub(super) fn trace(trace: &TraceSummary) -> String {
     let mut line = format!(
         "{} traced, {} not",
@@ -328,7 +328,7 @@ pub(super) fn trace(trace: &TraceSummary) -> String {
     line
 }
 
-/// How many connections there were.
+/// The numbers of connections.
 pub(super) fn connections(document: &Document) -> String {
     let connections = &document.connections;
     let mut parts = vec![
@@ -344,7 +344,7 @@ pub(super) fn connections(document: &Document) -> String {
     parts.join(", ")
 }
 
-/// What handshakes came to.
+/// The parameters of handshakes.
 pub(super) fn handshakes(one: &HandshakeCount) -> String {
     let mut parts = vec![one.version.clone(), one.cipher.clone()];
     parts.extend(one.group.clone());
@@ -366,7 +366,7 @@ pub(super) fn handshake_time(document: &Document) -> Option<String> {
     Some(format!("handshake {}", figures(handshake, ["p50", "p99", "mean", "max"])))
 }
 
-/// How many bytes there were.
+/// The numbers of bytes.
 pub(super) fn bytes(document: &Document) -> String {
     let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
     let per_s = |number: u64| fmt_bytes((number as f64 / elapsed_s) as u64);
@@ -378,7 +378,7 @@ pub(super) fn bytes(document: &Document) -> String {
     [one("sent", all.sent), one("received", all.received), one("bodies", all.bodies)].join(", ")
 }
 
-/// What the loader had in memory; `None` if that was not read.
+/// The memory of the loader; `None` if it was not read.
 pub(super) fn memory(document: &Document) -> Option<String> {
     let memories = || document.machines.iter().filter_map(|machine| machine.memory);
     let peak = fmt_bytes(memories().map(|one| one.peak_bytes).max()?);
@@ -386,7 +386,7 @@ pub(super) fn memory(document: &Document) -> Option<String> {
     Some(format!("loader {peak} at most, {each} for each connection"))
 }
 
-/// What became of a profiler, a part each: the command, when, the files, what went wrong.
+/// The outcome of a profiler in parts: the command, its times, its files, its failure.
 pub(super) fn profile(document: &Document) -> Vec<String> {
     let Some(profile) = &document.profile else { return Vec::new() };
     let mut parts = vec![profile.command.join(" ")];
@@ -395,21 +395,21 @@ pub(super) fn profile(document: &Document) -> Vec<String> {
         parts.push(format!("from {from_s:.2} s to {to_s:.2} s of the {window_s:.2} s measured"));
     }
     if let (Some(file), Some(bytes)) = (&profile.file, profile.file_bytes) {
-        let printed = profile.log.as_ref().map(|log| format!("; what it printed is in {log}"));
+        let printed = profile.log.as_ref().map(|log| format!("; its output is in {log}"));
         parts.push(format!("{file}, {}{}", fmt_bytes(bytes), printed.unwrap_or_default()));
     } else if let Some(log) = &profile.log {
-        parts.push(format!("what it printed is in {log}"));
+        parts.push(format!("its output is in {log}"));
     }
     parts.extend(profile.problem.clone());
     parts
 }
 
-/// How the loader fared, a sentence each.
+/// The health of the loader, in sentences.
 pub(super) fn loader(document: &Document) -> Vec<String> {
     let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);
     let mut parts = Vec::new();
     if document.verdicts.is_empty() {
-        parts.push("nothing found against the numbers".to_owned());
+        parts.push("no findings against the numbers".to_owned());
     }
     if let Some(busiest) = shares.max_by(f64::total_cmp) {
         let switches: u64 = document.workers.iter().map(|worker| worker.involuntary_switches).sum();
@@ -439,12 +439,12 @@ pub(super) fn loader(document: &Document) -> Vec<String> {
     parts
 }
 
-/// The loader's machines, as far as they are known.
+/// The loader's machines, if known.
 pub(super) fn hosts(document: &Document) -> Vec<String> {
     document.machines.iter().filter_map(|machine| host(&machine.host)).collect()
 }
 
-/// A machine of the loader, as far as it is known.
+/// A machine of the loader, if known.
 pub(super) fn host(host: &Host) -> Option<String> {
     let cores = host.cores.map(|cores| format!("{cores} cores"));
     let governor = host.governor.as_ref().map(|governor| format!("governor {governor}"));
@@ -456,7 +456,7 @@ pub(super) fn host(host: &Host) -> Option<String> {
     (!machine.is_empty()).then(|| machine.join(", "))
 }
 
-/// The command line that makes it again, of the one that was typed, if that is known.
+/// The command line to rerun it, if known.
 pub(super) fn again(section: &mut Section, typed: &[String]) {
     let Some((_, arguments)) = typed.split_first() else { return };
     let mut words = vec!["candor".to_owned()];
@@ -465,8 +465,8 @@ pub(super) fn again(section: &mut Section, typed: &[String]) {
     section.blocks.push(Block::Command(words));
     if is_shortened {
         section.remark(
-            "Not as it was typed: put the values back where [redacted] and … stand. With \
-             --show-secrets they are kept.",
+            "Values are redacted: put them back in place of [redacted] and …. --show-secrets \
+             keeps them.",
         );
     }
 }

@@ -1,16 +1,16 @@
-//! Every trial of a matrix of client libraries, one row each (RFC 4180). The columns are described in
-//! docs/clients.md, and a test there sees to it that none is missing.
+//! Every trial of a matrix of client libraries, one row each (RFC 4180). docs/clients.md describes
+//! the columns; a test checks that none is missing.
 
 use super::{flag, float, table, whole, with_representative};
 use crate::experiment::clients::{Cell, Client, Clients, Trial};
 
-/// The names of the columns, in order and with commas between; units are in the names.
+/// The names of the columns, separated by commas, with units.
 pub const COLUMNS: &str = "suite,client,library,version,runtime,null,pool,concurrency,round,representative,\
     counts_agree,started_at,window_s,rate_per_s,ok,failed,failed_share,timeout,pool_timeout,\
     refused,closed,status,body,crash,other,p50_ns,p99_ns,p999_ns,max_ns,requests,outside,\
     server_answered,cpu_s,cpu_us_per_request,overhead_us_per_request,file";
 
-/// Kinds of errors that have columns, in their order.
+/// Kinds of errors with columns, in order.
 const KINDS: [&str; 8] =
     ["timeout", "pool-timeout", "refused", "closed", "status", "body", "crash", "other"];
 

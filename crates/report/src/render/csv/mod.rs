@@ -1,6 +1,6 @@
 //! Documents as CSV (RFC 4180): the intervals of a run, the runs of an experiment, one row each.
 //!
-//! The first line names the columns; units are in the names. A field is empty where there is no figure.
+//! The first line names the columns, with units. A field without a figure is empty.
 
 mod clients;
 mod suite;
@@ -31,7 +31,7 @@ pub fn run(document: &Document) -> String {
     table(&columns, document.intervals.iter().map(row))
 }
 
-/// A line of names, and a line for each row. Text is quoted where it has to be, and nothing of it is hidden.
+/// A line of names, and a line for each row. Text is quoted if necessary, and every character is visible.
 fn table(columns: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut out = columns.to_owned() + "\n";
     for row in rows {
@@ -64,7 +64,7 @@ fn float(value: Option<f64>) -> String {
     value.map(|value| format!("{value:.4}")).unwrap_or_default()
 }
 
-/// Each of the trials, and whether it is the one that speaks for all.
+/// The trials, each with whether it is the representative.
 fn with_representative<T>(trials: &[T], place: Option<u64>) -> impl Iterator<Item = (&T, bool)> {
     trials.iter().zip(0..).map(move |(trial, at)| (trial, place == Some(at)))
 }

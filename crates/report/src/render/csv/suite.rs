@@ -1,10 +1,10 @@
-//! Every trial of a suite, one row each (RFC 4180). The columns are described in docs/suites.md, and
-//! a test there sees to it that none is missing.
+//! Every trial of a suite, one row each (RFC 4180). docs/suites.md describes the columns; a test
+//! checks that none is missing.
 
 use super::{flag, float, table, whole, with_representative};
 use crate::experiment::suite::{Cell, SATURATED_BELOW, Suite, Trial};
 
-/// The names of the columns, in order and with commas between; units are in the names.
+/// The names of the columns, separated by commas, with units.
 pub const COLUMNS: &str = "suite,server,scenario,protocol,load,of_peak,round,representative,usable,started_at,\
     window_s,connections,connections_least,in_flight_most,opened,asked_per_s,rate_per_s,\
     achieved_share,scheduled,ok,failed,failures,response_mean_ns,response_p50_ns,response_p75_ns,\

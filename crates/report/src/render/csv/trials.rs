@@ -51,7 +51,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     table(columns, rows)
 }
 
-/// A run, behind what is said of its step.
+/// A run, after the columns of its step.
 fn row<const N: usize>(own: [String; N], trial: &Trial) -> Vec<String> {
     let figures = &trial.figures;
     let mut row = Vec::from(own);

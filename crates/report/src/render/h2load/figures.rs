@@ -1,4 +1,4 @@
-//! What h2load's words count: how requests ended, how long the run was, what came over the wire.
+//! The figures behind h2load's words: outcomes of requests, length of the run, bytes on the wire.
 
 use super::units;
 use crate::document::Document;
@@ -7,7 +7,7 @@ use candor_plan::Segment;
 
 const NS_PER_S: f64 = 1e9;
 
-/// What ends a run.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// A number of requests.
@@ -30,11 +30,11 @@ impl Mode {
     }
 }
 
-/// The line `requests:`. `done` have an outcome, `succeeded` were answered with 2xx or 3xx, and all others
-/// that are done `failed`: `timeout` took too long, `errored` have no complete answer for another reason.
+/// The line `requests:`. `done` have an outcome; `succeeded` got a 2xx or 3xx, and all others that are
+/// done `failed`: `timeout` took too long, `errored` got no complete response for another reason.
 pub(super) fn requests(document: &Document) -> String {
     let ledger = &document.ledger;
-    // In a run for a duration those that were made.
+    // In a run for a duration, the requests that were made.
     let total = match Mode::of(document) {
         Mode::Timed => ledger.scheduled,
         Mode::Count | Mode::Script => total(document),
@@ -53,7 +53,7 @@ pub(super) fn requests(document: &Document) -> String {
     )
 }
 
-/// How many requests the run is to make; those that it made if only a duration ends it.
+/// The number of requests of the plan; if only a duration ends the run, those that it made.
 pub(super) fn total(document: &Document) -> u64 {
     let of_script = document.plan.load.segments().iter().find_map(|segment| match segment {
         Segment::Replay { offsets_ns, .. } => Some(offsets_ns.count()),
@@ -62,7 +62,7 @@ pub(super) fn total(document: &Document) -> u64 {
     of_script.or(document.plan.stop.count).unwrap_or(document.ledger.scheduled)
 }
 
-/// Complete answers by the first digit of their status.
+/// Complete responses by the first digit of their status.
 pub(super) fn status_classes(document: &Document) -> [u64; 10] {
     let mut classes = [0; 10];
     for one in &document.statuses {
@@ -83,7 +83,7 @@ impl Pace {
     pub(super) fn of(document: &Document) -> Self {
         let seconds = |ns: u64| ns as f64 / NS_PER_S;
         let window_s = seconds(document.time.window_ns);
-        // The last answers of a script come after its last request, and are what it was for.
+        // The last responses of a script come after its last request, and count as well.
         let (run_s, measured_s, intervals, answers): (f64, f64, Vec<_>, u64) =
             match Mode::of(document) {
                 Mode::Script => {
@@ -105,10 +105,10 @@ impl Pace {
     }
 }
 
-/// The line `traffic:`, of what came over the wire in the whole run.
+/// The line `traffic:`, about the bytes on the wire in the whole run.
 pub(super) fn traffic(document: &Document) -> String {
     let bytes = &document.bytes;
-    // Over HTTP/1.1 headers are all that is no body.
+    // Over HTTP/1.1, all bytes but bodies count as headers.
     let headers = match bytes.headers {
         0 => bytes.received.saturating_sub(bytes.bodies),
         headers => headers,
@@ -125,7 +125,7 @@ pub(super) fn traffic(document: &Document) -> String {
     )
 }
 
-/// Whether connections come at a rate while the run goes on.
+/// Whether connections are opened at a rate during the run.
 pub(super) fn is_rate_mode(document: &Document) -> bool {
     document.plan.connections.during_run()
 }

@@ -1,11 +1,11 @@
 //! h2load's output in its form and with our figures.
 //!
-//! Scrapers read it: every line, label and column is as the original prints it, and nothing is
-//! added. What candor knows beyond that belongs on the standard error. Everything is made from the
-//! document; what is printed while a run goes on, from the document of that stretch of time.
+//! Scrapers read it: every line, label and column is as in the original, and nothing is added.
+//! Candor's further findings belong on the standard error. Everything is made from the document;
+//! lines during a run are made from the document of that stretch of time.
 //!
-//! Parts: [`text`] the lines in the order in which they are printed, `figures` what h2load's words
-//! count, `units` how numbers are written.
+//! Parts: [`text`] the lines in their order, `figures` the figures behind h2load's words, `units`
+//! the format of numbers.
 
 mod figures;
 pub mod text;

@@ -11,7 +11,7 @@ use crate::render::hgrm::near_mean;
 
 // Writing to a string cannot fail, here and below.
 
-/// What stands before everything else.
+/// The first lines.
 pub fn opening(document: &Document) -> String {
     let plan = &document.plan;
     let threads = threads(document);
@@ -51,12 +51,12 @@ pub fn opening(document: &Document) -> String {
     text + &of_threads(document, |n| format!("Warm-up started for thread #{n}.\n"))
 }
 
-/// Whether [`connected`] can be written of this document already.
+/// Whether this document has enough for [`connected`].
 pub fn knows_what_is_spoken(document: &Document) -> bool {
     document.plan.target.tls.is_none() || !document.connections.handshakes.is_empty()
 }
 
-/// What is spoken; and in a run for a duration that the measuring has begun.
+/// The protocol; in a run for a duration also that the measurement has begun.
 pub fn connected(document: &Document) -> String {
     let mut text = String::new();
     if Mode::of(document) == Mode::Timed || figures::is_rate_mode(document) {
@@ -91,12 +91,12 @@ pub fn connected(document: &Document) -> String {
     text + &of_threads(document, begun)
 }
 
-/// How many requests are done.
+/// The number of completed requests.
 pub fn done(document: &Document) -> u64 {
     document.ledger.ok + document.ledger.errors
 }
 
-/// Progress of a run that makes a number of requests, from `before` to `now` of them.
+/// Progress of a run with a number of requests, from `before` to `now`.
 pub fn progress(document: &Document, before: u64, now: u64) -> String {
     match Mode::of(document) {
         Mode::Count | Mode::Script if !figures::is_rate_mode(document) => {
@@ -127,7 +127,7 @@ pub fn closing(document: &Document) -> String {
     })
 }
 
-/// What is said of each thread of a run for a duration.
+/// A line for each thread of a run for a duration.
 fn of_threads(document: &Document, say: impl Fn(u64) -> String) -> String {
     match Mode::of(document) {
         Mode::Timed => (0..threads(document)).map(say).collect(),
@@ -167,7 +167,7 @@ fn times(text: &mut String, label: &str, of: &Distribution) -> Result<(), Decode
     let figures = [of.min_ns, of.max_ns].map(|ns| ns.map(|ns| ns as f64));
     let [min, max, mean, sd] = [figures[0], figures[1], of.mean_ns, of.stdev_ns];
     let figures = [min, max, mean, sd].map(|ns| units::duration_ns(ns.unwrap_or(0.0)));
-    // A step stands for a range of values: it counts if any of them is inside.
+    // A step of the histogram is a range of values: it counts if any of them is inside.
     let ends = (|highest| highest, |highest| hdr.lowest_equivalent(highest));
     row(text, label, figures, near_mean(of, &hdr, ends));
     Ok(())
@@ -192,7 +192,7 @@ fn threads(document: &Document) -> u64 {
     asked.unwrap_or(document.workers.len() as u64).max(1)
 }
 
-/// What thread `thread` has of a total that is shared as evenly as it can be.
+/// The share of thread `thread` in a total that is divided as evenly as possible.
 fn share(total: u64, thread: u64, threads: u64) -> u64 {
     total / threads + u64::from(thread < total % threads)
 }
@@ -205,7 +205,7 @@ fn version(version: &str) -> String {
     }
 }
 
-/// OpenSSL's words for a group of the key exchange.
+/// OpenSSL's name of a key exchange group.
 fn temporary_key(group: &str) -> String {
     match group {
         "X25519" => "X25519 253 bits".to_owned(),

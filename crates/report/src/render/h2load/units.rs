@@ -1,4 +1,4 @@
-//! Numbers as h2load writes them.
+//! Numbers in h2load's format.
 
 const NS_PER_US: f64 = 1e3;
 

@@ -1,5 +1,4 @@
-//! The figures that every form has: what was answered, how fast, and what went wrong, in wrk's
-//! sense of these words.
+//! The figures of all forms: responses, latency and errors, in wrk's sense of these words.
 
 use hdrhistogram::Histogram as Hdr;
 
@@ -11,9 +10,9 @@ use candor_plan::Load;
 pub(super) const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
-/// Answers and bytes of the measured window, and its length.
+/// Responses and bytes of the measured window, and its length.
 pub(super) struct Traffic {
-    /// Complete answers, whatever their status.
+    /// Complete responses with any status.
     pub(super) answers: u64,
     pub(super) bytes: u64,
     pub(super) seconds: f64,
@@ -41,18 +40,18 @@ impl Traffic {
     }
 }
 
-/// What went wrong, in wrk's five words.
+/// Errors, in wrk's five words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Errors {
     /// Attempts to connect that failed.
     pub(super) connect: u64,
-    /// Requests whose answer did not come whole: closed, reset, cut off or no HTTP.
+    /// Requests without a complete response: closed, reset, truncated or not HTTP.
     pub(super) read: u64,
     /// Requests that could not be written.
     pub(super) write: u64,
-    /// Requests that were given up after the time-out.
+    /// Requests that were given up after the timeout.
     pub(super) timeout: u64,
-    /// Answers with a status of 400 or above.
+    /// Responses with a status of 400 or above.
     pub(super) status: u64,
 }
 
@@ -75,8 +74,8 @@ impl Errors {
     }
 }
 
-/// The latency that the form means: from when a request was due in an open load, from when it
-/// was sent in a closed one.
+/// The latency of the form: from when a request was due in an open load, from when it was sent in a
+/// closed one.
 pub(super) fn latency(document: &Document) -> &Distribution {
     match document.plan.load {
         Load::Open(_) => &document.latencies.response,
@@ -87,7 +86,7 @@ pub(super) fn latency(document: &Document) -> &Distribution {
 /// The largest value of wrk2's histograms: a day.
 const DAY_US: u64 = 86_400_000_000;
 
-/// The histogram as wrk2 has it: microseconds, from 1 to a day, with the digits of the run.
+/// The histogram in wrk2's form: microseconds, from 1 to a day, with the digits of the run.
 pub(super) fn in_microseconds(
     distribution: &Distribution,
     hdr: &Hdr<u64>,

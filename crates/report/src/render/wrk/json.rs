@@ -1,5 +1,5 @@
 //! The object that yicwang's fork of wrk2 prints with `-e`, as valid JSON in every case: the
-//! original forgets a comma before `http_error`, and leaves statuses out where no socket failed.
+//! original forgets a comma before `http_error`, and omits statuses if no socket failed.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::document::Document;
 use crate::document::latency::DecodeError;
 use crate::render::v1;
 
-/// The object, on lines as the original has them. `hist` is the latency in microseconds.
+/// The object, with the original's line breaks. `hist` is the latency in microseconds.
 pub fn report(document: &Document) -> Result<String, DecodeError> {
     let traffic = Traffic::of(document);
     let latency = latency(document);

@@ -2,8 +2,8 @@
 //! HdrHistogram's C library: values in milliseconds, five lines for each halving of the distance
 //! to 100 %, and the footer.
 //!
-//! A line stands for a tick: the first recorded value at which the share of samples reaches it.
-//! As in the C library the last recorded value gets one tick more, and then the line of 100 %.
+//! Each line is a tick: the first recorded value at which the share of samples reaches it. As in
+//! the C library, the last recorded value gets one more tick, and then the line of 100 %.
 
 use std::fmt::Write;
 
@@ -18,8 +18,8 @@ const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.
 const TICKS_PER_HALF_DISTANCE: f64 = 5.0;
 const US_PER_MS: f64 = 1e3;
 
-/// Both, of a histogram in microseconds. Mean, deviation and maximum are those of
-/// `distribution`, which are exact.
+/// Both, for a histogram in microseconds. Mean, deviation and maximum come from `distribution`,
+/// which has exact ones.
 pub(super) fn render(label: &str, distribution: &Distribution, hdr: &Hdr<u64>) -> String {
     let mut text = format!("  Latency Distribution (HdrHistogram - {label})\n");
     for percentile in PERCENTILES {
@@ -48,7 +48,7 @@ pub(super) fn render(label: &str, distribution: &Distribution, hdr: &Hdr<u64>) -
     text
 }
 
-/// Each with its value, its quantile, and how many samples reach up to it.
+/// The ticks: each with its value, its quantile, and the number of samples up to it.
 fn ticks(hdr: &Hdr<u64>) -> Vec<(u64, f64, u64)> {
     let mut ticks = Vec::new();
     let count = hdr.len();
@@ -69,7 +69,7 @@ fn ticks(hdr: &Hdr<u64>) -> Vec<(u64, f64, u64)> {
     ticks
 }
 
-/// 2 to the power of the number of times that the distance to 100 % has halved, and once more.
+/// 2 to the power of one plus the number of halvings of the distance to 100 %.
 fn half_distances(percent: f64) -> f64 {
     2f64.powf((100.0 / (100.0 - percent)).log2().trunc() + 1.0)
 }

@@ -106,7 +106,8 @@ fn troubles_are_sorted_into_the_words_of_wrk() {
     let with_status: u64 =
         document.statuses.iter().filter(|s| s.status > 399).map(|s| s.count).sum();
     assert!(text.contains(&format!("  Non-2xx or 3xx responses: {with_status}\n")), "{text}");
-    // Nothing is lost on the way: each failed request is in one word, or a status or a body.
+    // No failure is lost: each failed request is in one of the words, or has a wrong status or
+    // body.
     let other =
         ["status", "body"].map(|kind| crate::document::counts::count_of(&document.errors, kind));
     let all: u64 = document.errors.iter().map(|one| one.count).sum();

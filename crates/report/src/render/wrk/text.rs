@@ -22,7 +22,7 @@ pub enum Percentiles {
     Both,
 }
 
-/// What stands before everything else.
+/// The first lines.
 pub fn opening(document: &Document) -> String {
     let plan = &document.plan;
     let seconds = plan.stop.duration_ns.unwrap_or(document.time.window_ns) as f64 / 1e9;
@@ -35,8 +35,8 @@ pub fn opening(document: &Document) -> String {
     )
 }
 
-/// wrk2's lines of its calibration, of which we need none: the mean of each thread so far, and
-/// how often its rate is sampled.
+/// wrk2's lines about its calibration, which Candor does not need: the mean of each thread so far,
+/// and the interval at which its rate is sampled.
 pub fn calibration(document: &Document) -> String {
     let sampling_ms = document.thread_rate.map_or(0, |rate| rate.slot_ns / 1_000_000);
     let mut text = String::new();
@@ -81,7 +81,7 @@ pub fn report(document: &Document, percentiles: Percentiles) -> Result<String, D
 const UNCORRECTED: &str =
     "Uncorrected Latency (measured without taking delayed starts into account)";
 
-/// The URL as it was typed: the plan's has a path also where none was.
+/// The typed URL: the plan's has a path even if none was typed.
 fn url(document: &Document) -> &str {
     let url = document.plan.target.url.as_str();
     let without_path = url.strip_suffix('/');
@@ -124,7 +124,7 @@ fn share(of: Option<f64>, open: bool) -> String {
     }
 }
 
-/// wrk's own percentiles, which are printed however few the samples are.
+/// wrk's own percentiles, which are printed with any number of samples.
 fn distribution(text: &mut String, latency: &Distribution, hdr: &Hdr<u64>) {
     text.push_str("  Latency Distribution\n");
     for percent in [50, 75, 90, 99] {

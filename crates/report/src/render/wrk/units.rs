@@ -1,10 +1,10 @@
-//! Numbers as wrk writes them: two decimals and a unit, right-aligned so that the figures of a
-//! column end below each other whether the unit has two letters, one or none.
+//! Numbers in wrk's format: two decimals and a unit, right-aligned so that figures line up whether
+//! the unit has two letters, one or none.
 //!
 //! The next unit begins at 85 % of it: 850 us is written 0.85ms, 51 seconds 0.85m. The largest
 //! unit of each list is never reached, also as in wrk: an hour is written 60.00m.
 
-/// The number falls below this share of the next unit, or is written in that unit.
+/// From this share of the next unit on, a number is written in that unit.
 const NEXT_UNIT_FROM: f64 = 0.85;
 
 struct Units {
@@ -37,7 +37,7 @@ pub(super) fn time_us(us: f64) -> String {
     if us >= 1e6 { SECONDS.write(us / 1e6, 2) } else { MICROSECONDS.write(us, 2) }
 }
 
-/// A duration in whole seconds, as it stands in the first line.
+/// A duration in whole seconds, for the first line.
 pub(super) fn time_s(seconds: f64) -> String {
     SECONDS.write(seconds, 0)
 }

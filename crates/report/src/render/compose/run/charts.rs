@@ -12,19 +12,19 @@ use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{Across, Chart, Dot, Mark, Series, from_zero, of_values};
 use crate::render::page::heat::Heat;
 
-/// Charts over the time of the run move together.
+/// The group of charts over the time of the run, which move together.
 const TOGETHER: &str = "time";
-/// Where a curve of percentiles has points, in each decade of 1/(1-q).
+/// The points of a percentile curve in each decade of 1/(1-q).
 const PER_DECADE: [f64; 15] =
     [1.0, 1.12, 1.25, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.5];
 /// Rows of a decade of latency, and of the map.
 const ROWS_PER_DECADE: f64 = 14.0;
 const ROWS: std::ops::RangeInclusive<f64> = 20.0..=56.0;
-/// Percentiles whose interval is drawn.
+/// Percentiles to draw with their intervals.
 const WITH_INTERVAL: [(&str, f64); 6] =
     [("p50", 2.0), ("p90", 10.0), ("p95", 20.0), ("p99", 100.0), ("p99.9", 1e3), ("p99.99", 1e4)];
 
-/// Response and service time over the percentile, on the axis that spreads the tail.
+/// Response and service time by percentile, on an axis that spreads the tail.
 pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
     let latencies = &document.latencies;
     let open = document.plan.load.is_open();
@@ -53,7 +53,7 @@ pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
     Ok(Chart::new("percentiles", "Latency by percentile", x, y).about(about).all(series))
 }
 
-/// A distribution's quantiles, as far out as it has samples; the last one is its maximum.
+/// The quantiles of a distribution, as far as it has samples; the last one is its maximum.
 fn curve(name: &str, colour: usize, of: &Distribution) -> Result<Series, DecodeError> {
     let Some((min_ns, max_ns)) = of.min_ns.zip(of.max_ns) else {
         return Ok(Series::line(name, colour, []));
@@ -85,7 +85,7 @@ fn intervals(of: &Distribution) -> Vec<Dot> {
         .collect()
 }
 
-/// Everything over the time of the run.
+/// All charts over the time of the run.
 pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> {
     let Some((from, to)) = course.span_s() else { return Vec::new() };
     let time = Axis::span("time of the run", Unit::Time, from, to);
@@ -111,7 +111,7 @@ pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> 
     charts
 }
 
-/// A chart over the time of the run, from zero: anchor, title, name and unit of its axis, what it shows, series.
+/// A chart over the time of the run, from zero: anchor, title, name and unit of its axis, caption, series.
 type OverTime = (&'static str, &'static str, &'static str, Unit, &'static str, Vec<Series>);
 
 fn heat(course: &Course<'_>, time: &Axis) -> Option<Chart> {
@@ -128,7 +128,7 @@ fn heat(course: &Course<'_>, time: &Axis) -> Option<Chart> {
     Some(Chart { heat: Some(heat), ..chart.all([p50, p99, longest]) })
 }
 
-/// The map of a run's response times with the axis that it stands on; `None` without answers.
+/// The heat map of response times and its axis; `None` without responses.
 fn map(course: &Course<'_>) -> Option<(Heat, Axis)> {
     let answered = || course.slices.iter().map(|one| &one.response).filter(|one| one.count > 0);
     let low = answered().map(|one| one.min_ns).min()?;
@@ -138,7 +138,7 @@ fn map(course: &Course<'_>) -> Option<(Heat, Axis)> {
     let rows = (decades * ROWS_PER_DECADE).round().clamp(*ROWS.start(), *ROWS.end()) as usize;
     let column = |slice: &Slice| {
         let mut counts = vec![0u64; rows];
-        // It was read before, when the slice was made.
+        // It was decoded before, when the slice was made.
         let histogram = slice.rows.histogram().ok();
         for step in histogram.iter().flat_map(|all| all.iter_recorded()) {
             let row = (axis.at(step.value_iterated_to() as f64) * rows as f64) as usize;
@@ -150,13 +150,13 @@ fn map(course: &Course<'_>) -> Option<(Heat, Axis)> {
     };
     let columns: Vec<Vec<u64>> = course.slices.iter().map(column).collect();
     let ((from, to), first) = (course.span_s()?, course.slices.first()?);
-    // All but the last are equally long, and the last is not longer.
+    // All but the last have the same length, and the last is not longer.
     let width =
         if columns.len() == 1 { to - from } else { first.rows.end_s() - first.rows.start_s() };
     Some((Heat { from, width, rows, columns }, axis))
 }
 
-/// Intervals may be too short for a high percentile: then the other one is shown.
+/// Intervals may be too short for a high percentile; then this shows the other series.
 fn instead_of(wanted: &Series, other: Series) -> Series {
     let known = wanted.value.iter().flatten().count();
     if known * 2 < other.value.iter().flatten().count() { other } else { other.hidden() }
@@ -177,8 +177,7 @@ fn service(course: &Course<'_>, time: &Axis) -> Chart {
         instead_of(&lag_p99, line("our longest send lag", 3, |row| row.send_lag.max_ns)),
         lag_p99,
     ];
-    let about =
-        "What the server took from when a request was sent, and how late the loader itself was.";
+    let about = "The server's time from when a request was sent, and the loader's own lag.";
     let title = "Service time and our own lag over time";
     Chart::new("service", title, time.clone(), of_values(&series)).about(about).all(series)
 }
@@ -191,7 +190,7 @@ fn rate(document: &Document, course: &Course<'_>) -> OverTime {
     let about =
         "Complete responses per second, expected or not, beside the requests sent and asked for.";
     let series = vec![
-        line("answered", 0, |row| row.answered),
+        line("responses", 0, |row| row.answered),
         line("as expected", 2, |row| row.ok).hidden(),
         line("sent", 1, |row| row.sent),
         Series::line("asked", 6, asked),
@@ -199,8 +198,7 @@ fn rate(document: &Document, course: &Course<'_>) -> OverTime {
     ("rate", "Rate over time", "a second", Unit::Rate, about, series)
 }
 
-/// The rate that the schedule asks for at this time of the run, where it is one of constant rates
-/// and ramps.
+/// The asked rate at this time of the run, if the schedule consists of constant rates and ramps.
 fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
     let mut begin_s = 0.0;
     for segment in document.plan.load.segments() {
@@ -268,7 +266,7 @@ fn traffic(course: &Course<'_>) -> OverTime {
     ("traffic", "Bytes over time", "a second", Unit::ByteRate, about, series)
 }
 
-/// What a managed target used.
+/// The resources of a managed target.
 fn resources(document: &Document) -> Vec<OverTime> {
     let Some(resources) = &document.target else { return Vec::new() };
     let window_s = document.time.warm_up_ns as f64 / 1e9;
@@ -283,7 +281,7 @@ fn resources(document: &Document) -> Vec<OverTime> {
         line("threads", 0, |one| one.threads as f64),
         line("open files", 1, |one| one.open_files as f64),
     ];
-    let about = "CPU time of all its processes by wall time: 100 % is a whole core.";
+    let about = "CPU time of all its processes, divided by wall time: 100 % is a whole core.";
     let threads = "Threads and open files of the target over time";
     vec![
         ("cpu", "CPU of the target over time", "of a core", Unit::Share, about, cpu),
@@ -299,7 +297,7 @@ fn resources(document: &Document) -> Vec<OverTime> {
     ]
 }
 
-/// When the loader's own machine paused, as far as a chart can show it.
+/// Pauses of the loader's own machine that are long enough for a chart.
 fn pauses(document: &Document) -> Vec<Mark> {
     const SHORTEST_NS: u64 = 20_000_000;
     const MOST: usize = 3;

@@ -1,8 +1,8 @@
 //! The course of a run, cut into as many slices as a chart can show.
 //!
-//! A slice is an interval, or several in a row where there are too many: then counts are summed,
-//! histograms added, and of figures that cannot be put together (percentiles without their
-//! histogram) the highest stands for all. Which it is, the page says.
+//! A slice is an interval, or several in a row if there are too many: then counts are summed,
+//! histograms added, and of figures that cannot be merged (percentiles without their histogram) the
+//! highest is shown. The page states that.
 
 use candor_plan::units::fmt_plural;
 use candor_record::IntervalSummary;
@@ -12,7 +12,7 @@ use crate::document::Document;
 use crate::document::latency::{self, DecodeError};
 use crate::render::page::chart::Points;
 
-/// Slices at most: one for every three pixels of a wide chart.
+/// The most slices: one for every three pixels of a wide chart.
 const MOST: usize = 240;
 
 /// The slices of a run's measured window.
@@ -22,29 +22,29 @@ pub(super) struct Course<'a> {
     together: usize,
 }
 
-/// Some of a run's time.
+/// A slice of a run.
 pub(super) struct Slice<'a> {
     pub(super) rows: Rows<'a>,
     pub(super) response: Timed,
 }
 
-/// Intervals that follow one another; at least one.
+/// Consecutive intervals, at least one.
 pub(super) struct Rows<'a>(Vec<&'a IntervalSummary>);
 
-/// The response times of a slice. Their histogram is not kept: it may have 27 MiB.
+/// The response times of a slice. Their histogram is not kept, because it may have 27 MiB.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timed {
     pub(super) count: u64,
     pub(super) min_ns: u64,
     pub(super) max_ns: u64,
-    /// If there are enough of them.
+    /// The median, if there are enough samples.
     pub(super) p50_ns: Option<f64>,
     pub(super) p99_ns: Option<f64>,
 }
 
 impl<'a> Course<'a> {
     pub(super) fn of(document: &'a Document) -> Result<Self, DecodeError> {
-        // The drain is shorter than an interval, and nothing is asked for in it.
+        // The drain is often shorter than an interval, and has no asked rate.
         let intervals: Vec<&IntervalSummary> = document.window_intervals().collect();
         let together = intervals.len().div_ceil(MOST).max(1);
         let slices = Rows::chunks(&intervals, together).map(|rows| -> Result<_, DecodeError> {
@@ -54,7 +54,7 @@ impl<'a> Course<'a> {
         Ok(Course { slices: slices.collect::<Result<_, _>>()?, together })
     }
 
-    /// From when to when; `None` if nothing was measured.
+    /// Beginning and end; `None` if nothing was measured.
     pub(super) fn span_s(&self) -> Option<(f64, f64)> {
         Some((self.slices.first()?.rows.start_s(), self.slices.last()?.rows.end_s()))
     }
@@ -64,12 +64,12 @@ impl<'a> Course<'a> {
         self.slices.iter().map(|one| (one.rows.middle_s(), figure(one))).collect()
     }
 
-    /// What a point of a chart stands for, if it is not an interval.
+    /// A note about the points of charts, if they are not single intervals.
     pub(super) fn note(&self) -> Option<String> {
         (self.together > 1).then(|| {
             format!(
-                "Each point stands for {}: rates are means, percentiles of service time and send lag \
-                 the highest of them.",
+                "Each point covers {}: rates are means, percentiles of service time and send \
+                 lag are the highest values.",
                 fmt_plural(self.together as u64, "interval")
             )
         })
@@ -77,7 +77,7 @@ impl<'a> Course<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// So many each; the last may have fewer.
+    /// Groups of this many intervals; the last may have fewer.
     pub(super) fn chunks(
         intervals: &[&'a IntervalSummary],
         each: usize,
@@ -110,7 +110,7 @@ impl<'a> Rows<'a> {
         self.0.iter().fold(0, |sum, row| sum.saturating_add(count(row)))
     }
 
-    /// So many a second.
+    /// A count per second.
     pub(super) fn per_s(&self, count: fn(&IntervalSummary) -> u64) -> Option<f64> {
         let length_s = self.end_s() - self.start_s();
         (length_s > 0.0).then(|| self.sum(count) as f64 / length_s)
@@ -120,7 +120,7 @@ impl<'a> Rows<'a> {
         self.0.iter().filter_map(|row| figure(row)).max()
     }
 
-    /// The histogram of their response times, made anew.
+    /// The histogram of their response times, newly merged.
     pub(super) fn histogram(&self) -> Result<Hdr<u64>, DecodeError> {
         let mut sum = self.0[0].response_hdr.decode()?;
         for row in &self.0[1..] {
@@ -140,7 +140,7 @@ impl Timed {
         Timed { count, min_ns, max_ns, p50_ns: at(0.5), p99_ns: at(0.99) }
     }
 
-    /// The longest, if there is any.
+    /// The longest response time, if there is one.
     pub(super) fn longest_ns(&self) -> Option<f64> {
         (self.count > 0).then_some(self.max_ns as f64)
     }

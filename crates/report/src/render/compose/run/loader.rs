@@ -1,4 +1,4 @@
-//! Who took part in a run, and what was asked of them: target, loader, plan.
+//! The participants of a run: target, loader, plan.
 
 use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
@@ -11,10 +11,10 @@ use crate::document::target::{ResourceSample, Resources};
 use crate::render::page::{Block, Column, Section, Table};
 use crate::render::style::Tone;
 
-/// Requests of a plan that are shown at most: more rows nobody reads.
+/// The most requests of a plan to show.
 const MOST: usize = 50;
 
-/// What a managed target used, how it ended if it did, and who profiled it.
+/// The resources of a managed target, how it ended, if it did, and its profiler.
 pub(super) fn target(section: &mut Section, document: &Document) {
     if let Some(resources) = &document.target {
         section.fact("Target", None, used(resources));
@@ -37,21 +37,21 @@ pub(super) fn target(section: &mut Section, document: &Document) {
     }
     section.facts(words::profile(document).into_iter().map(|part| ("Profile", part)));
     if let Some(last) = document.target.as_ref().and_then(|one| one.stats.last()) {
-        section.details("What the target says of itself, at the end", |details| {
+        section.details("The target's own figures at the end", |details| {
             let json = serde_json::to_string_pretty(&last.json).unwrap_or_default();
             details.blocks.push(Block::Code(json.lines().map(str::to_owned).collect()));
         });
     }
 }
 
-/// What it used, in a line.
+/// Its resources, in a line.
 pub(super) fn used(target: &Resources) -> String {
     let mut parts = vec![match (target.cpu_share_mean, target.cpu_share_max) {
         (Some(mean), Some(max)) => {
             format!("CPU {} of a core (at most {})", fmt_share(mean), fmt_share(max))
         }
         (Some(mean), None) => format!("CPU {} of a core", fmt_share(mean)),
-        _ => "too short a run to see what it used".to_owned(),
+        _ => "the run was too short to sample it".to_owned(),
     }];
     let memory = target.rss_peak_bytes;
     parts.extend(memory.map(|bytes| format!("memory at most {}", fmt_bytes(bytes))));
@@ -60,7 +60,7 @@ pub(super) fn used(target: &Resources) -> String {
     parts.join(", ")
 }
 
-/// Nothing if nobody looked.
+/// The maxima; empty without samples.
 fn most(target: &Resources) -> String {
     let Some(last) = target.samples.last() else { return String::new() };
     let highest = |figure: fn(&ResourceSample) -> u64| {
@@ -77,7 +77,7 @@ fn most(target: &Resources) -> String {
     )
 }
 
-/// How the loader fared.
+/// The health of the loader.
 pub(super) fn loader(section: &mut Section, document: &Document) {
     section.facts(words::loader(document).into_iter().map(|part| ("Trust", part)));
     section.facts(document.trace.as_ref().map(|trace| ("Trace", words::trace(trace))));
@@ -103,9 +103,9 @@ pub(super) fn loader(section: &mut Section, document: &Document) {
     section.full(|section| section.table(table));
 }
 
-/// The plan, and the command that carries it out again.
+/// The plan, and the command to rerun it.
 pub(super) fn plan(section: &mut Section, document: &Document) {
-    (section.anchor, section.heading) = ("plan", "What was asked");
+    (section.anchor, section.heading) = ("plan", "Plan");
     section.full(|section| asked(section, document));
     words::again(section, &document.arguments);
 }
@@ -116,7 +116,7 @@ fn asked(section: &mut Section, document: &Document) {
         HttpVersion::H1 => "HTTP/1.1",
         HttpVersion::H2 => "HTTP/2",
         HttpVersion::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
-        HttpVersion::Negotiated => "what the server chose by ALPN",
+        HttpVersion::Negotiated => "chosen by the server (ALPN)",
     };
     section.facts([
         ("URL", plan.target.url.clone()),

@@ -1,5 +1,4 @@
-//! The page of a run: did it hold, where every request went, latency, its course, who took part, how to do
-//! it again.
+//! The page of a run: outcome, ledger, latency, time series, participants, and how to rerun it.
 
 mod charts;
 mod course;
@@ -23,12 +22,12 @@ use crate::render::shorten;
 use crate::render::style::Tone;
 use course::{Course, Rows};
 
-/// Characters of a request's name in a table; the plan has it whole.
+/// The most characters of a request's name in a table; the plan has the whole name.
 const NAME: usize = 24;
-/// Rows of the course of a run at most, and shares of an interval's length that are too short for a rate.
+/// The most rows of the time series. An interval shorter than this fraction of the others has no rate.
 const COURSE: usize = 12;
 const SHORTEST_SHARE: u64 = 10;
-/// Intervals that are shown in figures at most.
+/// The most intervals to show as figures.
 const MOST_INTERVALS: usize = 120;
 
 /// The page of a run.
@@ -88,7 +87,7 @@ fn header(header: &mut Section, document: &Document) {
     ]));
 }
 
-/// What was expected of the numbers, and what is to be known before they are trusted.
+/// Objectives, and findings about how far the numbers can be trusted.
 fn findings(section: &mut Section, document: &Document) {
     (section.anchor, section.heading) = ("findings", "Findings");
     for one in &document.expectations {
@@ -99,23 +98,23 @@ fn findings(section: &mut Section, document: &Document) {
     let found = document.verdicts.iter().map(Finding::of).map(Block::Finding);
     section.blocks.extend(found);
     if document.verdicts.is_empty() {
-        section.full(|section| section.text("Nothing was found against the numbers."));
+        section.full(|section| section.text("There are no findings against the numbers."));
     }
 }
 
-/// Where every request went.
+/// The outcomes of all requests.
 fn ledger(section: &mut Section, document: &Document) {
     let ledger = &document.ledger;
     let mut parts = vec![Term("ok", ledger.ok, "response as expected")];
     if ledger.broken_off > 0 {
-        parts.push(Term("broken off", ledger.broken_off, "by us, as the plan says"));
+        parts.push(Term("broken off", ledger.broken_off, "by us, as planned"));
     }
     parts.push(Term("errors", ledger.errors, "failed after being sent"));
     parts.push(Term("unfinished", ledger.unfinished, "no response when the drain ended"));
     let due = "due, and still waiting when the run ended";
     section.blocks.push(Block::Sums(vec![
         Sum {
-            total: Term("scheduled", ledger.scheduled, "what the load asked for"),
+            total: Term("scheduled", ledger.scheduled, "requests of the load"),
             parts: vec![
                 Term("sent", ledger.sent, "their first byte was handed to the kernel"),
                 Term("shed", ledger.shed, "dropped unsent: too old"),
@@ -128,7 +127,7 @@ fn ledger(section: &mut Section, document: &Document) {
     section.full(|section| {
         section.remark(match ledger.balances() {
             true => "Both equations hold: every request that was due ended in exactly one place.",
-            false => "≠ The equations do not hold. That is a fault of the loader.",
+            false => "≠ The equations do not hold, which is a bug in Candor.",
         });
     });
     errors(section, "Errors", &document.errors, ledger.sent);
@@ -141,7 +140,7 @@ fn ledger(section: &mut Section, document: &Document) {
     }
 }
 
-/// What went wrong, by kind, each with an example.
+/// Errors by kind, each with an example.
 fn errors(section: &mut Section, heading: &str, errors: &[ErrorCount], of: u64) {
     let mut columns = vec![Column::words("kind"), Column::figures("count")];
     columns.extend((of > 0).then(|| Column::figures("share")));
@@ -157,9 +156,8 @@ fn errors(section: &mut Section, heading: &str, errors: &[ErrorCount], of: u64) 
     section.headed(heading, table);
 }
 
-/// Percentiles of what was timed, and their curves. Open load: response and service time side by side, then
-/// what lies between them. Closed load: response time is service time and our own lag, so it has no column
-/// of its own.
+/// Percentiles and their curves. Open load: response and service time side by side, then the parts between
+/// them. Closed load: response time is service time plus our own lag, so it has no column.
 fn latency(section: &mut Section, document: &Document) {
     if document.latencies.response.count == 0 {
         section.text(words::UNTIMED);
@@ -206,7 +204,7 @@ fn percentiles(columns: &[(&str, &str, &Distribution)], rows: &[&str]) -> Table 
     table
 }
 
-/// Each request of a plan that has several.
+/// Each request of a plan with several.
 fn requests(section: &mut Section, document: &Document) {
     let figures = ["sent", "ok", "errors", "p50", "p99", "max"].map(Column::figures);
     let mut table = Table::new(std::iter::once(Column::words("name")).chain(figures));
@@ -235,13 +233,13 @@ fn course(section: &mut Section, document: &Document) {
     }
 }
 
-/// Requests per second in each interval. A long run has more intervals than a table has room for; then each
-/// row stands for several that follow one another. Nothing of a run that has one interval only.
+/// Requests per second in each interval. In a long run, a row covers several consecutive intervals. Empty
+/// for a run with only one interval.
 fn rates(document: &Document) -> Table {
     let open = document.plan.load.is_open();
     let streams = document.plan.target.http != HttpVersion::H1;
     let mut columns: Vec<_> =
-        ["from – to", "answered", "errors", "connections"].map(Column::figures).into();
+        ["from – to", "responses", "errors", "connections"].map(Column::figures).into();
     columns.push(Column::figures(if streams { "streams" } else { "in flight" }));
     columns.extend(open.then(|| Column::figures("backlog")));
     let mut table = Table::new(columns);
@@ -252,7 +250,7 @@ fn rates(document: &Document) -> Table {
         return table;
     }
     for rows in Rows::chunks(&all, all.len().div_ceil(COURSE)) {
-        // Sums, and the state at the end of the last.
+        // Sums, and the state at the end of the last interval.
         let last = rows.last();
         let (from, to) = (fmt_duration_ns(rows.first().start_ns), fmt_duration_ns(last.end_ns));
         let mut row = vec![
@@ -269,7 +267,7 @@ fn rates(document: &Document) -> Table {
 }
 
 fn every(document: &Document) -> Table {
-    let names = ["from", "to", "answered", "rate", "errors", "shed", "connections", "backlog"];
+    let names = ["from", "to", "responses", "rate", "errors", "shed", "connections", "backlog"];
     let names = names.into_iter().chain(["p50", "p99", "max"]);
     let mut table = Table::new(names.map(Column::figures));
     for row in &document.intervals {

@@ -1,5 +1,5 @@
-//! The short page of a run: what there is to know in ten seconds, in 25 lines if the run is healthy and 35
-//! if it is not. Nothing stands here that goes without saying, and nothing that the full page does not have.
+//! The short page of a run, to be read in ten seconds: 25 lines for a healthy run, 35 for others. It omits
+//! the obvious, and has nothing that the full page lacks.
 
 use candor_plan::Load;
 use candor_plan::units::{
@@ -17,14 +17,14 @@ use crate::verdicts::Verdict;
 
 /// Rows of the table of latencies.
 const ROWS: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
-/// Findings, kinds of errors, and objectives that are shown; the rest is counted.
+/// The most findings, kinds of errors and objectives to show; the rest is counted.
 const FINDINGS: usize = 3;
 const ERRORS: usize = 3;
 const OBJECTIVES: usize = 4;
-/// Cells of a strip at most, and the fewest intervals that make one.
+/// The most cells of a strip, and the fewest intervals for one.
 const STRIP: usize = 72;
 const FEWEST: usize = 5;
-/// Characters of what may be long: a URL, an example of an error.
+/// The most characters of a long text: a URL, an example of an error.
 const LONG: usize = 78;
 
 /// The short page.
@@ -47,11 +47,11 @@ pub(super) fn page(document: &Document) -> Page {
 fn title(document: &Document) -> String {
     let mut parts = vec![shorten(&words::what(document), LONG)];
     parts.extend(words::how(document).into_iter().map(|part| {
-        // The page says how loads are timed; here a word is enough.
+        // Shortens the description of the load.
         let part = part.replacen("open load, ", "open ", 1);
         part.strip_suffix(" constant").map(str::to_owned).unwrap_or(part)
     }));
-    // How the loader does it is no matter here.
+    // Omits details of the loader.
     parts.retain(|part| !part.ends_with(" thread") && !part.ends_with(" threads"));
     parts.join(" · ")
 }
@@ -80,7 +80,7 @@ fn outcome(document: &Document) -> String {
     parts.join(" · ")
 }
 
-/// What a user would have felt, how far that holds, and what a closed loop would have said.
+/// Response time with its interval, and service time, which a closed loop would report.
 fn latency(section: &mut Section, document: &Document) {
     let latencies = &document.latencies;
     if latencies.response.count == 0 {
@@ -104,7 +104,7 @@ fn latency(section: &mut Section, document: &Document) {
     section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
 }
 
-/// The rate and the tail over time, a sign for each slice of the run.
+/// The rate and the tail over time, a character for each slice of the run.
 fn course(section: &mut Section, document: &Document) {
     let shortest_ns = document.plan.recording.interval_ns / 2;
     let all: Vec<_> = document
@@ -128,7 +128,7 @@ fn course(section: &mut Section, document: &Document) {
     }
 }
 
-/// A sign for each value, as high as its share of the highest; `None` if there is no value above zero.
+/// A bar for each value, relative to the highest; `None` if there is no value above zero.
 fn strip(values: &[Option<f64>]) -> Option<(String, f64)> {
     const SIGNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let highest = values.iter().flatten().copied().fold(0.0, f64::max);
@@ -139,7 +139,7 @@ fn strip(values: &[Option<f64>]) -> Option<(String, f64)> {
     (highest > 0.0).then(|| (values.iter().map(sign).collect(), highest))
 }
 
-/// Objectives that were set, errors, statuses, TLS, and a ledger with more in it than what was answered.
+/// Objectives, errors, statuses, TLS, and a non-trivial ledger.
 fn troubles(section: &mut Section, document: &Document) {
     let ledger = &document.ledger;
     // The missed ones first: there may not be room for all.
@@ -171,14 +171,14 @@ fn troubles(section: &mut Section, document: &Document) {
     }
     let mut errors: Vec<_> = document.errors.iter().collect();
     errors.sort_by_key(|one| std::cmp::Reverse(one.count));
-    // The most frequent one is told in full: two lines.
+    // The most frequent one gets two lines.
     for (one, room) in errors.iter().take(ERRORS).zip([2 * LONG, LONG, LONG]) {
         let example = one.example.as_ref().unwrap_or(&one.sentence);
         let text = format!("{} {}: {example}{}", fmt_count(one.count), one.kind, one.advice());
         section.fact("Errors", Some(Tone::Bad), shorten(&text, room));
     }
     if errors.len() > ERRORS {
-        // A saved result may count anything.
+        // Counts of a saved result may be anything.
         let rest = errors[ERRORS..].iter().fold(0u64, |sum, one| sum.saturating_add(one.count));
         let kinds = fmt_plural((errors.len() - ERRORS) as u64, "more kind");
         section.fact("Errors", None, format!("{} of {kinds}", fmt_count(rest)));
@@ -196,7 +196,7 @@ fn troubles(section: &mut Section, document: &Document) {
     }
 }
 
-/// The findings that matter most, then how many more there are.
+/// The most serious findings, then the number of the others.
 fn findings(section: &mut Section, document: &Document) {
     for verdict in document.verdicts.iter().take(FINDINGS) {
         section.blocks.push(Block::Finding(Finding::of(verdict)));
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// 25 lines for a healthy run with its strips, 35 for the worst that tests know; 100 columns.
+    /// 25 lines for a healthy run with strips, 35 for the worst run of these tests; 100 columns.
     #[test]
     fn a_short_page_fits_on_a_screen() {
         for document in [testing::healthy_open(), testing::healthy_closed()] {
@@ -263,13 +263,13 @@ mod tests {
         let every = testing::every_document().into_iter().chain(testing::provoked());
         for document in every.chain([testing::full()]) {
             let text = short(&document);
-            // The command line adds a blank line, and where there is more.
+            // The command line adds a blank line, and a line about where to find more.
             assert!(text.lines().count() <= 33, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         }
     }
 
-    /// Results are read from files that anybody may have written.
+    /// Saved results are untrusted.
     #[test]
     fn counts_beyond_all_measure_are_told() {
         let mut document = testing::broken();

@@ -51,7 +51,7 @@ fn every_document_has_a_page_of_its_own_and_a_small_one() {
     }
 }
 
-/// A long run is cut into slices: its page is not longer, and has the same answers in it.
+/// A long run is cut into slices: its page is not longer, and has the same responses in it.
 #[test]
 fn the_page_of_a_long_run_is_not_long() {
     let mut document = testing::healthy_open();
@@ -65,7 +65,7 @@ fn the_page_of_a_long_run_is_not_long() {
         .collect();
     let page = super::page(&document, Depth::Full).html();
     assert!(page.len() < 300_000, "{}", page.len());
-    assert!(page.contains("Each point stands for 15 intervals"), "no note");
+    assert!(page.contains("Each point covers 15 intervals"), "no note");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Reports of runs as a person reads them top to bottom in ten seconds, against files.
+//! Text reports of runs, compared with files.
 
 use candor_plan::{KernelTimestamps, Trace};
 use candor_record::TraceCounts;
@@ -50,7 +50,7 @@ fn a_profiled_target() {
         "DOUBTFUL",
         "\nProfile      perf record -g -p 4711 -o result.profile\n",
         "from 0.00 s to 3.00 s of the 3.00 s measured",
-        "result.profile, 123 kB; what it printed is in result.profile.log",
+        "result.profile, 123 kB; its output is in result.profile.log",
         "profiled: The target was profiled during the run (perf): do not compare its figures",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
@@ -84,7 +84,7 @@ fn colours_change_nothing_but_colours() {
     }
 }
 
-/// Without its backslashes and indents the command is as it was typed.
+/// Without its backslashes and indents, the command equals the typed one.
 #[test]
 fn the_command_can_be_copied() {
     let mut document = testing::healthy_open();
@@ -102,7 +102,7 @@ fn the_command_can_be_copied() {
     assert!(!render(&document, Style::Plain).contains("Rerun"));
 }
 
-/// What a server sent may stand in an example; it must not reach the terminal as it is.
+/// An example may contain a server's bytes, which must not reach the terminal unescaped.
 #[test]
 fn control_characters_are_shown_and_not_obeyed() {
     let mut document = testing::broken();
