@@ -30,7 +30,7 @@ pub enum ErrorKind {
     Malformed,
     /// The request could not be written, for another reason than a reset.
     Write,
-    /// The connection was given up because of another request on it.
+    /// The connection was closed because of another request on it.
     Aborted,
     /// The server gave up this request alone (HTTP/2 RST_STREAM).
     StreamReset,

@@ -186,7 +186,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         if !self.pool.can_open_more() {
             return;
         }
-        let waiting = self.backlog(now_ns);
+        let waiting = self.dispatch.backlog(now_ns);
         while let Some(key) = self.pool.next_for_backlog(now_ns, waiting) {
             self.open(key);
         }
@@ -198,7 +198,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn offer_places(&mut self, key: Key, since_ns: u64) {
         let count = self.pool.unoffered(key);
         let place = self.pool.offer(key, count, since_ns);
-        let think_ns = match &self.source {
+        let think_ns = match &self.dispatch.source {
             Source::Closed(closed) if self.pool[key].taken > 0 => closed.think_ns,
             _ => 0,
         };
@@ -323,7 +323,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         let (kind, reason) = match loss {
             Loss::Announced => (ErrorKind::Closed, "the server closed after an earlier answer"),
-            _ => (ErrorKind::Aborted, "the connection was given up for another request"),
+            _ => (ErrorKind::Aborted, "the connection was closed because of another request"),
         };
         while let Some(id) = chain.first() {
             fail(books, chain, id, kind, &reason.into());

@@ -1,255 +1,268 @@
-//! Sending: which request goes to which connection, and when.
+//! Dispatch: which request is next, on which place, and whether it may still leave.
+//!
+//! Joins a [`Source`] and a [`Pool`]. Knows no reactor and no clock, and sends nothing: the worker
+//! asks, sends, and says that it has.
 
-use std::io::IoSlice;
+use candor_pace::{Due, Picker};
+use candor_plan::Plan;
+use candor_protocol::Session;
+use candor_record::Phase;
 
-use candor_protocol::{Outgoing, Session, Transmit};
-
-use super::connect::Loss;
-use super::turn::SHARE_BYTES;
-use super::{Stage, Worker};
+use super::pool::Pool;
 use crate::books::Departure;
-use crate::connection::State;
-use crate::reactor::{Key, Reactor, Ready, Sent};
+use crate::plan_share::WorkerPlan;
 use crate::source::Source;
 
-/// Pieces given to the kernel in one call: eight pipelined requests with a body each.
-const SLICES: usize = 16;
-/// Requests shed before the loop goes round: less than a millisecond's work.
-const SHED_AT_ONCE: u32 = 4096;
-/// When a script has made requests for so long, the loop goes round.
-const SCRIPT_TURN_NS: u64 = 10_000_000;
+/// The requests of a worker, in the order in which they leave.
+pub(super) struct Dispatch {
+    pub(super) source: Source,
+    picker: Picker,
+    until: Until,
+}
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
-    /// Sends everything that can be sent at `now_ns`.
-    #[inline]
-    pub(super) fn dispatch(&mut self, now_ns: u64) {
-        if self.stage != Stage::Running {
-            return;
-        }
-        // A write that fails reads what is left, and what was read asks for dispatch: without
-        // this, a thousand broken connections in a row would be a thousand calls deep. The
-        // dispatch that is going on takes up whatever became free.
-        if std::mem::replace(&mut self.dispatching, true) {
-            return;
-        }
-        match &self.source {
-            Source::Closed(_) => self.dispatch_closed(now_ns),
-            Source::Open(_) => self.dispatch_open(now_ns),
-        }
-        self.dispatching = false;
-    }
+/// How long requests may leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// Until none is left.
+    Exhausted,
+    /// Before this time.
+    Time(u64),
+    /// Nothing leaves any more: the worker was told to stop.
+    Told,
+}
 
-    /// Every free place gets a request. Places of one connection stand together, so that a
-    /// pipelined batch leaves in one call.
-    fn dispatch_closed(&mut self, now_ns: u64) {
-        if self.own.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
-            return;
-        }
-        let mut last: Option<Key> = None;
-        self.has_more = false;
-        while let Some(place) = self.pool.take() {
-            let Source::Closed(closed) = &mut self.source else { return };
-            let Some((index, phase)) = closed.take(now_ns) else { break };
-            if let Some(key) = last.filter(|key| *key != place.key) {
-                self.flush(key, now_ns);
-            }
-            let departure = Departure {
-                index,
-                due_ns: place.since_ns,
-                ready_ns: place.since_ns,
-                connection: place.key,
-                request: self.picker.pick(index) as u32,
-                phase,
-            };
-            if !self.is_made() {
-                self.hand_over(place.key, departure);
-            } else if !self.hand_over_made(departure) {
-                break;
-            }
-            last = Some(place.key);
-            if self.is_script_turn_over(now_ns) {
-                self.has_more = true;
-                break;
-            }
-        }
-        if let Some(key) = last {
-            self.flush(key, now_ns);
+/// What is to be done next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Send this. [`Dispatch::sent`] says that it was done.
+    Send(Departure),
+    /// This was dropped: it is older than the plan lets requests become.
+    Shed(Due, Phase),
+    /// Requests are due, and no place is free.
+    NoPlace,
+    /// Nothing, for now.
+    Nothing,
+}
+
+impl Dispatch {
+    pub(super) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
+        Dispatch {
+            source: Source::new(plan, own),
+            picker: Picker::new(&plan.requests, plan.seed),
+            until: own.stop_ns.map_or(Until::Exhausted, Until::Time),
         }
     }
 
-    /// Every request that is due goes to the place that has been free for longest.
+    /// Nothing leaves any more, though the time may not be over.
+    pub(super) fn stop(&mut self) {
+        self.until = Until::Told;
+    }
+
+    /// What to do at `now_ns`.
     ///
-    /// At most so many are sent as there are free places. Sheds have no such bound: of a load far
-    /// above what a core can count, more fall due than are shed meanwhile. So this goes back to
-    /// the loop in between, which reads answers and looks at the stop.
-    fn dispatch_open(&mut self, now_ns: u64) {
-        let mut shed = 0;
-        self.has_more = false;
-        loop {
-            let Source::Open(open) = &self.source else { return };
-            let shed_after_ns = open.shed_after_ns;
-            let Some(due) = open.peek().filter(|due| due.due_ns <= now_ns) else { return };
-            let phase = open.phase(due);
-            let place = self.pool.take();
-            let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due.due_ns));
-            if self.own.stop_ns.is_some_and(|stop_ns| ready_ns >= stop_ns) {
-                return;
-            }
-            let too_old = shed_after_ns.is_some_and(|limit| ready_ns - due.due_ns > limit);
-            if too_old {
-                if let Some(place) = place {
-                    self.pool.put_back(place);
+    /// In a closed load every free place gets a request. In an open one every request that is due
+    /// gets the place that has been free for longest.
+    #[inline]
+    pub(super) fn next<S: Session>(&mut self, now_ns: u64, pool: &mut Pool<S>) -> Next {
+        match &mut self.source {
+            Source::Closed(closed) => {
+                if !self.until.lets(now_ns) {
+                    return Next::Nothing;
                 }
-                self.books.shed(due, phase, now_ns);
-                shed += 1;
-            } else if let Some(place) = place {
-                let departure = Departure {
+                let Some(place) = pool.take() else { return Next::Nothing };
+                let Some((index, phase)) = closed.take(now_ns) else { return Next::Nothing };
+                Next::Send(Departure {
+                    index,
+                    due_ns: place.since_ns,
+                    ready_ns: place.since_ns,
+                    connection: place.key,
+                    request: self.picker.pick(index) as u32,
+                    phase,
+                })
+            }
+            Source::Open(open) => {
+                let Some(due) = open.peek().filter(|due| due.due_ns <= now_ns) else {
+                    return Next::Nothing;
+                };
+                let phase = open.phase(due);
+                let place = pool.take();
+                let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due.due_ns));
+                if !self.until.lets(ready_ns) {
+                    return Next::Nothing;
+                }
+                if open.shed_after_ns.is_some_and(|limit| ready_ns - due.due_ns > limit) {
+                    if let Some(place) = place {
+                        pool.put_back(place);
+                    }
+                    open.take();
+                    return Next::Shed(due, phase);
+                }
+                let Some(place) = place else { return Next::NoPlace };
+                Next::Send(Departure {
                     index: due.index,
                     due_ns: due.due_ns,
                     ready_ns,
                     connection: place.key,
                     request: self.picker.pick(due.index) as u32,
                     phase,
-                };
-                if !self.is_made() {
-                    self.hand_over(place.key, departure);
-                } else if !self.hand_over_made(departure) {
-                    return;
-                }
-                self.flush(place.key, now_ns);
-                self.has_more = self.is_script_turn_over(now_ns);
-            } else {
-                return self.open_for_backlog(now_ns);
+                })
             }
-            if let Source::Open(open) = &mut self.source {
+        }
+    }
+
+    /// The request that [`Dispatch::next`] gave was sent.
+    #[inline]
+    pub(super) fn sent(&mut self) {
+        if let Source::Open(open) = &mut self.source {
+            open.take();
+        }
+    }
+
+    /// One more request for the batch that `first` began, in the place of the one before; `None`: there
+    /// is none.
+    pub(super) fn another(&mut self, first: Departure) -> Option<Departure> {
+        let (index, phase) = match &mut self.source {
+            Source::Closed(closed) => closed.take(first.ready_ns)?,
+            Source::Open(open) => {
+                // This takes the one before; who sends the batch says so of the last one.
                 open.take();
+                let next = open.peek()?;
+                (next.index, open.phase(next))
             }
-            self.has_more |= shed == SHED_AT_ONCE;
-            if self.has_more {
-                return;
-            }
+        };
+        Some(Departure { index, phase, ..first })
+    }
+
+    /// Requests that are due and have not left.
+    pub(super) fn backlog(&mut self, now_ns: u64) -> u64 {
+        match &mut self.source {
+            Source::Closed(_) => 0,
+            Source::Open(open) => open.backlog(now_ns),
         }
     }
 
-    /// Whether a script has made requests for long enough since `now_ns`. Each of its calls may take
-    /// as long as `--script-timeout` allows, and the stop is looked at between two turns.
-    fn is_script_turn_over(&mut self, now_ns: u64) -> bool {
-        self.is_made() && self.reactor.now_ns() > now_ns.saturating_add(SCRIPT_TURN_NS)
-    }
-
+    /// When the next request of a schedule is due.
     #[inline]
-    fn hand_over(&mut self, key: Key, departure: Departure) {
-        let connection = &mut self.pool[key];
-        let Some(session) = &mut connection.session else { return };
-        let id = self.books.depart(departure, &mut connection.account.flights);
-        session.handle_request(id, Outgoing::Listed(departure.request));
-        connection.offered -= 1;
-        self.handed_over(key, departure);
+    pub(super) fn next_due_ns(&self) -> Option<u64> {
+        match &self.source {
+            Source::Closed(_) => None,
+            Source::Open(open) => open.peek().map(|due| due.due_ns),
+        }
     }
 
-    /// The books of a connection that was handed a request.
+    /// Whether a place is its own clock.
     #[inline]
-    pub(super) fn handed_over(&mut self, key: Key, departure: Departure) {
-        let connection = &mut self.pool[key];
-        connection.taken += 1;
-        connection.account.outstanding += 1;
-        if connection.account.outstanding == 1 {
-            connection.asked_after = self.waits;
-            if self.own.timeouts.idle_ns.is_some() {
-                self.watch_silence(key, departure.ready_ns);
-            }
-        }
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.source, Source::Closed(_))
     }
+}
 
-    /// Writes what the session has to write, as far as the kernel takes it.
-    pub(super) fn flush(&mut self, key: Key, now_ns: u64) {
-        let session_ns = self.session_ns(now_ns);
-        let mut share = SHARE_BYTES;
-        loop {
-            let connection = &mut self.pool[key];
-            let Some(session) = &mut connection.session else { return };
-            let mut slices = [IoSlice::new(&[]); SLICES];
-            let Transmit { slices: used, more, .. } =
-                session.poll_transmit(session_ns, &mut slices);
-            if used == 0 {
-                return;
-            }
-            let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
-            let at_ns = self.reactor.now_ns();
-            let sent = self.reactor.send(key, &slices[..used]);
-            self.turn.spend(offered);
-            if !self.went(key, sent, offered, at_ns) || !more {
-                return;
-            }
-            share = share.saturating_sub(offered);
-            if share == 0 {
-                self.pool[key].blocked = true;
-                return self.postpone(Ready { key, readable: false, writable: true, ended: false });
-            }
-        }
-    }
-
-    /// Records how many of the `offered` bytes the kernel accepted, not before `at_ns`. Returns
-    /// whether the connection may be offered more.
+impl Until {
     #[inline]
-    fn went(&mut self, key: Key, sent: Sent, offered: usize, at_ns: u64) -> bool {
-        let connection = &mut self.pool[key];
-        let Some(session) = &mut connection.session else { return false };
-        match sent {
-            Sent::Written(bytes) => {
-                let books = &mut self.books;
-                books.recorder.bytes_sent(bytes as u64);
-                let kernel = &mut self.kernel;
-                let end = match R::STAMPS {
-                    true => self.reactor.stamps(key).map_or(0, |log| log.position()),
-                    false => 0,
-                };
-                let session_ns = at_ns + self.shift_ns;
-                let has_word = session.handle_transmitted(session_ns, bytes, &mut |id| {
-                    books.sent(id, at_ns);
-                    if R::STAMPS {
-                        kernel.sent(id, end);
-                    }
-                });
-                connection.blocked = bytes < offered;
-                if has_word {
-                    self.poll_events(key, at_ns);
-                }
-            }
-            Sent::Blocked => connection.blocked = true,
-            Sent::Failed(failure) => {
-                self.lose_while_sending(key, failure, at_ns);
-                return false;
-            }
-        }
-        !self.pool[key].blocked
-    }
-
-    /// A connection broke as it was written to. What the server said before is still there to be
-    /// read, and it comes first: an answer followed by a close is an answer.
-    #[cold]
-    fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
-        // This looks for input without a wait, for other connections too: what comes may be an answer
-        // to a request of this round.
-        self.waits += 1;
-        self.receive_all(key, true);
-        let connection = &mut self.pool[key];
-        // Nothing more is written; what was postponed ends by itself.
-        connection.blocked = true;
-        if connection.state != State::Absent && connection.postponed.is_none() {
-            self.lose(key, Loss::Failed(failure), at_ns);
+    fn lets(self, ready_ns: u64) -> bool {
+        match self {
+            Until::Exhausted => true,
+            Until::Time(until_ns) => ready_ns < until_ns,
+            Until::Told => false,
         }
     }
+}
 
-    /// There is room again.
-    pub(super) fn unblock(&mut self, key: Key) {
-        self.pool[key].blocked = false;
-        let now_ns = self.reactor.now_ns();
-        self.flush(key, now_ns);
-        let connection = &self.pool[key];
-        if connection.state == State::Open && !connection.blocked && connection.parked > 0 {
-            let now_ns = self.reactor.now_ns();
-            self.pool.unpark(key, now_ns);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::testing::{Fake, own_plan};
+
+    const MS: u64 = 1_000_000;
+
+    /// The dispatch and the pool of one worker, with one place on each of two connections.
+    fn organs(options: &str) -> (Dispatch, Pool<Fake>) {
+        let (plan, own) = own_plan(&format!("connections = 2\n{options}"));
+        let mut pool = Pool::new(&own, 1);
+        while let Some(key) = pool.next_to_open(0) {
+            pool.begin(key, 0);
+            pool.connected(key, 0, Fake(1), 0);
+            pool.establish(key);
+            let place = pool.offer(key, 1, 0);
+            pool.free(place);
         }
+        (Dispatch::new(&plan, &own), pool)
+    }
+
+    /// Takes what may leave at `now_ns`: index, due and ready time, connection of each.
+    fn leave(
+        dispatch: &mut Dispatch,
+        pool: &mut Pool<Fake>,
+        now_ns: u64,
+    ) -> Vec<(u64, u64, u64, u32)> {
+        let mut all = Vec::new();
+        while let Next::Send(one) = dispatch.next(now_ns, pool) {
+            dispatch.sent();
+            pool[one.connection].offered -= 1;
+            all.push((one.index, one.due_ns, one.ready_ns, one.connection));
+        }
+        all
+    }
+
+    fn give_back(pool: &mut Pool<Fake>, key: u32, since_ns: u64) {
+        let place = pool.offer(key, 1, since_ns);
+        pool.free(place);
+    }
+
+    #[test]
+    fn a_due_request_gets_the_place_that_is_free_for_longest() {
+        let (mut dispatch, mut pool) = organs("rate = '100'\nduration = '1s'");
+        assert_eq!(dispatch.next_due_ns(), Some(0));
+        assert_eq!(leave(&mut dispatch, &mut pool, 0), [(0, 0, 0, 0)]);
+        assert_eq!(leave(&mut dispatch, &mut pool, 10 * MS), [(1, 10 * MS, 10 * MS, 1)]);
+        // None is free for the next one; it is ready when one is.
+        assert!(matches!(dispatch.next(25 * MS, &mut pool), Next::NoPlace));
+        assert_eq!(dispatch.backlog(25 * MS), 1);
+        give_back(&mut pool, 1, 27 * MS);
+        assert_eq!(leave(&mut dispatch, &mut pool, 28 * MS), [(2, 20 * MS, 27 * MS, 1)]);
+        assert!(matches!(dispatch.next(28 * MS, &mut pool), Next::Nothing));
+    }
+
+    #[test]
+    fn in_a_closed_load_a_free_place_is_due() {
+        let (mut dispatch, mut pool) = organs("requests = 3");
+        assert_eq!(leave(&mut dispatch, &mut pool, 5), [(0, 0, 0, 0), (1, 0, 0, 1)]);
+        give_back(&mut pool, 0, 9);
+        give_back(&mut pool, 1, 9);
+        assert_eq!(leave(&mut dispatch, &mut pool, 10), [(2, 9, 9, 0)], "the third is the last");
+    }
+
+    #[test]
+    fn a_request_that_is_too_old_is_dropped_and_its_place_is_the_next_ones() {
+        let (mut dispatch, mut pool) = organs("rate = '100'\nduration = '1s'\nshed-after = '15ms'");
+        pool.take();
+        pool.take();
+        // Nobody could send the first two.
+        give_back(&mut pool, 1, 26 * MS);
+        for index in 0..2 {
+            let next = dispatch.next(30 * MS, &mut pool);
+            assert!(matches!(next, Next::Shed(due, _) if due.index == index), "{next:?}");
+        }
+        assert_eq!(leave(&mut dispatch, &mut pool, 30 * MS), [(2, 20 * MS, 26 * MS, 1)]);
+    }
+
+    #[test]
+    fn nothing_leaves_after_its_time_or_a_word() {
+        for load in ["rate = '100'", "think-time = '0s'"] {
+            let (mut dispatch, mut pool) = organs(&format!("{load}\nduration = '1s'"));
+            assert_eq!(leave(&mut dispatch, &mut pool, 1_000 * MS - 1).len(), 2, "{load}");
+            let (mut dispatch, mut pool) = organs(&format!("{load}\nduration = '1s'"));
+            pool.begin_run(0, false);
+            dispatch.stop();
+            assert!(leave(&mut dispatch, &mut pool, 0).is_empty(), "{load}");
+        }
+        let (mut dispatch, mut pool) = organs("duration = '1s'");
+        assert!(leave(&mut dispatch, &mut pool, 1_000 * MS).is_empty());
+        // One that becomes ready when the time is over does not leave, though it was due before.
+        let (mut dispatch, mut pool) = organs("rate = '100'\nduration = '1s'");
+        pool.take();
+        pool.take();
+        give_back(&mut pool, 0, 1_000 * MS);
+        assert!(leave(&mut dispatch, &mut pool, 1_000 * MS).is_empty());
     }
 }

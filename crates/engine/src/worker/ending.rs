@@ -30,7 +30,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let no_time = self.own.stop_ns.is_none();
         if (self.own.counted || no_time)
             && self.books.flights.len() == 0
-            && self.source.is_exhausted()
+            && self.dispatch.source.is_exhausted()
         {
             return Some(if self.own.counted { EndReason::Count } else { EndReason::Duration });
         }
@@ -53,7 +53,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             (EndReason::Duration, Some(stop_ns)) => stop_ns,
             _ => now_ns,
         };
-        let backlog = self.backlog(window_end_ns);
+        let backlog = self.dispatch.backlog(window_end_ns);
         self.books.recorder.set_backlog(backlog);
         self.books.recorder.end_window(window_end_ns);
         self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
@@ -116,8 +116,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// counted together, by arithmetic where the schedule has one; and who stops the run a second
     /// time is not made to wait for the rest.
     fn leave_backlog(&mut self, end_ns: u64, now_ns: u64, control: &Control) -> (u64, bool) {
-        let together = self.backlog(end_ns.saturating_sub(1)) > MANY && self.books.tracer.is_none();
-        let Source::Open(open) = &mut self.source else { return (0, true) };
+        let together =
+            self.dispatch.backlog(end_ns.saturating_sub(1)) > MANY && self.books.tracer.is_none();
+        let Source::Open(open) = &mut self.dispatch.source else { return (0, true) };
         let mut unsent = 0;
         while let Some(due) = open.peek().filter(|due| due.due_ns < end_ns) {
             if control.is_impatient() {

@@ -178,7 +178,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         let came_to = applying.came_to;
         if came_to.stops {
-            self.own.stop_ns = Some(0);
+            self.dispatch.stop();
         }
         came_to
     }

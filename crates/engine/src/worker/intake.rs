@@ -8,7 +8,6 @@ use super::events::{Applying, CameTo};
 use super::turn::{LEAST_BYTES, SHARE_BYTES};
 use crate::connection::State;
 use crate::reactor::{Key, Reactor, Ready, Received};
-use crate::source::Source;
 
 /// A piece of input that was handled.
 struct Intake {
@@ -133,7 +132,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         }
         let Applying { came_to, answered, .. } = applying;
         if came_to.stops {
-            self.own.stop_ns = Some(0);
+            self.dispatch.stop();
         }
         let length = bytes.len();
         let ends_here = input.bytes().is_empty();
@@ -164,7 +163,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             return;
         }
-        let waits_for_batch = matches!(self.source, Source::Closed(_))
+        let waits_for_batch = self.dispatch.is_closed()
             && connection.account.outstanding > 0
             && !connection.account.abilities.multiplexes;
         if !waits_for_batch {

@@ -1,10 +1,10 @@
 //! A worker: one thread's loop, in which pacing, protocol, sockets and recording meet.
 //!
 //! It is composed of organs that know nothing of each other, and none of a reactor: the [`Pool`] has the
-//! connections and their free places, [`Timers`] what is to be done when, a [`Source`] says which
-//! request is next, a [`Session`] per connection turns requests into bytes and bytes into responses,
-//! and the [`Books`] keep what happened. A [`Reactor`] moves bytes and tells the time. This module
-//! has the loop; [`connect`] makes and loses connections, [`dispatch`] sends, [`intake`] receives,
+//! connections and their free places, [`Timers`] what is to be done when, [`Dispatch`] says which
+//! request is next and where, a [`Session`] per connection turns requests into bytes and bytes into
+//! responses, and the [`Books`] keep what happened. A [`Reactor`] moves bytes and tells the time. This
+//! module has the loop; [`connect`] makes and loses connections, [`send`] sends, [`intake`] receives,
 //! [`events`] has what each event of a session means, [`expire`] what is done when a time has come,
 //! [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits,
 //! [`ending`] has the stop rule, [`trace`] gives away what is traced.
@@ -20,6 +20,9 @@ mod intake;
 pub(crate) mod kernel;
 mod pool;
 mod scripted;
+mod send;
+#[cfg(test)]
+mod testing;
 mod timers;
 pub(crate) mod trace;
 mod turn;
@@ -27,11 +30,12 @@ mod waiting;
 
 use std::sync::Arc;
 
-use candor_pace::{Picker, Share};
+use candor_pace::Share;
 use candor_plan::Plan;
 use candor_protocol::Session;
 use candor_record::{EndReason, HeldUp, Interval, Recorder, Settings, Traced, WorkerReport};
 
+use self::dispatch::Dispatch;
 use self::kernel::KernelBooks;
 use self::pool::Pool;
 use self::timers::Timers;
@@ -85,8 +89,7 @@ pub(crate) struct Worker<R, S, M> {
     reactor: R,
     make_session: M,
     own: WorkerPlan,
-    source: Source,
-    picker: Picker,
+    dispatch: Dispatch,
     books: Books,
     /// Unused, and nearly without memory, unless the reactor has stamps.
     kernel: KernelBooks,
@@ -128,8 +131,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         Worker {
             reactor,
             make_session,
-            source: Source::new(plan, &own),
-            picker: Picker::new(&plan.requests, plan.seed),
+            dispatch: Dispatch::new(plan, &own),
             books: Books::new(Recorder::before_run(settings), trace::tracer(plan, share), names),
             kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             pool: Pool::new(&own, plan.connections.places()),
@@ -212,7 +214,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 && self.is_drained(now_ns, control)
             {
                 let mut end = end.clone();
-                if let Source::Open(open) = &mut self.source {
+                if let Source::Open(open) = &mut self.dispatch.source {
                     end.gaps = open.take_gaps();
                 }
                 end.held_up = self.held_up.take();
@@ -239,20 +241,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.stage = Stage::Running;
         self.watch_beginning();
         self.timers.set_origin(origin_ns, self.own.lifetime_ns.unwrap_or(u64::MAX));
-        self.pool.begin_run(origin_ns, matches!(self.source, Source::Open(_)));
+        self.pool.begin_run(origin_ns, !self.dispatch.is_closed());
         self.delay_first_places();
-    }
-
-    fn backlog(&mut self, now_ns: u64) -> u64 {
-        match &mut self.source {
-            Source::Closed(_) => 0,
-            Source::Open(open) => open.backlog(now_ns),
-        }
     }
 
     fn close_interval(&mut self, now_ns: u64, sink: &mut impl Sink) {
         if self.stage == Stage::Running {
-            let backlog = self.backlog(now_ns);
+            let backlog = self.dispatch.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);
         }
         self.books.recorder.set_in_flight(self.books.flights.len() as u64);

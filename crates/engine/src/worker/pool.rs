@@ -303,65 +303,13 @@ impl<S: Session> Pool<S> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::IoSlice;
-
-    use candor_protocol::{Capture, Event, Input, Outgoing, RequestId, Transmit};
-
     use super::*;
-
-    /// A session with so many free places.
-    struct Fake(u32);
-
-    impl Session for Fake {
-        const SPEAKS_UNASKED: bool = false;
-
-        fn free_places(&self) -> u32 {
-            self.0
-        }
-        fn handle_request(&mut self, _: RequestId, _: Outgoing<'_>) {
-            self.0 -= 1;
-        }
-        fn poll_transmit<'a>(&'a mut self, _: u64, _: &mut [IoSlice<'a>]) -> Transmit {
-            Transmit::default()
-        }
-        fn handle_transmitted(&mut self, _: u64, _: usize, _: &mut dyn FnMut(RequestId)) -> bool {
-            false
-        }
-        fn handle_input(&mut self, _: u64, _: &mut Input<'_>) -> Option<Event> {
-            None
-        }
-        fn poll_event(&mut self) -> Option<Event> {
-            None
-        }
-        fn poll_timeout(&self) -> Option<u64> {
-            None
-        }
-        fn handle_timeout(&mut self, _: u64) {}
-        fn cancel(&mut self, _: RequestId) -> bool {
-            false
-        }
-        fn take_captured(&mut self) -> Option<Capture> {
-            None
-        }
-        fn handle_end(&mut self) {}
-        fn handle_close(&mut self) {}
-    }
-
-    struct NoFiles;
-
-    impl candor_plan::ReadFile for NoFiles {
-        fn read(&self, _: &std::path::Path) -> std::io::Result<Vec<u8>> {
-            Err(std::io::ErrorKind::Unsupported.into())
-        }
-    }
+    use crate::worker::testing::{Fake, own_plan};
 
     /// The pool of the one worker of a plan, as TOML.
     fn pool(options: &str) -> Pool<Fake> {
-        let text = format!("url = 'http://127.0.0.1/'\nthreads = 1\n{options}");
-        let options = candor_plan::Options::from_toml("pool", &text).unwrap();
-        let (plan, _) = options.build(&NoFiles).unwrap();
-        let share = candor_pace::Share { worker: 0, workers: 1 };
-        Pool::new(&WorkerPlan::new(&plan, share), plan.connections.places())
+        let (plan, own) = own_plan(options);
+        Pool::new(&own, plan.connections.places())
     }
 
     /// Makes every connection that may be made at this time, each with so many places.

@@ -12,7 +12,6 @@ use crate::books::Departure;
 use crate::control::Control;
 use crate::reactor::{Key, Reactor};
 use crate::script::Scripted;
-use crate::source::Source;
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Gives the worker its script, before it prepares.
@@ -56,7 +55,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let mut is_first = true;
         while made_any && let Some(made) = script.batch.take() {
             if !std::mem::replace(&mut is_first, false) {
-                match self.take_another(first) {
+                match self.dispatch.another(first) {
                     Some(next) => departure = next,
                     None => break,
                 }
@@ -76,32 +75,16 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let Some(session) = &mut connection.session else { return };
         let id = self.books.depart(departure, &mut connection.account.flights);
         session.handle_request(id, Outgoing::Made(made));
-        self.handed_over(key, departure);
-    }
-
-    /// One more request of the load for the batch that `first` began; `None`: the load is at its
-    /// end.
-    fn take_another(&mut self, first: Departure) -> Option<Departure> {
-        let (index, phase) = match &mut self.source {
-            Source::Closed(closed) => closed.take(first.ready_ns)?,
-            Source::Open(open) => {
-                // This takes the one before; the caller takes the last one of the batch.
-                open.take();
-                let next = open.peek()?;
-                (next.index, open.phase(next))
-            }
-        };
-        Some(Departure { index, phase, ..first })
+        self.handed_over(departure);
     }
 
     /// How long the script wants a connection to pause now. In an open load the schedule decides.
     #[inline]
     pub(super) fn script_delay_ns(&mut self) -> u64 {
         match &mut self.script {
-            Some(script) if self.stage == Stage::Running => match self.source {
-                Source::Closed(_) => script.delay_ns(),
-                Source::Open(_) => 0,
-            },
+            Some(script) if self.stage == Stage::Running && self.dispatch.is_closed() => {
+                script.delay_ns()
+            }
             _ => 0,
         }
     }

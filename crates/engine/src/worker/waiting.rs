@@ -5,7 +5,6 @@ use candor_protocol::Session;
 use super::{Stage, Worker};
 use crate::pacing::Wait;
 use crate::reactor::Reactor;
-use crate::source::Source;
 
 /// The longest sleep: a stop is heard and intervals are closed within this time.
 pub(super) const LONGEST_WAIT_NS: u64 = 5_000_000;
@@ -109,12 +108,8 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// When the next request is due that could leave at once.
     #[inline]
     fn next_due_ns(&self) -> Option<u64> {
-        match &self.source {
-            Source::Open(open) if self.stage == Stage::Running && self.pool.has_free() => {
-                open.peek().map(|due| due.due_ns)
-            }
-            _ => None,
-        }
+        let can_leave = self.stage == Stage::Running && self.pool.has_free();
+        if can_leave { self.dispatch.next_due_ns() } else { None }
     }
 
     /// How long it looked for events, again and again, and found none.
@@ -145,15 +140,13 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 if let Some(opens_ns) = self.pool.opens_ns() {
                     until_ns = until_ns.min(opens_ns);
                 }
-                if let Source::Open(open) = &self.source
-                    && let Some(due) = open.peek()
-                {
+                if let Some(due_ns) = self.dispatch.next_due_ns() {
                     if self.pool.has_free() {
-                        until_ns = until_ns.min(due.due_ns);
+                        until_ns = until_ns.min(due_ns);
                     } else if self.pool.can_open_more() {
                         let look_ns = now_ns + BACKLOG_LOOK_NS;
                         let least_ns = self.pool.pace_ns().max(look_ns);
-                        until_ns = until_ns.min(due.due_ns.max(least_ns));
+                        until_ns = until_ns.min(due_ns.max(least_ns));
                     }
                 }
             }

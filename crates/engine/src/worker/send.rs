@@ -1,0 +1,222 @@
+//! Sending: what dispatch says is next goes to its session, and the session's bytes to the reactor.
+
+use std::io::IoSlice;
+
+use candor_protocol::{Outgoing, Session, Transmit};
+
+use super::connect::Loss;
+use super::dispatch::Next;
+use super::turn::SHARE_BYTES;
+use super::{Stage, Worker};
+use crate::books::Departure;
+use crate::connection::State;
+use crate::reactor::{Key, Reactor, Ready, Sent};
+
+/// Pieces given to the kernel in one call: eight pipelined requests with a body each.
+const SLICES: usize = 16;
+/// Requests shed before the loop goes round: less than a millisecond's work.
+const SHED_AT_ONCE: u32 = 4096;
+/// When a script has made requests for so long, the loop goes round.
+const SCRIPT_TURN_NS: u64 = 10_000_000;
+
+impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+    /// Sends everything that can be sent at `now_ns`.
+    #[inline]
+    pub(super) fn dispatch(&mut self, now_ns: u64) {
+        if self.stage != Stage::Running {
+            return;
+        }
+        // A write that fails reads what is left, and what was read asks for dispatch: without
+        // this, a thousand broken connections in a row would be a thousand calls deep. The
+        // dispatch that is going on takes up whatever became free.
+        if std::mem::replace(&mut self.dispatching, true) {
+            return;
+        }
+        if self.dispatch.is_closed() {
+            self.dispatch_closed(now_ns);
+        } else {
+            self.dispatch_open(now_ns);
+        }
+        self.dispatching = false;
+    }
+
+    /// Places of one connection stand together, so that a pipelined batch leaves in one call.
+    fn dispatch_closed(&mut self, now_ns: u64) {
+        let mut last: Option<Key> = None;
+        self.has_more = false;
+        while let Next::Send(departure) = self.dispatch.next(now_ns, &mut self.pool) {
+            if let Some(key) = last.filter(|key| *key != departure.connection) {
+                self.flush(key, now_ns);
+            }
+            if !self.hand_over(departure) {
+                break;
+            }
+            last = Some(departure.connection);
+            if self.is_script_turn_over(now_ns) {
+                self.has_more = true;
+                break;
+            }
+        }
+        if let Some(key) = last {
+            self.flush(key, now_ns);
+        }
+    }
+
+    /// Each request leaves by itself, with a time of its own.
+    ///
+    /// At most so many are sent as there are free places. Sheds have no such bound: of a load far
+    /// above what a core can count, more fall due than are shed meanwhile. So this goes back to
+    /// the loop in between, which reads responses and looks at the stop.
+    fn dispatch_open(&mut self, now_ns: u64) {
+        let mut shed = 0;
+        self.has_more = false;
+        while !self.has_more {
+            match self.dispatch.next(now_ns, &mut self.pool) {
+                Next::Send(departure) => {
+                    if !self.hand_over(departure) {
+                        return;
+                    }
+                    self.flush(departure.connection, now_ns);
+                    self.has_more = self.is_script_turn_over(now_ns);
+                    self.dispatch.sent();
+                }
+                Next::Shed(due, phase) => {
+                    self.books.shed(due, phase, now_ns);
+                    shed += 1;
+                    self.has_more = shed == SHED_AT_ONCE;
+                }
+                Next::NoPlace => return self.open_for_backlog(now_ns),
+                Next::Nothing => return,
+            }
+        }
+    }
+
+    /// Whether a script has made requests for long enough since `now_ns`. Each of its calls may take
+    /// as long as `--script-timeout` allows, and the stop is looked at between two turns.
+    fn is_script_turn_over(&mut self, now_ns: u64) -> bool {
+        self.is_made() && self.reactor.now_ns() > now_ns.saturating_add(SCRIPT_TURN_NS)
+    }
+
+    /// Gives a request to its connection's session: that of the plan, or what the script makes. False:
+    /// the script makes none.
+    #[inline]
+    fn hand_over(&mut self, departure: Departure) -> bool {
+        if self.is_made() {
+            return self.hand_over_made(departure);
+        }
+        let connection = &mut self.pool[departure.connection];
+        let Some(session) = &mut connection.session else { return true };
+        let id = self.books.depart(departure, &mut connection.account.flights);
+        session.handle_request(id, Outgoing::Listed(departure.request));
+        connection.offered -= 1;
+        self.handed_over(departure);
+        true
+    }
+
+    /// The books of a connection that was handed a request.
+    #[inline]
+    pub(super) fn handed_over(&mut self, departure: Departure) {
+        let key = departure.connection;
+        let connection = &mut self.pool[key];
+        connection.taken += 1;
+        connection.account.outstanding += 1;
+        if connection.account.outstanding == 1 {
+            connection.asked_after = self.waits;
+            if self.own.timeouts.idle_ns.is_some() {
+                self.watch_silence(key, departure.ready_ns);
+            }
+        }
+    }
+
+    /// Writes what the session has to write, as far as the kernel takes it.
+    pub(super) fn flush(&mut self, key: Key, now_ns: u64) {
+        let session_ns = self.session_ns(now_ns);
+        let mut share = SHARE_BYTES;
+        loop {
+            let connection = &mut self.pool[key];
+            let Some(session) = &mut connection.session else { return };
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let Transmit { slices: used, more, .. } =
+                session.poll_transmit(session_ns, &mut slices);
+            if used == 0 {
+                return;
+            }
+            let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
+            let at_ns = self.reactor.now_ns();
+            let sent = self.reactor.send(key, &slices[..used]);
+            self.turn.spend(offered);
+            if !self.went(key, sent, offered, at_ns) || !more {
+                return;
+            }
+            share = share.saturating_sub(offered);
+            if share == 0 {
+                self.pool[key].blocked = true;
+                return self.postpone(Ready { key, readable: false, writable: true, ended: false });
+            }
+        }
+    }
+
+    /// Records how many of the `offered` bytes the kernel accepted, not before `at_ns`. Returns
+    /// whether the connection may be offered more.
+    #[inline]
+    fn went(&mut self, key: Key, sent: Sent, offered: usize, at_ns: u64) -> bool {
+        let connection = &mut self.pool[key];
+        let Some(session) = &mut connection.session else { return false };
+        match sent {
+            Sent::Written(bytes) => {
+                let books = &mut self.books;
+                books.recorder.bytes_sent(bytes as u64);
+                let kernel = &mut self.kernel;
+                let end = match R::STAMPS {
+                    true => self.reactor.stamps(key).map_or(0, |log| log.position()),
+                    false => 0,
+                };
+                let session_ns = at_ns + self.shift_ns;
+                let has_word = session.handle_transmitted(session_ns, bytes, &mut |id| {
+                    books.sent(id, at_ns);
+                    if R::STAMPS {
+                        kernel.sent(id, end);
+                    }
+                });
+                connection.blocked = bytes < offered;
+                if has_word {
+                    self.poll_events(key, at_ns);
+                }
+            }
+            Sent::Blocked => connection.blocked = true,
+            Sent::Failed(failure) => {
+                self.lose_while_sending(key, failure, at_ns);
+                return false;
+            }
+        }
+        !self.pool[key].blocked
+    }
+
+    /// A connection broke as it was written to. What the server said before is still there to be
+    /// read, and it comes first: an answer followed by a close is an answer.
+    #[cold]
+    fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
+        // This looks for input without a wait, for other connections too: what comes may be an answer
+        // to a request of this round.
+        self.waits += 1;
+        self.receive_all(key, true);
+        let connection = &mut self.pool[key];
+        // Nothing more is written; what was postponed ends by itself.
+        connection.blocked = true;
+        if connection.state != State::Absent && connection.postponed.is_none() {
+            self.lose(key, Loss::Failed(failure), at_ns);
+        }
+    }
+
+    /// There is room again.
+    pub(super) fn unblock(&mut self, key: Key) {
+        self.pool[key].blocked = false;
+        let now_ns = self.reactor.now_ns();
+        self.flush(key, now_ns);
+        let connection = &self.pool[key];
+        if connection.state == State::Open && !connection.blocked && connection.parked > 0 {
+            let now_ns = self.reactor.now_ns();
+            self.pool.unpark(key, now_ns);
+        }
+    }
+}
