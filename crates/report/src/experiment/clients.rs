@@ -181,7 +181,7 @@ impl Trial {
 
     /// Requests that ended in the window with something else than the answer that was expected.
     pub fn failed(&self) -> u64 {
-        self.errors.iter().map(|one| one.count).sum()
+        self.errors.iter().fold(0, |sum, one| sum.saturating_add(one.count))
     }
 }
 

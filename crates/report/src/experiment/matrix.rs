@@ -5,6 +5,9 @@
 //! cell and a trial are is theirs; here is whose document it is, what was left out, and which
 //! trial speaks.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +66,22 @@ impl Heading {
             started_at.clone_into(&mut self.started_at);
         }
     }
+}
+
+/// Things of the same key together, in the order in which keys come.
+pub(crate) fn grouped<K: Eq + Hash + Clone, T>(
+    all: impl Iterator<Item = (K, T)>,
+) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    let mut places: HashMap<K, usize> = HashMap::new();
+    for (key, one) in all {
+        let place = *places.entry(key.clone()).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, own)) => own.push(one),
+            None => groups.push((key, vec![one])),
+        }
+    }
+    groups
 }
 
 /// The trial that speaks for a cell, and how far the rates of its trials lie apart.

@@ -6,6 +6,8 @@
 //!                  short.rs, one screen of it
 //!  peak.rs, sweep.rs, comparison.rs, suite.rs, clients.rs
 //!    curve.rs      latency against rate, of peaks and sweeps
+//!    found.rs      findings at the head of a page; tables of short pages
+//!    glance.rs     bars of a suite
 //!    matrix.rs     what suites and clients have in common
 //!    trials.rs     what pages of several runs have in common
 //!  words.rs        what is said of a run, in sentences
@@ -14,6 +16,8 @@
 mod clients;
 mod comparison;
 mod curve;
+mod found;
+mod glance;
 mod matrix;
 mod peak;
 mod run;
