@@ -47,12 +47,16 @@ pub(crate) fn depth(report: ReportDepth) -> Option<Depth> {
 
 /// The report of a run, and a line about where to find more: also in `last`, if it `is_last`.
 pub(crate) fn of_run(document: &Document, depth: Depth, style: Style, is_last: bool) -> String {
-    let more = match (depth, is_last) {
+    compose::run(document, depth).text(style) + more(depth, is_last)
+}
+
+/// Where there is more than a short page has.
+fn more(depth: Depth, is_last: bool) -> &'static str {
+    match (depth, is_last) {
         (Depth::Short, true) => "\nmore: --report full · candor report last --html run.html\n",
         (Depth::Short, false) => "\nmore: --report full\n",
         _ => "",
-    };
-    compose::run(document, depth).text(style) + more
+    }
 }
 
 /// Refuses outputs that experiments do not have, and files that cannot be written.
@@ -61,13 +65,18 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
     outputs::check_paths(outputs::files(&outputs.list))
 }
 
+impl<T> Forms<T> {
+    /// The report of an experiment, and where there is more of it, as [`of_run`].
+    pub(crate) fn text(&self, document: &T, depth: Depth, style: Style, is_last: bool) -> String {
+        (self.page)(document, depth).text(style) + more(depth, is_last)
+    }
+}
+
 impl<T: Serialize> Forms<T> {
     /// Keeps the result, writes the requested outputs and prints the report. Returns the first failure
     /// to write an output.
     pub(crate) fn give_out(&self, document: &T, to: &Outputs) -> Result<(), Failure> {
-        if to.keep {
-            last::keep(to.quiet, || json::any(document));
-        }
+        let is_last = to.keep && last::keep(to.quiet, || json::any(document));
         let write = |out: &Out| {
             let text = match out.kind.as_str() {
                 "csv" => (self.csv)(document),
@@ -82,7 +91,7 @@ impl<T: Serialize> Forms<T> {
         let printed = match depth(to.report) {
             None => Ok(()),
             Some(depth) => console::report(outputs::take_stdout(&to.list), |style| {
-                (self.page)(document, depth).text(style)
+                self.text(document, depth, style, is_last)
             }),
         };
         failed.into_iter().next().map_or(printed, Err)

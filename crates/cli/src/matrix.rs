@@ -15,7 +15,7 @@ use candor_plan::{ReportDepth, Secrets};
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
-use candor_report::render::{Depth, json};
+use candor_report::render::{Depth, json, visible};
 use clap::Args;
 use serde::Serialize;
 
@@ -106,7 +106,12 @@ impl Flags {
             last::keep(self.quiet, || json::any(document));
         }
         if let Some(depth) = forms::depth(self.report).filter(|_| !self.quiet) {
-            console::print(&(forms.page)(document, depth).text(console::stdout_style()))?;
+            let mut text = (forms.page)(document, depth).text(console::stdout_style());
+            if depth == Depth::Short {
+                let page = directory.path().join("index.html");
+                text += &format!("\nmore: --report full · {}\n", visible(&page.to_string_lossy()));
+            }
+            console::print(&text)?;
             console::say(format_args!("candor: the results are in {}", directory.path().display()));
         }
         let Some(why) = &outcome.stopped else { return Ok(exit(document).into()) };

@@ -302,6 +302,45 @@ fn pages_of_experiments_are_pages() {
     assert!(here == "500/s" || here == "1,000/s", "{here}");
 }
 
+/// What was found, bars, and courses that are folded away: of two servers, one of which waits for
+/// acknowledgements.
+#[test]
+fn a_suites_page_answers_before_it_tabulates() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pair.toml");
+    let suite = "name = \"pair\"\nscenarios = [\"hello\"]\nprotocols = [\"h1\"]\nrounds = 2\n\
+         [run]\nconnections = 4\nwarm-up = \"0s\"\nduration = \"1s\"\n\
+         [[server]]\nname = \"nagle\"\nembedded = true\narguments = [\"--split-writes\", \"--nagle\"]\n\
+         [[server]]\nname = \"nodelay\"\nembedded = true\narguments = [\"--split-writes\"]\n";
+    fs::write(&file, suite).unwrap();
+    let out = directory.path().join("out");
+    let outcome =
+        candor(&["bench", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--no-keep"]);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let found = "nagle waits for delayed acknowledgements in hello (nagle-delayed-ack): p50 4";
+    assert!(outcome.stdout.contains("SLOWED"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("more: --report full · "), "{}", outcome.stdout);
+    let mut browser = Browser::start().expect("chromium, which scripts/need-peers installs");
+    for view in [WIDE, NARROW] {
+        open(&mut browser, &out.join("index.html"), view);
+        let wide = number(&mut browser, "document.documentElement.scrollWidth");
+        assert!(wide <= f64::from(view.width), "{wide} {view:?}");
+        let header = text(&mut browser, "header");
+        assert!(header.contains(found), "{header}");
+        // The second server's bar is all there is room for, the first one's next to nothing.
+        let bars = Picture::of(&mut browser, Some("#rates1"));
+        let (slow, fast) = (bars.count(RESPONSE), bars.count(SERVICE));
+        assert!(fast > 100 && fast > 5 * slow, "{slow} {fast} {view:?}");
+    }
+    let height = "document.querySelector('#course details').getBoundingClientRect().height";
+    assert!(number(&mut browser, height) < 60.0, "the course is not folded away");
+    click(&mut browser, "#course summary");
+    assert!(number(&mut browser, height) > 200.0);
+    let (x, y) = middle(&mut browser, "#s1 .frame");
+    browser.pointer("hover", x, y).unwrap();
+    assert!(!text(&mut browser, "#s1 .here").is_empty(), "no figures under the cursor");
+}
+
 const PAYLOADS: [&str; 5] = [
     "<script>window.ran = 1</script>",
     "</script></style></title><script>window.ran = 1</script>",

@@ -18,7 +18,8 @@
 mod human;
 
 pub use human::{
-    fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_rate, fmt_share,
+    fmt_bytes, fmt_count, fmt_digits, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_rate,
+    fmt_share, fmt_short,
 };
 
 use crate::model::{NS_PER_S, Rate};

@@ -8,6 +8,7 @@
 pub mod document;
 pub mod expect;
 pub mod experiment;
+pub mod findings;
 pub mod read;
 pub mod remedies;
 pub mod render;

@@ -43,6 +43,23 @@ pub fn fmt_bytes(bytes: u64) -> String {
     three_digits(bytes, &units)
 }
 
+/// A figure for tables, with three digits that matter: `1.23 M`, `307 k`, `20.4 k`, `980`, `24.7`; a dash if it
+/// is not a number.
+pub fn fmt_short(value: f64) -> String {
+    match value {
+        value if !value.is_finite() => "–".to_owned(),
+        value if value >= 999_500.0 => fmt_digits(value / 1e6) + " M",
+        value if value >= 999.5 => fmt_digits(value / 1e3) + " k",
+        value => fmt_digits(value),
+    }
+}
+
+/// The three digits that matter of a number below a thousand.
+pub fn fmt_digits(value: f64) -> String {
+    let decimals = if value >= 99.95 { 0 } else { 1 + usize::from(value < 9.995) };
+    format!("{value:.decimals$}")
+}
+
 /// `value` in the first unit in which it has at most three digits before the point.
 fn three_digits(value: u64, units: &[(&str, u64)]) -> String {
     for &(name, unit) in units {

@@ -196,6 +196,23 @@ fn counts_bytes_and_rates_for_people() {
 }
 
 #[test]
+fn figures_of_tables_have_three_digits() {
+    let cases = [
+        (307_123.0, "307 k"),
+        (20_444.0, "20.4 k"),
+        (6_912.0, "6.91 k"),
+        (980.4, "980"),
+        (24.7, "24.7"),
+        (1_234_567.0, "1.23 M"),
+        (999.7, "1.00 k"),
+        (f64::NAN, "–"),
+    ];
+    for (value, text) in cases {
+        assert_eq!(fmt_short(value), text);
+    }
+}
+
+#[test]
 fn shares() {
     assert_eq!(parse_share("50%"), Ok(0.5));
     assert_eq!(parse_share("0.1 %"), Ok(0.001));

@@ -182,7 +182,7 @@ impl Trial {
 
     /// Requests that ended in the window without the expected response.
     pub fn failed(&self) -> u64 {
-        self.errors.iter().map(|one| one.count).sum()
+        self.errors.iter().fold(0, |sum, one| sum.saturating_add(one.count))
     }
 }
 

@@ -5,6 +5,9 @@
 //! define cells and trials; this module has the heading, the omissions, and the choice of the
 //! representative.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +65,22 @@ impl Heading {
             started_at.clone_into(&mut self.started_at);
         }
     }
+}
+
+/// Groups items by key, in the order in which the keys first appear.
+pub(crate) fn grouped<K: Eq + Hash + Clone, T>(
+    all: impl Iterator<Item = (K, T)>,
+) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    let mut places: HashMap<K, usize> = HashMap::new();
+    for (key, one) in all {
+        let place = *places.entry(key.clone()).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, own)) => own.push(one),
+            None => groups.push((key, vec![one])),
+        }
+    }
+    groups
 }
 
 /// The representative of a cell, and the spread of the rates of its trials.

@@ -170,6 +170,19 @@ pub struct Spread {
 /// The share of the asked rate below which a row is marked as saturated.
 pub const SATURATED_BELOW: f64 = 0.99;
 
+/// Protocols in the order of tables, with their names.
+pub(crate) const PROTOCOLS: [(&str, &str); 4] = [
+    ("h1", "HTTP/1.1"),
+    ("h2", "HTTP/2"),
+    ("h1-tls", "HTTP/1.1 over TLS"),
+    ("h2-tls", "HTTP/2 over TLS"),
+];
+
+/// The name of a protocol, or what it is called here.
+pub(crate) fn protocol_name(protocol: &str) -> &str {
+    PROTOCOLS.iter().find(|(id, _)| *id == protocol).map_or(protocol, |(_, name)| name)
+}
+
 impl Cell {
     /// Name of the combination: `hello h1 nginx closed`, with the share of the peak if it has one.
     pub fn name(&self) -> String {

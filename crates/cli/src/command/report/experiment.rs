@@ -37,8 +37,8 @@ fn rendered<T: Serialize>(
     let document = (forms.read)(text)?;
     Ok(match asked.format {
         Format::Text => {
-            let page = asked.depth.map(|depth| (forms.page)(&document, depth));
-            Some(page.map_or(String::new(), |page| page.text(console::stdout_style())))
+            let text = |depth| forms.text(&document, depth, console::stdout_style(), asked.is_last);
+            Some(asked.depth.map_or(String::new(), text))
         }
         Format::Markdown => Some((forms.page)(&document, Depth::Full).markdown()),
         Format::Csv => Some((forms.csv)(&document)),

@@ -6,12 +6,17 @@
 
 use std::collections::BTreeSet;
 
-use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_share};
+use candor_plan::units::{
+    fmt_count, fmt_digits, fmt_duration_ns, fmt_plural, fmt_share, fmt_short,
+};
 
-use super::matrix::{self, MOST_CHARTS, in_brackets, lines, short_rate, spread, three_digits};
+use super::found::{compact, counted, found};
+use super::matrix::{self, MOST_CHARTS, WHISKERS, in_brackets, lines, spread};
 use super::{or_nothing, time};
 use crate::experiment::clients::{Cell, Clients, Trial};
+use crate::findings;
 use crate::render::page::axis::{Axis, Unit};
+use crate::render::page::bars::{Bar, Bars, Group};
 use crate::render::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
 use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use crate::render::style::Tone;
@@ -25,6 +30,9 @@ const MARKS: &str = "Of each cell one run is shown, the one with the median rate
      of the requests that ended in the window, by kind. CPU is the whole driver's, user and kernel, over \
      the whole cell by all of its requests; overhead is what the null client of the same driver costs with \
      as many callers.";
+
+/// What is said of a trial whose counts are not the server's.
+const DISAGREE: &str = "COUNTS DO NOT AGREE";
 
 /// How to read the numbers.
 const READING: [&str; 5] = [
@@ -49,11 +57,16 @@ pub fn page(clients: &Clients, depth: Depth) -> Page {
             format!("In {wrong} the driver and the server do not count the same requests.");
         page.header.standing(Tone::Bad, "NOT TO BE TRUSTED", sentence);
     }
+    found(&mut page, depth, &findings::clients(clients));
+    if depth == Depth::Short {
+        short(page.section("figures", ""), clients);
+        return page;
+    }
     page.section("rates", "Rate by concurrency").full(|section| {
         let y: fn(&[Series]) -> Axis = |series| from_zero("a second", Unit::Rate, series);
         let rate = |trial: &Trial| Some(trial.rate_per_s);
-        charts(section, clients, "r", "Right answers a second", y, rate);
-        rates(section, clients);
+        charts(section, clients, "r", "Right responses a second", y, rate, fmt_short);
+        rates(clients).into_iter().for_each(|(heading, table)| section.headed(heading, table));
     });
     charts(
         page.section("latency", "Latency by concurrency"),
@@ -62,6 +75,7 @@ pub fn page(clients: &Clients, depth: Depth) -> Page {
         "p99 of the latency",
         of_values,
         |trial| trial.latency.p99_ns.map(|ns| ns as f64),
+        |ns| fmt_duration_ns(ns as u64),
     );
     charts(
         page.section("cpu", "CPU by concurrency"),
@@ -70,18 +84,15 @@ pub fn page(clients: &Clients, depth: Depth) -> Page {
         "CPU µs a request",
         |series| from_zero("µs a request", Unit::Count, series),
         |trial| trial.cpu_us_per_request,
+        |us| format!("{} µs", fmt_digits(us)),
     );
     let section = page.section("cells", "Every cell");
     section.table(cells(clients));
     section.full(|section| section.remark(if clients.cells.is_empty() { "" } else { MARKS }));
     let section = page.section("doubts", "Overhead, doubts, what was left out");
     overheads(section, clients);
-    for cell in &clients.cells {
-        for trial in cell.wrong() {
-            let why = trial.disagreement.as_deref().unwrap_or_default();
-            let what = format!("{} round {}: {why}", cell.name(), trial.round);
-            section.fact("COUNTS DO NOT AGREE", Some(Tone::Bad), what);
-        }
+    for what in disagreements(clients) {
+        section.fact(DISAGREE, Some(Tone::Bad), what);
     }
     matrix::missing(section, &clients.failures, &clients.notes);
     let facts = [("Asked", asked(clients)), ("Server", clients.server.clone())].into_iter();
@@ -95,6 +106,30 @@ pub fn page(clients: &Clients, depth: Depth) -> Page {
     page
 }
 
+/// Rates on one screen, and what is not to be trusted.
+fn short(section: &mut Section, clients: &Clients) {
+    let mut tables = rates(clients).into_iter();
+    if let Some((heading, table)) = tables.next() {
+        section.heading(heading);
+        compact(section, table, "more client", "more column");
+    }
+    if tables.len() > 0 {
+        section.remark(format!("and {}", fmt_plural(tables.len() as u64, "more pool")));
+    }
+    counted(section, DISAGREE, Some(Tone::Bad), disagreements(clients));
+    matrix::missing_shortly(section, &clients.failures, &clients.notes);
+}
+
+/// The trials whose counts are not the server's.
+fn disagreements(clients: &Clients) -> impl Iterator<Item = String> {
+    clients.cells.iter().flat_map(|cell| {
+        cell.wrong().map(|trial| {
+            let why = trial.disagreement.as_deref().unwrap_or_default();
+            format!("{} round {}: {why}", cell.name(), trial.round)
+        })
+    })
+}
+
 /// What every cell was asked for.
 fn asked(clients: &Clients) -> String {
     let asked = &clients.asked;
@@ -103,7 +138,7 @@ fn asked(clients: &Clients) -> String {
         .expect_body_bytes
         .map_or(String::new(), |bytes| format!(" with {}", fmt_plural(bytes, "byte")));
     format!(
-        "Each run: {path}warm-up {}, window {}, time-out {}; right is status {}{body}; pools: {}",
+        "Each run: {path}warm-up {}, window {}, timeout {}; right is status {}{body}; pools: {}",
         fmt_duration_ns(asked.warm_up_ns),
         fmt_duration_ns(asked.duration_ns),
         fmt_duration_ns(asked.timeout_ns),
@@ -143,7 +178,12 @@ fn charts(
     what: &str,
     y: fn(&[Series]) -> Axis,
     pick: fn(&Trial) -> Option<f64>,
+    written: fn(f64) -> String,
 ) {
+    let all = sending(clients, None);
+    if all.iter().all(|cell| cell.concurrency == all[0].concurrency) {
+        return section.bars(bars(clients, anchor, what, pick, written));
+    }
     let (names, pools) = (names(clients), pools(clients));
     let groups = pools.iter().flat_map(|pool| names.chunks(COLOURS).map(move |few| (*pool, few)));
     let mut groups = groups.zip(1..);
@@ -169,9 +209,43 @@ fn charts(
     }
 }
 
+/// Clients beside each other, a group for each pool, where all have as many callers.
+fn bars(
+    clients: &Clients,
+    anchor: &str,
+    what: &str,
+    pick: fn(&Trial) -> Option<f64>,
+    written: fn(f64) -> String,
+) -> Bars {
+    let bar = |cell: &Cell| {
+        let agreeing = cell.trials.iter().filter(|one| one.agrees());
+        let all: Vec<f64> = agreeing.filter_map(pick).collect();
+        let value = pick(cell.speaker()?)?;
+        let low = all.iter().copied().fold(value, f64::min);
+        let high = all.iter().copied().fold(value, f64::max);
+        Some(Bar {
+            name: cell.client.clone(),
+            colour: clients.clients.iter().position(|one| one.name == cell.client).unwrap_or(0),
+            value,
+            ends: (all.len() > 1).then_some((low, high)),
+            label: written(value),
+        })
+    };
+    let group = |pool: Option<u64>| Group {
+        name: pool.map_or(String::new(), |pool| format!("pool of {}", fmt_count(pool))),
+        bars: sending(clients, pool).into_iter().filter_map(bar).collect(),
+    };
+    Bars {
+        id: anchor.to_owned(),
+        title: what.to_owned(),
+        about: WHISKERS.to_owned(),
+        groups: pools(clients).into_iter().take(MOST_CHARTS).map(group).collect(),
+    }
+}
+
 /// Rates at a glance: clients by concurrency, a table for each pool if pools are a list of sizes.
-fn rates(section: &mut Section, clients: &Clients) {
-    for pool in pools(clients) {
+fn rates(clients: &Clients) -> Vec<(String, Table)> {
+    let table = |pool: Option<u64>| {
         let cells = sending(clients, pool);
         let concurrencies: BTreeSet<u64> = cells.iter().map(|cell| cell.concurrency).collect();
         let columns =
@@ -183,7 +257,7 @@ fn rates(section: &mut Section, clients: &Clients) {
                 let cell = cells
                     .iter()
                     .find(|cell| cell.client == client && cell.concurrency == *concurrency);
-                or_nothing(cell.and_then(|cell| cell.speaker()), |one| short_rate(one.rate_per_s))
+                or_nothing(cell.and_then(|cell| cell.speaker()), |one| fmt_short(one.rate_per_s))
             });
             table.row(std::iter::once(client.to_owned()).chain(rates));
         }
@@ -191,8 +265,9 @@ fn rates(section: &mut Section, clients: &Clients) {
             None => format!("= {}", clients.pools),
             Some(pool) => format!("of {}", fmt_count(pool)),
         };
-        section.headed(format!("Requests a second, pool {of}"), table);
-    }
+        (format!("Requests a second, pool {of}"), table)
+    };
+    pools(clients).into_iter().map(table).collect()
 }
 
 /// Every cell, one row each.
@@ -248,7 +323,7 @@ fn rate_with_spread(cell: &Cell, trial: &Trial) -> String {
 
 /// Shares of errors by kind, the most frequent first.
 fn errors(trial: &Trial) -> String {
-    let all = trial.ok + trial.failed();
+    let all = trial.ok.saturating_add(trial.failed());
     if trial.errors.is_empty() || all == 0 {
         return fmt_share(0.0);
     }
@@ -298,5 +373,5 @@ pub fn in_words(trial: &Trial) -> String {
 }
 
 fn us(us: Option<f64>) -> String {
-    or_nothing(us, three_digits)
+    or_nothing(us, fmt_digits)
 }

@@ -2,36 +2,26 @@
 
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 
+use super::found::{LINE, compact, counted, in_lines};
 use super::{again, made_by, or_nothing};
 use crate::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
 use crate::render::page::axis::{Axis, Unit, decimals};
 use crate::render::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
 use crate::render::page::{Column, Depth, Page, Table};
+use crate::render::shorten;
 use crate::render::style::Tone;
 
 /// The page of a comparison.
 pub fn page(comparison: &Comparison, depth: Depth) -> Page {
     let names: Vec<&str> = comparison.variants.iter().map(|one| one.name.as_str()).collect();
-    let mut page = Page::new(depth, format!("Comparison of {}", names.join(" and ")));
-    let how = match comparison.interleaved {
-        true => "interleaved in random order",
-        false => "saved before, not interleaved",
-    };
-    let count = fmt_plural(comparison.rounds_asked, rounds_noun(comparison));
-    let partial = if comparison.partial { " (interrupted: what is whole of them)" } else { "" };
-    page.header.text(format!("{} · {count} {how}{partial}", comparison.load));
-    page.header.remark(format!(
-        "{} {} · {} · seed {}",
-        comparison.tool.name, comparison.tool.version, comparison.started_at, comparison.seed
-    ));
+    let title = format!("Comparison of {}", names.join(" and "));
+    if depth == Depth::Short {
+        return short(comparison, &title);
+    }
+    let mut page = Page::new(depth, title);
+    opening(&mut page, comparison, &comparison.load);
     for variant in 1..comparison.variants.len() {
-        let conclusion = comparison.primary_of(variant).map(|one| one.conclusion);
-        let (tone, word) = match conclusion {
-            Some(Conclusion::Better) => (Tone::Good, "BETTER"),
-            Some(Conclusion::Worse) => (Tone::Bad, "WORSE"),
-            Some(Conclusion::Noise) => (Tone::Strong, "NO CHANGE"),
-            Some(Conclusion::TooFew) | None => (Tone::Doubtful, "TOO FEW"),
-        };
+        let (tone, word) = standing(comparison, variant);
         page.header.standing(tone, word, sentence(comparison, variant));
     }
     footer(comparison).into_iter().for_each(|line| page.header.remark(line));
@@ -43,8 +33,9 @@ pub fn page(comparison: &Comparison, depth: Depth) -> Page {
         }
         section.table(table(comparison, variant));
     }
-    let section = page.section("rounds", "Every round");
-    rounds(comparison).into_iter().for_each(|chart| section.chart(chart));
+    page.section("rounds", "Every round").details("Figures of every round", |section| {
+        rounds(comparison).into_iter().for_each(|chart| section.chart(chart));
+    });
     let variants = comparison.variants.iter();
     let compared = variants.map(|one| match one.name == one.source {
         true => ("Compared", one.name.clone()),
@@ -53,6 +44,66 @@ pub fn page(comparison: &Comparison, depth: Depth) -> Page {
     again(&mut page, compared, &comparison.host, &comparison.arguments);
     made_by(&mut page, &comparison.tool, &comparison.format);
     page
+}
+
+/// The same on one screen: what is concluded, and one table.
+fn short(comparison: &Comparison, title: &str) -> Page {
+    let mut page = Page::new(Depth::Short, shorten(title, LINE));
+    opening(&mut page, comparison, &shorten(&comparison.load, LINE / 2));
+    let variants = 1..comparison.variants.len();
+    let sentences: Vec<String> =
+        variants.clone().map(|variant| sentence(comparison, variant)).collect();
+    let told = in_lines(variants.zip(&sentences).map(|(variant, text)| (variant, text.as_str())));
+    for (variant, sentence) in &told {
+        let (tone, word) = standing(comparison, *variant);
+        page.header.standing(tone, word, sentence);
+    }
+    let left = sentences.len() - told.len();
+    if left > 0 {
+        page.header.remark(format!("and {}", fmt_plural(left as u64, "more variant")));
+    }
+    page.header.remark(limit(comparison).unwrap_or_default());
+    counted(&mut page.header, "Caution", None, comparison.cautions.iter().cloned());
+    let section = page.section("changes", "Changes");
+    match comparison.variants.len() {
+        0 | 1 => {}
+        2 => {
+            let mut table = table(comparison, 1);
+            // The rounds in which it was higher, and the effect: there is no room.
+            table.without(5..7);
+            compact(section, table, "more metric", "more column");
+        }
+        _ => {
+            compact(section, table_of_all(comparison), "more variant", "more metric");
+            section.remark("* decides; ! is a difference that is no noise");
+        }
+    }
+    page
+}
+
+/// What was compared, how, by what and when.
+fn opening(page: &mut Page, comparison: &Comparison, load: &str) {
+    let how = match comparison.interleaved {
+        true => "interleaved in random order",
+        false => "saved before, not interleaved",
+    };
+    let count = fmt_plural(comparison.rounds_asked, rounds_noun(comparison));
+    let partial = if comparison.partial { " (interrupted: what is whole of them)" } else { "" };
+    page.header.text(format!("{load} · {count} {how}{partial}"));
+    page.header.remark(format!(
+        "{} {} · {} · seed {}",
+        comparison.tool.name, comparison.tool.version, comparison.started_at, comparison.seed
+    ));
+}
+
+/// How a variant stands, in a word.
+fn standing(comparison: &Comparison, variant: usize) -> (Tone, &'static str) {
+    match comparison.primary_of(variant).map(|one| one.conclusion) {
+        Some(Conclusion::Better) => (Tone::Good, "BETTER"),
+        Some(Conclusion::Worse) => (Tone::Bad, "WORSE"),
+        Some(Conclusion::Noise) => (Tone::Strong, "NO CHANGE"),
+        Some(Conclusion::TooFew) | None => (Tone::Doubtful, "TOO FEW"),
+    }
 }
 
 /// What is concluded of the variant at this place, in one sentence.
@@ -155,6 +206,28 @@ fn table(comparison: &Comparison, variant: usize) -> Table {
     table
 }
 
+/// The change of every metric of every variant; what is claimed has a mark.
+fn table_of_all(comparison: &Comparison) -> Table {
+    let baseline = &comparison.variants[0].name;
+    let star = |metric: Metric| if metric == comparison.primary { " *" } else { "" };
+    let names =
+        Metric::ALL.map(|metric| Column::figures(format!("{}{}", metric.name(), star(metric))));
+    let first = Column::words(format!("against {baseline}"));
+    let mut table = Table::new([first].into_iter().chain(names));
+    for (variant, one) in comparison.variants.iter().enumerate().skip(1) {
+        let change = |metric: Metric| {
+            let finding = comparison.of_variant(variant).find(|one| one.metric == metric);
+            or_nothing(finding.and_then(|one| Some((one, one.change?))), |(finding, change)| {
+                let unit = if finding.metric.is_difference() { " pt" } else { " %" };
+                let mark = if finding.is_claim() { " !" } else { "" };
+                format!("{:+.2}{unit}{mark}", change.estimate * 100.0)
+            })
+        };
+        table.row([one.name.clone()].into_iter().chain(Metric::ALL.map(change)));
+    }
+    table
+}
+
 /// Cliff's delta in words: below 0.147, 0.33, 0.474 (Romano and others, 2006).
 fn effect(delta: f64) -> String {
     let word = match delta.abs() {
@@ -185,17 +258,21 @@ fn footer(comparison: &Comparison) -> Vec<String> {
          most {share}. The other metrics together have the same chance once more.",
         comparison.primary.name()
     )];
-    if let Some(limit) = comparison.limit {
-        lines.push(format!(
-            "{}: slower by more than {} in {}{}",
-            if limit.exceeded { "NOT MET" } else { "met" },
-            whole_percent(limit.slower),
-            comparison.primary.name(),
-            if limit.exceeded { ", with confidence" } else { " is not certain of any variant" },
-        ));
-    }
+    lines.extend(limit(comparison));
     lines.extend(comparison.cautions.iter().map(|one| format!("caution: {one}")));
     lines
+}
+
+/// Whether the objective is met.
+fn limit(comparison: &Comparison) -> Option<String> {
+    let limit = comparison.limit?;
+    Some(format!(
+        "{}: slower by more than {} in {}{}",
+        if limit.exceeded { "NOT MET" } else { "met" },
+        whole_percent(limit.slower),
+        comparison.primary.name(),
+        if limit.exceeded { ", with confidence" } else { " is not certain of any variant" },
+    ))
 }
 
 /// The change of every metric with its interval, against the first variant.

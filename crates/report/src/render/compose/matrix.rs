@@ -2,14 +2,20 @@
 
 use candor_plan::units::fmt_plural;
 
+use super::found::{LINE, counted};
 use super::{again, made_by};
-use crate::experiment::matrix::{Failure, Heading, Note};
+use crate::experiment::matrix::{Failure, Heading, Note, grouped};
 use crate::render::page::chart::{COLOURS, Points, Series};
-use crate::render::page::{Depth, NOTHING, Page, Section};
+use crate::render::page::{Depth, Page, Section};
+use crate::render::shorten;
 use crate::render::style::Tone;
 
 /// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
 pub(super) const MOST_CHARTS: usize = 12;
+
+/// How to read the line at the end of a bar.
+pub(super) const WHISKERS: &str =
+    "The line at the end of a bar is from the lowest to the highest of all rounds.";
 
 /// What a suite is about, when it was measured, and how much of it is there.
 pub(super) fn page(
@@ -19,23 +25,26 @@ pub(super) fn page(
     complete: bool,
     (made, all): (u64, u64),
 ) -> Page {
-    let mut page = Page::new(depth, format!("{title}: {}", heading.name));
+    let name =
+        if depth == Depth::Short { shorten(&heading.name, 60) } else { heading.name.clone() };
+    let mut page = Page::new(depth, format!("{title}: {name}"));
     let Heading { tool, started_at, seed, rounds, .. } = heading;
-    page.header.text(&heading.about);
+    match depth {
+        Depth::Short => page.header.text(shorten(&heading.about, LINE)),
+        _ => page.header.text(&heading.about),
+    }
+    let trials =
+        if complete { format!(" · {}", fmt_plural(made, "trial")) } else { String::new() };
     page.header.remark(format!(
-        "{} {} · {started_at} · {} in random order · seed {seed}",
+        "{} {} · {started_at} · {} in random order · seed {seed}{trials}",
         tool.name,
         tool.version,
         fmt_plural(*rounds, "round")
     ));
-    let there = format!("{made} of {all} trials are there.");
-    match complete {
-        true => page.header.text(there),
-        false => page.header.standing(
-            Tone::Doubtful,
-            "NOT COMPLETE",
-            format!("{there} The command below goes on where it was interrupted."),
-        ),
+    if !complete {
+        let there = format!("{made} of {all} trials are there.");
+        let sentence = format!("{there} The same command goes on where it was interrupted.");
+        page.header.standing(Tone::Doubtful, "NOT COMPLETE", sentence);
     }
     page
 }
@@ -44,6 +53,18 @@ pub(super) fn page(
 pub(super) fn missing(section: &mut Section, failures: &[Failure], notes: &[Note]) {
     section.facts(failures.iter().map(|one| ("Failed", format!("{}: {}", one.trial, one.why))));
     section.facts(notes.iter().map(|one| ("Left out", format!("{}: {}", one.what, one.why))));
+}
+
+/// The same in a line each.
+pub(super) fn missing_shortly(section: &mut Section, failures: &[Failure], notes: &[Note]) {
+    let failed = failures.iter().map(|one| format!("{}: {}", one.trial, one.why));
+    counted(section, "Failed", None, failed);
+    counted(
+        section,
+        "Left out",
+        None,
+        notes.iter().map(|one| format!("{}: {}", one.what, one.why)),
+    );
 }
 
 /// How to read the numbers, and how they were made: `each` says what every run had to itself.
@@ -73,18 +94,6 @@ pub(super) fn in_brackets(about: &str) -> String {
     if about.is_empty() { String::new() } else { format!(" ({about})") }
 }
 
-/// Things of the same key together, in the order in which keys come.
-pub(super) fn grouped<K: PartialEq, T>(all: impl Iterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for (key, one) in all {
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, own)) => own.push(one),
-            None => groups.push((key, vec![one])),
-        }
-    }
-    groups
-}
-
 /// A line for each name through its points from left to right, as many as there are colours.
 pub(super) fn lines<'a>(
     points: impl Iterator<Item = (&'a str, (f64, Option<f64>))>,
@@ -100,20 +109,4 @@ pub(super) fn lines<'a>(
 pub(super) fn spread(rate: f64, ends: Option<(f64, f64)>) -> Option<f64> {
     let (low, high) = ends.filter(|_| rate > 0.0)?;
     Some((high - rate).max(rate - low) / rate)
-}
-
-/// Three digits that matter: `307 k`, `20.4 k`, `6.91 k`, `980`, `24.7`.
-pub(super) fn short_rate(per_s: f64) -> String {
-    match per_s {
-        per_s if !per_s.is_finite() => NOTHING.to_owned(),
-        per_s if per_s >= 999_500.0 => three_digits(per_s / 1e6) + " M",
-        per_s if per_s >= 999.5 => three_digits(per_s / 1e3) + " k",
-        per_s => three_digits(per_s),
-    }
-}
-
-/// The significant digits of a number below a thousand.
-pub(super) fn three_digits(value: f64) -> String {
-    let decimals = if value >= 99.95 { 0 } else { 1 + usize::from(value < 9.995) };
-    format!("{value:.decimals$}")
 }

@@ -5,14 +5,18 @@
 //!                  short.rs, one screen of it
 //!  peak.rs, sweep.rs, comparison.rs, suite.rs, clients.rs
 //!    curve.rs      latency against rate, of peaks and sweeps
-//!    matrix.rs common parts of suites and clients
-//!    trials.rs common parts of pages of several runs
-//!  words.rs sentences about a run
+//!    found.rs      findings at the head of a page; tables of short pages
+//!    glance.rs     bars of a suite
+//!    matrix.rs     common parts of suites and clients
+//!    trials.rs     common parts of pages of several runs
+//!  words.rs        sentences about a run
 //! ```
 
 mod clients;
 mod comparison;
 mod curve;
+mod found;
+mod glance;
 mod matrix;
 mod peak;
 mod run;

@@ -1,15 +1,19 @@
-//! The page of a suite: its tables, and servers beside each other in charts.
+//! The page of a suite: what was found, servers beside each other at a glance, its tables, and courses of runs
+//! folded away.
 //!
-//! It has the form of the tables that servers publish: throughput by scenario and server, latency at shares
+//! Tables have the form of those that servers publish: throughput by scenario and server, latency at shares
 //! of each server's own peak, resources. Of each cell one run is shown as a whole row, the one with the
 //! median rate, with the spread over runs beside it.
 
-use candor_plan::units::{fmt_bytes, fmt_plural, fmt_share};
+use candor_plan::units::{fmt_bytes, fmt_digits, fmt_plural, fmt_share, fmt_short};
 
-use super::matrix::{self, MOST_CHARTS, grouped, in_brackets, lines, short_rate, spread};
-use super::{or_nothing, time, trials};
+use super::found::{compact, found};
+use super::matrix::{self, MOST_CHARTS, in_brackets, lines, spread};
+use super::{glance, or_nothing, time, trials};
 use crate::experiment::figures::{Figures, Percentiles};
-use crate::experiment::suite::{Cell, SATURATED_BELOW, Server, Suite, Trial};
+use crate::experiment::matrix::grouped;
+use crate::experiment::suite::{Cell, PROTOCOLS, SATURATED_BELOW, Server, Suite, Trial};
+use crate::findings::{self, Place};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{COLOURS, Chart, Points, Series, from_zero, of_values};
 use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
@@ -28,20 +32,15 @@ const RESOURCES: &str = "Of all processes of a server, sampled every 100 ms in t
      busy.";
 
 /// How to read the numbers.
-const READING: [&str; 4] = [
+const READING: [&str; 5] = [
     "Rates are of right answers: a wrong status or body is a failure and never a success.",
     "Each request is timed by itself, also in pipelined and multiplexed scenarios.",
     "Rates of a closed load are the servers' peaks; their latencies are those of a server that is as busy \
      as it can be. Latency is to be read below the peak.",
-    "A difference that is not well above the spread is noise; candor compare says how sure it is of one.",
-];
-
-/// Protocols in the order of tables, with their headings.
-const PROTOCOLS: [(&str, &str); 4] = [
-    ("h1", "HTTP/1.1"),
-    ("h2", "HTTP/2"),
-    ("h1-tls", "HTTP/1.1 over TLS"),
-    ("h2-tls", "HTTP/2 over TLS"),
+    "Findings compare two servers round by round. The interval is Student's, of the ratio of their figures; \
+     where it contains 1, no server is ahead. Each interval is for itself: of twenty pairs that are alike, one \
+     is called different by chance.",
+    "For a closer look at two servers use candor compare: it makes more rounds and tests them together.",
 ];
 
 /// The page of a suite.
@@ -52,24 +51,23 @@ pub fn page(suite: &Suite, depth: Depth) -> Page {
     let all = suite.cells.iter().flat_map(|cell| &cell.trials).map(|trial| &trial.figures);
     trials::remarks(all)
         .for_each(|remark| page.header.standing(Tone::Doubtful, "DOUBTFUL", remark));
+    found(&mut page, depth, &findings::suite(suite));
+    let places = findings::places(suite);
+    if depth == Depth::Short {
+        short(page.section("figures", ""), suite, &places);
+        return page;
+    }
+    glance::glance(page.section("glance", "At a glance"), suite, &places);
     let section = page.section("throughput", "Throughput");
-    throughput(section, suite);
-    section.full(|section| {
-        section.remark(if suite.cells.is_empty() { "" } else { MARKS });
-        seconds(section, suite);
-    });
+    throughput(section, suite, &places);
+    section.full(|section| section.remark(if suite.cells.is_empty() { "" } else { MARKS }));
     page.section("below", "Latency below the peak").full(|section| below(section, suite));
     page.section("kinds", "Requests by kind").full(|section| section.table(kinds(suite)));
     page.section("resources", "Resources").full(|section| resources(section, suite));
+    page.section("course", "Over time")
+        .details("Responses in every second", |section| seconds(section, suite));
     let section = page.section("doubts", "Warnings, failures, what was left out");
-    section.full(|section| {
-        for cell in &suite.cells {
-            let warnings = cell.speaker().map_or(&[][..], |trial| &trial.figures.warnings);
-            if !warnings.is_empty() {
-                section.fact("Warning", None, format!("{}: {}", cell.name(), warnings.join(", ")));
-            }
-        }
-    });
+    section.full(|section| warnings(section, suite));
     matrix::missing(section, &suite.failures, &suite.notes);
     let loads = suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about)));
     let servers = suite.servers.iter().map(|one| {
@@ -81,6 +79,61 @@ pub fn page(suite: &Suite, depth: Depth) -> Page {
     page
 }
 
+/// The runs that are shown and have the same warnings, together.
+fn warnings(section: &mut Section, suite: &Suite) {
+    let warned = suite.cells.iter().filter_map(|cell| {
+        let warnings = &cell.speaker()?.figures.warnings;
+        (!warnings.is_empty()).then(|| (warnings.join(", "), cell.name()))
+    });
+    let all = grouped(warned).into_iter();
+    section.facts(all.map(|(ids, names)| ("Warning", format!("{ids}: {}", names.join("; ")))));
+}
+
+/// Rates of all servers, or their p99 where the rate was asked for, on one screen.
+fn short(section: &mut Section, suite: &Suite, places: &[Place<'_>]) {
+    let servers: Vec<&str> = suite.servers.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<String> = match servers[..] {
+        [_] => ["responses/s", "p50", "p99", "CPU/request"].map(str::to_owned).into(),
+        _ => servers.iter().map(|one| (*one).to_owned()).collect(),
+    };
+    let columns = [Column::words("")].into_iter().chain(names.into_iter().map(Column::figures));
+    let mut table = Table::new(columns);
+    let figure = |place: &Place<'_>, cell: &Cell| match cell.speaker() {
+        Some(trial) if place.is_open => format!("p99 {}", time(trial.figures.response.p99_ns)),
+        _ => rate(cell),
+    };
+    for place in places {
+        let of = |server: &str| place.cells.iter().find(|cell| cell.server == server);
+        let mut row = vec![format!("{}{}", place.name, place.over)];
+        match servers[..] {
+            [server] => {
+                let cell = of(server);
+                let figures = cell.and_then(|cell| cell.speaker()).map(|trial| &trial.figures);
+                let ns = |pick: fn(&Percentiles) -> Option<u64>| {
+                    time(figures.and_then(|figures| pick(&figures.response)))
+                };
+                row.extend([
+                    or_nothing(cell, |cell| rate(cell)),
+                    ns(|one| one.p50_ns),
+                    ns(|one| one.p99_ns),
+                    or_nothing(figures.and_then(|figures| figures.target_cpu_us), |us| {
+                        format!("{} µs", fmt_digits(us))
+                    }),
+                ]);
+            }
+            _ => row.extend(
+                servers.iter().map(|server| or_nothing(of(server), |cell| figure(place, cell))),
+            ),
+        }
+        table.row(row);
+    }
+    if servers.len() > 1 && places.iter().any(|place| !place.is_open) {
+        section.heading("Responses a second");
+    }
+    compact(section, table, "more combination", "more server");
+    matrix::missing_shortly(section, &suite.failures, &suite.notes);
+}
+
 /// What its author says of a server, and what it says of itself.
 fn runs_on(server: &Server) -> String {
     let said = server.announced.iter().filter(|(key, _)| *key != "server");
@@ -89,45 +142,38 @@ fn runs_on(server: &Server) -> String {
     about.into_iter().chain(said).collect::<Vec<_>>().join(", ")
 }
 
-/// A table for each protocol and load.
-fn throughput(section: &mut Section, suite: &Suite) {
-    let loads: Vec<_> = suite.loads.iter().filter(|load| load.of_peak.is_empty()).collect();
+/// A table for each protocol.
+fn throughput(section: &mut Section, suite: &Suite, places: &[Place<'_>]) {
     for (protocol, heading) in PROTOCOLS {
-        for load in &loads {
-            let heading = match loads.len() {
-                1 => heading.to_owned(),
-                _ => format!("{heading}, load {}", load.name),
-            };
-            section.headed(heading, throughput_of(suite, protocol, &load.name));
-        }
+        section.headed(heading, throughput_over(suite, places, protocol));
     }
 }
 
-/// Rates and latencies by scenario and server.
-fn throughput_of(suite: &Suite, protocol: &str, load: &str) -> Table {
+/// Whether a scenario is measured under several loads that are no shares of a peak.
+fn has_loads(suite: &Suite) -> bool {
+    suite.loads.iter().filter(|load| load.of_peak.is_empty()).count() > 1
+}
+
+/// Rates and latencies by scenario, load and server.
+fn throughput_over(suite: &Suite, places: &[Place<'_>], protocol: &str) -> Table {
     let is_there =
         |name: &&str| suite.cells.iter().any(|one| one.server == *name && one.protocol == protocol);
     let servers = suite.servers.iter().map(|one| one.name.as_str());
     let servers: Vec<&str> = servers.filter(is_there).collect();
-    let mut columns = vec![Column::new("scenario", Kind::Code), Column::figures("in flight")];
+    let mut columns = vec![Column::new("scenario", Kind::Code)];
+    columns.extend(has_loads(suite).then(|| Column::new("load", Kind::Code)));
+    columns.push(Column::figures("in flight"));
     columns.extend(servers.iter().map(|name| Column::figures(format!("{name} req/s"))));
     columns.extend(servers.iter().map(|name| Column::figures(format!("{name} p50 / p99"))));
     let mut table = Table::new(columns);
-    for scenario in &suite.scenarios {
-        let cell_of = |server: &&str| {
-            suite.cells.iter().find(|cell| {
-                (cell.server == *server && cell.scenario == scenario.name)
-                    && (cell.protocol == protocol && cell.load == load)
-                    && cell.of_peak.is_none()
-            })
-        };
-        let cells: Vec<Option<&Cell>> = servers.iter().map(cell_of).collect();
-        if cells.iter().all(Option::is_none) {
-            continue;
-        }
+    for place in places.iter().filter(|place| place.protocol == protocol) {
+        let of = |server: &&str| place.cells.iter().find(|cell| cell.server == **server).copied();
+        let cells: Vec<Option<&Cell>> = servers.iter().map(of).collect();
         let speakers = || cells.iter().map(|cell| cell.and_then(Cell::speaker));
         let in_flight = speakers().flatten().map(|trial| trial.figures.in_flight_most).max();
-        let mut row = vec![scenario.name.clone(), or_nothing(in_flight, |most| most.to_string())];
+        let mut row = vec![place.cells[0].scenario.clone()];
+        row.extend(has_loads(suite).then(|| place.cells[0].load.clone()));
+        row.push(or_nothing(in_flight, |most| most.to_string()));
         row.extend(cells.iter().map(|cell| or_nothing(*cell, rate_with_spread)));
         row.extend(speakers().map(|trial| {
             or_nothing(trial, |trial| {
@@ -142,15 +188,21 @@ fn throughput_of(suite: &Suite, protocol: &str, load: &str) -> Table {
 
 /// `307 k ±3 % †`.
 fn rate_with_spread(cell: &Cell) -> String {
+    let marks = cell.speaker().map_or(String::new(), |trial| marks(&trial.figures));
+    rate(cell) + &marks
+}
+
+/// `307 k ±3 %`.
+fn rate(cell: &Cell) -> String {
     let Some(trial) = cell.speaker() else { return NOTHING.to_owned() };
     let Some(rate) = trial.figures.rate_per_s else { return NOTHING.to_owned() };
     let ends = cell.spread.map(|one| (one.rate_low_per_s, one.rate_high_per_s));
     let far = spread(rate, ends.filter(|_| cell.trials.len() > 1));
     let far = far.map_or(String::new(), |far| format!(" ±{}", percent(far)));
-    short_rate(rate) + &far + &marks(&trial.figures)
+    fmt_short(rate) + &far
 }
 
-fn marks(figures: &Figures) -> String {
+pub(super) fn marks(figures: &Figures) -> String {
     let failed = figures.failed_share.filter(|share| *share > 0.0);
     let failed = failed.map_or(String::new(), |share| format!(" ✗{}", fmt_share(share)));
     failed + if figures.warnings.is_empty() { "" } else { " †" }
@@ -181,8 +233,11 @@ fn resources(section: &mut Section, suite: &Suite) {
     let names = ["req/s", "rss", "runtime", "cpu%", "schedulers", "req per CPU-s"];
     let mut is_told = false;
     for (protocol, heading) in PROTOCOLS {
-        let columns = [Column::new("scenario", Kind::Code), Column::words("server")].into_iter();
-        let mut table = Table::new(columns.chain(names.map(Column::figures)));
+        let mut columns = vec![Column::new("scenario", Kind::Code)];
+        columns.extend(has_loads(suite).then(|| Column::new("load", Kind::Code)));
+        columns.push(Column::words("server"));
+        columns.extend(names.map(Column::figures));
+        let mut table = Table::new(columns);
         let at_peak = |cell: &&Cell| cell.protocol == protocol && cell.of_peak.is_none();
         let cells = suite.cells.iter().filter(at_peak);
         for (cell, trial) in cells.filter_map(|cell| Some((cell, cell.speaker()?))) {
@@ -190,16 +245,18 @@ fn resources(section: &mut Section, suite: &Suite) {
             if figures.target_cpu_share.is_none() && figures.rss_peak_bytes.is_none() {
                 continue;
             }
-            table.row([
-                cell.scenario.clone(),
-                cell.server.clone(),
-                or_nothing(figures.rate_per_s, short_rate),
+            let mut row = vec![cell.scenario.clone()];
+            row.extend(has_loads(suite).then(|| cell.load.clone()));
+            row.push(cell.server.clone());
+            row.extend([
+                or_nothing(figures.rate_per_s, fmt_short),
                 or_nothing(figures.rss_peak_bytes, fmt_bytes),
                 or_nothing(figures.runtime_memory_peak_bytes, fmt_bytes),
                 or_nothing(figures.target_cpu_share, percent),
                 or_nothing(figures.scheduler_utilization, percent),
-                or_nothing(figures.requests_per_cpu_s, short_rate),
+                or_nothing(figures.requests_per_cpu_s, fmt_short),
             ]);
+            table.row(row);
         }
         if !table.rows.is_empty() && !std::mem::replace(&mut is_told, true) {
             section.remark(RESOURCES);
@@ -292,12 +349,12 @@ fn latencies(cells: &[&Cell], of: fn(&Figures) -> &Percentiles) -> Table {
         let figures = &trial.figures;
         let saturated = figures.achieved_share.is_some_and(|share| share < SATURATED_BELOW);
         let achieved = figures.asked_per_s.zip(figures.achieved_share);
-        let achieved = or_nothing(achieved, |(asked, share)| short_rate(asked * share));
+        let achieved = or_nothing(achieved, |(asked, share)| fmt_short(asked * share));
         let saturated = if saturated { " (saturated)" } else { "" };
         let row = [
             cell.server.clone(),
             or_nothing(cell.of_peak, percent),
-            or_nothing(figures.asked_per_s, short_rate),
+            or_nothing(figures.asked_per_s, fmt_short),
             format!("{achieved}{saturated}{}", marks(figures)),
         ];
         table.row(row.into_iter().chain(of(figures).named().map(|(_, ns)| time(ns))));
@@ -335,19 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_have_three_digits() {
-        let cases = [
-            (307_123.0, "307 k"),
-            (20_444.0, "20.4 k"),
-            (6_912.0, "6.91 k"),
-            (980.4, "980"),
-            (24.7, "24.7"),
-            (1_234_567.0, "1.23 M"),
-            (999.7, "1.00 k"),
-        ];
-        for (per_s, text) in cases {
-            assert_eq!(short_rate(per_s), text);
-        }
+    fn shares_have_one_decimal_where_it_matters() {
         assert_eq!(
             (percent(0.031), percent(0.9), percent(1.5)),
             ("3.1 %".into(), "90 %".into(), "150 %".into())

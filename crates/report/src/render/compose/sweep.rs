@@ -6,6 +6,7 @@ use super::curve::{self, Point};
 use super::{again, made_by, or_nothing, time, trials};
 use crate::experiment::figures::{Figures, Percentiles};
 use crate::experiment::sweep::{Row, Sweep};
+use crate::findings;
 use crate::render::page::{Column, Depth, Page, Table};
 use crate::render::style::Tone;
 
@@ -30,6 +31,7 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
     if let Some(why) = &sweep.partial {
         page.header.standing(Tone::Doubtful, "NOT DONE", format!("The sweep is not done: {why}."));
     }
+    held(&mut page, sweep);
     let points: Vec<Point<'_>> = sweep
         .rows
         .iter()
@@ -57,6 +59,41 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
     again(&mut page, [("Seed", sweep.seed.to_string())], &sweep.host, &sweep.arguments);
     made_by(&mut page, &sweep.tool, &sweep.format);
     page
+}
+
+/// Which rates were held, and what became of the tail from the lowest to the highest of them.
+fn held(page: &mut Page, sweep: &Sweep) {
+    let rows: Vec<(&Row, &Figures)> =
+        sweep.rows.iter().filter_map(|row| Some((row, &row.shown()?.figures))).collect();
+    let (saturated, held): (Vec<_>, Vec<_>) = rows.iter().partition(|(row, _)| row.saturated);
+    // Runs too short for p99 have a median.
+    let has_tail = held.iter().all(|(_, figures)| figures.response.p99_ns.is_some());
+    let name = if has_tail { "p99" } else { "p50" };
+    let tail = |(row, figures): &(&Row, &Figures)| {
+        let Percentiles { p99_ns, p50_ns, .. } = figures.response;
+        let ns = if has_tail { p99_ns } else { p50_ns };
+        format!("{} at {}", time(ns), fmt_per_second(row.rate_per_s))
+    };
+    let of = rows.len();
+    let count = if held.len() == of { "All".to_owned() } else { held.len().to_string() };
+    let tails = match &held[..] {
+        [] => None,
+        [only] => Some(tail(only)),
+        [first, .., last] => Some(format!("{}, {}", tail(first), tail(last))),
+    };
+    if let Some(tails) = tails {
+        let sentence = format!("{count} of {of} rates: {name} {tails}.");
+        page.header.standing(Tone::Good, "HELD", sentence);
+    }
+    let achieved = |(row, figures): &(&Row, &Figures)| {
+        let achieved = or_nothing(figures.rate_per_s, fmt_per_second);
+        format!("{} ({achieved} achieved)", fmt_per_second(row.rate_per_s))
+    };
+    let all: Vec<String> = saturated.iter().map(achieved).collect();
+    if !all.is_empty() {
+        let sentence = format!("{} of {of} rates: {}.", all.len(), findings::list(&all));
+        page.header.standing(Tone::Doubtful, "SATURATED", sentence);
+    }
 }
 
 const RESPONSE: fn(&Figures) -> &Percentiles = |figures| &figures.response;

@@ -42,6 +42,23 @@ fn schedulers_at_work_stand_under_the_rate() {
     assert!(page.contains("79.0 %") || page.contains(">79"), "no figure in the table");
 }
 
+#[test]
+fn clients_with_one_concurrency_stand_beside_each_other_as_bars() {
+    let mut clients = sample_clients();
+    assert!(!super::clients(&clients, Depth::Full).html().contains("class=\"glance\""));
+    clients.cells.retain(|cell| cell.concurrency == 4);
+    let page = super::clients(&clients, Depth::Full);
+    for id in ["r", "l", "c"] {
+        assert!(page.html().contains(&format!("class=\"glance\" id=\"{id}\"")), "{id}");
+    }
+    let bar = "█".repeat(40);
+    assert!(
+        page.markdown().contains(&format!("    urllib3  {bar} 20.4 k\n")),
+        "{}",
+        page.markdown()
+    );
+}
+
 /// All 42 scenarios of the seed on three servers.
 #[test]
 fn the_page_of_a_large_suite_is_not_large() {
@@ -116,11 +133,87 @@ fn short_pages_have_the_answer_and_what_it_rests_on() {
     for (name, page) in [
         ("peak", super::peak(&sample_peak(), Depth::Short)),
         ("sweep", super::sweep(&sample_sweep(), Depth::Short)),
+        ("suite", super::suite(&sample_suite(2), Depth::Short)),
+        ("clients", super::clients(&sample_clients(), Depth::Short)),
+        ("comparison", super::comparison(&sample_comparison(), Depth::Short)),
     ] {
         let text = page.text(Style::Plain);
         testing::golden(&format!("golden/short-{name}.txt"), &text);
         assert!(text.lines().count() <= 25, "{text}");
     }
+}
+
+/// 35 lines and 100 columns, with the two lines that the command line adds.
+fn fits_on_a_screen(page: &Page) {
+    let text = page.text(Style::Plain);
+    assert!(text.lines().count() <= 33, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn the_worst_short_pages_fit_on_a_screen() {
+    let long =
+        |n: usize| format!("a name that is much longer than any column has room for, number {n}");
+    let mut suite = sample_suite(42);
+    suite.heading.about = long(1).repeat(5);
+    suite.heading.name = long(2).repeat(3);
+    let ids =
+        ["profiled", "nagle-delayed-ack", "loader-cpu", "coordinated-omission", "syn-retransmit"];
+    for (n, cell) in suite.cells.iter_mut().enumerate() {
+        cell.server = long(n % 9);
+        cell.scenario = long(n);
+        cell.protocol = ["h1", "h2", "h1-tls", "h2-tls"][n % 4].to_owned();
+        let figures = &mut cell.trials[0].figures;
+        figures.warnings = vec![ids[n % 5].to_owned()];
+        figures.notes = vec!["tls-unverified".to_owned()];
+        (figures.failed_share, figures.failures) = (Some(n as f64 / 200.0), long(n));
+    }
+    suite.servers = (0..9)
+        .map(|n| crate::experiment::suite::Server { name: long(n), ..suite.servers[0].clone() })
+        .collect();
+    suite.failures = vec![suite.failures[0].clone(); 9];
+    suite.failures[0].why = long(3).repeat(9);
+    let page = super::suite(&suite, Depth::Short);
+    fits_on_a_screen(&page);
+    let text = page.text(Style::Plain);
+    for part in ["more findings", "more combinations, ", "more servers", "; and 8 more"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    for scenarios in [1, 3, 42] {
+        fits_on_a_screen(&super::suite(&sample_suite(scenarios), Depth::Short));
+    }
+
+    let mut comparison = sample_comparison();
+    let (one, found) = (comparison.variants[1].clone(), comparison.findings.clone());
+    for n in 2..30 {
+        let of = |finding: &crate::experiment::comparison::Finding| {
+            crate::experiment::comparison::Finding { variant: n as u64, ..finding.clone() }
+        };
+        comparison.findings.extend(found.iter().map(of));
+        comparison
+            .variants
+            .push(crate::experiment::comparison::Variant { name: long(n), ..one.clone() });
+    }
+    comparison.load = long(1).repeat(4);
+    comparison.cautions = (0..9).map(|n| long(n).repeat(3)).collect();
+    let page = super::comparison(&comparison, Depth::Short);
+    fits_on_a_screen(&page);
+    let text = page.text(Style::Plain);
+    assert!(text.contains("and 21 more variants") && text.contains("+4.10 % !"), "{text}");
+
+    let mut clients = sample_clients();
+    let (client, cell) = (clients.clients[0].clone(), clients.cells[0].clone());
+    for n in 0..40 {
+        clients
+            .clients
+            .push(crate::experiment::clients::Client { name: long(n), ..client.clone() });
+        clients.cells.extend((0..9).map(|c| crate::experiment::clients::Cell {
+            client: long(n),
+            concurrency: 1 << c,
+            ..cell.clone()
+        }));
+    }
+    fits_on_a_screen(&super::clients(&clients, Depth::Short));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! too, and each printer makes them safe where it writes them.
 
 pub(super) mod axis;
+pub(super) mod bars;
 pub(super) mod chart;
 pub(super) mod heat;
 
@@ -13,6 +14,7 @@ use candor_plan::units::{fmt_count, fmt_share};
 use super::print::{html, markdown, text};
 use super::style::{Style, Tone};
 use crate::verdicts::{Severity, Verdict};
+use bars::Bars;
 use chart::Chart;
 
 /// Stands where there is no figure.
@@ -23,7 +25,7 @@ pub(super) const NOTHING: &str = "–";
 pub enum Depth {
     /// What is to be known first, on one screen.
     Short,
-    /// What there is room for in a terminal. Nothing else is even computed.
+    /// The parts that fit on a terminal. Nothing else is computed.
     Terminal,
     /// All of it.
     #[default]
@@ -73,13 +75,14 @@ pub(super) enum Block {
     Sums(Vec<Sum>),
     Table(Table),
     Chart(Box<Chart>),
+    Bars(Bars),
     /// Lines as they are, such as those of a log.
     Code(Vec<String>),
     /// The words of a command line to be copied.
     Command(Vec<String>),
     Finding(Finding),
     /// What only some want to see, under a line that opens it: only where that can be done.
-    Details(&'static str, Vec<Block>),
+    Details(String, Vec<Block>),
 }
 
 /// A figure: its name, itself, and what it is.
@@ -246,6 +249,13 @@ impl Section {
         }
     }
 
+    /// A picture of bars, unless there is none in it.
+    pub(super) fn bars(&mut self, bars: Bars) {
+        if bars.groups.iter().any(|group| !group.bars.is_empty()) {
+            self.blocks.push(Block::Bars(bars));
+        }
+    }
+
     /// What a short page does not have.
     pub(super) fn beyond_short(&mut self, fill: impl FnOnce(&mut Section)) {
         if self.depth != Depth::Short {
@@ -261,11 +271,13 @@ impl Section {
     }
 
     /// What only some want to see, on a page that has everything.
-    pub(super) fn details(&mut self, summary: &'static str, fill: impl FnOnce(&mut Section)) {
+    pub(super) fn details(&mut self, summary: impl Into<String>, fill: impl FnOnce(&mut Section)) {
         self.full(|section| {
-            let mut inside = Section::default();
+            let mut inside = Section { depth: section.depth, ..Section::default() };
             fill(&mut inside);
-            section.blocks.push(Block::Details(summary, inside.blocks));
+            if !inside.blocks.is_empty() {
+                section.blocks.push(Block::Details(summary.into(), inside.blocks));
+            }
         });
     }
 }
@@ -329,6 +341,12 @@ pub(super) fn share_of(count: u64, whole: u64) -> String {
 impl Table {
     pub(super) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         Table { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// Takes out these columns.
+    pub(super) fn without(&mut self, columns: std::ops::Range<usize>) {
+        self.columns.drain(columns.clone());
+        self.rows.iter_mut().for_each(|row| drop(row.drain(columns.clone())));
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {

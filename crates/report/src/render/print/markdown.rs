@@ -4,7 +4,7 @@
 //! [`Lines::line`] makes everything in it visible, and [`escaped`] and [`code`] keep text within it from
 //! meaning anything.
 
-use super::plot;
+use super::{bars, plot};
 use crate::render::page::{Block, Kind, Page, Section, Sum, Table};
 use crate::render::{shorten, visible};
 
@@ -61,6 +61,11 @@ fn blocks(out: &mut Lines, blocks: &[Block]) {
                 out.line(format!("**{}**", escaped(&chart.title)));
                 out.blank();
                 out.code(lines.iter().map(String::as_str));
+            }
+            Block::Bars(one) => {
+                out.line(format!("**{}**", escaped(&one.title)));
+                out.blank();
+                out.code(bars::lines(one).iter().map(String::as_str));
             }
             Block::Code(lines) => out.code(lines.iter().map(String::as_str)),
             Block::Command(words) => {

@@ -6,7 +6,7 @@
 
 use candor_plan::units::fmt_count;
 
-use super::plot;
+use super::{bars, plot};
 use crate::render::page::{Block, Fact, Kind, Page, Section, Sum, Table, Term};
 use crate::render::style::{Style, Tone};
 use crate::render::{shorten, visible};
@@ -86,6 +86,12 @@ impl Printer {
                         self.line("", Some(Tone::Strong), &visible(&chart.title));
                         lines.iter().for_each(|line| self.line("", None, &visible(line)));
                     }
+                }
+                Block::Bars(one) => {
+                    self.gap = true;
+                    self.heading.clear();
+                    self.line("", Some(Tone::Strong), &visible(&one.title));
+                    bars::lines(one).iter().for_each(|line| self.line("", None, &visible(line)));
                 }
                 Block::Code(lines) => {
                     lines.iter().for_each(|line| self.entry("", None, &format!("  {line}")));

@@ -58,7 +58,7 @@ impl Markup {
         escape(&mut self.0, text);
     }
 
-    /// What stands in this source, as it is: our style, our script.
+    /// Text of this source, unchanged: our style, our script.
     pub(crate) fn raw(&mut self, fixed: &'static str) {
         self.0.push_str(fixed);
     }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  mod.rs         head, sections, tables, findings;  page.css, page.js
-//!    svg.rs       the figure of a chart, and its data for the script
+//!    svg.rs       the figure of a chart, and its data for the script; bars.rs, of bars
 //!      markup.rs  elements; the only way for text into a page, and it escapes
 //! ```
 //!
@@ -13,6 +13,7 @@
 //! the page anyway for whoever has no script, and then the library is a second drawing of the same
 //! that has to agree with the first.
 
+mod bars;
 mod markup;
 #[cfg(test)]
 pub(in crate::render) mod poison;
@@ -111,6 +112,7 @@ fn blocks(out: &mut Markup, blocks: &[Block]) {
             Block::Sums(sums) => table(out, &Sum::table(sums)),
             Block::Table(one) => table(out, one),
             Block::Chart(chart) => svg::figure(out, chart),
+            Block::Bars(one) => bars::figure(out, one),
             Block::Code(lines) => code(out, lines.iter().map(String::as_str)),
             Block::Command(words) => {
                 out.leaf("p", &[], "Rerun:");

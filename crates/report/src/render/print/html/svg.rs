@@ -315,7 +315,7 @@ fn short(share: f64) -> f64 {
     (share * 1e5).round() / 1e5 + 0.0
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{}%", (share * 10_000.0).round() / 100.0 + 0.0)
 }
 
