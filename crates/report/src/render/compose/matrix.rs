@@ -42,8 +42,8 @@ pub(super) fn page(
         fmt_plural(*rounds, "round")
     ));
     if !complete {
-        let there = format!("{made} of {all} trials are there.");
-        let sentence = format!("{there} The same command goes on where it was interrupted.");
+        let sentence =
+            format!("{made} of {all} trials are done. Run the same command again for the rest.");
         page.header.standing(Tone::Doubtful, "NOT COMPLETE", sentence);
     }
     page
