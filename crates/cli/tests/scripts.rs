@@ -15,6 +15,8 @@ use rustix::process::Signal;
 /// One request as the server read it.
 #[derive(Debug, Clone)]
 struct Seen {
+    /// From 1.
+    connection: usize,
     line: String,
     headers: Vec<String>,
     body: String,
@@ -26,7 +28,7 @@ impl Seen {
     }
 }
 
-/// A server that records its requests, and responds with a token.
+/// A server that records its requests, and responds with a token of the connection: `t1` on the first.
 struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -39,16 +41,16 @@ impl Server {
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let log = Arc::clone(&seen);
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for (connection, stream) in (1..).zip(listener.incoming().flatten()) {
                 let log = Arc::clone(&log);
                 std::thread::spawn(move || {
                     let mut writer = stream.try_clone().unwrap();
                     let mut reader = BufReader::new(stream);
+                    let token = format!("X-Token: t{connection}\r\nContent-Length: 5");
+                    let answer = format!("HTTP/1.1 200 OK\r\n{token}\r\n\r\nhello");
                     while let Some(one) = read_request(&mut reader) {
-                        log.lock().unwrap().push(one);
-                        let answer =
-                            b"HTTP/1.1 200 OK\r\nX-Token: t1\r\nContent-Length: 5\r\n\r\nhello";
-                        if writer.write_all(answer).is_err() {
+                        log.lock().unwrap().push(Seen { connection, ..one });
+                        if writer.write_all(answer.as_bytes()).is_err() {
                             return;
                         }
                     }
@@ -85,7 +87,7 @@ fn read_request(reader: &mut BufReader<std::net::TcpStream>) -> Option<Seen> {
         }
     }
     let body = String::from_utf8(body).unwrap();
-    Some(Seen { line: lines.remove(0), headers: lines, body })
+    Some(Seen { connection: 0, line: lines.remove(0), headers: lines, body })
 }
 
 /// Runs a script against the server with these flags.
@@ -143,6 +145,29 @@ fn a_token_of_an_answer_is_used_afterwards() {
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
     assert_eq!(seen[0].header("Authorization"), None);
     assert!(seen[1..].iter().all(|one| one.header("Authorization") == Some("t1")));
+}
+
+#[test]
+fn a_script_keeps_state_for_each_connection_pipelined_too() {
+    let script = "local tokens = {}\nassert(wrk.connection() == nil)\n\
+                  function response(_, headers) tokens[wrk.connection()] = headers['X-Token'] end\n\
+                  function request()\n wrk.headers['X-Token'] = tokens[wrk.connection()]\n\
+                  return wrk.format()\nend";
+    for pipeline in [1, 4] {
+        let flags = ["-c5", "-t2", "-n200", "-q", "--pipeline", &pipeline.to_string()];
+        let (seen, outcome) = run(script, &flags);
+        assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+        assert_eq!((seen.len(), outcome.document().ledger("ok")), (200, 200));
+        let mut without = 0;
+        for one in &seen {
+            match one.header("X-Token") {
+                Some(token) => assert_eq!(token, format!("t{}", one.connection)),
+                None => without += 1,
+            }
+        }
+        // The first batch of each of five connections knows no token yet.
+        assert_eq!(without, 5 * pipeline);
+    }
 }
 
 #[test]

@@ -31,14 +31,20 @@ pub trait Script: Send {
     /// The longest body that is kept for [`Script::answer`], in bytes.
     fn body_limit(&self) -> u64;
 
-    /// Makes the next requests.
-    fn make(&mut self, batch: &mut Batch) -> Result<Next, Failed>;
+    /// Makes the next requests, for a connection of its thread. Connections are numbered from 0; one
+    /// that replaces another has its number.
+    fn make(&mut self, connection: u32, batch: &mut Batch) -> Result<Next, Failed>;
 
     /// Is shown an answer.
-    fn answer(&mut self, status: u16, answer: Captured<'_>) -> Result<Next, Failed>;
+    fn answer(
+        &mut self,
+        connection: u32,
+        status: u16,
+        answer: Captured<'_>,
+    ) -> Result<Next, Failed>;
 
     /// How long a connection pauses before its next requests.
-    fn delay_ns(&mut self) -> Result<u64, Failed>;
+    fn delay_ns(&mut self, connection: u32) -> Result<u64, Failed>;
 
     /// The engine cannot do what the script asks for: after an upgrade to HTTP/2 a script neither makes
     /// requests nor reads responses.
@@ -125,19 +131,24 @@ impl Scripted {
     }
 
     /// Fills the batch. False: there is nothing to send.
-    pub(crate) fn make(&mut self) -> bool {
+    pub(crate) fn make(&mut self, connection: u32) -> bool {
         if self.end.is_some() {
             return false;
         }
-        let outcome = self.script.make(&mut self.batch);
+        let outcome = self.script.make(connection, &mut self.batch);
         self.note(outcome);
         outcome.is_ok()
     }
 
     /// Is shown an answer, if it was kept for that. True: nothing more is to be sent.
-    pub(crate) fn answer(&mut self, status: u16, session: &mut impl Session) -> bool {
+    pub(crate) fn answer(
+        &mut self,
+        connection: u32,
+        status: u16,
+        session: &mut impl Session,
+    ) -> bool {
         if let Some(answer) = session.take_captured().filter(|_| self.end.is_none()) {
-            let outcome = self.script.answer(status, answer.get());
+            let outcome = self.script.answer(connection, status, answer.get());
             self.note(outcome);
         }
         self.end.is_some()
@@ -150,11 +161,11 @@ impl Scripted {
     }
 
     /// How long to pause.
-    pub(crate) fn delay_ns(&mut self) -> u64 {
+    pub(crate) fn delay_ns(&mut self, connection: u32) -> u64 {
         if !self.calls.delay || self.end.is_some() {
             return 0;
         }
-        self.script.delay_ns().unwrap_or_else(|failed| {
+        self.script.delay_ns(connection).unwrap_or_else(|failed| {
             self.note(Err(failed));
             0
         })

@@ -69,7 +69,8 @@ impl Script for Hooks {
         self.body_limit
     }
 
-    fn make(&mut self, batch: &mut Batch) -> Result<Next, Failed> {
+    fn make(&mut self, connection: u32, batch: &mut Batch) -> Result<Next, Failed> {
+        self.shared.call_for(connection);
         self.seat.enter();
         let made = self.hot.request(|text| batch.fill(text));
         let outcome = made.and_then(|filled| {
@@ -78,13 +79,20 @@ impl Script for Hooks {
         self.after("request", outcome)
     }
 
-    fn answer(&mut self, status: u16, answer: Captured<'_>) -> Result<Next, Failed> {
+    fn answer(
+        &mut self,
+        connection: u32,
+        status: u16,
+        answer: Captured<'_>,
+    ) -> Result<Next, Failed> {
+        self.shared.call_for(connection);
         self.seat.enter();
         let outcome = self.hot.response(status, answer);
         self.after("response", outcome)
     }
 
-    fn delay_ns(&mut self) -> Result<u64, Failed> {
+    fn delay_ns(&mut self, connection: u32) -> Result<u64, Failed> {
+        self.shared.call_for(connection);
         self.seat.enter();
         let delay = self.hot.delay();
         let delay_ms = delay.as_ref().copied().unwrap_or(0.0);

@@ -6,6 +6,7 @@ wrk = {
   method = given.method, path = given.path, headers = given.headers, body = given.body,
   thread = given.thread,
   format = given.format, lookup = given.lookup, connect = given.connect, time_us = given.time_us,
+  connection = given.connection,
 }
 
 function wrk.request()

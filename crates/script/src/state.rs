@@ -146,6 +146,10 @@ fn given(lua: &Lua, plan: &Plan, shared: Option<Arc<Shared>>) -> mlua::Result<Ta
         "time_us",
         lua.create_function(move |_, ()| Ok(began.elapsed().as_micros() as f64))?,
     )?;
+    // The main state makes no requests.
+    let own = shared.clone();
+    let connection = move |_: &Lua, ()| Ok(own.as_ref().and_then(|own| own.connection()));
+    given.set("connection", lua.create_function(connection)?)?;
     if let Some(shared) = shared {
         given.set("thread", ThreadHandle { shared, other: None })?;
     }

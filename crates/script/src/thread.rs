@@ -2,7 +2,7 @@
 //! own. Also addresses.
 
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -74,10 +74,23 @@ pub(crate) fn connect(allow: Option<&AllowList>, address: AnyUserData) -> mlua::
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) stopped: AtomicBool,
+    /// The connection of the current call, from 1; 0: there was no call yet.
+    connection: AtomicU32,
     destination: Mutex<Option<Destination>>,
 }
 
 impl Shared {
+    /// A call begins that is for this connection, counted from 0.
+    #[inline]
+    pub(crate) fn call_for(&self, connection: u32) {
+        self.connection.store(connection.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// `wrk.connection()`: the number of the connection of the current call, from 1.
+    pub(crate) fn connection(&self) -> Option<u32> {
+        Some(self.connection.load(Ordering::Relaxed)).filter(|number| *number > 0)
+    }
+
     pub(crate) fn destination(&self) -> Option<Destination> {
         self.destination.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -203,7 +203,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             _ => 0,
         };
         for _ in 0..count {
-            let pause_ns = think_ns.saturating_add(self.script_delay_ns());
+            let pause_ns = think_ns.saturating_add(self.script_delay_ns(key));
             if pause_ns > 0 {
                 self.wake(since_ns.saturating_add(pause_ns), Timer::Think, key);
             } else {

@@ -39,6 +39,7 @@ pub(super) struct Applying<'a> {
     pub(super) books: &'a mut Books,
     pub(super) account: &'a mut Account,
     pub(super) script: &'a mut Option<Box<Scripted>>,
+    pub(super) key: Key,
     /// For reactors with stamps alone.
     pub(super) kernel: Option<&'a mut KernelBooks>,
     /// The response that ended last, for stamps.
@@ -64,7 +65,7 @@ impl Applying<'_> {
                 }
                 self.books.complete(&answer, &mut self.account.flights, at_ns);
                 if let Some(script) = self.script {
-                    self.came_to.stops |= script.answer(answer.status, session);
+                    self.came_to.stops |= script.answer(self.key, answer.status, session);
                 }
                 self.account.outstanding -= 1;
                 self.account.answered += u64::from(at_ns >= self.warm_up_ns);
@@ -164,6 +165,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             books: &mut self.books,
             account: &mut connection.account,
             script: &mut self.script,
+            key,
             kernel: None,
             answered: None,
             at_ns,

@@ -111,6 +111,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             books: &mut self.books,
             account: &mut connection.account,
             script: &mut self.script,
+            key,
             kernel: if R::STAMPS { Some(&mut self.kernel) } else { None },
             answered: None,
             at_ns,

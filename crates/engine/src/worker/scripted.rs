@@ -42,7 +42,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn hand_over_made(&mut self, first: Departure) -> bool {
         let Some(mut script) = self.script.take() else { return false };
         if self.pool[first.connection].account.abilities.multiplexes {
-            let made_any = script.batch.left() > 0 || script.make();
+            let made_any = script.batch.left() > 0 || script.make(first.connection);
             if let Some(made) = script.batch.take().filter(|_| made_any) {
                 self.hand_over_one(first, &made);
                 self.pool[first.connection].offered -= 1;
@@ -50,7 +50,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             self.script = Some(script);
             return made_any;
         }
-        let made_any = script.make();
+        let made_any = script.make(first.connection);
         let mut departure = first;
         let mut is_first = true;
         while made_any && let Some(made) = script.batch.take() {
@@ -80,10 +80,10 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
 
     /// How long the script wants a connection to pause now. In an open load the schedule decides.
     #[inline]
-    pub(super) fn script_delay_ns(&mut self) -> u64 {
+    pub(super) fn script_delay_ns(&mut self, key: Key) -> u64 {
         match &mut self.script {
             Some(script) if self.stage == Stage::Running && self.dispatch.is_closed() => {
-                script.delay_ns()
+                script.delay_ns(key)
             }
             _ => 0,
         }
@@ -95,7 +95,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             return;
         }
         for place in self.pool.take_all() {
-            let pause_ns = self.script_delay_ns();
+            let pause_ns = self.script_delay_ns(place.key);
             if pause_ns > 0 {
                 self.wake(place.since_ns.saturating_add(pause_ns), Timer::Think, place.key);
             } else {
