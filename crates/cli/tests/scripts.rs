@@ -153,20 +153,22 @@ fn a_script_keeps_state_for_each_connection_pipelined_too() {
                   function response(_, headers) tokens[wrk.connection()] = headers['X-Token'] end\n\
                   function request()\n wrk.headers['X-Token'] = tokens[wrk.connection()]\n\
                   return wrk.format()\nend";
-    for pipeline in [1, 4] {
-        let flags = ["-c5", "-t2", "-n200", "-q", "--pipeline", &pipeline.to_string()];
-        let (seen, outcome) = run(script, &flags);
+    // At a rate, the response before a request is another connection's.
+    for (load, pipeline) in [("--pipeline=1", 1), ("--pipeline=4", 4), ("--rate=1000", 1)] {
+        let (seen, outcome) = run(script, &["-c5", "-t2", "-n200", "-q", load]);
         assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
         assert_eq!((seen.len(), outcome.document().ledger("ok")), (200, 200));
+        let mut connections = std::collections::HashSet::new();
         let mut without = 0;
         for one in &seen {
+            connections.insert(one.connection);
             match one.header("X-Token") {
-                Some(token) => assert_eq!(token, format!("t{}", one.connection)),
+                Some(token) => assert_eq!(token, format!("t{}", one.connection), "{load}"),
                 None => without += 1,
             }
         }
-        // The first batch of each of five connections knows no token yet.
-        assert_eq!(without, 5 * pipeline);
+        // The first batch of each connection knows no token yet.
+        assert_eq!(without, connections.len() * pipeline, "{load}");
     }
 }
 
