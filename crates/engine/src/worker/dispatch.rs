@@ -62,7 +62,7 @@ impl Dispatch {
     ///
     /// In a closed load every free place gets a request. In an open one every request that is due
     /// gets the place that has been free for longest.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next<S: Session>(&mut self, now_ns: u64, pool: &mut Pool<S>) -> Next {
         match &mut self.source {
             Source::Closed(closed) => {
