@@ -16,8 +16,8 @@ use std::collections::binary_heap::PeekMut;
 use crate::fixed::{self, Position};
 use crate::random::Xoshiro;
 
-/// Streams that the process is made of.
-pub(crate) const LANES: u64 = 1024;
+/// Streams that the process is made of. No more workers than that can share it.
+pub const LANES: u64 = 1024;
 
 /// One stream.
 #[derive(Debug, Clone)]

@@ -5,11 +5,11 @@
 //! is not waited for.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::batches::Batches;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
-use crate::merge::MergeError;
 use crate::run::{EndReason, Machine, RunRecord, WorkerReport, Workers};
 use crate::summary::IntervalSummary;
 use crate::trace::TraceCounts;
@@ -28,7 +28,7 @@ pub struct Stretch<'a> {
 }
 
 /// Position of an interval in time: the warm-up is before index 0.
-type Position = Option<u64>;
+pub(crate) type Position = Option<u64>;
 
 /// Sums intervals to a [`RunRecord`]; nothing else makes one.
 ///
@@ -50,6 +50,8 @@ pub struct Collector {
     /// Emptied intervals, for workers to use again.
     spare: Vec<Interval>,
     whole: Vec<Vec<u8>>,
+    /// Feeds that were lost, by their place, and how far each had come.
+    lost: Vec<(u32, Option<Position>)>,
 }
 
 /// What a collector must know of the plan.
@@ -84,7 +86,13 @@ impl Collector {
             kernel: None,
             spare: Vec::new(),
             whole: Vec::new(),
+            lost: Vec::new(),
         }
+    }
+
+    /// Of nothing yet, with so many feeds: each is a part of the run with all its workers.
+    pub(crate) fn of_feeds(settings: CollectorSettings, feeds: usize) -> Self {
+        Collector { delivered: vec![Ok(None); feeds], ..Collector::new(settings) }
     }
 
     /// What it collects.
@@ -99,7 +107,7 @@ impl Collector {
         self.feed(worker, interval)
     }
 
-    fn feed(&mut self, feed: usize, mut interval: Interval) -> Option<Interval> {
+    pub(crate) fn feed(&mut self, feed: usize, mut interval: Interval) -> Option<Interval> {
         let position = interval.index;
         self.delivered[feed] = Ok(Some(position));
         match self.pending.entry(position) {
@@ -122,6 +130,36 @@ impl Collector {
         self.add_kernel(report.kernel.take());
         report.figures = self.reports[worker].figures;
         self.reports[worker] = report;
+    }
+
+    /// A feed has ended, for it has delivered everything.
+    pub(crate) fn feed_ended(&mut self, feed: usize) {
+        self.delivered[feed] = Err(());
+    }
+
+    /// A feed ends where it is: later intervals say that it is missing.
+    pub(crate) fn feed_lost(&mut self, feed: usize) {
+        if let Ok(position) = std::mem::replace(&mut self.delivered[feed], Err(())) {
+            self.lost.push((feed as u32, position));
+        }
+    }
+
+    /// What the records of parts say beside their intervals: of these workers, by their place.
+    pub(crate) fn add_part(
+        &mut self,
+        workers: Range<usize>,
+        reports: Vec<WorkerReport>,
+        trace: TraceCounts,
+        kernel: Option<KernelTimes>,
+    ) {
+        self.reports.splice(workers, reports);
+        self.trace.merge(trace);
+        self.add_kernel(kernel);
+    }
+
+    /// The sum of what was settled.
+    pub(crate) fn total(&mut self) -> &mut Interval {
+        &mut self.total
     }
 
     fn add_kernel(&mut self, times: Option<KernelTimes>) {
@@ -159,7 +197,13 @@ impl Collector {
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
                     self.batches.push(&interval);
-                    let summary = IntervalSummary::of(&interval, index);
+                    let mut summary = IntervalSummary::of(&interval, index);
+                    let is_missing = |(_, up_to): &&(u32, Option<Position>)| {
+                        up_to.is_none_or(|up_to| up_to < position)
+                    };
+                    summary.missing =
+                        self.lost.iter().filter(is_missing).map(|(feed, _)| *feed).collect();
+                    summary.missing.sort_unstable();
                     let workers = &self.reports;
                     watch(&Stretch { summary: &summary, interval: &interval, workers });
                     self.summaries.push(summary);
@@ -205,29 +249,10 @@ impl Collector {
         Collector { machines: vec![Machine::default()], ..self.clone() }.record()
     }
 
-    /// The record of parts that are told apart by `feeds`: each gives its intervals in order.
-    pub(crate) fn fed(
-        settings: CollectorSettings,
-        machines: Vec<Machine>,
-        reports: Vec<WorkerReport>,
-        (trace, kernel): (TraceCounts, Vec<KernelTimes>),
-        mut feeds: Vec<impl Iterator<Item = Result<Interval, MergeError>>>,
-    ) -> Result<RunRecord, MergeError> {
-        let mut collector = Collector::new(settings);
-        collector.delivered = vec![Ok(None); feeds.len()];
-        (collector.machines, collector.reports, collector.trace) = (machines, reports, trace);
-        kernel.into_iter().for_each(|times| collector.add_kernel(Some(times)));
-        // One of each at a time: no more of them are whole at once than are out of step.
-        while collector.delivered.iter().any(Result::is_ok) {
-            for (feed, intervals) in feeds.iter_mut().enumerate() {
-                match intervals.next().transpose()? {
-                    Some(interval) => drop(collector.feed(feed, interval)),
-                    None => collector.delivered[feed] = Err(()),
-                }
-            }
-            collector.settle();
-        }
-        Ok(collector.record())
+    /// The record of parts, which were on these machines.
+    pub(crate) fn finish_parts(mut self, machines: Vec<Machine>) -> RunRecord {
+        self.machines = machines;
+        self.record()
     }
 
     fn record(mut self) -> RunRecord {

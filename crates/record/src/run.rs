@@ -33,6 +33,8 @@ pub enum EndReason {
     ScriptFailed,
     /// The managed target ended. No worker says so: it is who watches the target that knows.
     TargetEnded,
+    /// An agent of the fleet was lost. No worker says so: it is the coordinator that knows.
+    AgentLost,
 }
 
 /// Which of a run's workers something is of: a process, a machine, a record.
@@ -200,6 +202,31 @@ pub struct Machine {
     pub memory: Option<Memory>,
     /// From when to when its workers were held up by it, in order; the collector fills it.
     pub held_up: Vec<(u64, u64)>,
+    /// Its agent, if a coordinator had the run made; the coordinator fills it.
+    pub agent: Option<Agent>,
+}
+
+/// What a coordinator knows of the agent on a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// How far its clock can be off the coordinator's, after the correction.
+    pub clock_bound_ns: Option<u64>,
+    /// How much faster its clock goes than the coordinator's, in parts of 10⁹; null if not known to
+    /// better than that.
+    pub clock_drift_ppb: Option<i64>,
+    /// Where what is known of it ends, if it was lost; null if it was not.
+    pub lost: Option<Lost>,
+}
+
+/// How an agent was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lost {
+    /// Why, as a sentence.
+    pub why: String,
+    /// The end of its last interval that arrived, from the beginning of the run.
+    pub known_to_ns: u64,
 }
 
 /// What happened in a run, or in a part of its workers: all that a document says of it.

@@ -29,8 +29,8 @@ mod time;
 use candor_plan::redact::Typed;
 use candor_plan::{Parts, Plan};
 use candor_record::{
-    Bytes, ConnectErrorKind, DeviationKind, IntervalSummary, Machine, RateSamples, RunRecord,
-    SLOT_NS, StatusCount, WorkerReport, Workers,
+    Agent, Bytes, ConnectErrorKind, DeviationKind, IntervalSummary, Machine, RateSamples,
+    RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory};
 use schemars::JsonSchema;
@@ -180,6 +180,9 @@ pub struct MachineRow {
     pub hiccups: Option<Hiccups>,
     /// Memory of the loader; null where it was not read.
     pub memory: Option<Memory>,
+    /// Its agent; left out where no coordinator had the run made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
 }
 
 /// How a run ended.
@@ -438,8 +441,13 @@ impl Document {
 
 impl Ending {
     fn new(reason: EndReason) -> Self {
-        let partial =
-            matches!(reason, EndReason::Interrupted | EndReason::GaveUp | EndReason::ScriptFailed);
+        let partial = matches!(
+            reason,
+            EndReason::Interrupted
+                | EndReason::GaveUp
+                | EndReason::ScriptFailed
+                | EndReason::AgentLost
+        );
         Ending { reason, partial }
     }
 }
@@ -454,6 +462,7 @@ impl MachineRow {
                 workers: count,
                 hiccups: machine.hiccups.as_ref().map(Hiccups::of),
                 memory: machine.memory,
+                agent: machine.agent.clone(),
             }
         };
         record.machines.iter().map(row).collect()
