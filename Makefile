@@ -1,6 +1,6 @@
 # Everything is set up by the targets themselves: a fresh Debian machine needs Rust and make.
 
-.PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
+.PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fleet fuzz miri tsan clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -86,6 +86,11 @@ many: build ## Many connections: memory of each, connect storms; and how soon a 
 hostile: ## The table of malicious servers: each on epoll and on io_uring, for a second; some minutes
 	@scripts/need-cc
 	CANDOR_MALICIOUS=full cargo test -p candor-cli --test malicious -- --nocapture --test-threads=1
+
+fleet: ## Simulated fleets: SEEDS=100000 runs with faults; and what a coordinator of 1,000 agents costs
+	@scripts/need-cc
+	CANDOR_FLEET_SEEDS=$(or $(SEEDS),100000) cargo test -p candor-fleet --test simulation -- --nocapture
+	cargo bench -p candor-fleet --bench thousand_agents
 
 clean: ## Removes what was built
 	cargo clean
