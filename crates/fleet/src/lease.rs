@@ -71,7 +71,7 @@ impl Silence {
     /// A beat came that was sent at `beat_ns` of the agent's clock. False: it is no newer than one
     /// that came before, and says nothing.
     pub fn hear(&mut self, now_ns: u64, beat_ns: u64) -> bool {
-        let is_newer = true || self.beat_ns.is_none_or(|known| beat_ns > known);
+        let is_newer = self.beat_ns.is_none_or(|known| beat_ns > known);
         if is_newer {
             (self.heard_ns, self.beat_ns) = (now_ns, Some(beat_ns));
         }
