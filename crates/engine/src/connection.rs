@@ -41,10 +41,8 @@ pub(crate) struct Connection<S> {
     pub(crate) parked: u32,
     /// When the last byte was read, or the first request in flight was sent.
     pub(crate) last_byte_ns: u64,
-    /// When its session is called without input, on the sessions' clock; `u64::MAX`: no timer waits for that.
-    pub(crate) timeout_ns: u64,
-    /// A timer watches how long nothing comes.
-    pub(crate) watches_silence: bool,
+    /// When it was established, or the run began, if that was later.
+    pub(crate) opened_ns: u64,
 }
 
 /// What events of its session change.
@@ -94,8 +92,7 @@ impl<S> Default for Connection<S> {
             offered: 0,
             parked: 0,
             last_byte_ns: 0,
-            timeout_ns: u64::MAX,
-            watches_silence: false,
+            opened_ns: 0,
         }
     }
 }

@@ -649,3 +649,43 @@ fn outcomes_of_all_sorts_are_traced() {
         assert!(found.contains(id), "{id} is not in {found:?}");
     }
 }
+
+/// Ages count from the beginning of the run, however long it took to make the connections before it.
+#[test]
+fn connections_that_took_long_to_make_are_young_when_the_run_begins() {
+    let mut plan = plan(3, open(100, Arrivals::Constant), S);
+    // Made at 0, 1 and 2 s before the run.
+    plan.connections.connect_rate = Some(Rate::per_second(1));
+    plan.connections.lifetime_ns = Some(5 * S);
+    let record = run(&plan, delay(MS));
+    let connections = &record.total.connections;
+    assert_eq!((connections.opened, connections.retired), (3, 0));
+    plan.connections.lifetime_ns = Some(400 * MS);
+    // All three are needed: a request takes 25 ms, and one is due every 10 ms.
+    let record = run(&plan, delay(25 * MS));
+    let connections = &record.total.connections;
+    // At 400 ms they are as old as they may become, and those requests are lost that were due at 380, 390
+    // and 400 ms. The next connection may be made a second after the third, when the run ends.
+    let ledger = &record.total.ledger;
+    assert_eq!(record.total.latencies.queue_wait.max_ns(), Some(0));
+    assert_eq!((ledger.ok, ledger.errors.total(), ledger.unsent), (38, 3, 59));
+    assert_eq!((connections.opened, connections.retired), (3, 3));
+}
+
+/// A connection is given up when nothing came for the idle timeout while a response was awaited, and
+/// not before: each piece that comes counts.
+#[test]
+fn silence_counts_from_the_last_byte() {
+    let mut plan = plan(1, closed(0), 2 * S);
+    plan.timeouts.idle_ns = Some(100 * MS);
+    // Pieces of ten bytes, a microsecond apart, the last of them in time.
+    let link = Link { piece_bytes: 10, ..Link::default() };
+    let record = run_over(&plan, delay(99 * MS), link);
+    assert_eq!(record.total.ledger.error(ErrorKind::IdleTimeout), 0);
+    assert!(record.total.ledger.ok >= 20, "{:?}", record.total.ledger);
+    // One that takes longer is given up, at that time exactly: with a back-off of 0, 10, 20, 40, 80, 160,
+    // 250 and 250 ms between them, the tenth is sent after 1.96 s.
+    let record = run(&plan, delay(101 * MS));
+    let ledger = &record.total.ledger;
+    assert_eq!((ledger.sent, ledger.error(ErrorKind::IdleTimeout)), (10, 10));
+}

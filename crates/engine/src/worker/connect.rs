@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use candor_protocol::{Event, Failure, GoAway, Session};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
-use super::timers::Timer;
+use super::timers::{Timer, Watch};
 use super::{Stage, Worker};
 use crate::connection::State;
 use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor};
@@ -48,7 +48,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             Ok(()) => {
                 self.pool.begin(key, now_ns);
                 let until_ns = now_ns.saturating_add(self.own.timeouts.connect_ns);
-                self.wake(until_ns, Timer::Connect, key);
+                self.timers.watch(until_ns, Watch::Connect, key);
             }
             Err(failure) => self.connect_failed(key, failure, now_ns),
         }
@@ -82,8 +82,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn establish(&mut self, key: Key, now_ns: u64) {
         let Some(connect_ns) = self.pool.establish(key) else { return };
         self.books.recorder.connected(now_ns, connect_ns);
-        if let Some(lifetime_ns) = self.own.lifetime_ns {
-            self.wake(now_ns.saturating_add(lifetime_ns), Timer::Age, key);
+        self.pool[key].opened_ns = now_ns;
+        if let (Some(lifetime_ns), Stage::Running) = (self.own.lifetime_ns, self.stage) {
+            self.timers.watch(now_ns.saturating_add(lifetime_ns), Watch::Age, key);
         }
         self.check_script(key);
         self.offer_places(key, now_ns);
@@ -155,7 +156,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn schedule_retry(&mut self, key: Key, now_ns: u64, at_least: u32) {
         match self.pool.retry_ns(key, now_ns, at_least) {
             Some(_) if self.stage == Stage::Preparing => self.pool.open_at_beginning(key),
-            Some(at_ns) if self.stage == Stage::Running => self.wake(at_ns, Timer::Retry, key),
+            Some(at_ns) if self.stage == Stage::Running => {
+                self.timers.add(at_ns, Timer::Retry, key);
+            }
             _ => {}
         }
     }
@@ -205,7 +208,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         for _ in 0..count {
             let pause_ns = think_ns.saturating_add(self.script_delay_ns(key));
             if pause_ns > 0 {
-                self.wake(since_ns.saturating_add(pause_ns), Timer::Think, key);
+                self.think(since_ns.saturating_add(pause_ns), place);
             } else {
                 self.pool.free(place);
             }

@@ -5,9 +5,9 @@ use candor_record::ErrorKind;
 
 use super::connect::{Loss, timeout_words};
 use super::events::CameTo;
-use super::timers::{Entry, Timer};
+use super::timers::{Entry, Timer, Watch};
 use super::{Stage, Worker};
-use crate::connection::State;
+use crate::connection::{Place, State};
 use crate::reactor::{Key, Reactor};
 
 impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
@@ -29,32 +29,59 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         let mut freed = false;
         for _ in 0..self.timers.len() {
             let Some(entry) = self.timers.take_due(now_ns) else { break };
-            let Entry { key, generation, timer, .. } = entry;
-            if self.pool[key].generation != generation {
-                continue;
-            }
+            let Entry { key, timer, .. } = entry;
             match timer {
-                Timer::Connect => self.give_up_connecting(key, now_ns),
-                Timer::Age if self.pool[key].state == State::Open => {
-                    self.lose(key, Loss::Old, now_ns);
-                }
-                Timer::Silence => self.check_silence(key, now_ns),
-                Timer::Session => self.call_session(key, now_ns),
+                Timer::Watch(Watch::Connect) => self.check_connecting(key, now_ns),
+                Timer::Watch(Watch::Age) => self.check_age(key, now_ns),
+                Timer::Watch(Watch::Silence) => self.check_silence(key, now_ns),
+                Timer::Watch(Watch::Session) => self.call_session(key, now_ns),
                 Timer::Retry => self.pool.open_soon(key),
-                Timer::Think => {
-                    self.pool.free(entry.place());
+                // A place of a connection that is gone is dropped when it is taken.
+                Timer::Think(generation) => {
+                    self.pool.free(entry.place(generation));
                     freed = true;
                 }
-                Timer::Age => {}
             }
         }
         freed
     }
 
-    /// Has a timer wake it for this connection, unless the connection is gone by then.
-    pub(super) fn wake(&mut self, at_ns: u64, timer: Timer, key: Key) {
-        let generation = self.pool[key].generation;
-        self.timers.add(Entry { at_ns, timer, key, generation });
+    /// Gives a place back when its user has thought.
+    pub(super) fn think(&mut self, until_ns: u64, place: Place) {
+        self.timers.add(until_ns, Timer::Think(place.generation), place.key);
+    }
+
+    /// Gives an attempt up that takes too long.
+    fn check_connecting(&mut self, key: Key, now_ns: u64) {
+        if let State::Connecting { since_ns } | State::Handshaking { since_ns, .. } =
+            self.pool[key].state
+        {
+            match since_ns.saturating_add(self.own.timeouts.connect_ns) {
+                until_ns if until_ns <= now_ns => self.give_up_connecting(key, now_ns),
+                until_ns => self.timers.watch(until_ns, Watch::Connect, key),
+            }
+        }
+    }
+
+    /// Ages count from the beginning of the run, at the earliest.
+    pub(super) fn watch_ages(&mut self) {
+        let Some(lifetime_ns) = self.own.lifetime_ns else { return };
+        for key in 0..self.own.max_connections {
+            self.pool[key].opened_ns = 0;
+            self.timers.watch(lifetime_ns, Watch::Age, key);
+        }
+    }
+
+    /// Gives a connection up that is as old as it may become.
+    fn check_age(&mut self, key: Key, now_ns: u64) {
+        let Some(lifetime_ns) = self.own.lifetime_ns else { return };
+        let connection = &self.pool[key];
+        if connection.state == State::Open {
+            match connection.opened_ns.saturating_add(lifetime_ns) {
+                until_ns if until_ns <= now_ns => self.lose(key, Loss::Old, now_ns),
+                until_ns => self.timers.watch(until_ns, Watch::Age, key),
+            }
+        }
     }
 
     /// Gives up requests that took too long. Returns whether places became free by it.
@@ -92,24 +119,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     /// Responses are awaited on a connection from now on.
     pub(super) fn watch_silence(&mut self, key: Key, now_ns: u64) {
         let Some(idle_ns) = self.own.timeouts.idle_ns else { return };
-        let connection = &mut self.pool[key];
-        connection.last_byte_ns = now_ns;
-        if !std::mem::replace(&mut connection.watches_silence, true) {
-            self.wake(now_ns.saturating_add(idle_ns), Timer::Silence, key);
-        }
+        self.pool[key].last_byte_ns = now_ns;
+        self.timers.watch(now_ns.saturating_add(idle_ns), Watch::Silence, key);
     }
 
     /// Gives a connection up on which nothing came for too long, if responses are awaited on it.
     fn check_silence(&mut self, key: Key, now_ns: u64) {
         let Some(idle_ns) = self.own.timeouts.idle_ns else { return };
-        let connection = &mut self.pool[key];
-        let ends_ns = connection.last_byte_ns.saturating_add(idle_ns);
-        if connection.account.outstanding == 0 {
-            connection.watches_silence = false;
-        } else if ends_ns <= now_ns {
-            self.lose(key, Loss::IdleTimeout, now_ns);
-        } else {
-            self.wake(ends_ns, Timer::Silence, key);
+        let connection = &self.pool[key];
+        if connection.account.outstanding > 0 {
+            match connection.last_byte_ns.saturating_add(idle_ns) {
+                until_ns if until_ns <= now_ns => self.lose(key, Loss::IdleTimeout, now_ns),
+                until_ns => self.timers.watch(until_ns, Watch::Silence, key),
+            }
         }
     }
 
@@ -122,26 +144,19 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         at_ns + self.shift_ns
     }
 
-    /// The timeout of a connection's session may have changed. A protocol may move it with every
+    /// The timeout of a connection's session may have changed. A protocol may put it off with every
     /// packet: only an earlier one needs another timer.
     pub(super) fn watch_timeout(&mut self, key: Key) {
-        let connection = &mut self.pool[key];
-        let timeout_ns = connection.session.as_ref().and_then(S::poll_timeout);
-        if let Some(at_ns) = timeout_ns.filter(|at_ns| *at_ns < connection.timeout_ns) {
-            connection.timeout_ns = at_ns;
-            self.wake(at_ns.saturating_sub(self.shift_ns), Timer::Session, key);
+        let session = self.pool[key].session.as_ref();
+        if let Some(at_ns) = session.and_then(S::poll_timeout) {
+            self.timers.watch(at_ns.saturating_sub(self.shift_ns), Watch::Session, key);
         }
     }
 
     /// Calls a session whose time has come, unless it was put off.
     fn call_session(&mut self, key: Key, now_ns: u64) {
         let session_ns = self.session_ns(now_ns);
-        let connection = &mut self.pool[key];
-        if connection.timeout_ns > session_ns {
-            return;
-        }
-        connection.timeout_ns = u64::MAX;
-        let Some(session) = &mut connection.session else { return };
+        let Some(session) = &mut self.pool[key].session else { return };
         if session.poll_timeout().is_some_and(|timeout_ns| timeout_ns <= session_ns) {
             session.handle_timeout(session_ns);
             self.poll_events(key, now_ns);

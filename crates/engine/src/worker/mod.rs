@@ -135,7 +135,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             books: Books::new(Recorder::before_run(settings), trace::tracer(plan, share), names),
             kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             pool: Pool::new(&own, plan.connections.places()),
-            timers: Timers::default(),
+            timers: Timers::new(own.max_connections),
             shift_ns: 0,
             able_ns: 0,
             next_turn: u64::from(share.worker),
@@ -240,8 +240,9 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         self.books.recorder.begin_run();
         self.stage = Stage::Running;
         self.watch_beginning();
-        self.timers.set_origin(origin_ns, self.own.lifetime_ns.unwrap_or(u64::MAX));
+        self.timers.set_origin(origin_ns);
         self.pool.begin_run(origin_ns, !self.dispatch.is_closed());
+        self.watch_ages();
         self.delay_first_places();
     }
 

@@ -171,8 +171,6 @@ impl<S: Session> Pool<S> {
             matches!(connection.state, State::Connecting { .. } | State::Handshaking { .. });
         connection.state = State::Absent;
         connection.session = None;
-        connection.timeout_ns = u64::MAX;
-        connection.watches_silence = false;
         connection.postponed = None;
         connection.generation = connection.generation.wrapping_add(1);
         self.connecting -= usize::from(was_connecting);

@@ -6,7 +6,6 @@ use candor_protocol::made::Made;
 use candor_protocol::{Outgoing, Session};
 use candor_record::EndReason;
 
-use super::timers::Timer;
 use super::{Stage, Worker};
 use crate::books::Departure;
 use crate::control::Control;
@@ -97,7 +96,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         for place in self.pool.take_all() {
             let pause_ns = self.script_delay_ns(place.key);
             if pause_ns > 0 {
-                self.wake(place.since_ns.saturating_add(pause_ns), Timer::Think, place.key);
+                self.think(place.since_ns.saturating_add(pause_ns), place);
             } else {
                 self.pool.free(place);
             }
