@@ -25,23 +25,23 @@ use crate::render::style::Tone;
 const MOST_KINDS: usize = 3;
 
 /// What stands beside figures of the tables.
-const MARKS: &str = "Of each cell one run is shown, the one with the median rate, of those whose counts \
-     agree with the server's. ± is how far the rates of the others lie from it at most. Errors are shares \
-     of the requests that ended in the window, by kind. CPU is the whole driver's, user and kernel, over \
-     the whole cell by all of its requests; overhead is what the null client of the same driver costs with \
-     as many callers.";
+const MARKS: &str = "Each row is one run of the cell: the one with the median rate among those whose counts \
+     agree with the server's. ± is the largest distance of the other runs' rates from it. Errors are shares \
+     of the requests that ended in the window, by kind. CPU is the driver's, user and kernel, over the whole \
+     cell, divided by its requests; overhead is the cost of the same driver's null client with as many \
+     callers.";
 
 /// What is said of a trial whose counts are not the server's.
 const DISAGREE: &str = "COUNTS DO NOT AGREE";
 
 /// How to read the numbers.
 const READING: [&str; 5] = [
-    "Rates are of right answers that ended in the window; an error is never a success.",
+    "Rates count correct responses that ended in the window.",
     "A latency counts from before the library was called until it returned, so waiting for a connection of \
      the pool is in it.",
     "These are closed loops: while a library is slow it is asked less. Latencies are those under the load \
      that it took.",
-    "A percentile that so many requests do not bound is not printed.",
+    "A percentile that the requests do not bound is not printed.",
     "Units and columns of results.csv are in candor's docs/clients.md.",
 ];
 
@@ -89,7 +89,7 @@ pub fn page(clients: &Clients, depth: Depth) -> Page {
     let section = page.section("cells", "Every cell");
     section.table(cells(clients));
     section.full(|section| section.remark(if clients.cells.is_empty() { "" } else { MARKS }));
-    let section = page.section("doubts", "Overhead, doubts, what was left out");
+    let section = page.section("doubts", "Overhead, doubts, omissions");
     overheads(section, clients);
     for what in disagreements(clients) {
         section.fact(DISAGREE, Some(Tone::Bad), what);

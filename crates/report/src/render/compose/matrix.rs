@@ -4,7 +4,7 @@ use candor_plan::units::fmt_plural;
 
 use super::found::{LINE, counted};
 use super::{again, made_by};
-use crate::experiment::matrix::{Failure, Heading, Note, grouped};
+use crate::experiment::matrix::{FailedTrial, Heading, Note, grouped};
 use crate::render::page::chart::{COLOURS, Points, Series};
 use crate::render::page::{Depth, Page, Section};
 use crate::render::shorten;
@@ -50,13 +50,13 @@ pub(super) fn page(
 }
 
 /// What could not be made, and what was left out.
-pub(super) fn missing(section: &mut Section, failures: &[Failure], notes: &[Note]) {
+pub(super) fn missing(section: &mut Section, failures: &[FailedTrial], notes: &[Note]) {
     section.facts(failures.iter().map(|one| ("Failed", format!("{}: {}", one.trial, one.why))));
     section.facts(notes.iter().map(|one| ("Left out", format!("{}: {}", one.what, one.why))));
 }
 
 /// The same in a line each.
-pub(super) fn missing_shortly(section: &mut Section, failures: &[Failure], notes: &[Note]) {
+pub(super) fn missing_shortly(section: &mut Section, failures: &[FailedTrial], notes: &[Note]) {
     let failed = failures.iter().map(|one| format!("{}: {}", one.trial, one.why));
     counted(section, "Failed", None, failed);
     counted(
@@ -79,7 +79,7 @@ pub(super) fn end(
     page.section("reading", "Reading the numbers")
         .full(|section| reading.iter().for_each(|remark| section.text(*remark)));
     let rounds = format!(
-        "{} a cell, in rounds, the order within a round drawn at random (seed {}); {each}",
+        "{} per cell: each round runs every cell once, in random order (seed {}); {each}",
         fmt_plural(heading.rounds, "run"),
         heading.seed
     );

@@ -20,26 +20,25 @@ use crate::render::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use crate::render::style::Tone;
 
 /// What stands beside figures of the tables.
-const MARKS: &str = "Each figure is of one run: of a cell's runs the one with the median rate, as a whole \
-     row. ± is how far the rates of the others lie from it at most, † marks a run with warnings (below), ✗ \
-     the share of requests that failed. Units and columns of results.csv are in candor's docs/suites.md.";
+const MARKS: &str = "Each row is one run of the cell: the one with the median rate. ± is the largest distance of \
+     the other runs' rates from it, † marks a run with warnings (below), ✗ the share of requests that failed. \
+     Candor's docs/suites.md describes the columns of results.csv and their units.";
 
 /// What resources are.
-const RESOURCES: &str = "Of all processes of a server, sampled every 100 ms in the measured window only: \
-     the largest resident memory, the largest memory that the runtime says to hold, the mean CPU time by \
-     wall time (100 % is one core), how busy its schedulers say that they were (they may wait busily, which \
-     costs CPU time), and answers by CPU second, which is what to compare servers by that are not equally \
-     busy.";
+const RESOURCES: &str = "All processes of a server together, sampled every 100 ms in the measured window: peak \
+     resident memory, peak memory by the runtime's own account, CPU time as a share of one core, utilisation \
+     by the schedulers' own account (busy waiting costs CPU time and is not in it), and responses per CPU \
+     second. Compare servers that are not equally busy by the last.";
 
 /// How to read the numbers.
 const READING: [&str; 5] = [
-    "Rates are of right answers: a wrong status or body is a failure and never a success.",
+    "Rates count correct responses: a wrong status or body is a failure.",
     "Each request is timed by itself, also in pipelined and multiplexed scenarios.",
-    "Rates of a closed load are the servers' peaks; their latencies are those of a server that is as busy \
-     as it can be. Latency is to be read below the peak.",
+    "Rates of a closed load are the servers' peaks; their latencies are those of a saturated \
+     server. Read latencies below the peak.",
     "Findings compare two servers round by round. The interval is Student's, of the ratio of their figures; \
-     where it contains 1, no server is ahead. Each interval is for itself: of twenty pairs that are alike, one \
-     is called different by chance.",
+     where it contains 1, no server is ahead. Each interval stands alone: of twenty equal pairs, \
+     one is called different by chance.",
     "For a closer look at two servers use candor compare: it makes more rounds and tests them together.",
 ];
 
@@ -66,7 +65,7 @@ pub fn page(suite: &Suite, depth: Depth) -> Page {
     page.section("resources", "Resources").full(|section| resources(section, suite));
     page.section("course", "Over time")
         .details("Responses in every second", |section| seconds(section, suite));
-    let section = page.section("doubts", "Warnings, failures, what was left out");
+    let section = page.section("doubts", "Warnings, failures, omissions");
     section.full(|section| warnings(section, suite));
     matrix::missing(section, &suite.failures, &suite.notes);
     let loads = suite.loads.iter().map(|one| ("Load", format!("{}: {}", one.name, one.about)));
