@@ -15,7 +15,7 @@ fn written(session: &mut Session) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = session.poll_transmit(0, &mut slices).slices;
+        let used = session.poll_transmit(0, &mut slices).slices as usize;
         if used == 0 {
             return bytes;
         }

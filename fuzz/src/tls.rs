@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use candor_plan::{Tls as TlsPlan, TlsVersion, Trust};
 use candor_protocol::tls::{Connector, Tls};
-use candor_protocol::{Event, Input, Outgoing, Session as _, h1};
+use candor_protocol::{Event, Input, Outgoing, Session, h1};
 use candor_testkit::peer::{Sealer, server_config};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ContentType, ServerConfig, ServerConnection};
@@ -24,14 +24,14 @@ const KINDS: [ContentType; 5] = [
     ContentType::Heartbeat,
 ];
 
-type Make = Box<dyn Fn() -> Tls<h1::Session>>;
+type Make = Box<dyn Fn() -> Tls>;
 
 thread_local! {
     static MAKE: OnceCell<Make> = const { OnceCell::new() };
     static SERVERS: OnceCell<[Arc<ServerConfig>; 2]> = const { OnceCell::new() };
 }
 
-fn client() -> Tls<h1::Session> {
+fn client() -> Tls {
     MAKE.with(|make| make.get_or_init(sessions)())
 }
 
@@ -50,16 +50,18 @@ fn sessions() -> Make {
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request("GET", b""), "example.com")].into();
     let connector = Connector::new(&plan, || Ok(Vec::new())).expect("a plan without files");
-    let make = move |_| h1::Session::new(Arc::clone(&table), 1, h1::Limits::default());
+    let make = move |_: &str| -> Box<dyn Session> {
+        Box::new(h1::Session::new(Arc::clone(&table), 1, h1::Limits::default()))
+    };
     Box::new(connector.sessions(Rc::new(make)))
 }
 
 /// The client's output.
-fn written(client: &mut Tls<h1::Session>) -> Vec<u8> {
+fn written(client: &mut Tls) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = client.poll_transmit(0, &mut slices).slices;
+        let used = client.poll_transmit(0, &mut slices).slices as usize;
         if used == 0 {
             return bytes;
         }
@@ -69,7 +71,7 @@ fn written(client: &mut Tls<h1::Session>) -> Vec<u8> {
     }
 }
 
-fn feed(client: &mut Tls<h1::Session>, input: &[u8]) -> Vec<Event> {
+fn feed(client: &mut Tls, input: &[u8]) -> Vec<Event> {
     let mut input = Input::Stream(input);
     let mut events = Vec::new();
     while let Some(event) = client.handle_input(0, &mut input) {

@@ -18,7 +18,7 @@ use crate::command::report::ReportArguments;
 use crate::command::run::RunArguments;
 use crate::command::sweep::SweepArguments;
 use crate::command::verify::VerifyArguments;
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 const EXAMPLES_OF_ALL: &str = "\
 Examples:
@@ -140,11 +140,11 @@ fn footer(examples: &str) -> String {
 }
 
 /// The arguments, which must be UTF-8.
-pub(crate) fn from_environment() -> Result<Vec<String>, Failure> {
+pub(crate) fn from_environment() -> Result<Vec<String>, UserError> {
     std::env::args_os()
         .map(|argument| {
             argument.into_string().map_err(|argument| {
-                Failure::usage(format!("argument {argument:?} is not valid UTF-8"))
+                UserError::usage(format!("argument {argument:?} is not valid UTF-8"))
             })
         })
         .collect()

@@ -18,7 +18,7 @@ use candor_report::Style;
 use candor_report::render::{visible_lines, visible_styled};
 
 use crate::ascii;
-use crate::exit::Failure;
+use crate::exit::UserError;
 use terminal::Stream;
 
 /// The style of the standard output: with colours if it is a terminal and `NO_COLOR` is not set.
@@ -44,7 +44,7 @@ pub(crate) fn stdout_is_terminal() -> bool {
 pub(crate) fn report(
     stdout_is_taken: bool,
     text: impl FnOnce(Style) -> String,
-) -> Result<(), Failure> {
+) -> Result<(), UserError> {
     match stdout_is_taken {
         false => print(&text(stdout_style())),
         true => {
@@ -55,7 +55,7 @@ pub(crate) fn report(
 }
 
 /// Prints `text`, a rendering. A reader that has closed the pipe is not an error.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), UserError> {
     let text = for_terminal(visible_styled(text), io::stdout().is_terminal());
     if terminal::hold(Stream::Out, &text) {
         return Ok(());
@@ -63,7 +63,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::could_not_run(format!("cannot write to the standard output: {error}")))
+            Err(UserError::could_not_run(format!("cannot write to the standard output: {error}")))
         }
         _ => Ok(()),
     }
@@ -73,7 +73,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 #[derive(Default)]
 pub(crate) struct Printer {
     /// The first failure; later ones would be the same.
-    failure: Option<Failure>,
+    failure: Option<UserError>,
 }
 
 impl Printer {
@@ -85,17 +85,17 @@ impl Printer {
     pub(crate) fn print_made(&mut self, text: Result<String, impl Display>) {
         match text {
             Ok(text) => self.print(&text),
-            Err(error) => self.keep(Err(Failure::could_not_run(error))),
+            Err(error) => self.keep(Err(UserError::could_not_run(error))),
         }
     }
 
-    fn keep(&mut self, outcome: Result<(), Failure>) {
+    fn keep(&mut self, outcome: Result<(), UserError>) {
         if let Err(failure) = outcome {
             self.failure.get_or_insert(failure);
         }
     }
 
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<(), UserError> {
         self.failure.map_or(Ok(()), Err)
     }
 }

@@ -39,38 +39,38 @@ impl From<Exit> for ExitCode {
 
 /// An error for the user: an exit code and a sentence.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct UserError {
     exit: Exit,
     message: String,
 }
 
-impl Failure {
+impl UserError {
     /// A failure for a reason outside of the command line.
     pub(crate) fn could_not_run(message: impl Display) -> Self {
-        Failure { exit: Exit::CouldNotRun, message: message.to_string() }
+        UserError { exit: Exit::CouldNotRun, message: message.to_string() }
     }
 
     /// A wrong command line.
     pub(crate) fn usage(message: impl Display) -> Self {
-        Failure { exit: Exit::Usage, message: message.to_string() }
+        UserError { exit: Exit::Usage, message: message.to_string() }
     }
 
     /// A signal came before there was anything to measure.
     pub(crate) fn interrupted() -> Self {
         let message =
             "interrupted before a connection was established; nothing was measured".to_owned();
-        Failure { exit: Exit::Interrupted, message }
+        UserError { exit: Exit::Interrupted, message }
     }
 
     /// An error under the command line of another tool.
     pub(crate) fn elsewhere(error: &LabError) -> Self {
-        Failure::of(error, remedy::told_elsewhere(error))
+        UserError::of(error, remedy::told_elsewhere(error))
     }
 
     fn of(error: &LabError, told: String) -> Self {
         match error {
-            LabError::Advised { error, .. } => Failure::of(error, told),
-            LabError::Interrupted => Failure::interrupted(),
+            LabError::Advised { error, .. } => UserError::of(error, told),
+            LabError::Interrupted => UserError::interrupted(),
             LabError::Usage(_)
             | LabError::Plan(_)
             | LabError::NoCore { .. }
@@ -78,15 +78,15 @@ impl Failure {
             | LabError::UnknownScenario { .. }
             | LabError::NoResults { .. }
             | LabError::NotOurs { .. }
-            | LabError::Held { .. } => Failure::usage(told),
-            LabError::Engine(why) if why.is_usage() => Failure::usage(told),
+            | LabError::Held { .. } => UserError::usage(told),
+            LabError::Engine(why) if why.is_usage() => UserError::usage(told),
             LabError::Engine(_)
             | LabError::Script(_)
             | LabError::Verify(_)
             | LabError::Target { .. }
             | LabError::NoPortFile { .. }
             | LabError::NoDirectory { .. }
-            | LabError::File { .. } => Failure::could_not_run(told),
+            | LabError::File { .. } => UserError::could_not_run(told),
         }
     }
 
@@ -96,20 +96,20 @@ impl Failure {
     }
 }
 
-impl Display for Failure {
+impl Display for UserError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl From<LabError> for Failure {
+impl From<LabError> for UserError {
     fn from(error: LabError) -> Self {
-        Failure::of(&error, remedy::told(&error))
+        UserError::of(&error, remedy::told(&error))
     }
 }
 
-impl From<ServeError> for Failure {
+impl From<ServeError> for UserError {
     fn from(error: ServeError) -> Self {
-        Failure::could_not_run(remedy::told_of_server(&error))
+        UserError::could_not_run(remedy::told_of_server(&error))
     }
 }

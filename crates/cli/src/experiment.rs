@@ -11,7 +11,7 @@ use candor_plan::{Outputs, Plan, Rate};
 use candor_report::render::json;
 use candor_report::{Document, Facts};
 
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::facts::facts;
 use crate::files::Disk;
 use crate::forms;
@@ -48,7 +48,7 @@ impl Ready {
         mut options: Options,
         target: &TargetFlags,
         typed: Typed,
-    ) -> Result<Ready, Failure> {
+    ) -> Result<Ready, UserError> {
         check(command, &options)?;
         with_plan_file(&mut options)?;
         let connections = options.load.connections.map(|count| count.get());
@@ -57,7 +57,7 @@ impl Ready {
         options.load.rate = Some(Rate::per_second(1000));
         input::set_usual_length(&mut options);
         let site = target.site(&mut options, true)?;
-        let (plan, outputs) = options.build(&Disk).map_err(Failure::usage)?;
+        let (plan, outputs) = options.build(&Disk).map_err(UserError::usage)?;
         forms::check(&outputs)?;
         let title = format!("{command} {}", plan.secrets.url(&plan.target.url));
         Ok(Ready { plan, outputs, connections, site, facts: facts(typed), title })
@@ -72,8 +72,8 @@ impl Ready {
     pub(crate) fn make<T>(
         self,
         keep: Option<&Path>,
-        make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn Progress) -> Result<T, Failure>,
-    ) -> Result<Made<T>, Failure> {
+        make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn Progress) -> Result<T, UserError>,
+    ) -> Result<Made<T>, UserError> {
         let Ready { plan, outputs, site, facts, title, .. } = self;
         make_directory(keep)?;
         let asked = Asked { shares_stdout: plan.script.is_some(), ..Asked::of(&outputs) };
@@ -94,10 +94,10 @@ impl Ready {
 }
 
 /// Makes the directory of `--keep`, if given.
-pub(crate) fn make_directory(keep: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn make_directory(keep: Option<&Path>) -> Result<(), UserError> {
     let Some(directory) = keep else { return Ok(()) };
     create_directory(directory).map_err(|error| {
-        Failure::could_not_run(format!(
+        UserError::could_not_run(format!(
             "cannot make {}: {error}; choose another directory with --keep",
             directory.display()
         ))
@@ -105,7 +105,7 @@ pub(crate) fn make_directory(keep: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// Refuses options that the experiment decides itself, and options of single runs.
-fn check(command: &str, options: &Options) -> Result<(), Failure> {
+fn check(command: &str, options: &Options) -> Result<(), UserError> {
     let refused = [
         ("--rate", options.load.rate.is_some(), "it chooses the rates itself"),
         ("--load", options.load.load.is_some(), "it chooses the load itself"),
@@ -119,7 +119,7 @@ fn check(command: &str, options: &Options) -> Result<(), Failure> {
 }
 
 /// A plan's file in place of the URL sets all options that were not typed, except the rates.
-fn with_plan_file(options: &mut Options) -> Result<(), Failure> {
+fn with_plan_file(options: &mut Options) -> Result<(), UserError> {
     let Some(file) = input::take_plan_file(options, None)? else { return Ok(()) };
     let mut plan = input::plan(&file)?;
     (plan.load.rate, plan.load.load, plan.load.requests, plan.load.think_time) =

@@ -11,7 +11,7 @@ use candor_report::render::{Depth, Page, Style, compose, csv, json};
 use candor_report::{Document, ReadError};
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::{console, last, outputs};
 
 /// How to read and render one kind of document.
@@ -60,7 +60,7 @@ fn more(depth: Depth, is_last: bool) -> &'static str {
 }
 
 /// Refuses outputs that experiments do not have, and files that cannot be written.
-pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
+pub(crate) fn check(outputs: &Outputs) -> Result<(), UserError> {
     outputs::check(&outputs.list, ["json", "csv", "html", "markdown"].into_iter())?;
     outputs::check_paths(outputs::files(&outputs.list))
 }
@@ -75,7 +75,7 @@ impl<T> Forms<T> {
 impl<T: Serialize> Forms<T> {
     /// Keeps the result, writes the requested outputs and prints the report. Returns the first failure
     /// to write an output.
-    pub(crate) fn give_out(&self, document: &T, to: &Outputs) -> Result<(), Failure> {
+    pub(crate) fn give_out(&self, document: &T, to: &Outputs) -> Result<(), UserError> {
         let is_last = to.keep && last::keep(to.quiet, || json::any(document));
         let write = |out: &Out| {
             let text = match out.kind.as_str() {

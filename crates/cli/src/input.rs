@@ -9,7 +9,7 @@ use candor_plan::Secrets;
 use candor_plan::options::{Options, OutputOptions, ReadFile, looks_like_plan};
 use candor_plan::values::Nanos;
 
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::files::Disk;
 
 /// The default length of an experiment's run.
@@ -18,19 +18,19 @@ const DURATION: &str = "5s";
 const WARM_UP_NS: u64 = 1_000_000_000;
 
 /// The text of a file; `what` is its kind, for errors.
-pub(crate) fn text(what: &str, path: &Path) -> Result<String, Failure> {
+pub(crate) fn text(what: &str, path: &Path) -> Result<String, UserError> {
     let name = path.display();
     let bytes = Disk
         .read(path)
-        .map_err(|error| Failure::usage(format!("cannot read the {what} {name}: {error}")))?;
+        .map_err(|error| UserError::usage(format!("cannot read the {what} {name}: {error}")))?;
     String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the {what} {name} is not UTF-8 text")))
+        .map_err(|_| UserError::usage(format!("the {what} {name} is not UTF-8 text")))
 }
 
 /// The options in this plan's file.
-pub(crate) fn plan(file: &str) -> Result<Options, Failure> {
+pub(crate) fn plan(file: &str) -> Result<Options, UserError> {
     let text = text("plan", file.as_ref())?;
-    Options::from_toml(file, &text).map_err(Failure::usage)
+    Options::from_toml(file, &text).map_err(UserError::usage)
 }
 
 /// Distinguishes a plan's file from a URL, in any order: one of them is in `options`, the other is
@@ -38,7 +38,7 @@ pub(crate) fn plan(file: &str) -> Result<Options, Failure> {
 pub(crate) fn take_plan_file(
     options: &mut Options,
     second: Option<String>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, UserError> {
     let given = options.url.take().into_iter().chain(second);
     let (mut plans, mut urls): (Vec<_>, Vec<_>) = given.partition(|one| looks_like_plan(one));
     match (plans.len(), urls.len()) {
@@ -46,12 +46,12 @@ pub(crate) fn take_plan_file(
             options.url = urls.pop();
             Ok(plans.pop())
         }
-        (0, _) => Err(Failure::usage(format!(
+        (0, _) => Err(UserError::usage(format!(
             "two URLs are given, {} and {}; give one, or several requests in a plan",
             Secrets::Hidden.url(&urls[0]),
             Secrets::Hidden.url(&urls[1])
         ))),
-        _ => Err(Failure::usage(format!(
+        _ => Err(UserError::usage(format!(
             "two plans are given, {} and {}; give one",
             plans[0], plans[1]
         ))),
@@ -81,17 +81,20 @@ pub(crate) fn set_usual_length(options: &mut Options) {
 pub(crate) fn refuse<const N: usize>(
     command: &str,
     flags: [(&str, bool, &str); N],
-) -> Result<(), Failure> {
+) -> Result<(), UserError> {
     match flags.into_iter().find(|(_, given, _)| *given) {
         Some((flag, _, why)) => {
-            Err(Failure::usage(format!("candor {command} has no {flag}: {why}; leave it out")))
+            Err(UserError::usage(format!("candor {command} has no {flag}: {why}; leave it out")))
         }
         None => Ok(()),
     }
 }
 
 /// Refuses outputs that only single runs have.
-pub(crate) fn refuse_outputs_of_runs(command: &str, output: &OutputOptions) -> Result<(), Failure> {
+pub(crate) fn refuse_outputs_of_runs(
+    command: &str,
+    output: &OutputOptions,
+) -> Result<(), UserError> {
     const KEEP: &str = "that is for a single run; use --keep DIR";
     let refused = [
         ("--hgrm", output.hgrm.is_some(), KEEP),

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use candor_files::{Limits, Store};
 
 use crate::console;
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 const LIMITS: Limits = Limits { files: 10, bytes: 64 << 20 };
 /// The word for the last result in place of a file; with a number after it, for an earlier one.
@@ -35,7 +35,7 @@ pub(crate) fn keep(quiet: bool, document: impl FnOnce() -> String) -> bool {
 }
 
 /// The file for `last`, or for `last-1` the one before it; `None` for other words.
-pub(crate) fn find(word: &Path) -> Option<Result<PathBuf, Failure>> {
+pub(crate) fn find(word: &Path) -> Option<Result<PathBuf, UserError>> {
     let rest = word.to_str()?.strip_prefix(WORD)?;
     let before = match rest.strip_prefix('-') {
         Some(number) => number.parse::<usize>().ok()?,
@@ -45,9 +45,9 @@ pub(crate) fn find(word: &Path) -> Option<Result<PathBuf, Failure>> {
     Some(kept(before))
 }
 
-fn kept(before: usize) -> Result<PathBuf, Failure> {
+fn kept(before: usize) -> Result<PathBuf, UserError> {
     let none = |why: String| {
-        Failure::could_not_run(format!("no result is kept{why}; make a run, or name a file"))
+        UserError::could_not_run(format!("no result is kept{why}; make a run, or name a file"))
     };
     let directory =
         directory().ok_or_else(|| none(": neither XDG_STATE_HOME nor HOME is set".to_owned()))?;

@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use arguments::Command;
 use command::{h2load, keep, wrk};
-use exit::Failure;
+use exit::UserError;
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|failure| {
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     })
 }
 
-fn run() -> Result<ExitCode, Failure> {
+fn run() -> Result<ExitCode, UserError> {
     let words = arguments::from_environment()?;
     if let Some(command) = keep::invocation(&words) {
         return Ok(keep::keep(command));

@@ -19,7 +19,7 @@ use candor_report::render::{Depth, json, visible};
 use clap::Args;
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::forms::{self, Forms};
 use crate::show::{Asked, Show};
 use crate::target_flags::CoreFlags;
@@ -70,7 +70,7 @@ impl Flags {
     }
 
     /// The split of cores between target and loader.
-    pub(crate) fn split(&self) -> Result<Split, Failure> {
+    pub(crate) fn split(&self) -> Result<Split, UserError> {
         self.cores.split()
     }
 
@@ -96,7 +96,7 @@ impl Flags {
         forms: &Forms<D>,
         outcome: &Outcome<D>,
         exit: impl FnOnce(&D) -> Exit,
-    ) -> Result<ExitCode, Failure> {
+    ) -> Result<ExitCode, UserError> {
         let document = &outcome.document;
         directory.write("results.csv", &(forms.csv)(document))?;
         let page = (forms.page)(document, Depth::Full);
@@ -127,7 +127,7 @@ impl Flags {
 pub(crate) fn read<S>(
     path: &Path,
     parse: impl FnOnce(&str, &str) -> Result<S, LabError>,
-) -> Result<S, Failure> {
+) -> Result<S, UserError> {
     Ok(parse(&path.display().to_string(), &input::text("suite", path)?)?)
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn directory(
     head: &Head,
     kind: &'static Kind,
     fingerprint: &str,
-) -> Result<Directory, Failure> {
+) -> Result<Directory, UserError> {
     let usual = PathBuf::from(format!("{}-results", head.name));
     Ok(Directory::open(named.unwrap_or(&usual), kind, fingerprint)?)
 }

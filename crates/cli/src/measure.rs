@@ -10,7 +10,7 @@ use candor_plan::{Plan, ReactorChoice};
 use candor_report::Facts;
 
 use crate::console;
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::outputs::Outputs;
 use crate::remedy;
 use crate::scripting::{self, Scripted};
@@ -18,7 +18,7 @@ use crate::show::{Asked, Show};
 use crate::signals;
 
 /// An interrupt that signals trigger from now on.
-pub(crate) fn interrupt() -> Result<Arc<Interrupt>, Failure> {
+pub(crate) fn interrupt() -> Result<Arc<Interrupt>, UserError> {
     let interrupt = Arc::new(Interrupt::default());
     let told = Arc::clone(&interrupt);
     signals::on_signal(move || told.stop())?;
@@ -72,7 +72,7 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Shows runs of an experiment.
-    pub(crate) fn show(asked: Asked, title: &str) -> Result<(Self, Show), Failure> {
+    pub(crate) fn show(asked: Asked, title: &str) -> Result<(Self, Show), UserError> {
         let interrupt = interrupt()?;
         let show = Show::start(asked, title, Some(Arc::clone(&interrupt)), None)?;
         Ok((Watched { outputs: Outputs::shown(show.clone()), interrupt }, show))

@@ -8,7 +8,7 @@ use candor_plan::Plan;
 use candor_record::Workers;
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 /// The part of a run that this process makes.
 #[derive(Debug, Clone, Args)]
@@ -28,15 +28,15 @@ pub(crate) struct PartFlags {
 
 impl PartFlags {
     /// The part of a run of `plan`; `None`: the whole run.
-    pub(crate) fn of(&self, plan: &Plan) -> Result<Option<Part>, Failure> {
+    pub(crate) fn of(&self, plan: &Plan) -> Result<Option<Part>, UserError> {
         let Some((which, parts)) = self.part else { return Ok(None) };
         let Some(of) = plan.threads.count else {
-            return Err(Failure::usage(
+            return Err(UserError::usage(
                 "--part: the parts must agree on the threads of the whole run; write --threads",
             ));
         };
         if of % parts != 0 {
-            return Err(Failure::usage(format!(
+            return Err(UserError::usage(format!(
                 "--part: {of} threads do not make {parts} equal parts; write --threads as a multiple of {parts}"
             )));
         }
@@ -55,12 +55,12 @@ fn parse(text: &str) -> Result<(u32, u32), String> {
 }
 
 /// Converts a time of the wall clock to the monotonic one.
-fn begins_at_ns(unix_s: f64) -> Result<u64, Failure> {
+fn begins_at_ns(unix_s: f64) -> Result<u64, UserError> {
     const LONGEST_S: f64 = 86_400.0;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let in_s = unix_s - now.as_secs_f64();
     if !(0.0..=LONGEST_S).contains(&in_s) {
-        return Err(Failure::usage(format!(
+        return Err(UserError::usage(format!(
             "--begin-at {unix_s}: that is {} now and must be within a day from now; use e.g. \
              $(($(date +%s) + 10))",
             if in_s < 0.0 { "before" } else { "long after" }

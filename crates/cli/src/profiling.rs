@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use candor_lab::target::profiler::ProfileSpec;
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 const FLAG: &str = "--profile-command";
 
@@ -24,15 +24,15 @@ pub(crate) struct ProfileFlags {
 
 impl ProfileFlags {
     /// How to profile a single run whose document goes to `json`.
-    pub(crate) fn spec(&self, json: Option<&Path>) -> Result<Option<ProfileSpec>, Failure> {
+    pub(crate) fn spec(&self, json: Option<&Path>) -> Result<Option<ProfileSpec>, UserError> {
         let Some(command) = &self.profile_command else { return Ok(None) };
         spec(command, beside(json)).map(Some)
     }
 }
 
 /// How to profile a run into `out`.
-pub(crate) fn spec(command: &str, out: PathBuf) -> Result<ProfileSpec, Failure> {
-    ProfileSpec::new(command, out).map_err(|problem| Failure::usage(format!("{FLAG}: {problem}")))
+pub(crate) fn spec(command: &str, out: PathBuf) -> Result<ProfileSpec, UserError> {
+    ProfileSpec::new(command, out).map_err(|problem| UserError::usage(format!("{FLAG}: {problem}")))
 }
 
 /// `result.json` has its profile in `result.profile`; without a file the profile is
@@ -54,10 +54,10 @@ pub(crate) struct NoProfile {
 
 impl NoProfile {
     /// Refuses it for this command.
-    pub(crate) fn check(&self, command: &str) -> Result<(), Failure> {
+    pub(crate) fn check(&self, command: &str) -> Result<(), UserError> {
         match self.profile_command {
             None => Ok(()),
-            Some(_) => Err(Failure::usage(format!(
+            Some(_) => Err(UserError::usage(format!(
                 "candor {command} has no {FLAG}: a profiled server is slower, so the results of \
                  {command} would be wrong; profile a single run at that load, with candor run {FLAG}"
             ))),

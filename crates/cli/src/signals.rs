@@ -13,23 +13,23 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::{emulate_default_handler, exit};
 
 use crate::console::terminal;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 
 /// The number of signals after which the process ends at once.
 const PATIENCE: u32 = 3;
 
-type Stop = Box<dyn Fn() + Send>;
+type Stopper = Box<dyn Fn() + Send>;
 
-static STOP: Mutex<Option<Stop>> = Mutex::new(None);
+static STOP: Mutex<Option<Stopper>> = Mutex::new(None);
 
 /// From now on, each signal calls `stop` in place of the previous function. It must not block.
-pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> Result<(), Failure> {
+pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> Result<(), UserError> {
     *STOP.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
     guard()
 }
 
 /// From now on, a signal that ends the process does so without leaving a live view behind.
-pub(crate) fn guard() -> Result<(), Failure> {
+pub(crate) fn guard() -> Result<(), UserError> {
     static WATCHING: Once = Once::new();
     let mut refused = None;
     WATCHING.call_once(|| match Signals::new([SIGINT, SIGTERM, SIGQUIT]) {
@@ -38,7 +38,7 @@ pub(crate) fn guard() -> Result<(), Failure> {
     });
     match refused {
         None => Ok(()),
-        Some(error) => Err(Failure::could_not_run(format!("cannot watch for signals: {error}"))),
+        Some(error) => Err(UserError::could_not_run(format!("cannot watch for signals: {error}"))),
     }
 }
 

@@ -12,7 +12,7 @@ use candor_plan::values::PositiveNanos;
 use candor_plan::words;
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::input;
 
 /// A managed target.
@@ -78,7 +78,7 @@ impl Cores {
 
 impl CoreFlags {
     /// The split of the machine.
-    pub(crate) fn split(&self) -> Result<Split, Failure> {
+    pub(crate) fn split(&self) -> Result<Split, UserError> {
         let list = |cores: &'_ Option<Cores>| cores.as_ref().map(|Cores(list)| list.clone());
         let usable = candor_engine::usable_cores();
         let (target, loader) = (list(&self.target_cores), list(&self.loader_cores));
@@ -89,7 +89,7 @@ impl CoreFlags {
 impl TargetFlags {
     /// Starts the target, if any, and points `options` at it. Without a URL and without a target
     /// the embedded one is started, if `embeds`.
-    pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, Failure> {
+    pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, UserError> {
         let spec = match &self.target {
             Some(command) => Some(self.spec(command)?),
             None if embeds && !input::is_elsewhere(options) => Some(embedded(options)?),
@@ -102,7 +102,7 @@ impl TargetFlags {
             false => None,
         };
         if spec.is_none() && target_cores.is_some() {
-            return Err(Failure::usage(
+            return Err(UserError::usage(
                 "--target-cores: the target is not managed; start it with --target, or leave \
                  this out",
             ));
@@ -118,9 +118,9 @@ impl TargetFlags {
         Ok(Site { note, running: Some(running), split, profile: None })
     }
 
-    fn spec(&self, command: &str) -> Result<TargetSpec, Failure> {
+    fn spec(&self, command: &str) -> Result<TargetSpec, UserError> {
         let command = words::split(command)
-            .map_err(|problem| Failure::usage(format!("--target: {problem}")))?;
+            .map_err(|problem| UserError::usage(format!("--target: {problem}")))?;
         let program = command.first().map(PathBuf::from).unwrap_or_default();
         let name = program.file_name().map(|name| name.to_string_lossy().into_owned());
         let mut spec = TargetSpec::new(name.unwrap_or_default(), command);
@@ -170,7 +170,7 @@ fn speak(options: &mut Options, announced: Option<&str>) {
 }
 
 /// The target's announcements fill in the options that the user did not set.
-fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
+fn follow(running: &Running, options: &mut Options) -> Result<(), UserError> {
     point(options, running);
     let announced = running.announced();
     let makes_own_requests =
@@ -179,7 +179,7 @@ fn follow(running: &Running, options: &mut Options) -> Result<(), Failure> {
         (&options.requests.method, &announced.method, makes_own_requests)
     {
         let method = method.parse().map_err(|error| {
-            Failure::could_not_run(format!("the target's port file has METHOD={method}: {error}"))
+            UserError::could_not_run(format!("the target's port file has METHOD={method}: {error}"))
         })?;
         options.requests.method = Some(method);
     }

@@ -3,6 +3,7 @@
 //! Requests in flight and the recorder are kept together, so that an outcome takes a request out
 //! of the one and enters it into the other in a single step, and the ledger cannot come apart.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use candor_pace::Due;
@@ -10,7 +11,7 @@ use candor_protocol::expect::Mismatch;
 use candor_protocol::{Answer, Deviations, RequestId};
 use candor_record::trace::Tracer;
 use candor_record::{
-    DeviationKind, ErrorKind, Failure, Outcome, Phase, Reason, Recorder, Sample, Traced,
+    DeviationKind, ErrorKind, FailedRequest, Outcome, Phase, Reason, Recorder, Sample, Traced,
 };
 
 use crate::chain::Chain;
@@ -114,7 +115,7 @@ impl Books {
             first_byte_ns: expected.first_byte_ns.min(at_ns).max(expected.sent_ns),
             done_ns: at_ns.max(expected.sent_ns),
             request: expected.request,
-            status: answer.status,
+            status: status(answer).unwrap_or(0),
             body_bytes: answer.body_bytes,
             phase: expected.phase,
         };
@@ -133,7 +134,8 @@ impl Books {
             [(folded, DeviationKind::Folded), (not_chunked_last, DeviationKind::NotChunkedLast)];
         for (_, kind) in kinds.into_iter().filter(|(is_so, _)| *is_so) {
             self.recorder.deviation(at_ns, phase, kind, || {
-                format!("{}: status {}", self.names[request as usize], answer.status)
+                let status = status(answer).unwrap_or(0);
+                format!("{}: status {status}", self.names[request as usize])
             });
         }
     }
@@ -144,14 +146,12 @@ impl Books {
             Mismatch::Status(_) => ErrorKind::Status,
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
             Mismatch::BrokenOff => {
-                return self.break_off(answer.id, chain, Some(answer.status), at_ns);
+                return self.break_off(answer.id, chain, status(answer), at_ns);
             }
         };
         let flight = self.flights.remove(answer.id, chain);
         let name = self.names[flight.request as usize].clone();
-        self.enter_failure(flight, kind, Some(answer.status), at_ns, || {
-            format!("{name}: {mismatch}")
-        });
+        self.enter_failure(flight, kind, status(answer), at_ns, || format!("{name}: {mismatch}"));
     }
 
     /// It failed without a complete answer.
@@ -183,7 +183,7 @@ impl Books {
             self.recorder.sent(at_ns, flight.phase, flight.request);
             flight.sent_ns = at_ns.max(flight.ready_ns);
         }
-        let failure = Failure {
+        let failure = FailedRequest {
             phase: flight.phase,
             request: flight.request,
             kind,
@@ -245,6 +245,11 @@ impl Books {
             (id, if flight.sent_ns == NOT_SENT { flight.ready_ns } else { flight.sent_ns })
         })
     }
+}
+
+#[inline]
+fn status(answer: &Answer) -> Option<u16> {
+    answer.status.map(NonZeroU16::get)
 }
 
 fn traced(flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) -> Traced {

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use candor_pace::Share;
 use candor_plan::{Parts, Plan, Requests};
-use candor_protocol::Session;
+use candor_protocol::{CaptureRoom, Protocol};
 use candor_record::{Collector, Interval, Machine, RunRecord, Traced, WorkerReport, Workers};
 
-use crate::clients::{Protocol, Use};
 use crate::control::Control;
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
+use crate::registry::{Spoken, Use};
 use crate::run::collecting_part;
 use crate::script::{Scripted, Scripts};
 use crate::worker::{Sink, Worker};
@@ -53,7 +53,7 @@ pub fn drive_scripted<R: Reactor>(
 ) -> RunRecord {
     let mut reactor = Some(reactor);
     let reactors = |_| reactor.take().expect("there is one worker");
-    drive_workers(plan, Workers::all(1), reactors, control, scripts, observer)
+    drive_spoken(plan, Workers::all(1), reactors, control, scripts, observer)
 }
 
 /// Runs the part of a plan that `workers` have, one after the other, each on a reactor of its own.
@@ -67,18 +67,51 @@ pub fn drive_part<R: Reactor>(
     reactors: impl FnMut(u32) -> R,
     control: &Control,
 ) -> RunRecord {
-    drive_workers(plan, workers, reactors, control, &Scripts::default(), &mut ())
+    drive_spoken(plan, workers, reactors, control, &Scripts::default(), &mut ())
 }
 
-fn drive_workers<R: Reactor>(
+/// The same as [`drive_observed`] with sessions of the caller's: of a protocol that is not in the
+/// registry.
+pub fn drive_sessions<R: Reactor, S: Protocol>(
+    plan: &Plan,
+    reactor: R,
+    control: &Control,
+    observer: &mut (impl Observer + ?Sized),
+    sessions: impl Fn() -> S,
+) -> RunRecord {
+    let mut reactor = Some(reactor);
+    let reactors = |_| reactor.take().expect("there is one worker");
+    let (workers, scripts) = (Workers::all(1), Scripts::default());
+    drive_workers(plan, workers, reactors, control, &scripts, observer, |_, _, drive| {
+        drive.with(&sessions)
+    })
+}
+
+/// With sessions of the plan's protocol.
+fn drive_spoken<R: Reactor>(
+    plan: &Plan,
+    workers: Workers,
+    reactors: impl FnMut(u32) -> R,
+    control: &Control,
+    scripts: &Scripts,
+    observer: &mut (impl Observer + ?Sized),
+) -> RunRecord {
+    let spoken = Spoken::of(plan).unwrap_or_else(|error| panic!("{error}"));
+    drive_workers(plan, workers, reactors, control, scripts, observer, |own, room, drive| {
+        spoken.with_sessions(own, room, drive)
+    })
+}
+
+/// Runs the workers one after the other; `with` gives each the sessions of its own plan.
+fn drive_workers<R: Reactor, O: Observer + ?Sized>(
     plan: &Plan,
     workers: Workers,
     mut reactors: impl FnMut(u32) -> R,
     control: &Control,
     scripts: &Scripts,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut O,
+    with: impl Fn(&Parts, Option<CaptureRoom>, Drive<'_, R, O>) -> (u64, WorkerReport),
 ) -> RunRecord {
-    let protocol = Protocol::of(plan).unwrap_or_else(|error| panic!("{error}"));
     let mut collector = Collector::new(collecting_part(plan, workers));
     let mut intake = TraceIntake::new(plan);
     let mut origin_monotonic_ns = 0;
@@ -95,7 +128,7 @@ fn drive_workers<R: Reactor>(
             observer: &mut *observer,
         };
         let drive = Drive { plan, share, reactor, script, control, sink };
-        let (origin_ns, report) = protocol.with_sessions(&own, room, drive);
+        let (origin_ns, report) = with(&own, room, drive);
         if at == 0 {
             origin_monotonic_ns = origin_ns;
         }
@@ -119,7 +152,7 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
     /// The origin of its time, and how it ended.
     type Output = (u64, WorkerReport);
 
-    fn with<S: Session>(self, sessions: impl Fn() -> S) -> (u64, WorkerReport) {
+    fn with<S: Protocol>(self, sessions: impl Fn() -> S) -> (u64, WorkerReport) {
         let Drive { plan, share, reactor, script, control, mut sink } = self;
         let mut worker = Worker::new(plan, share, reactor, sessions);
         worker.follow(script);

@@ -12,7 +12,6 @@
 mod books;
 mod chain;
 mod child;
-mod clients;
 mod connection;
 mod control;
 mod drive;
@@ -27,6 +26,7 @@ mod observer;
 mod pacing;
 mod plan_share;
 pub mod reactor;
+mod registry;
 mod resolve;
 mod roots;
 mod run;
@@ -37,7 +37,7 @@ mod worker;
 
 pub use child::end_with_this_thread;
 pub use control::{Control, Course};
-pub use drive::{drive, drive_observed, drive_part, drive_scripted};
+pub use drive::{drive, drive_observed, drive_part, drive_scripted, drive_sessions};
 pub use error::EngineError;
 pub use health::monotonic_ns;
 pub use machine::{host, keep_to_cores, usable_cores};

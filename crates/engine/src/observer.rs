@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use candor_plan::{Plan, Trace};
-use candor_record::trace::Sample;
+use candor_record::trace::LowestRanks;
 use candor_record::{IntervalSummary, Stretch, TraceCounts, Traced};
 
 use crate::worker;
@@ -52,13 +52,13 @@ pub trait Observer {
 impl Observer for () {}
 
 /// Stands between the workers' blocks and the observer.
-pub(crate) struct TraceIntake(Option<Sample>);
+pub(crate) struct TraceIntake(Option<LowestRanks>);
 
 impl TraceIntake {
     pub(crate) fn new(plan: &Plan) -> Self {
         TraceIntake(match plan.recording.trace {
             Some(trace @ Trace::Count(size)) => {
-                Some(Sample::new(worker::trace::rule(trace, plan.seed), size as usize))
+                Some(LowestRanks::new(worker::trace::rule(trace, plan.seed), size as usize))
             }
             _ => None,
         })

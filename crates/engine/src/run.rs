@@ -10,14 +10,13 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use candor_pace::Share;
-use candor_plan::Plan;
-use candor_protocol::Session;
+use candor_plan::{Plan, ReactorChoice};
+use candor_protocol::{Protocol, Transport};
 use candor_record::{
     Collector, CollectorSettings, Interval, Machine, RunRecord, Traced, WorkerHealth, WorkerReport,
     Workers,
 };
 
-use crate::clients::{Protocol, Use};
 use crate::control::Control;
 use crate::drive::own_plan;
 use crate::error::EngineError;
@@ -31,6 +30,7 @@ use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
 use crate::reactor::{ConnectFailure, Start};
 use crate::reactor::{epoll, stamped, uring};
+use crate::registry::{Spoken, Use};
 use crate::resolve::Addresses;
 use crate::script::{Destination, Scripted, Scripts};
 use crate::worker::{Sink, Worker};
@@ -135,7 +135,7 @@ pub fn run_part(
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     observer.prepares(plan);
-    let protocol = Protocol::of(plan)?;
+    let spoken = Spoken::of(plan)?;
     let Workers { count: workers, of, .. } = part.workers;
     if of > plan.connections.count {
         return Err(EngineError::Workers { workers: of, connections: plan.connections.count });
@@ -151,6 +151,7 @@ pub fn run_part(
         addresses,
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
+        transport: spoken.transport(),
     };
     let dialer_of = |worker: u32| match &own[(worker - part.workers.first) as usize] {
         None => dialer.clone(),
@@ -161,29 +162,36 @@ pub fn run_part(
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
     let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
-    let with_stamps = |address: &Address| matches!(address, Address::Tcp(_));
+    let with_stamps = |address: &Address| {
+        dialer.transport == Transport::Stream && matches!(address, Address::Tcp(_))
+    };
     if let Some(stamps) = plan.recording.kernel_timestamps
         && dialer.addresses.iter().any(with_stamps)
     {
         let one = |worker| stamped::Unstarted::new(dialer_of(worker), stamps.one_in);
         let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
         let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-        return run_on(reactors, plan, part, &protocol, scripts, control, observer);
+        return run_on(reactors, plan, part, &spoken, scripts, control, observer);
     }
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
-    match decide(plan.threads.reactor, plan.connections.count.div_ceil(of), probe_uring) {
+    let choice = match dialer.transport {
+        Transport::Stream => plan.threads.reactor,
+        // Only epoll has datagrams.
+        Transport::Datagrams => ReactorChoice::Epoll,
+    };
+    match decide(choice, plan.connections.count.div_ceil(of), probe_uring) {
         ReactorKind::Epoll => {
             let one = |worker| epoll::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, part, &protocol, scripts, control, observer)
+            run_on(reactors, plan, part, &spoken, scripts, control, observer)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
             let one = |worker| uring::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, part, &protocol, scripts, control, observer)
+            run_on(reactors, plan, part, &spoken, scripts, control, observer)
         }
     }
 }
@@ -193,7 +201,7 @@ fn run_on<U: Start>(
     reactors: Vec<U>,
     plan: &Plan,
     part: Part,
-    protocol: &Protocol,
+    spoken: &Spoken,
     scripts: &Scripts,
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
@@ -230,7 +238,7 @@ fn run_on<U: Start>(
                 let room = script.as_ref().and_then(Scripted::capture_room);
                 let thread =
                     Thread { plan, script, share, part, reactor, link, core, meeting, control };
-                protocol.with_sessions(&own, room, thread);
+                spoken.with_sessions(&own, room, thread);
             });
         }
         drop(out);
@@ -292,7 +300,7 @@ struct Thread<'a, U> {
 impl<U: Start> Use for Thread<'_, U> {
     type Output = ();
 
-    fn with<S: Session>(self, sessions: impl Fn() -> S) {
+    fn with<S: Protocol>(self, sessions: impl Fn() -> S) {
         let Thread { plan, script, share, part, reactor, mut link, core, meeting, control } = self;
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let mut worker = Worker::new(plan, share, reactor.start(), sessions);

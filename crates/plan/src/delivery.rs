@@ -30,7 +30,7 @@ pub struct Pieces {
 
 impl Delivery {
     /// Whether the request stops on its way. Then no other request is in flight on its connection.
-    pub fn stops(&self) -> bool {
+    pub fn pauses(&self) -> bool {
         self.pieces.is_some() || self.continue_ns.is_some() || self.break_off_after.is_some()
     }
 }

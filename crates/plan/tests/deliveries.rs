@@ -47,8 +47,8 @@ fn what_flags_say_of_a_delivery() {
             continue_ns: None
         }
     );
-    assert!(!Delivery { chunk_bytes: Some(2), ..nothing }.stops());
-    assert!(Delivery { break_off_after: Some(2), ..nothing }.stops());
+    assert!(!Delivery { chunk_bytes: Some(2), ..nothing }.pauses());
+    assert!(Delivery { break_off_after: Some(2), ..nothing }.pauses());
 }
 
 #[test]

@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
-mod client;
 pub mod expect;
 pub mod h1;
 pub mod h2;
@@ -15,9 +14,9 @@ pub mod session;
 pub mod tls;
 
 pub use capture::{Capture, CaptureRoom, NotKept};
-pub use client::Client;
 pub use made::Made;
 pub use session::{
     Abilities, Answer, Captured, Deviations, Event, Failure, GoAway, HeaderBytes, Input, Last,
-    Malformed, Outgoing, RequestId, Session, Transmit,
+    MAX_SEGMENTS, MAX_TRANSMIT_BYTES, Malformed, Outgoing, Part, PartKind, Protocol, RequestId,
+    Session, Transmit, Transport,
 };

@@ -29,6 +29,7 @@
 
 use candor_record::{Cause, Handshake};
 use std::io::IoSlice;
+use std::num::NonZeroU16;
 
 use crate::capture::{Capture, NotKept};
 use crate::expect::Mismatch;
@@ -37,13 +38,29 @@ use crate::made::Made;
 /// The engine's name for a request in flight: opaque to the session, handed back in events.
 pub type RequestId = u32;
 
-/// One connection's protocol state. All times are nanoseconds of the engine's clock.
-pub trait Session {
+/// A kind of session that an engine can be compiled for.
+pub trait Protocol: Session {
     /// Whether it has things to say that no request asked for: a handshake, acknowledgements. The
     /// engine then looks for bytes to transmit after every input. HTTP/1.1 in clear text does not,
     /// and pays nothing for those that do.
     const SPEAKS_UNASKED: bool;
 
+    /// What carries it.
+    const TRANSPORT: Transport;
+}
+
+/// What carries a protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// A stream of bytes: TCP, or a unix socket.
+    #[default]
+    Stream,
+    /// Datagrams: UDP, one socket per connection.
+    Datagrams,
+}
+
+/// One connection's protocol state. All times are nanoseconds of the engine's clock.
+pub trait Session {
     /// How many more requests it takes now. Zero before [`Event::Ready`], and after a response that
     /// ends the connection.
     fn free_places(&self) -> u32;
@@ -129,16 +146,34 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Bytes to the peer, in the slices that [`Session::poll_transmit`] was given.
+/// Bytes to the peer, in the slices that [`Session::poll_transmit`] was given. Small enough to come back
+/// in a register.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Transmit {
     /// How many slices it used; 0: there is nothing to write.
-    pub slices: usize,
+    pub slices: u32,
+    /// Over datagrams: the bytes are datagrams of this length, the last one perhaps shorter, at most
+    /// [`MAX_SEGMENTS`] of them and [`MAX_TRANSMIT_BYTES`] in all. 0 over a stream.
+    pub segment_bytes: u16,
+    /// Over datagrams: the two bits of explicit congestion notification that they carry.
+    pub ecn: u8,
     /// There may be more to write when these are written.
     pub more: bool,
-    /// Over datagrams: the bytes are datagrams of this length, the last one perhaps shorter. 0 over
-    /// a stream.
-    pub segment_bytes: u16,
+}
+
+/// Datagrams in one [`Transmit`], at most: what the kernel segments at once (UDP_MAX_SEGMENTS of
+/// Linux 4.18).
+pub const MAX_SEGMENTS: usize = 64;
+
+/// Bytes in one [`Transmit`] over datagrams, at most: the payload of the largest datagram over IPv4.
+pub const MAX_TRANSMIT_BYTES: usize = 65_507;
+
+impl Transmit {
+    /// The slices of `all` that it used.
+    #[inline]
+    pub fn of<'s, 'a>(&self, all: &'s [IoSlice<'a>]) -> &'s [IoSlice<'a>] {
+        &all[..self.slices as usize]
+    }
 }
 
 /// What a session can do, known from [`Event::Ready`] on.
@@ -164,6 +199,9 @@ pub enum Event {
     FirstByte(RequestId),
     /// The response to this request is complete.
     Done(Answer),
+    /// Parts of a response, or of what the peer sends without a request: only from sessions that were
+    /// made to tell of them.
+    Part(Part),
     /// This request failed, and the connection with it. Others outstanding on it have no outcome
     /// yet.
     Failed {
@@ -217,13 +255,39 @@ pub struct HeaderBytes {
     pub decoded: u64,
 }
 
+/// Parts that ended in the input just consumed. A session may tell of those of one request and one kind
+/// together, since they came in one read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The request whose response they belong to; `None`: the peer sent them unasked. A session that was
+    /// not made to expect those fails with [`Event::Failed`] instead.
+    pub id: Option<RequestId>,
+    /// What they are.
+    pub kind: PartKind,
+    /// Their payload, framing removed.
+    pub bytes: u64,
+    /// How many there are.
+    pub count: u32,
+}
+
+/// Parts that protocols have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// An event of a stream of events.
+    Event,
+    /// A message.
+    Message,
+    /// A frame that is no message by itself.
+    Frame,
+}
+
 /// A complete response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The request it answers.
     pub id: RequestId,
-    /// Its status.
-    pub status: u16,
+    /// Its status; `None`: what answers is a message, which has none.
+    pub status: Option<NonZeroU16>,
     /// Length of its body, framing removed.
     pub body_bytes: u64,
     /// Whether it was the expected one.

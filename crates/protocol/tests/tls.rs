@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use candor_plan::{BodyExpect, Expect, Pem, Request, StatusSet, Tls as TlsPlan, TlsVersion, Trust};
 use candor_protocol::tls::{Connector, Tls};
-use candor_protocol::{Abilities, Event, Failure, Input, Outgoing, Session, h1};
+use candor_protocol::{Abilities, Event, Failure, Input, Outgoing, Session, h1, h2};
 use candor_record::{Cause, Handshake};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs;
@@ -53,7 +53,7 @@ fn only(identity: &Identity) -> Trust {
     Trust::Only(Pem { file: "ca.pem".to_owned(), text: identity.pem.as_bytes().into() })
 }
 
-type Make = Box<dyn Fn() -> Tls<h1::Session>>;
+type Make = Box<dyn Fn() -> Tls>;
 
 fn clients(plan: &TlsPlan) -> Make {
     let request = Request {
@@ -69,7 +69,9 @@ fn clients(plan: &TlsPlan) -> Make {
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();
     let connector = Connector::new(plan, || Ok(Vec::new())).unwrap();
-    let make = move |_| h1::Session::new(Arc::clone(&table), 1, h1::Limits::default());
+    let make = move |_: &str| -> Box<dyn Session> {
+        Box::new(h1::Session::new(Arc::clone(&table), 1, h1::Limits::default()))
+    };
     Box::new(connector.sessions(Rc::new(make)))
 }
 
@@ -87,7 +89,7 @@ fn server(identity: &Identity) -> Arc<ServerConfig> {
 
 /// A client and a server, and what is on its way to the client.
 struct Pair {
-    client: Tls<h1::Session>,
+    client: Tls,
     server: ServerConnection,
     request: Vec<u8>,
     to_client: Vec<u8>,
@@ -98,19 +100,22 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(client: Tls<h1::Session>, server: &Arc<ServerConfig>, step: usize) -> Self {
+    fn new(client: Tls, server: &Arc<ServerConfig>, step: usize) -> Self {
         let server = ServerConnection::new(Arc::clone(server)).unwrap();
         let (request, to_client) = (Vec::new(), Vec::new());
         Pair { client, server, request, to_client, events: vec![], started: vec![], step }
     }
 
-    /// Moves what the client has to say to the server.
+    /// Moves what the client has to say to the server, as the engine does: for as long as it says that
+    /// there is more.
     fn upload(&mut self) {
-        loop {
+        let mut more = true;
+        while more {
             let mut slices = [IoSlice::new(&[]); 4];
-            let used = self.client.poll_transmit(0, &mut slices).slices;
-            let Some(first) = slices[..used].first() else { break };
+            let transmit = self.client.poll_transmit(0, &mut slices);
+            let Some(first) = transmit.of(&slices).first() else { break };
             let bytes = first[..first.len().min(self.step)].to_vec();
+            more = transmit.more || bytes.len() < first.len();
             assert!(self.server.read_tls(&mut &bytes[..]).unwrap() == bytes.len());
             let started = &mut self.started;
             self.client.handle_transmitted(0, bytes.len(), &mut |id| started.push(id));
@@ -200,6 +205,29 @@ fn every_cipher_of_both_versions_carries_requests_in_pieces_of_any_size() {
             }
             assert_eq!(pair.dones(), 3, "{name} in steps of {step}: {:?}", pair.events);
         }
+    }
+}
+
+/// A server that says nothing before it has heard the preface (RFC 9113 3.4), not even a ticket.
+#[test]
+fn http_2_speaks_first() {
+    let identity = identity(|_| ());
+    let mut config = Arc::unwrap_or_clone(server(&identity));
+    config.send_tls13_tickets = 0;
+    let connector =
+        Connector::new(&TlsPlan { alpn: vec!["h2".to_owned()], ..plan(only(&identity)) }, || {
+            Ok(Vec::new())
+        })
+        .unwrap();
+    let make = move |alpn: &str| -> Box<dyn Session> {
+        assert_eq!(alpn, "h2");
+        Box::new(h2::Session::new([].into(), h2::Settings::default()))
+    };
+    for step in [1, 100_000] {
+        let client = connector.sessions(Rc::new(make))();
+        let mut pair = Pair::new(client, &Arc::new(config.clone()), step);
+        pair.shake_hands();
+        assert!(pair.request.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "{step}");
     }
 }
 

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use candor_record::{
-    Collector, CollectorSettings, EndReason, Machine, Phase, Recorder, Sample, Settings,
+    Collector, CollectorSettings, EndReason, Machine, Phase, Recorder, RecorderSettings, Sample,
     WorkerReport, Workers,
 };
 
@@ -27,7 +27,7 @@ const GROWTH_LIMIT_KIB: u64 = 4096;
 fn main() -> ExitCode {
     let whole = std::env::args().any(|argument| argument == "--bench");
     let samples: u64 = if whole { 100_000_000 } else { 1_000_000 };
-    let mut recorder = Recorder::new(Settings {
+    let mut recorder = Recorder::new(RecorderSettings {
         digits: 3,
         interval_ns: INTERVAL_NS,
         warm_up_ns: 0,

@@ -50,6 +50,58 @@ impl Bytes {
     }
 }
 
+/// Parts of responses, and what was sent without a request, of protocols that have them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartCounts {
+    /// Parts that came.
+    pub count: u64,
+    /// Their payload, framing removed.
+    pub bytes: u64,
+    /// Those that no request asked for.
+    pub unasked: u64,
+}
+
+impl PartCounts {
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        *self == PartCounts::default()
+    }
+
+    fn merge(&mut self, other: &PartCounts) {
+        add(&mut self.count, other.count);
+        add(&mut self.bytes, other.bytes);
+        add(&mut self.unasked, other.unasked);
+    }
+}
+
+/// Datagrams, of protocols over them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DatagramCounts {
+    /// Handed to the kernel.
+    pub sent: u64,
+    /// Read.
+    pub received: u64,
+    /// Those of them that a router marked because of congestion (RFC 3168 5: CE).
+    pub congested: u64,
+    /// Dropped on this machine because the socket's receive buffer was full, as the kernel counts them;
+    /// known when a connection ends.
+    pub dropped: u64,
+}
+
+impl DatagramCounts {
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        *self == DatagramCounts::default()
+    }
+
+    fn merge(&mut self, other: &DatagramCounts) {
+        add(&mut self.sent, other.sent);
+        add(&mut self.received, other.received);
+        add(&mut self.congested, other.congested);
+        add(&mut self.dropped, other.dropped);
+    }
+}
+
 /// The events of connections.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionCounts {
@@ -185,6 +237,10 @@ pub struct Interval {
     pub deviations: Tally<{ DeviationKind::ALL.len() }>,
     /// Bytes; those of header blocks are counted when their connection ends.
     pub bytes: Bytes,
+    /// Parts of responses.
+    pub parts: PartCounts,
+    /// Datagrams.
+    pub datagrams: DatagramCounts,
     /// Connections.
     pub connections: ConnectionCounts,
     /// Requests due and not sent at the end of the stretch (a gauge).
@@ -223,6 +279,8 @@ impl Interval {
             broken_off_statuses: Vec::new(),
             deviations: Tally::default(),
             bytes: Bytes::default(),
+            parts: PartCounts::default(),
+            datagrams: DatagramCounts::default(),
             connections: ConnectionCounts::default(),
             backlog: 0,
             in_flight: 0,
@@ -298,6 +356,8 @@ impl Interval {
         }
         self.deviations.merge(&other.deviations);
         self.bytes.merge(&other.bytes);
+        self.parts.merge(&other.parts);
+        self.datagrams.merge(&other.datagrams);
         self.connections.merge_flows(&other.connections);
         self.rates.merge(&other.rates);
         for (mine, theirs) in self.requests.iter_mut().zip(&other.requests) {
@@ -326,6 +386,8 @@ impl Interval {
         self.broken_off_statuses.clear();
         self.deviations.clear();
         self.bytes = Bytes::default();
+        self.parts = PartCounts::default();
+        self.datagrams = DatagramCounts::default();
         self.connections = ConnectionCounts::default();
         self.backlog = 0;
         self.in_flight = 0;

@@ -37,12 +37,13 @@ pub use histogram::{
     Buckets, Encoded, EncodingError, Exact, HIGHEST_NS, Histogram, Latencies, PlacesError,
 };
 pub use interval::{
-    Bytes, ConnectionCounts, GoAways, Handshake, Interval, RequestCounts, StatusCount,
+    Bytes, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval, PartCounts,
+    RequestCounts, StatusCount,
 };
 pub use ledger::Ledger;
 pub use merge::{MergeError, merge};
 pub use rates::{RateSamples, SLOT_NS};
-pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
+pub use recorder::{Disconnect, FailedRequest, Phase, Recorder, RecorderSettings, Sample};
 pub use run::{
     EndReason, Host, Machine, Memory, RunRecord, WorkerFigures, WorkerHealth, WorkerReport, Workers,
 };

@@ -193,7 +193,7 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Phase, Recorder, Sample, Settings};
+    use crate::{Phase, Recorder, RecorderSettings, Sample};
 
     fn samples(answers: &[u64]) -> RateSamples {
         let mut samples = RateSamples::default();
@@ -223,7 +223,7 @@ mod tests {
     /// Responses at these times, recorded in intervals of `interval_ns`.
     fn recorded(done_ns: &[u64], interval_ns: u64, warm_up_ns: u64, end_ns: u64) -> RateSamples {
         let window_end_ns = Some(end_ns);
-        let settings = Settings {
+        let settings = RecorderSettings {
             digits: 3,
             interval_ns,
             warm_up_ns,

@@ -34,7 +34,7 @@ pub struct Sample {
     pub done_ns: u64,
     /// Which request of the plan.
     pub request: u32,
-    /// Status of the response.
+    /// Status of the response; 0: it is a message, which has none.
     pub status: u16,
     /// Length of the response's body.
     pub body_bytes: u64,
@@ -44,7 +44,7 @@ pub struct Sample {
 
 /// The settings of a recorder.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct RecorderSettings {
     /// Significant digits of the histograms, 1 to 5.
     pub digits: u8,
     /// Length of an interval, above zero.
@@ -63,7 +63,7 @@ pub struct Settings {
 /// A worker's record of the current interval.
 #[derive(Debug)]
 pub struct Recorder {
-    settings: Settings,
+    settings: RecorderSettings,
     current: Interval,
     /// The end of the current interval, exclusive.
     boundary_ns: u64,
@@ -79,7 +79,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// A recorder at the beginning of a run.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: RecorderSettings) -> Self {
         let mut recorder = Recorder::before_run(settings);
         recorder.begin_run();
         recorder
@@ -87,7 +87,7 @@ impl Recorder {
 
     /// A recorder of events before a run: all of them are entered at the beginning, whatever their
     /// time.
-    pub fn before_run(settings: Settings) -> Self {
+    pub fn before_run(settings: RecorderSettings) -> Self {
         let fresh = || Interval::new(settings.digits, settings.requests);
         let mut recorder = Recorder {
             settings,
@@ -119,7 +119,8 @@ impl Recorder {
 
     /// Sets index, beginning and boundary of the current interval for time `start_ns`.
     fn place(&mut self, start_ns: u64) {
-        let Settings { interval_ns, warm_up_ns, window_end_ns, drain_ns, .. } = self.settings;
+        let RecorderSettings { interval_ns, warm_up_ns, window_end_ns, drain_ns, .. } =
+            self.settings;
         self.current.start_ns = start_ns;
         if start_ns < warm_up_ns {
             self.current.index = None;
@@ -271,7 +272,9 @@ impl Recorder {
             return;
         }
         current.ledger.ok += 1;
-        current.add_status(sample.status, 1);
+        if sample.status > 0 {
+            current.add_status(sample.status, 1);
+        }
         let response_ns = sample.done_ns - sample.due_ns;
         let latencies = &mut current.latencies;
         latencies.response.record(response_ns);
@@ -291,11 +294,11 @@ impl Recorder {
     pub fn error<E: Into<Reason>>(
         &mut self,
         now_ns: u64,
-        failure: Failure,
+        failure: FailedRequest,
         example: impl FnOnce() -> E,
     ) {
         self.advance(now_ns);
-        let Failure { phase, request, kind, status, age_ns } = failure;
+        let FailedRequest { phase, request, kind, status, age_ns } = failure;
         self.ledger(phase).errors.add(kind as usize, example);
         if phase == Phase::WarmUp {
             return;
@@ -390,6 +393,31 @@ impl Recorder {
         self.current.bytes.received += bytes;
     }
 
+    /// Parts came: `count` of them, with so many bytes of payload; `is_asked`: to a request.
+    pub fn parts(&mut self, now_ns: u64, count: u32, bytes: u64, is_asked: bool) {
+        self.advance(now_ns);
+        let parts = &mut self.current.parts;
+        parts.count += u64::from(count);
+        parts.bytes += bytes;
+        parts.unasked += if is_asked { 0 } else { u64::from(count) };
+    }
+
+    /// Datagrams left.
+    pub fn datagrams_sent(&mut self, count: u64) {
+        self.current.datagrams.sent += count;
+    }
+
+    /// Datagrams were read, `congested` of them with a mark of congestion.
+    pub fn datagrams_received(&mut self, count: u64, congested: u64) {
+        self.current.datagrams.received += count;
+        self.current.datagrams.congested += congested;
+    }
+
+    /// The kernel dropped datagrams because a receive buffer was full.
+    pub fn datagrams_dropped(&mut self, count: u64) {
+        self.current.datagrams.dropped += count;
+    }
+
     /// The server announced the end of a connection.
     pub fn goaway(&mut self, now_ns: u64, code: u32, last_stream: u32) {
         self.advance(now_ns);
@@ -451,7 +479,7 @@ impl Recorder {
 
 /// A sent request that failed.
 #[derive(Debug, Clone, Copy)]
-pub struct Failure {
+pub struct FailedRequest {
     /// Whether it counts.
     pub phase: Phase,
     /// Which request of the plan.
@@ -483,7 +511,7 @@ mod tests {
 
     #[test]
     fn a_window_does_not_end_before_its_last_interval_began() {
-        let mut recorder = Recorder::new(Settings {
+        let mut recorder = Recorder::new(RecorderSettings {
             digits: 3,
             interval_ns: 1000,
             warm_up_ns: 0,
@@ -504,8 +532,8 @@ mod tests {
         assert_eq!(ends_ns, 1500);
     }
 
-    fn settings(window_end_ns: Option<u64>, drain_ns: u64) -> Settings {
-        Settings {
+    fn settings(window_end_ns: Option<u64>, drain_ns: u64) -> RecorderSettings {
+        RecorderSettings {
             digits: 3,
             interval_ns: 1000,
             warm_up_ns: 0,

@@ -11,7 +11,7 @@ mod sample;
 mod tracer;
 
 pub use rule::Rule;
-pub use sample::Sample;
+pub use sample::LowestRanks;
 pub use tracer::{TraceSettings, Tracer};
 
 use schemars::JsonSchema;

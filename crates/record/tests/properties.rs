@@ -3,8 +3,8 @@
 //! matter.
 
 use candor_record::{
-    Collector, CollectorSettings, EndReason, ErrorKind, Failure, Machine, Phase, Recorder,
-    RunRecord, Sample, Settings, WorkerReport, Workers, merge, wire,
+    Collector, CollectorSettings, EndReason, ErrorKind, FailedRequest, Machine, Phase, Recorder,
+    RecorderSettings, RunRecord, Sample, WorkerReport, Workers, merge, wire,
 };
 use proptest::prelude::*;
 
@@ -90,7 +90,7 @@ impl Request {
                 let kind = ErrorKind::ALL[index];
                 let answered = matches!(kind, ErrorKind::Status | ErrorKind::Body);
                 let status = answered.then_some(503);
-                let failure = Failure { phase, request, kind, status, age_ns };
+                let failure = FailedRequest { phase, request, kind, status, age_ns };
                 recorder.error(now_ns, failure, || "example".to_owned());
             }
             Fate::Unfinished => recorder.unfinished(now_ns, phase, age_ns),
@@ -125,7 +125,7 @@ fn run_part(requests: &[Request], part: Workers, interval_ns: u64) -> RunRecord 
             events.push((one.done_ns(), true, one));
         }
         events.sort_by_key(|&(at_ns, ended, _)| (at_ns, ended));
-        let mut recorder = Recorder::new(Settings {
+        let mut recorder = Recorder::new(RecorderSettings {
             digits: 3,
             interval_ns,
             warm_up_ns: WARM_UP_NS,

@@ -10,8 +10,8 @@ use candor_plan::redact::{Kind, Typed};
 use candor_plan::*;
 use candor_record::{
     Collector, CollectorSettings, ConnectErrorKind, DeviationKind, Disconnect, EndReason,
-    ErrorKind, Failure, Hiccup, Hiccups, Histogram, Host, LossKind, Machine, Memory, Phase,
-    Recorder, RunRecord, Sample, Settings, WorkerHealth, WorkerReport, Workers,
+    ErrorKind, FailedRequest, Hiccup, Hiccups, Histogram, Host, LossKind, Machine, Memory, Phase,
+    Recorder, RecorderSettings, RunRecord, Sample, WorkerHealth, WorkerReport, Workers,
 };
 
 use crate::document::counts::ErrorCount;
@@ -96,7 +96,7 @@ impl Run {
             workers: Workers::all(WORKERS as u32),
         });
         for worker in 0..WORKERS {
-            let mut recorder = Recorder::new(Settings {
+            let mut recorder = Recorder::new(RecorderSettings {
                 digits,
                 interval_ns: plan.recording.interval_ns,
                 warm_up_ns: plan.recording.warm_up_ns,
@@ -246,7 +246,7 @@ fn end_request(recorder: &mut Recorder, now_ns: u64, phase: Phase, one: Simulate
             });
         }
         Outcome::Failed { kind, status, .. } => {
-            let failure = Failure { phase, request: one.request, kind, status, age_ns };
+            let failure = FailedRequest { phase, request: one.request, kind, status, age_ns };
             recorder.error(now_ns, failure, || format!("GET /hello: {}", kind.sentence()));
         }
         Outcome::Unfinished => recorder.unfinished(now_ns, phase, age_ns),

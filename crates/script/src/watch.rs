@@ -90,7 +90,7 @@ impl Seat {
     }
 }
 
-struct Watched {
+struct WatchedSeat {
     seat: Arc<Seat>,
     state: StatePointer,
     seen: u64,
@@ -99,14 +99,14 @@ struct Watched {
 
 /// The thread that checks the seats. States must stay open until it is dropped.
 pub(crate) struct Watch {
-    watched: Arc<Mutex<Vec<Watched>>>,
+    watched: Arc<Mutex<Vec<WatchedSeat>>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
     pub(crate) fn new(limit: Duration) -> std::io::Result<Self> {
-        let watched: Arc<Mutex<Vec<Watched>>> = Arc::default();
+        let watched: Arc<Mutex<Vec<WatchedSeat>>> = Arc::default();
         let over: Arc<AtomicBool> = Arc::default();
         let pause = (limit / 4).clamp(Duration::from_millis(1), Duration::from_millis(100));
         let (list, end) = (Arc::clone(&watched), Arc::clone(&over));
@@ -122,12 +122,12 @@ impl Watch {
     }
 
     pub(crate) fn add(&self, seat: Arc<Seat>, state: StatePointer) {
-        let one = Watched { seat, state, seen: 0, since: Instant::now() };
+        let one = WatchedSeat { seat, state, seen: 0, since: Instant::now() };
         self.watched.lock().unwrap_or_else(PoisonError::into_inner).push(one);
     }
 }
 
-impl Watched {
+impl WatchedSeat {
     fn look(&mut self, limit: Duration) {
         let calls = self.seat.calls.load(Ordering::Relaxed);
         if calls != self.seen || calls.is_multiple_of(2) {

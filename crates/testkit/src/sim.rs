@@ -14,7 +14,7 @@ use std::io::IoSlice;
 
 use candor_engine::reactor::stamps::StampLog;
 use candor_engine::reactor::{
-    ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Sent,
+    ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Segments, Sent,
 };
 use candor_record::ConnectErrorKind;
 
@@ -78,6 +78,12 @@ pub trait SimServer {
     fn end(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
         let _ = (connection, nth);
         Reaction::AnswerAndClose { at_ns, bytes: Vec::new() }
+    }
+
+    /// A datagram arrived at `at_ns`, on a [`Link`] that carries them: what is sent back, and when.
+    fn datagram(&mut self, at_ns: u64, connection: u64, bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        let _ = (at_ns, connection, bytes);
+        Vec::new()
     }
 
     /// The same for the head of a request whose body is not all there: what is sent before it is.
@@ -158,6 +164,9 @@ pub struct Link {
     /// The kernel stamps what is sent and received, as it would on Linux, and hands what is sent
     /// to the device so long after the call; `None`: it does not stamp.
     pub left_after_ns: Option<u64>,
+    /// It carries datagrams, and loses those, counted from 0 over both directions, of which this is
+    /// true; `None`: it carries streams.
+    pub loses: Option<fn(u64) -> bool>,
     /// The loader itself stands still once, without a core: from when, and how long. All other
     /// time that passes is taken for its own.
     pub pause: Option<(u64, u64)>,
@@ -177,6 +186,7 @@ enum Happening {
     Refused,
     Writable,
     Bytes(Vec<u8>),
+    Datagram(Vec<u8>),
     Endless(Vec<u8>, u64),
     End,
     Reset,
@@ -192,6 +202,8 @@ struct Connection {
     refused: bool,
     /// Bytes that arrived here.
     inbox: Vec<u8>,
+    /// Datagrams that arrived here.
+    datagrams: VecDeque<Vec<u8>>,
     /// What every read finds once the inbox is empty, and how long it takes.
     endless: Option<(Vec<u8>, u64)>,
     ended: bool,
@@ -225,6 +237,8 @@ pub struct SimReactor<S> {
     connections: Vec<Connection>,
     ready: VecDeque<(Ready, u64)>,
     buffer: Vec<u8>,
+    /// Datagrams that were sent, in both directions.
+    sent_datagrams: u64,
     idle_waits: u32,
 }
 
@@ -243,6 +257,7 @@ impl<S: SimServer> SimReactor<S> {
             connections: Vec::new(),
             ready: VecDeque::new(),
             buffer: Vec::new(),
+            sent_datagrams: 0,
             idle_waits: 0,
         }
     }
@@ -352,6 +367,10 @@ impl<S: SimServer> SimReactor<S> {
                 connection.arrived_ns = at_ns;
                 ready.readable = true;
             }
+            Happening::Datagram(bytes) => {
+                connection.datagrams.push_back(bytes);
+                ready.readable = true;
+            }
             Happening::Endless(block, read_ns) => {
                 connection.endless = Some((block, read_ns));
                 ready.readable = true;
@@ -366,6 +385,13 @@ impl<S: SimServer> SimReactor<S> {
             }
         }
         self.ready.push_back((ready, generation));
+    }
+
+    /// Whether the link loses the next datagram.
+    fn loses_next(&mut self) -> bool {
+        let number = self.sent_datagrams;
+        self.sent_datagrams += 1;
+        self.link.loses.is_some_and(|loses| loses(number))
     }
 
     fn rel(&self) -> u64 {
@@ -415,7 +441,9 @@ impl<S: SimServer> Reactor for SimReactor<S> {
 
     fn connect(&mut self, key: Key, _turn: u64) -> Result<(), ConnectFailure> {
         self.close(key);
-        let round_trip_ns = 2 * self.link.latency_ns;
+        // Datagrams need no round trip before they leave.
+        let trips = if self.link.loses.is_some() { 0 } else { 2 };
+        let round_trip_ns = trips * self.link.latency_ns;
         let (now_ns, latency_ns) = (self.now_ns, self.link.latency_ns);
         let accepted = self.server.accepts(now_ns + latency_ns);
         let what = if accepted { Happening::Connected } else { Happening::Refused };
@@ -488,6 +516,44 @@ impl<S: SimServer> Reactor for SimReactor<S> {
         }
         self.serve(key);
         Sent::Written(taken)
+    }
+
+    /// As on Linux, datagrams of one length are put together, and a shorter one ends them.
+    fn receive_datagrams(&mut self, key: Key) -> (Received<'_>, Segments) {
+        let at_ns = self.rel();
+        let waiting = &mut self.connections[key as usize].datagrams;
+        let Some(first) = waiting.pop_front() else {
+            return (Received::Nothing, Segments::default());
+        };
+        self.buffer.clone_from(&first);
+        while let Some(next) = waiting.front().filter(|next| next.len() <= first.len()) {
+            let is_last = next.len() < first.len();
+            self.buffer.extend_from_slice(next);
+            waiting.pop_front();
+            if is_last {
+                break;
+            }
+        }
+        let segments = Segments { bytes: first.len() as u16, ecn: 0 };
+        (Received::Bytes { bytes: &self.buffer, at_ns, more: true }, segments)
+    }
+
+    fn send_datagrams(&mut self, key: Key, slices: &[IoSlice<'_>], segments: Segments) -> Sent {
+        let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
+        let arrived_ns = self.now_ns + self.link.latency_ns;
+        for datagram in segments.split(&bytes) {
+            if self.loses_next() {
+                continue;
+            }
+            let generation = self.connection(key).generation;
+            for (at_ns, bytes) in self.server.datagram(arrived_ns, generation, datagram) {
+                if !self.loses_next() {
+                    let at_ns = at_ns + self.link.latency_ns;
+                    self.later(at_ns, key, Happening::Datagram(bytes));
+                }
+            }
+        }
+        Sent::Written(bytes.len())
     }
 
     fn end_sending(&mut self, key: Key) {

@@ -18,7 +18,7 @@ use candor_report::experiment::suite::Suite as Document;
 use clap::Args;
 
 use crate::console;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::files::Disk;
 use crate::forms::SUITE;
@@ -87,7 +87,7 @@ pub(crate) struct BenchArguments {
     profile: ProfileFlags,
 }
 
-pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode, Failure> {
+pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode, UserError> {
     let Some(path) = &arguments.suite else { return list_scenarios() };
     if let Some(command) = &arguments.profile.profile_command {
         profiling::spec(command, PathBuf::new())?;
@@ -156,14 +156,14 @@ fn in_words(figures: &Figures) -> String {
     format!("{rate}, p99 {p99}{failed}{profile}")
 }
 
-fn list(suite: &Suite, cells: &Matrix) -> Result<ExitCode, Failure> {
+fn list(suite: &Suite, cells: &Matrix) -> Result<ExitCode, UserError> {
     let extent = matrix::extent(&suite.head, cells.cells.len(), cells.rounds);
     let listed = matrix::listed(cells.cells.iter().map(CellPlan::key), &cells.notes);
     console::print(&format!("{extent}\n{listed}"))?;
     Ok(Exit::Fine.into())
 }
 
-fn list_scenarios() -> Result<ExitCode, Failure> {
+fn list_scenarios() -> Result<ExitCode, UserError> {
     let mut out = String::new();
     for one in file::built_in()? {
         let protocols: Vec<_> = one.protocols.iter().map(|protocol| protocol.name()).collect();

@@ -17,7 +17,7 @@ use candor_report::experiment::clients::Clients;
 use candor_report::render::compose;
 use clap::Args;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::forms::CLIENTS;
 use crate::matrix::{self, Flags, Shown};
@@ -100,7 +100,7 @@ fn concurrencies(text: &str) -> Result<Concurrencies, String> {
     sizes(text).map(Concurrencies)
 }
 
-pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<ExitCode, Failure> {
+pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<ExitCode, UserError> {
     let flags = &arguments.flags;
     let suite = matrix::read(&arguments.suite, file::parse)?;
     let selection = arguments.selection();
@@ -169,7 +169,7 @@ fn exit(clients: &Clients) -> Exit {
     }
 }
 
-fn list(suite: &Suite, cells: &Matrix) -> Result<ExitCode, Failure> {
+fn list(suite: &Suite, cells: &Matrix) -> Result<ExitCode, UserError> {
     let each = cells.asked.warm_up + cells.asked.duration;
     let trials = cells.cells.len() as u64 * cells.rounds;
     let all_s = each.as_secs_f64() * trials as f64;

@@ -7,7 +7,7 @@ use clap::{Args, Command, ValueEnum};
 use clap_complete::{Shell, generate};
 
 use crate::console;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +36,7 @@ enum For {
 pub(crate) fn completions(
     arguments: &CompletionsArguments,
     candor: Command,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, UserError> {
     let shell = match arguments.shell {
         For::Bash => Shell::Bash,
         For::Zsh => Shell::Zsh,

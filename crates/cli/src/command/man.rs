@@ -13,7 +13,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::console;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -37,11 +37,11 @@ pub(crate) struct ManArguments {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn man(arguments: &ManArguments, candor: Command) -> Result<ExitCode, Failure> {
+pub(crate) fn man(arguments: &ManArguments, candor: Command) -> Result<ExitCode, UserError> {
     let pages = pages(candor);
     if let Some(dir) = &arguments.dir {
         let cannot_write = |error: &dyn std::fmt::Display| {
-            Failure::could_not_run(format!("cannot write pages to {}: {error}", dir.display()))
+            UserError::could_not_run(format!("cannot write pages to {}: {error}", dir.display()))
         };
         create_directory(dir).map_err(|error| cannot_write(&error))?;
         for (name, page) in &pages {
@@ -57,7 +57,7 @@ pub(crate) fn man(arguments: &ManArguments, candor: Command) -> Result<ExitCode,
     let Some((_, page)) = pages.iter().find(|(name, _)| *name == wanted) else {
         let names: Vec<_> =
             pages.iter().filter_map(|(name, _)| name.strip_prefix("candor-")).collect();
-        return Err(Failure::usage(format!(
+        return Err(UserError::usage(format!(
             "unknown command {:?}; the commands are {}",
             arguments.command.as_deref().unwrap_or_default(),
             names.join(", ")

@@ -13,7 +13,7 @@ use candor_report::Expectation;
 use candor_report::experiment::peak::{Confidence, Peak, Who};
 use clap::Args;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::experiment::{Made, Ready};
 use crate::forms::PEAK;
 use crate::profiling::NoProfile;
@@ -66,7 +66,7 @@ pub(crate) struct PeakArguments {
     options: Options,
 }
 
-pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, Failure> {
+pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, UserError> {
     arguments.profile.check("peak")?;
     let PeakArguments { objective, precision, keep, markdown, target, mut options, .. } = arguments;
     options.output.out.extend(markdown.map(|path| Out::new("markdown", path)));
@@ -90,16 +90,16 @@ pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, F
 
 /// The objectives. If a URL follows the values of `--objective`, the parser takes it for one of
 /// them.
-fn objectives(words: Vec<String>, options: &mut Options) -> Result<Vec<Expectation>, Failure> {
+fn objectives(words: Vec<String>, options: &mut Options) -> Result<Vec<Expectation>, UserError> {
     let (urls, objectives): (Vec<String>, Vec<String>) =
         words.into_iter().partition(|word| is_url(word));
     match (urls.as_slice(), &options.url) {
         ([], _) => {}
         ([url], None) => options.url = Some(url.clone()),
-        _ => return Err(Failure::usage("two URLs are given; give one")),
+        _ => return Err(UserError::usage("two URLs are given; give one")),
     }
     let parse = |text: &String| {
-        Expectation::parse(text).map_err(|error| Failure::usage(format!("--objective {error}")))
+        Expectation::parse(text).map_err(|error| UserError::usage(format!("--objective {error}")))
     };
     objectives.iter().map(parse).collect()
 }

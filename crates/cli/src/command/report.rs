@@ -13,7 +13,7 @@ use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
 use candor_report::{Document, read};
 use clap::Args;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::{console, forms, last, outputs};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -121,7 +121,7 @@ struct Asked {
     is_last: bool,
 }
 
-pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, UserError> {
     let named = arguments.files.iter().map(|file| match last::find(file) {
         Some(found) => found,
         None => Ok(file.clone()),
@@ -134,7 +134,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     };
     let is_one = files.len() == 1 || arguments.merge;
     if !is_one && (!written.is_empty() || printed == Some(Format::Html)) {
-        return Err(Failure::usage(
+        return Err(UserError::usage(
             "a page or a written file can have only one result; give one FILE",
         ));
     }
@@ -148,7 +148,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     };
     for (format, place) in &written {
         if files[0].is_file() && trace::open(&files[0]).is_ok_and(|trace| trace.is_some()) {
-            return Err(Failure::usage(format!(
+            return Err(UserError::usage(format!(
                 "{} is a trace, which is printed: leave the file out and write --format csv",
                 files[0].display()
             )));
@@ -174,7 +174,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     Ok(Exit::Fine.into())
 }
 
-fn rendered(path: &Path, asked: Asked) -> Result<String, Failure> {
+fn rendered(path: &Path, asked: Asked) -> Result<String, UserError> {
     let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
     if let Some(rendered) = experiment::render(&text, asked, path)? {
         return Ok(rendered);
@@ -186,7 +186,7 @@ fn rendered(path: &Path, asked: Asked) -> Result<String, Failure> {
 }
 
 /// Merges the parts of a run.
-fn merged(paths: &[PathBuf], asked: Asked) -> Result<String, Failure> {
+fn merged(paths: &[PathBuf], asked: Asked) -> Result<String, UserError> {
     let read = |path: &PathBuf| {
         let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
         Document::from_json(&text).map_err(|error| cannot_read(path, &error))
@@ -197,10 +197,10 @@ fn merged(paths: &[PathBuf], asked: Asked) -> Result<String, Failure> {
 }
 
 /// Why these files are not parts of one run.
-fn cannot_merge(paths: &[PathBuf], why: &PartError) -> Failure {
+fn cannot_merge(paths: &[PathBuf], why: &PartError) -> UserError {
     let file =
         |at: &usize| paths.get(*at).map_or_else(String::new, |path| path.display().to_string());
-    Failure::could_not_run(match why {
+    UserError::could_not_run(match why {
         PartError::Whole(at) | PartError::Records(MergeError::Whole(at)) => format!(
             "{} is the result of a whole run and cannot be merged; give results of run --part",
             file(at)
@@ -242,11 +242,11 @@ fn cannot_merge(paths: &[PathBuf], why: &PartError) -> Failure {
     })
 }
 
-fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::could_not_run(format!("cannot read {}: {error}", path.display()))
+fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> UserError {
+    UserError::could_not_run(format!("cannot read {}: {error}", path.display()))
 }
 
-fn of_run(document: &Document, asked: Asked, path: &Path) -> Result<String, Failure> {
+fn of_run(document: &Document, asked: Asked, path: &Path) -> Result<String, UserError> {
     let histogram = match asked.format {
         Format::Text => {
             let text =
@@ -262,6 +262,6 @@ fn of_run(document: &Document, asked: Asked, path: &Path) -> Result<String, Fail
         Format::HgrmService => hgrm::service(document),
     };
     histogram.map_err(|error| {
-        Failure::could_not_run(format!("a histogram in {} is damaged: {error}", path.display()))
+        UserError::could_not_run(format!("a histogram in {} is damaged: {error}", path.display()))
     })
 }

@@ -12,7 +12,7 @@ use candor_report::render::json;
 use candor_report::{Document, Expectation, Severity};
 use clap::Args;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::files::Disk;
 use crate::measure;
@@ -37,7 +37,7 @@ pub(crate) struct RunArguments {
     instead: Option<String>,
 }
 
-pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, UserError> {
     let RunArguments { mut options, target, profile, part, instead } = arguments;
     let plan_file = input::take_plan_file(&mut options, instead)?;
     if let Some(file) = &plan_file {
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
     // A profile of the embedded target needs it to be managed.
     let mut site = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
-        return Err(Failure::usage(
+        return Err(UserError::usage(
             "--profile-command: the target is not managed; start it with --target, or leave \
              this out",
         ));
@@ -61,8 +61,8 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
         target_flags::point(&mut options, embedded);
     }
     let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {
-        Some(file) => Failure::usage(format!("with {file}: {error}")),
-        None => Failure::usage(error),
+        Some(file) => UserError::usage(format!("with {file}: {error}")),
+        None => UserError::usage(error),
     })?;
     let part = part.of(&plan)?;
     let expectations = expectations(&outputs)?;
@@ -104,15 +104,15 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Fai
             forms::of_run(&document, depth, style, is_kept)
         }),
     };
-    let done = run.done(&plan).map(drop).map_err(Failure::from);
+    let done = run.done(&plan).map(drop).map_err(UserError::from);
     measure::end(site);
     written.and(printed).and(done)?;
     Ok(exit(&document, met, outputs.strict).into())
 }
 
-fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, Failure> {
+fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, UserError> {
     let parse = |text: &String| {
-        Expectation::parse(text).map_err(|error| Failure::usage(format!("--expect {error}")))
+        Expectation::parse(text).map_err(|error| UserError::usage(format!("--expect {error}")))
     };
     outputs.expect.iter().map(parse).collect()
 }
@@ -152,7 +152,7 @@ pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
         }
         let scheme = if options.tls.tls { "https" } else { "http" };
         options.url.get_or_insert_with(|| format!("{scheme}://localhost:8080/"));
-        let (plan, outputs) = options.build(&AnyFile).map_err(Failure::usage)?;
+        let (plan, outputs) = options.build(&AnyFile).map_err(UserError::usage)?;
         part.of(&plan)?;
         expectations(&outputs).map(drop)
     });

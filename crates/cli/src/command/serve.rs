@@ -6,7 +6,7 @@ use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_serve::{Config, ServeOptions, Served, truth};
 
 use crate::console;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::signals;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -22,7 +22,7 @@ Examples:
 
 docs/target.md describes paths, faults and the truth server.";
 
-pub(crate) fn serve(options: ServeOptions) -> Result<ExitCode, Failure> {
+pub(crate) fn serve(options: ServeOptions) -> Result<ExitCode, UserError> {
     match options.into_served() {
         Served::Target(config) => serve_target(config)?,
         Served::Truth(config) => serve_truth(config)?,
@@ -30,7 +30,7 @@ pub(crate) fn serve(options: ServeOptions) -> Result<ExitCode, Failure> {
     Ok(Exit::Fine.into())
 }
 
-fn serve_target(config: Config) -> Result<(), Failure> {
+fn serve_target(config: Config) -> Result<(), UserError> {
     let server = candor_serve::Server::bind(config)?;
     match server.certificate() {
         None => {
@@ -52,7 +52,7 @@ fn serve_target(config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
-fn serve_truth(config: truth::Config) -> Result<(), Failure> {
+fn serve_truth(config: truth::Config) -> Result<(), UserError> {
     let server = truth::Server::bind(config)?;
     let stopper = server.stopper();
     // Before the port file announces the server, so that a signal always ends it in order.

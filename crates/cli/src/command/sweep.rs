@@ -16,7 +16,7 @@ use candor_report::experiment::sweep::Sweep;
 use candor_report::read;
 use clap::Args;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::experiment::{Made, Ready};
 use crate::forms::SWEEP;
 use crate::profiling::NoProfile;
@@ -79,7 +79,7 @@ enum Reference {
     Now,
 }
 
-pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode, Failure> {
+pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode, UserError> {
     arguments.profile.check("sweep")?;
     let reference = reference(&arguments)?;
     let SweepArguments {
@@ -104,7 +104,7 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode,
                 let count = (TIMES_THE_PEAKS * connections).max(FEWEST_CONNECTIONS);
                 let Connections { count: least, max, .. } = plan.connections;
                 let most = if max > least { max.max(count) } else { count };
-                plan.with(|parts| parts.connect(count, most)).map_err(Failure::usage)?
+                plan.with(|parts| parts.connect(count, most)).map_err(UserError::usage)?
             }
             _ => plan.clone(),
         };
@@ -129,7 +129,7 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode,
     Ok(exit(&made).into())
 }
 
-fn reference(arguments: &SweepArguments) -> Result<Reference, Failure> {
+fn reference(arguments: &SweepArguments) -> Result<Reference, UserError> {
     if !arguments.rates.is_empty() {
         return Ok(Reference::None);
     }
@@ -141,7 +141,7 @@ fn reference(arguments: &SweepArguments) -> Result<Reference, Failure> {
         return Ok(Reference::Known(rate.per_s_f64(), "as given".to_owned(), None));
     }
     let wrong = |what: String| {
-        Failure::usage(format!(
+        UserError::usage(format!(
             "--peak {given}: {what}; give a file of `candor peak --json`, a rate or now"
         ))
     };
@@ -164,17 +164,17 @@ fn measured(
     facts: &candor_report::Facts,
     runner: &mut EngineRunner<'_>,
     progress: &mut dyn Progress,
-) -> Result<(f64, String, Option<u32>), Failure> {
+) -> Result<(f64, String, Option<u32>), UserError> {
     let settings = peak::Settings { connections, curve: Vec::new(), ..peak::Settings::default() };
     let found = peak::find(plan, &settings, facts, runner, progress)?;
     match (found.answer, found.partial) {
-        (_, Some(_)) if runner.interrupt.is_asked() => Err(Failure::interrupted()),
-        (_, Some(why)) => Err(Failure::could_not_run(format!("the peak was not found: {why}"))),
+        (_, Some(_)) if runner.interrupt.is_asked() => Err(UserError::interrupted()),
+        (_, Some(why)) => Err(UserError::could_not_run(format!("the peak was not found: {why}"))),
         (Some(answer), None) if answer.rate_per_s > 0.0 => {
             let connections = found.ceiling.map(|ceiling| ceiling.connections);
             Ok((answer.rate_per_s, "measured before, closed loop".to_owned(), connections))
         }
-        _ => Err(Failure::could_not_run(
+        _ => Err(UserError::could_not_run(
             "the peak was not found: no response was as expected; make a single run first",
         )),
     }

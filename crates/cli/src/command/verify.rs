@@ -18,7 +18,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::console;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::show::{Asked, Show};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -73,7 +73,7 @@ struct Verification {
     noise_floor: Vec<Floor>,
 }
 
-pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, UserError> {
     let settings = settings(arguments)?;
     let begun = Instant::now();
     say(arguments, &header())?;
@@ -117,7 +117,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn begin(arguments: &VerifyArguments) -> Result<Self, Failure> {
+    fn begin(arguments: &VerifyArguments) -> Result<Self, UserError> {
         let asked = Asked {
             quiet: arguments.quiet,
             tui: arguments.watching.tui.unwrap_or_default(),
@@ -159,11 +159,11 @@ fn outcome(finding: &Finding) -> String {
     }
 }
 
-fn settings(arguments: &VerifyArguments) -> Result<Settings, Failure> {
+fn settings(arguments: &VerifyArguments) -> Result<Settings, UserError> {
     let known: Vec<&str> = CHECKS.iter().map(|check| check.id).collect();
     if let Some(unknown) = arguments.only.iter().find(|id| !known.contains(&id.as_str())) {
         let known = known.join(", ");
-        return Err(Failure::usage(format!("there is no check {unknown}; there are {known}")));
+        return Err(UserError::usage(format!("there is no check {unknown}; there are {known}")));
     }
     Ok(Settings {
         length: if arguments.quick { Length::Quick } else { Length::Full },
@@ -174,12 +174,12 @@ fn settings(arguments: &VerifyArguments) -> Result<Settings, Failure> {
     })
 }
 
-fn say(arguments: &VerifyArguments, text: &str) -> Result<(), Failure> {
+fn say(arguments: &VerifyArguments, text: &str) -> Result<(), UserError> {
     if arguments.quiet { Ok(()) } else { console::print(text) }
 }
 
-fn write(path: &Path, verification: &Verification) -> Result<(), Failure> {
-    write_atomically(path, json::any(verification).as_bytes()).map_err(Failure::could_not_run)
+fn write(path: &Path, verification: &Verification) -> Result<(), UserError> {
+    write_atomically(path, json::any(verification).as_bytes()).map_err(UserError::could_not_run)
 }
 
 fn header() -> String {

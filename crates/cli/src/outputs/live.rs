@@ -15,7 +15,7 @@ use super::sink::{Drained, Sink};
 use super::whole::cannot_write;
 use super::{Making, Output};
 use crate::console;
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 /// The most lines waiting to be written, some 6 KiB each.
 const PIECES: usize = 256;
@@ -31,10 +31,10 @@ struct Live {
 }
 
 /// The lines of a run.
-pub(super) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, Failure> {
+pub(super) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
     let sink = match to.place {
         Place::Stdout => Sink::new(io::stdout(), PIECES)
-            .map_err(|error| Failure::could_not_run(format!("cannot start a thread: {error}")))?,
+            .map_err(|error| UserError::could_not_run(format!("cannot start a thread: {error}")))?,
         Place::File(path) => candor_files::create(path)
             .and_then(|file| Sink::new(file, PIECES))
             .map_err(|error| cannot_write(path, &error))?,
@@ -78,7 +78,7 @@ impl Output for Live {
         }
     }
 
-    fn end(mut self: Box<Self>, document: &Document) -> Result<(), Failure> {
+    fn end(mut self: Box<Self>, document: &Document) -> Result<(), UserError> {
         self.tell(document.time.elapsed_ns, &document.verdicts);
         let dropped = self.sink.dropped();
         let last = json::line(&Line::end(document, dropped));
@@ -97,9 +97,9 @@ impl Output for Live {
             ));
         }
         match error {
-            Some(error) => {
-                Err(Failure::could_not_run(format!("cannot write to {place} to the end: {error}")))
-            }
+            Some(error) => Err(UserError::could_not_run(format!(
+                "cannot write to {place} to the end: {error}"
+            ))),
             None => Ok(()),
         }
     }

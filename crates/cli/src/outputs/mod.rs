@@ -22,7 +22,7 @@ use candor_report::{Document, Facts};
 pub(crate) use whole::{check_paths, write};
 
 use crate::console;
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::show::Show;
 use following::Following;
 
@@ -44,7 +44,7 @@ pub(crate) trait Output {
     }
 
     /// Writes the rest.
-    fn end(self: Box<Self>, document: &Document) -> Result<(), Failure>;
+    fn end(self: Box<Self>, document: &Document) -> Result<(), UserError>;
 
     /// The run did not happen: removes the output.
     fn discard(self: Box<Self>) {}
@@ -60,7 +60,7 @@ struct Making<'a> {
 /// One kind of output.
 struct Kind {
     name: &'static str,
-    make: fn(&Making<'_>) -> Result<Box<dyn Output>, Failure>,
+    make: fn(&Making<'_>) -> Result<Box<dyn Output>, UserError>,
 }
 
 /// Every kind. Outputs written at the end of a run are renderings of its document.
@@ -104,7 +104,7 @@ impl Outputs {
         asked: &candor_plan::Outputs,
         plan: &Plan,
         facts: &Facts,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, UserError> {
         check(&asked.list, KINDS.iter().map(|kind| kind.name))?;
         let mut outputs = Outputs::default();
         for out in &asked.list {
@@ -134,7 +134,7 @@ impl Outputs {
     }
 
     /// Writes all of them, even if some fail; returns the first failure.
-    pub(crate) fn end(mut self, document: &Document) -> Result<(), Failure> {
+    pub(crate) fn end(mut self, document: &Document) -> Result<(), UserError> {
         let ended = std::mem::take(&mut self.list).into_iter();
         let failed: Vec<_> = ended.filter_map(|one| one.end(document).err()).collect();
         failed.into_iter().next().map_or(Ok(()), Err)
@@ -185,11 +185,11 @@ impl Observer for Outputs {
 pub(crate) fn check<'a>(
     list: &[Out],
     known: impl Iterator<Item = &'a str> + Clone,
-) -> Result<(), Failure> {
+) -> Result<(), UserError> {
     for (at, out) in list.iter().enumerate() {
         if !known.clone().any(|name| name == out.kind) {
             let all: Vec<&str> = known.collect();
-            return Err(Failure::usage(format!(
+            return Err(UserError::usage(format!(
                 "--out {}: unknown output; write one of {}",
                 out.kind,
                 all.join(", ")
@@ -200,7 +200,7 @@ pub(crate) fn check<'a>(
                 Place::Stdout => "the standard output".to_owned(),
                 Place::File(path) => path.display().to_string(),
             };
-            return Err(Failure::usage(format!(
+            return Err(UserError::usage(format!(
                 "{} and {} would both be written to {place}; choose another place for one of them",
                 other.kind, out.kind
             )));

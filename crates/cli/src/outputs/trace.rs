@@ -17,7 +17,7 @@ use candor_report::Document;
 use super::sink::{Drained, Sink};
 use super::whole::cannot_write;
 use super::{Making, Output};
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 /// The most blocks waiting to be written: a few MiB.
 const PIECES: usize = 64;
@@ -36,9 +36,9 @@ struct Trace {
 }
 
 /// The trace of a run.
-pub(super) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, Failure> {
+pub(super) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
     let Place::File(path) = to.place else {
-        return Err(Failure::usage(
+        return Err(UserError::usage(
             "a trace is not text, and cannot go to the standard output; write --trace FILE",
         ));
     };
@@ -93,11 +93,11 @@ impl Output for Trace {
         lose(taken - written);
     }
 
-    fn end(mut self: Box<Self>, _: &Document) -> Result<(), Failure> {
+    fn end(mut self: Box<Self>, _: &Document) -> Result<(), UserError> {
         let Some(error) = self.failure.take().or_else(|| self.draft.finish().err()) else {
             return Ok(());
         };
-        Err(Failure::could_not_run(format!(
+        Err(UserError::could_not_run(format!(
             "cannot write {}: {error}; {} has the trace's first {} requests",
             self.path.display(),
             self.draft.path().display(),

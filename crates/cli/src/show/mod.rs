@@ -32,7 +32,7 @@ use rustix::thread::gettid;
 
 use crate::ascii;
 use crate::console::{self, terminal};
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::signals;
 use lines::Pace;
 use state::{Course, Done, Event, Head, Seen, SoFar, State};
@@ -71,10 +71,10 @@ impl Asked {
     }
 
     /// Whether there is a view.
-    fn has_view(&self) -> Result<bool, Failure> {
+    fn has_view(&self) -> Result<bool, UserError> {
         let is_possible = terminal::is_possible();
         match self.tui {
-            Tui::On if !self.quiet && !is_possible => Err(Failure::usage(
+            Tui::On if !self.quiet && !is_possible => Err(UserError::usage(
                 "--tui on: the standard error is not a terminal, or this runs in its \
                  background; leave it out, or use --progress line",
             )),
@@ -112,7 +112,7 @@ impl Show {
         title: &str,
         interrupt: Option<Arc<Interrupt>>,
         judged: Option<(Plan, Facts)>,
-    ) -> Result<Show, Failure> {
+    ) -> Result<Show, UserError> {
         let has_view = asked.has_view()?;
         if asked.quiet || (!has_view && asked.progress == ProgressForm::Off) {
             return Ok(Show::default());
@@ -145,7 +145,7 @@ impl Show {
             let _ = end.send(());
         });
         thread
-            .map_err(|error| Failure::could_not_run(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| UserError::could_not_run(format!("cannot start a thread: {error}")))?;
         let ended = Mutex::new(ended);
         Ok(Show(Some(Arc::new(Link { out, is_over, ended, has_view }))))
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, BodyExpect, Expect, OpenLoad, Rate, Request, Segment, StatusSet};
 use candor_protocol::{Input, Outgoing, Session, h1, h2};
-use candor_record::{Phase, Recorder, Sample, Settings};
+use candor_record::{Phase, Recorder, RecorderSettings, Sample};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -76,7 +76,7 @@ fn session() -> h1::Session {
 
 fn write(session: &mut impl Session) {
     let mut slices = [IoSlice::new(&[]); 16];
-    let used = session.poll_transmit(0, &mut slices).slices;
+    let used = session.poll_transmit(0, &mut slices).slices as usize;
     let bytes = slices[..used].iter().map(|slice| slice.len()).sum();
     session.handle_transmitted(0, bytes, &mut |id| {
         black_box(id);
@@ -221,7 +221,7 @@ fn schedule(repetitions: u64, arrivals: Arrivals) {
 }
 
 fn record(repetitions: u64) {
-    let mut recorder = Recorder::new(Settings {
+    let mut recorder = Recorder::new(RecorderSettings {
         digits: 3,
         interval_ns: 1_000_000_000,
         warm_up_ns: 0,

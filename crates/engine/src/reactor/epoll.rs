@@ -7,13 +7,14 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
 
+use candor_protocol::Transport;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::clock::Clock;
 use super::socket::{self, Dialer};
-use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Segments, Sent, Start, datagram, scm};
 
 /// Read at most so much at once. Large enough for a 64 KiB answer in one call.
 const BUFFER_BYTES: usize = 128 * 1024;
@@ -28,11 +29,13 @@ struct Socket {
     turn: u64,
     /// Flags that mean that the peer ended its side, or that the connection broke.
     ending: EventFlags,
+    /// The mark that datagrams leave with.
+    ecn: u8,
 }
 
 impl Default for Socket {
     fn default() -> Self {
-        Socket { fd: None, generation: 0, turn: 0, ending: ENDING }
+        Socket { fd: None, generation: 0, turn: 0, ending: ENDING, ecn: 0 }
     }
 }
 
@@ -132,6 +135,7 @@ impl Reactor for EpollReactor {
         let socket = self.slot(key);
         socket.turn = turn;
         socket.ending = ENDING;
+        socket.ecn = 0;
         let data = EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(key));
         let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &fd, data, interest)
@@ -177,6 +181,41 @@ impl Reactor for EpollReactor {
         let Some(fd) = &self.sockets[key as usize].fd else { return Sent::Blocked };
         self.clock.time_passed();
         socket::send(fd, slices)
+    }
+
+    fn receive_datagrams(&mut self, key: Key) -> (Received<'_>, Segments) {
+        let none = Segments::default();
+        let Some(fd) = &self.sockets[key as usize].fd else { return (Received::Nothing, none) };
+        let result = scm::receive_datagrams(fd, &mut self.buffer);
+        if matches!(result, Err(Errno::AGAIN)) {
+            self.clock.time_passed();
+            return (Received::Nothing, none);
+        }
+        let at_ns = self.clock.now_ns();
+        match result {
+            // Readiness is told once, so there is more until there is none.
+            Ok((n, segments)) => {
+                (Received::Bytes { bytes: &self.buffer[..n], at_ns, more: true }, segments)
+            }
+            Err(errno) => (Received::Failed { error: socket::io_failure(errno), at_ns }, none),
+        }
+    }
+
+    fn send_datagrams(&mut self, key: Key, slices: &[IoSlice<'_>], segments: Segments) -> Sent {
+        self.clock.time_passed();
+        let socket = &mut self.sockets[key as usize];
+        let Some(fd) = &socket.fd else { return Sent::Blocked };
+        if socket.ecn != segments.ecn {
+            socket.ecn = segments.ecn;
+            datagram::mark(fd, segments.ecn);
+        }
+        datagram::send(fd, slices, segments)
+    }
+
+    fn dropped(&mut self, key: Key) -> u64 {
+        let is_datagrams = self.dialer.transport == Transport::Datagrams;
+        let fd = self.slot(key).fd.as_ref().filter(|_| is_datagrams);
+        fd.and_then(scm::dropped).unwrap_or(0).into()
     }
 
     fn end_sending(&mut self, key: Key) {

@@ -7,8 +7,7 @@
 //! ```text
 //! connect(key) ─→ Ready{writable} ─→ finish_connect(key)
 //! Ready{readable} ─→ receive(key) until it returns Nothing, a last piece, End or Failed
-//! send(key): Blocked ─→ Ready{writable} ─→ send(key) again
-//! put(key), put(key), … ─→ send_put() ─→ next_put() until it returns None, where it can be done
+//! send(key), send_datagrams(key): Blocked ─→ Ready{writable} ─→ again
 //! end_sending(key) ─→ receive(key) as before
 //! ```
 //! Readiness is edge-triggered: what is left unread or unwritten is not announced again.
@@ -17,10 +16,12 @@
 //!   for each read, one for each write.
 //! - [`uring`] is told what came: a system call for a batch of answers, one for a batch of writes.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
+//! - [`datagram`] has UDP sockets, for epoll.
 //! - [`socket`] and [`clock`] are what they share, [`choice`] which of them a run gets.
 
 pub mod choice;
 pub mod clock;
+mod datagram;
 pub mod epoll;
 mod realtime;
 mod scm;
@@ -31,6 +32,7 @@ pub mod uring;
 
 use std::io::IoSlice;
 
+use candor_protocol::Transmit;
 use candor_record::{ConnectErrorKind, Reason};
 use rustix::time::ClockId;
 
@@ -80,6 +82,44 @@ pub enum Received<'a> {
         /// When that was noticed.
         at_ns: u64,
     },
+}
+
+/// Bytes that are datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// Length of each but the last, which may be shorter; zero for one that is empty.
+    pub bytes: u16,
+    /// The two bits of explicit congestion notification of all of them (RFC 3168 5).
+    pub ecn: u8,
+}
+
+impl Segments {
+    /// The mark of a datagram that met congestion.
+    pub const CONGESTED: u8 = 0b11;
+
+    /// Of what a session transmits.
+    pub(crate) fn of(transmit: Transmit) -> Self {
+        Segments { bytes: transmit.segment_bytes, ecn: transmit.ecn }
+    }
+
+    /// How many of them left.
+    pub(crate) fn sent(self, sent: &Sent) -> u64 {
+        match sent {
+            Sent::Written(bytes) => self.count(*bytes),
+            Sent::Blocked | Sent::Failed(_) => 0,
+        }
+    }
+
+    /// How many there are in so many bytes.
+    pub fn count(self, bytes: usize) -> u64 {
+        bytes.div_ceil(usize::from(self.bytes.max(1))).max(1) as u64
+    }
+
+    /// Each of those in `bytes`.
+    pub fn split(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let empty = bytes.is_empty().then_some(bytes);
+        empty.into_iter().chain(bytes.chunks(usize::from(self.bytes.max(1))))
+    }
 }
 
 /// What [`Reactor::send`] did.
@@ -186,6 +226,26 @@ pub trait Reactor {
 
     /// Writes `slices` in order, as much as the kernel takes.
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent;
+
+    /// Reads datagrams of one connection that the kernel put together: [`Received::Bytes`] has their
+    /// payloads, one after the other.
+    fn receive_datagrams(&mut self, key: Key) -> (Received<'_>, Segments) {
+        (self.receive(key), Segments::default())
+    }
+
+    /// Writes the datagrams that `slices` hold, one after the other: as many of them as the kernel
+    /// takes, and each whole. A reactor without datagrams fails.
+    fn send_datagrams(&mut self, key: Key, slices: &[IoSlice<'_>], segments: Segments) -> Sent {
+        let _ = (key, slices, segments);
+        let message = "this way of asking the kernel has no datagrams".to_owned();
+        Sent::Failed(IoFailure { reset: false, message })
+    }
+
+    /// Datagrams of a connection that the kernel dropped because its receive buffer was full.
+    fn dropped(&mut self, key: Key) -> u64 {
+        let _ = key;
+        0
+    }
 
     /// Ends our side of an established connection: the peer gets what was sent, and then the end.
     /// What it sends is received as before. Nothing may be sent any more.

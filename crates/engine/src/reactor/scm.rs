@@ -1,13 +1,16 @@
-//! The system calls of SO_TIMESTAMPING, which rustix does not have: control messages by libc.
+//! Control messages by libc, which rustix does not have: those of SO_TIMESTAMPING and those of UDP.
 //!
-//! All unsafe code of the stamps is here. Buffers are on the stack, of the size that the kernel's
+//! All unsafe code of stamps and datagrams is here. Buffers are on the stack, of the size that the kernel's
 //! messages have, and aligned as `cmsghdr` is; what does not fit is cut off by the kernel and
 //! then not found.
 
+use std::io::IoSlice;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
+
+use super::Segments;
 
 /// Room for control messages: a `scm_timestamping` (three timespecs) and a `sock_extended_err`
 /// with an address, each with its head, are below 200 bytes.
@@ -24,18 +27,106 @@ pub(super) fn enable(fd: &OwnedFd) -> Result<(), Errno> {
         | libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-    let length = size_of::<libc::c_uint>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, and the value is a live unsigned int of the length given.
+    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)
+}
+
+/// Sets an option of a socket that is an integer.
+pub(super) fn set_option(
+    fd: &OwnedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> Result<(), Errno> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the value is a live int of the length given.
+    let result =
+        unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+/// Datagrams that the kernel dropped because the socket's receive buffer was full, ever.
+pub(super) fn dropped(fd: &OwnedFd) -> Option<u32> {
+    // linux/sock_diag.h: nine numbers in a row, of which the last is SK_MEMINFO_DROPS.
+    const DROPS: usize = 8;
+    let mut numbers = [0u32; DROPS + 1];
+    let mut length = size_of_val(&numbers) as libc::socklen_t;
+    // SAFETY: the descriptor is open, and `numbers` is live and has the length given.
     let result = unsafe {
-        libc::setsockopt(
+        libc::getsockopt(
             fd.as_raw_fd(),
             libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPING,
-            (&raw const flags).cast(),
-            length,
+            libc::SO_MEMINFO,
+            numbers.as_mut_ptr().cast(),
+            &raw mut length,
         )
     };
-    if result == 0 { Ok(()) } else { Err(last_error()) }
+    (result == 0 && length as usize == size_of_val(&numbers)).then_some(numbers[DROPS])
+}
+
+/// Reads datagrams of one connection that the kernel put together into `buffer`: how many bytes, the
+/// length of each, and their two bits of explicit congestion notification.
+pub(super) fn receive_datagrams(
+    fd: &OwnedFd,
+    buffer: &mut [u8],
+) -> Result<(usize, Segments), Errno> {
+    let (mut together, mut traffic_class) = (None, 0);
+    let bytes = receive_message(fd.as_raw_fd(), buffer, 0, |kind, data| match kind {
+        (libc::SOL_UDP, libc::UDP_GRO) => together = number(data),
+        (libc::SOL_IP, libc::IP_TOS) | (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+            traffic_class = number(data).unwrap_or(0);
+        }
+        _ => {}
+    })?;
+    // No datagram is longer than a u16 says.
+    let each = together.filter(|&each| each > 0).unwrap_or(bytes as u32);
+    Ok((bytes, Segments { bytes: each as u16, ecn: (traffic_class & 0b11) as u8 }))
+}
+
+/// Sends all of `slices` in datagrams of `segment_bytes` each, which the kernel cuts.
+pub(super) fn send_segmented(
+    fd: &OwnedFd,
+    slices: &[IoSlice<'_>],
+    segment_bytes: u16,
+) -> Result<usize, Errno> {
+    let mut control = Control([0; 256]);
+    // SAFETY: `msghdr` is plain data of which all zeros is a valid value.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    // The kernel reads pieces and does not write them; `IoSlice` has the layout of `iovec`.
+    message.msg_iov = slices.as_ptr().cast_mut().cast();
+    message.msg_iovlen = slices.len() as _;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    // SAFETY: these only compute.
+    message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<u16>() as _) } as _;
+    // SAFETY: the control buffer is alive, aligned as `cmsghdr` is, and has room for a head and a u16,
+    // so that the first head and the data behind it are within it.
+    unsafe {
+        let head = libc::CMSG_FIRSTHDR(&raw const message);
+        (*head).cmsg_level = libc::SOL_UDP;
+        (*head).cmsg_type = libc::UDP_SEGMENT;
+        (*head).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as _) as _;
+        libc::CMSG_DATA(head).cast::<u16>().write_unaligned(segment_bytes);
+    }
+    loop {
+        // SAFETY: `message` names the slices and the control buffer, with their lengths; all of them
+        // live longer than the call.
+        let result =
+            unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+        match usize::try_from(result) {
+            Ok(bytes) => return Ok(bytes),
+            Err(_) => match last_error() {
+                Errno::INTR => {}
+                errno => return Err(errno),
+            },
+        }
+    }
+}
+
+/// A number in a control message: of one byte, or an int.
+fn number(data: &[u8]) -> Option<u32> {
+    match data {
+        [byte] => Some(u32::from(*byte)),
+        _ => Some(u32::from_ne_bytes(data.get(..4)?.try_into().ok()?)),
+    }
 }
 
 /// Reads into `buffer`: how many bytes, and the realtime of the arrival of the last segment.

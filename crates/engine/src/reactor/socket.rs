@@ -17,9 +17,10 @@ use rustix::net::{
     shutdown, socket_with, sockopt,
 };
 
+use candor_protocol::Transport;
 use candor_record::ConnectErrorKind;
 
-use super::{ConnectCause, ConnectFailure, IoFailure, Sent};
+use super::{ConnectCause, ConnectFailure, IoFailure, Sent, datagram};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -32,12 +33,14 @@ pub struct Dialer {
     pub sources: Arc<[IpAddr]>,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
+    /// What connections are.
+    pub transport: Transport,
 }
 
 /// An address to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// TCP.
+    /// A host and a port: TCP, or UDP for [`Transport::Datagrams`].
     Tcp(SocketAddr),
     /// A unix socket.
     Unix(PathBuf),
@@ -90,6 +93,15 @@ impl Dialer {
         ConnectFailure { kind, to: self.address(turn).to_string(), why }
     }
 
+    fn open_tcp(&self, address: &SocketAddr, flags: SocketFlags) -> Result<OwnedFd, Errno> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let fd = socket_with(family, SocketType::STREAM, flags, None)?;
+        if self.nodelay {
+            sockopt::set_tcp_nodelay(&fd, true)?;
+        }
+        Ok(fd)
+    }
+
     fn open_socket(&self, turn: u64) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let in_progress = |result: Result<(), Errno>| match result {
@@ -98,12 +110,10 @@ impl Dialer {
         };
         match self.address(turn) {
             Address::Tcp(address) => {
-                let family =
-                    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-                let fd = socket_with(family, SocketType::STREAM, flags, None)?;
-                if self.nodelay {
-                    sockopt::set_tcp_nodelay(&fd, true)?;
-                }
+                let fd = match self.transport {
+                    Transport::Stream => self.open_tcp(address, flags)?,
+                    Transport::Datagrams => datagram::open(address)?,
+                };
                 let sources = &self.sources;
                 let usable = || sources.iter().filter(|one| one.is_ipv4() == address.is_ipv4());
                 if let Some(count) = NonZero::new(usable().count() as u64)
@@ -113,6 +123,9 @@ impl Dialer {
                 }
                 in_progress(connect(&fd, address))?;
                 Ok(fd)
+            }
+            Address::Unix(_) if self.transport == Transport::Datagrams => {
+                Err(Errno::PROTONOSUPPORT)
             }
             Address::Unix(path) => {
                 let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -126,22 +139,26 @@ impl Dialer {
 /// Writes `slices` in order, as much as the kernel takes.
 #[inline]
 pub(super) fn send(fd: &OwnedFd, slices: &[IoSlice<'_>]) -> Sent {
-    let result = match slices {
-        [only] => send_bytes(fd, only),
-        // The standard library ignores SIGPIPE in every Rust program, so that writev, which has
-        // no such flag, is safe too.
-        _ => until_done(|| rustix::io::writev(fd, slices)),
-    };
-    match result {
+    match send_slices(fd, slices) {
         Ok(n) => Sent::Written(n),
         Err(Errno::AGAIN) => Sent::Blocked,
         Err(errno) => Sent::Failed(io_failure(errno)),
     }
 }
 
+#[inline]
+pub(super) fn send_slices(fd: &OwnedFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    match slices {
+        [only] => send_bytes(fd, only),
+        // The standard library ignores SIGPIPE in every Rust program, so that writev, which has
+        // no such flag, is safe too.
+        _ => until_done(|| rustix::io::writev(fd, slices)),
+    }
+}
+
 /// Writes `bytes`, as much as the kernel takes.
 #[inline]
-pub(super) fn send_bytes(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+fn send_bytes(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     until_done(|| rustix::net::send(fd, bytes, SendFlags::NOSIGNAL))
 }
 

@@ -27,6 +27,8 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::marker::PhantomData;
 
+use candor_protocol::Transport;
+
 use super::clock::Clock;
 use super::socket::{self, Dialer};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
@@ -78,6 +80,9 @@ impl Unstarted {
     /// # Panics
     /// If the number of buffers is no power of two, or there are no bytes in them.
     pub fn with(dialer: Dialer, buffers: Shape, task_work: TaskWork) -> io::Result<Self> {
+        if dialer.transport == Transport::Datagrams {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         Ok(Unstarted { ring: Ring::new(buffers, task_work)?, dialer })
     }
 }

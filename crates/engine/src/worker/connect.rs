@@ -5,13 +5,13 @@
 
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, GoAway, Session};
+use candor_protocol::{Event, Failure, GoAway, Protocol, Transport};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
 use super::timers::{Timer, Watch};
 use super::{Stage, Worker};
 use crate::connection::State;
-use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor};
+use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Segments};
 use crate::source::Source;
 
 /// Why an established connection is given up.
@@ -38,7 +38,7 @@ pub(super) enum Loss {
     BrokenOff,
 }
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Begins to connect.
     pub(super) fn open(&mut self, key: Key) {
         let now_ns = self.reactor.now_ns();
@@ -133,17 +133,32 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
         if let Some(session) = &mut self.pool[key].session {
             session.handle_close();
             let mut slices = [IoSlice::new(&[]); 4];
-            let used = session.poll_transmit(session_ns, &mut slices).slices;
-            if used > 0 {
+            let transmit = session.poll_transmit(session_ns, &mut slices);
+            let slices = transmit.of(&slices);
+            if !slices.is_empty() {
                 // Nothing depends on it any more, so how it went does not matter.
-                let _ = self.reactor.send(key, &slices[..used]);
+                let _ = match S::TRANSPORT {
+                    Transport::Stream => self.reactor.send(key, slices),
+                    Transport::Datagrams => {
+                        self.reactor.send_datagrams(key, slices, Segments::of(transmit))
+                    }
+                };
             }
         }
         self.take_events(key, now_ns, true);
     }
 
-    fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
+    /// Closes a connection; what the kernel dropped of it is known now.
+    pub(super) fn hang_up(&mut self, key: Key) {
+        match self.reactor.dropped(key) {
+            0 => {}
+            count => self.books.recorder.datagrams_dropped(count),
+        }
         self.reactor.close(key);
+    }
+
+    fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
+        self.hang_up(key);
         self.pool.leave(key);
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
             self.first_failure = Some(failure.clone());
@@ -244,7 +259,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             _ => Reason::from(""),
         });
         self.say_goodbye(key, now_ns);
-        self.reactor.close(key);
+        self.hang_up(key);
         self.pool.leave(key);
         if !self.own.once {
             self.schedule_retry(key, now_ns, 0);

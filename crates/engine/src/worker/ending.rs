@@ -1,6 +1,6 @@
 //! The end of a worker's run: the stop rule, the drain, and the account of what is left.
 
-use candor_protocol::Session;
+use candor_protocol::Protocol;
 use candor_record::{Disconnect, EndReason, Phase, WorkerReport};
 
 use super::{Sink, Stage, Worker};
@@ -12,7 +12,7 @@ use crate::source::Source;
 /// A backlog that is not counted request by request.
 const MANY: u64 = 1 << 16;
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// The stop rule.
     pub(super) fn should_stop(&mut self, now_ns: u64, control: &Control) -> Option<EndReason> {
         if self.stage != Stage::Running {
@@ -99,7 +99,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             }
             connection.state = State::Absent;
             self.say_goodbye(key, now_ns);
-            self.reactor.close(key);
+            self.hang_up(key);
         }
         let (unsent, is_whole) = self.leave_backlog(window_end_ns, now_ns, control);
         self.books.recorder.finish(now_ns, unsent);

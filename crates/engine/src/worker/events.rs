@@ -4,7 +4,9 @@
 //! else they ask for ([`CameTo`]) is done when the session has said everything, because it may end
 //! the session.
 
-use candor_protocol::{Event, Failure, GoAway, HeaderBytes, Last, Session};
+use std::num::NonZeroU16;
+
+use candor_protocol::{Event, Failure, GoAway, HeaderBytes, Last, Part, Protocol, Session};
 use candor_record::{ErrorKind, Handshake};
 
 use super::Worker;
@@ -65,7 +67,8 @@ impl Applying<'_> {
                 }
                 self.books.complete(&answer, &mut self.account.flights, at_ns);
                 if let Some(script) = self.script {
-                    self.came_to.stops |= script.answer(self.key, answer.status, session);
+                    let status = answer.status.map_or(0, NonZeroU16::get);
+                    self.came_to.stops |= script.answer(self.key, status, session);
                 }
                 self.account.outstanding -= 1;
                 self.account.answered += u64::from(at_ns >= self.warm_up_ns);
@@ -107,6 +110,9 @@ impl Applying<'_> {
                 self.came_to.ready = true;
             }
             Event::Secured(handshake) => self.secured(&handshake),
+            Event::Part(Part { id, bytes, count, .. }) => {
+                self.books.recorder.parts(at_ns, count, bytes, id.is_some());
+            }
             Event::Changed => self.came_to.changed = true,
             Event::BrokenOff => {
                 self.account.broken_off = true;
@@ -147,7 +153,7 @@ impl Applying<'_> {
     }
 }
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Asks the session of a connection for the events that need no input, and does what they ask
     /// for.
     #[cold]

@@ -1,6 +1,6 @@
 //! What is done when a time has come.
 
-use candor_protocol::{RequestId, Session};
+use candor_protocol::{Protocol, RequestId};
 use candor_record::ErrorKind;
 
 use super::connect::{Loss, timeout_words};
@@ -10,7 +10,7 @@ use super::{Stage, Worker};
 use crate::connection::{Place, State};
 use crate::reactor::{Key, Reactor};
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Does everything whose time has come. Returns whether places became free by it.
     #[inline]
     pub(super) fn expire(&mut self, now_ns: u64) -> bool {

@@ -1,13 +1,13 @@
 //! Receiving: from bytes to outcomes, and the next request straight after.
 
-use candor_protocol::{Input, Session};
+use candor_protocol::{Input, Protocol, Session, Transport};
 
 use super::Worker;
 use super::connect::Loss;
 use super::events::{Applying, CameTo};
 use super::turn::{LEAST_BYTES, SHARE_BYTES};
 use crate::connection::State;
-use crate::reactor::{Key, Reactor, Ready, Received};
+use crate::reactor::{Key, Reactor, Ready, Received, Segments};
 
 /// A piece of input that was handled.
 struct Intake {
@@ -17,7 +17,42 @@ struct Intake {
     more: bool,
 }
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl Applying<'_> {
+    /// Gives `input` to the session and applies its events. Whether it took all.
+    #[inline(always)]
+    fn take_in(&mut self, mut input: Input<'_>, now_ns: u64, session: &mut impl Session) -> bool {
+        while let Some(event) = session.handle_input(now_ns, &mut input) {
+            if !self.apply(event, session) {
+                break;
+            }
+        }
+        input.bytes().is_empty()
+    }
+
+    /// The same for datagrams that the kernel put together, one after the other, until one of them ends
+    /// the connection.
+    fn take_in_all(
+        &mut self,
+        bytes: &[u8],
+        segments: Segments,
+        now_ns: u64,
+        session: &mut impl Session,
+    ) -> bool {
+        let ecn = segments.ecn;
+        let count = segments.count(bytes.len());
+        let congested = if ecn == Segments::CONGESTED { count } else { 0 };
+        self.books.recorder.datagrams_received(count, congested);
+        for bytes in segments.split(bytes) {
+            self.take_in(Input::Datagram { bytes, ecn }, now_ns, session);
+            if self.came_to.loss.is_some() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Something can be done on a connection.
     #[inline]
     pub(super) fn handle(&mut self, ready: Ready) {
@@ -87,7 +122,11 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     fn receive_piece(&mut self, key: Key) -> Option<Intake> {
         let connection = &mut self.pool[key];
         let session = connection.session.as_mut()?;
-        let (bytes, at_ns, more) = match self.reactor.receive(key) {
+        let (received, segments) = match S::TRANSPORT {
+            Transport::Stream => (self.reactor.receive(key), Segments::default()),
+            Transport::Datagrams => self.reactor.receive_datagrams(key),
+        };
+        let (bytes, at_ns, more) = match received {
             Received::Bytes { bytes, at_ns, more } => (bytes, at_ns, more),
             Received::Nothing => return None,
             Received::End { at_ns } => {
@@ -119,24 +158,24 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             is_ending: false,
             came_to: CameTo::default(),
         };
-        let mut input = Input::Stream(if is_early { &[] } else { bytes });
         if is_early {
             let reason = "the server responded before the request was sent".into();
             let id = applying.account.flights.first();
             applying.came_to.loss = Some(Loss::Malformed { id, reason });
         }
         let session_ns = at_ns + self.shift_ns;
-        while let Some(event) = session.handle_input(session_ns, &mut input) {
-            if !applying.apply(event, session) {
-                break;
+        let ends_here = match S::TRANSPORT {
+            Transport::Stream => {
+                let input = Input::Stream(if is_early { &[] } else { bytes });
+                applying.take_in(input, session_ns, session)
             }
-        }
+            Transport::Datagrams => applying.take_in_all(bytes, segments, session_ns, session),
+        };
         let Applying { came_to, answered, .. } = applying;
         if came_to.stops {
             self.dispatch.stop();
         }
         let length = bytes.len();
-        let ends_here = input.bytes().is_empty();
         if R::STAMPS {
             match (answered, self.reactor.stamps(key)) {
                 (Some(answered), Some(log)) if ends_here => {

@@ -2,7 +2,7 @@
 //!
 //! It is composed of organs that know nothing of each other, and none of a reactor: the [`Pool`] has the
 //! connections and their free places, [`Timers`] what is to be done when, [`Dispatch`] says which
-//! request is next and where, a [`Session`] per connection turns requests into bytes and bytes into
+//! request is next and where, a [`Session`](candor_protocol::Session) per connection turns requests into bytes and bytes into
 //! responses, and the [`Books`] keep what happened. A [`Reactor`] moves bytes and tells the time. This
 //! module has the loop; [`connect`] makes and loses connections, [`send`] sends, [`intake`] receives,
 //! [`events`] has what each event of a session means, [`expire`] what is done when a time has come,
@@ -32,8 +32,10 @@ use std::sync::Arc;
 
 use candor_pace::Share;
 use candor_plan::Plan;
-use candor_protocol::Session;
-use candor_record::{EndReason, HeldUp, Interval, Recorder, Settings, Traced, WorkerReport};
+use candor_protocol::Protocol;
+use candor_record::{
+    EndReason, HeldUp, Interval, Recorder, RecorderSettings, Traced, WorkerReport,
+};
 
 use self::dispatch::Dispatch;
 use self::kernel::KernelBooks;
@@ -67,7 +69,7 @@ pub(crate) trait Sink {
 
 /// How the connections made before the run came out.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Prepared {
+pub(crate) struct BeforeRun {
     /// Established, if only for a moment.
     pub(crate) established: u32,
     /// The first failure.
@@ -114,11 +116,11 @@ pub(crate) struct Worker<R, S, M> {
     script: Option<Box<Scripted>>,
 }
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Worker `share` of a run of `plan`.
     pub(crate) fn new(plan: &Plan, share: Share, reactor: R, make_session: M) -> Self {
         let own = WorkerPlan::new(plan, share);
-        let settings = Settings {
+        let settings = RecorderSettings {
             digits: plan.recording.digits,
             interval_ns: plan.recording.interval_ns,
             warm_up_ns: own.warm_up_ns,
@@ -158,7 +160,7 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// Makes the connections. Returns when each was established or has failed once.
-    pub(crate) fn prepare(&mut self, control: &Control) -> Prepared {
+    pub(crate) fn prepare(&mut self, control: &Control) -> BeforeRun {
         loop {
             let now_ns = self.reactor.now_ns();
             while self.pool.connecting() < CONNECTING_AT_ONCE
@@ -171,14 +173,14 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
                 break;
             }
             self.expire_timers(now_ns);
-            let mut until_ns = now_ns + LONGEST_WAIT_NS;
+            let mut until_ns = self.timers.next_ns().min(now_ns + LONGEST_WAIT_NS);
             if self.pool.connecting() < CONNECTING_AT_ONCE {
                 until_ns = until_ns.min(self.pool.opens_ns().unwrap_or(u64::MAX));
             }
             self.wait_and_handle(until_ns);
         }
         let established = self.pool.ever_established();
-        Prepared { established, first_failure: self.first_failure.take() }
+        BeforeRun { established, first_failure: self.first_failure.take() }
     }
 
     /// The reactor's present time, for agreeing on an origin.

@@ -3,7 +3,7 @@
 //! Everything here is behind one look at an option that plain runs have empty.
 
 use candor_protocol::made::Made;
-use candor_protocol::{Outgoing, Session};
+use candor_protocol::{Outgoing, Protocol};
 use candor_record::EndReason;
 
 use super::{Stage, Worker};
@@ -12,7 +12,7 @@ use crate::control::Control;
 use crate::reactor::{Key, Reactor};
 use crate::script::Scripted;
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Gives the worker its script, before it prepares.
     pub(crate) fn follow(&mut self, script: Option<Scripted>) {
         self.script = script.map(Box::new);

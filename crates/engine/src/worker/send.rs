@@ -2,7 +2,7 @@
 
 use std::io::IoSlice;
 
-use candor_protocol::{Outgoing, Session, Transmit};
+use candor_protocol::{Outgoing, Protocol, Transport};
 
 use super::connect::Loss;
 use super::dispatch::Next;
@@ -10,7 +10,7 @@ use super::turn::SHARE_BYTES;
 use super::{Stage, Worker};
 use crate::books::Departure;
 use crate::connection::State;
-use crate::reactor::{Key, Reactor, Ready, Sent};
+use crate::reactor::{Key, Reactor, Ready, Segments, Sent};
 
 /// Pieces given to the kernel in one call: eight pipelined requests with a body each.
 const SLICES: usize = 16;
@@ -19,7 +19,7 @@ const SHED_AT_ONCE: u32 = 4096;
 /// When a script has made requests for so long, the loop goes round.
 const SCRIPT_TURN_NS: u64 = 10_000_000;
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Sends everything that can be sent at `now_ns`.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64) {
@@ -136,16 +136,24 @@ impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
             let connection = &mut self.pool[key];
             let Some(session) = &mut connection.session else { return };
             let mut slices = [IoSlice::new(&[]); SLICES];
-            let Transmit { slices: used, more, .. } =
-                session.poll_transmit(session_ns, &mut slices);
-            if used == 0 {
+            let transmit = session.poll_transmit(session_ns, &mut slices);
+            if transmit.slices == 0 {
                 return;
             }
-            let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
+            let slices = transmit.of(&slices);
+            let offered: usize = slices.iter().map(|slice| slice.len()).sum();
             let at_ns = self.reactor.now_ns();
-            let sent = self.reactor.send(key, &slices[..used]);
+            let sent = match S::TRANSPORT {
+                Transport::Stream => self.reactor.send(key, slices),
+                Transport::Datagrams => {
+                    let segments = Segments::of(transmit);
+                    let sent = self.reactor.send_datagrams(key, slices, segments);
+                    self.books.recorder.datagrams_sent(segments.sent(&sent));
+                    sent
+                }
+            };
             self.turn.spend(offered);
-            if !self.went(key, sent, offered, at_ns) || !more {
+            if !self.went(key, sent, offered, at_ns) || !transmit.more {
                 return;
             }
             share = share.saturating_sub(offered);

@@ -5,16 +5,21 @@ use std::path::Path;
 
 use candor_pace::Share;
 use candor_plan::{Options, Plan, ReadFile};
-use candor_protocol::{Capture, Event, Input, Outgoing, RequestId, Session, Transmit};
+use candor_protocol::{
+    Capture, Event, Input, Outgoing, Protocol, RequestId, Session, Transmit, Transport,
+};
 
 use crate::plan_share::WorkerPlan;
 
 /// A session with this many free places, which says and hears nothing.
 pub(super) struct Fake(pub(super) u32);
 
-impl Session for Fake {
+impl Protocol for Fake {
     const SPEAKS_UNASKED: bool = false;
+    const TRANSPORT: Transport = Transport::Stream;
+}
 
+impl Session for Fake {
     fn free_places(&self) -> u32 {
         self.0
     }

@@ -5,7 +5,7 @@
 
 use candor_pace::Share;
 use candor_plan::{Plan, Trace};
-use candor_protocol::Session;
+use candor_protocol::Protocol;
 use candor_record::TraceCounts;
 use candor_record::trace::{Rule, TraceSettings, Tracer};
 
@@ -27,7 +27,7 @@ pub(super) fn tracer(plan: &Plan, share: Share) -> Option<Box<Tracer>> {
     Some(Box::new(Tracer::new(TraceSettings { rule, worker, workers })))
 }
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Whether there are full blocks to give away.
     #[inline]
     pub(super) fn has_full_trace(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Waiting: for an event, a time-out or the next due time, whichever comes first.
 
-use candor_protocol::Session;
+use candor_protocol::Protocol;
 
 use super::{Stage, Worker};
 use crate::pacing::Wait;
@@ -11,7 +11,7 @@ pub(super) const LONGEST_WAIT_NS: u64 = 5_000_000;
 /// How often a backlog is looked at that may open more connections.
 const BACKLOG_LOOK_NS: u64 = 100_000;
 
-impl<R: Reactor, S: Session, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Waits for whatever comes first: an event, a time-out, or the next due time. Returns what
     /// time it is, if that was asked for already and nothing was done since.
     #[inline]

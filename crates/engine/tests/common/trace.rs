@@ -1,8 +1,9 @@
 //! Runs on simulated time with every request traced, and the trace held against the record.
 
 use candor_engine::reactor::Reactor;
-use candor_engine::{Control, Observer, drive_observed};
+use candor_engine::{Control, Observer, drive_observed, drive_sessions};
 use candor_plan::{Parts, Trace};
+use candor_protocol::Protocol;
 use candor_record::{ErrorKind, Ledger, Outcome, Phase, RunRecord, Traced};
 
 /// Keeps what is traced.
@@ -22,6 +23,22 @@ pub(crate) fn drive_traced(plan: &Parts, reactor: impl Reactor) -> (RunRecord, V
     let mut kept = Kept::default();
     let record = drive_observed(&super::checked(&plan), reactor, &Control::default(), &mut kept);
     check(&record, &kept.0);
+    (record, kept.0)
+}
+
+/// The same with sessions of the caller's.
+pub(crate) fn drive_sessions_traced<S: Protocol>(
+    plan: &Parts,
+    reactor: impl Reactor,
+    sessions: impl Fn() -> S,
+) -> (RunRecord, Vec<Traced>) {
+    let mut plan = plan.clone();
+    plan.recording.trace = Some(Trace::All);
+    let (mut kept, control) = (Kept::default(), Control::default());
+    let plan = super::checked(&plan);
+    let record = drive_sessions(&plan, reactor, &control, &mut kept, sessions);
+    check(&record, &kept.0);
+    assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     (record, kept.0)
 }
 

@@ -7,6 +7,7 @@ use candor_engine::reactor::uring::{Shape, TaskWork};
 use candor_engine::reactor::{Reactor, Start, epoll, uring};
 use candor_engine::{Control, drive, probe_uring, run};
 use candor_plan::{Endpoint, Parts, ReactorChoice};
+use candor_protocol::Transport;
 use candor_record::RunRecord;
 
 use crate::common::{checked, closed, plan};
@@ -86,7 +87,8 @@ impl On {
 }
 
 pub(crate) fn dialer(address: Address) -> Dialer {
-    Dialer { addresses: [address].into(), sources: [].into(), nodelay: true }
+    let transport = Transport::Stream;
+    Dialer { addresses: [address].into(), sources: [].into(), nodelay: true, transport }
 }
 
 pub(crate) fn tcp(address: SocketAddr) -> Address {

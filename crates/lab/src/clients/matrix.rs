@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use candor_report::experiment::matrix::{Failure, Note};
+use candor_report::experiment::matrix::{FailedTrial, Note};
 
 use super::model::{Asked, Client, Pools, Suite};
 use super::protocol::Described;
@@ -75,7 +75,7 @@ pub struct Matrix {
     /// Clients and cells that were left out.
     pub notes: Vec<Note>,
     /// Clients that are installed but do not work.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedTrial>,
     /// Rounds of each cell.
     pub rounds: u64,
     /// Connections, in words.
@@ -107,7 +107,7 @@ pub fn expand(
                 return Err(LabError::Usage(format!("{what}: {}", with_needs(client, why))));
             }
             Err(Absent::Missing(why)) => notes.push(Note { what, why: with_needs(client, why) }),
-            Err(Absent::Broken(why)) => failures.push(Failure { trial: what, why }),
+            Err(Absent::Broken(why)) => failures.push(FailedTrial { trial: what, why }),
         }
     }
     let pools = selection.pools.as_ref().unwrap_or(&suite.pools);

@@ -14,7 +14,7 @@ use candor_report::experiment::clients::{
     Asked, Cell, Client, Clients, ErrorCount, FORMAT, TRIAL_FORMAT, Trial, TrialFile,
 };
 use candor_report::experiment::figures::Percentiles;
-use candor_report::experiment::matrix::Failure;
+use candor_report::experiment::matrix::FailedTrial;
 use candor_report::render::json;
 
 use super::judge::disagreement;
@@ -102,7 +102,7 @@ impl Trials for Libraries<'_> {
         Ok(file.trial)
     }
 
-    fn fail(&mut self, failure: Failure) {
+    fn fail(&mut self, failure: FailedTrial) {
         self.document.failures.push(failure);
     }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use candor_report::experiment::matrix::Failure;
+use candor_report::experiment::matrix::FailedTrial;
 use candor_stats::bootstrap::Random;
 
 use crate::compare::order;
@@ -82,7 +82,7 @@ pub(crate) trait Trials {
     fn make(&mut self, cell: usize, round: u64, needs: Self::Needs) -> Result<Self::Made, Trouble>;
 
     /// Enters a failed trial.
-    fn fail(&mut self, failure: Failure);
+    fn fail(&mut self, failure: FailedTrial);
 
     /// Writes the current document.
     fn save(&mut self, is_complete: bool) -> Result<(), LabError>;
@@ -214,7 +214,7 @@ impl<T: Trials> Run<'_, T> {
     fn fail(&mut self, cell: usize, name: &str, why: String) {
         self.in_vain[cell] += 1;
         self.watcher.failed(name, &why);
-        self.trials.fail(Failure { trial: name.to_owned(), why });
+        self.trials.fail(FailedTrial { trial: name.to_owned(), why });
     }
 
     /// The number of existing trials, and of all trials.

@@ -6,7 +6,7 @@
 
 use candor_report::experiment::peak::{Ceiling, Phase};
 
-use super::{Search, Stop};
+use super::{Search, SearchEnd};
 
 /// Doubling the connections must raise throughput by this factor to count as a gain.
 const GAIN: f64 = 1.03;
@@ -17,7 +17,7 @@ const PATIENCE: u32 = 2;
 const AS_HIGH: f64 = 0.995;
 
 impl Search<'_> {
-    pub(super) fn ceiling(&mut self) -> Result<Ceiling, Stop> {
+    pub(super) fn ceiling(&mut self) -> Result<Ceiling, SearchEnd> {
         let connections = match self.settings.connections {
             Some(connections) => connections,
             None => self.fewest_connections()?,
@@ -35,7 +35,7 @@ impl Search<'_> {
         })
     }
 
-    fn fewest_connections(&mut self) -> Result<u32, Stop> {
+    fn fewest_connections(&mut self) -> Result<u32, SearchEnd> {
         let most = self.settings.most_connections.max(1);
         let mut tried: Vec<(u32, f64)> = Vec::new();
         let (mut connections, mut best, mut in_vain) = (1u32, 0.0, 0);
@@ -62,7 +62,7 @@ impl Search<'_> {
     }
 
     /// Correct responses per second with `connections` connections.
-    fn throughput(&mut self, phase: Phase, connections: u32) -> Result<f64, Stop> {
+    fn throughput(&mut self, phase: Phase, connections: u32) -> Result<f64, SearchEnd> {
         let at = self.step(phase, connections, None, 1)?;
         let trial = self.steps[at].representative();
         Ok(trial.and_then(|trial| trial.figures.rate_per_s).unwrap_or(0.0))

@@ -6,7 +6,7 @@
 
 use candor_report::experiment::peak::{Ceiling, Phase};
 
-use super::{Search, Stop};
+use super::{Search, SearchEnd};
 
 /// The first rate, as a share of the ceiling.
 const FIRST: f64 = 0.7;
@@ -21,7 +21,7 @@ const LOWEST: f64 = 1.0 / 64.0;
 const MOST_STEPS: u32 = 40;
 
 impl Search<'_> {
-    pub(super) fn edge(&mut self, ceiling: &Ceiling) -> Result<(), Stop> {
+    pub(super) fn edge(&mut self, ceiling: &Ceiling) -> Result<(), SearchEnd> {
         if ceiling.rate_per_s <= 0.0 {
             return Ok(());
         }

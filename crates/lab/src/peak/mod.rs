@@ -71,7 +71,7 @@ pub fn find(
     let Search { steps, first, .. } = search;
     let (plan, subject) = match (first, stopped.as_ref()) {
         (Some(first), _) => first,
-        (None, _) => return Err(stopped.map_or(LabError::Interrupted, Stop::into_error)),
+        (None, _) => return Err(stopped.map_or(LabError::Interrupted, SearchEnd::into_error)),
     };
     let mut peak = Peak {
         format: FORMAT.to_owned(),
@@ -114,7 +114,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn all(&mut self, found: &mut Found) -> Result<(), Stop> {
+    fn all(&mut self, found: &mut Found) -> Result<(), SearchEnd> {
         let ceiling = self.ceiling()?;
         found.ceiling = Some(ceiling);
         let reference = match self.settings.objectives.is_empty() {
@@ -135,7 +135,7 @@ impl Search<'_> {
     }
 
     /// Loads below the peak for the plot, without those tried already.
-    fn curve(&mut self, reference: f64, ceiling: &Ceiling) -> Result<(), Stop> {
+    fn curve(&mut self, reference: f64, ceiling: &Ceiling) -> Result<(), SearchEnd> {
         for fraction in self.settings.curve.clone() {
             let rate_per_s = reference * fraction;
             let is_near = |step: &Step| {
@@ -164,27 +164,27 @@ const FEWEST_OPEN: u32 = 16;
 
 /// Why a search cannot continue.
 #[derive(Debug)]
-enum Stop {
+enum SearchEnd {
     /// A run could not be made.
     Error(LabError),
     /// A run ended before its time.
     Ended(String),
 }
 
-impl Stop {
+impl SearchEnd {
     fn into_error(self) -> LabError {
         match self {
-            Stop::Error(error) => error,
-            Stop::Ended(_) => LabError::Interrupted,
+            SearchEnd::Error(error) => error,
+            SearchEnd::Ended(_) => LabError::Interrupted,
         }
     }
 }
 
-impl std::fmt::Display for Stop {
+impl std::fmt::Display for SearchEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Stop::Error(error) => error.fmt(f),
-            Stop::Ended(why) => f.write_str(why),
+            SearchEnd::Error(error) => error.fmt(f),
+            SearchEnd::Ended(why) => f.write_str(why),
         }
     }
 }

@@ -6,7 +6,7 @@ use candor_report::experiment::peak::{Judged, Phase, Step, StepOutcome};
 use candor_report::experiment::trial::{Subject, Trial};
 use candor_report::{Document, Expectation};
 
-use super::{Search, Stop};
+use super::{Search, SearchEnd};
 use crate::loads;
 use crate::trial::{Ahead, in_words, why_no_more};
 
@@ -23,7 +23,7 @@ impl Search<'_> {
         connections: u32,
         rate_per_s: Option<f64>,
         most_runs: u32,
-    ) -> Result<usize, Stop> {
+    ) -> Result<usize, SearchEnd> {
         let at = self.steps.len();
         self.steps.push(Step {
             phase,
@@ -56,7 +56,7 @@ impl Search<'_> {
             let is_decided = judgement.is_decided() || !is_judged;
             step.judged = judgement.judged;
             if let Some(why) = stopped {
-                return Err(Stop::Ended(why));
+                return Err(SearchEnd::Ended(why));
             }
             let may_go_again = was_disturbed && disturbed.len() <= MOST_DISTURBED;
             let has_enough = is_decided || counted.len() as u32 >= most_runs;
@@ -72,13 +72,13 @@ impl Search<'_> {
         at: usize,
         connections: u32,
         rate_per_s: Option<f64>,
-    ) -> Result<(Document, Option<String>), Stop> {
+    ) -> Result<(Document, Option<String>), SearchEnd> {
         let nth = self.runs;
         let plan = match rate_per_s {
             Some(rate_per_s) => loads::open(self.plan, rate_per_s, connections, nth),
             None => loads::closed(self.plan, connections, nth),
         };
-        let plan = plan.map_err(|error| Stop::Error(error.into()))?;
+        let plan = plan.map_err(|error| SearchEnd::Error(error.into()))?;
         let with = fmt_plural(connections.into(), "connection");
         let (what, name) = match rate_per_s {
             Some(rate_per_s) => {
@@ -91,7 +91,7 @@ impl Search<'_> {
         };
         // The number of further runs depends on their results.
         self.progress.begins(&what, &Ahead::default());
-        let document = self.runner.run(0, &plan).map_err(Stop::Error)?;
+        let document = self.runner.run(0, &plan).map_err(SearchEnd::Error)?;
         self.runs += 1;
         self.progress.result(&name, &document);
         self.first.get_or_insert_with(|| (document.plan.clone(), Subject::of(&document)));

@@ -11,7 +11,7 @@ use candor_plan::{NS_PER_S, Rate, Secrets, build};
 use candor_report::Document;
 use candor_report::document::EndReason;
 use candor_report::experiment::figures::Figures;
-use candor_report::experiment::matrix::Failure;
+use candor_report::experiment::matrix::FailedTrial;
 use candor_report::experiment::suite::{
     Cell, FORMAT, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial, Utilization,
 };
@@ -151,7 +151,7 @@ impl Trials for Servers<'_> {
         }
     }
 
-    fn fail(&mut self, failure: Failure) {
+    fn fail(&mut self, failure: FailedTrial) {
         self.document.failures.push(failure);
     }
 

@@ -245,7 +245,7 @@ fn delivery(parts: &Parts, delivery: &Delivery) -> Result<(), PlanError> {
             "early data may have to be sent again, so it leaves in one go; leave one of them out";
         return Err(conflict(option, "--early-data", why));
     }
-    if delivery.stops() && parts.connections.pipeline > 1 {
+    if delivery.pauses() && parts.connections.pipeline > 1 {
         let why = "a request that stops would block those behind it; leave one of them out";
         return Err(conflict(option, "--pipeline", why));
     }

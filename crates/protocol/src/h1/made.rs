@@ -33,8 +33,8 @@ impl Extras {
     pub(super) fn put(&mut self, made: &Made<'_>, like: &Prepared) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             // What a script writes leaves in one go.
-            let (body, stops, batch) = ([].into(), [].into(), [].into());
-            let prepared = Prepared { head: Vec::new(), body, stops, batch, ..like.clone() };
+            let (body, pauses, batch) = ([].into(), [].into(), [].into());
+            let prepared = Prepared { head: Vec::new(), body, pauses, batch, ..like.clone() };
             self.slots.push(Slot { entry: made.request, prepared, over: 0 });
             (self.slots.len() - 1) as u32
         });

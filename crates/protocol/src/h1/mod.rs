@@ -24,9 +24,9 @@
 //! - White space after a chunk's size is let through: some servers pad it.
 //! - Fields in trailers are checked for their form and otherwise ignored (9110 6.5.1).
 //! - 101 is an answer if the request had an `Upgrade` field, and refused if not.
-//! - A request that stops on its way (pieces, `Expect: 100-continue`, one that breaks off) is not
+//! - A request that pauses on its way (pieces, `Expect: 100-continue`, one that breaks off) is not
 //!   finished after an answer that comes before: the connection ends with that answer (9112 9.3,
-//!   9110 10.1.1). A 100 lifts only the stop that waits for one.
+//!   9110 10.1.1). A 100 lifts only the pause that waits for one.
 //! - The bytes that follow an answer which ends the connection are ignored.
 
 mod body;
@@ -35,14 +35,14 @@ mod head;
 mod lines;
 mod made;
 mod memo;
+mod pauses;
 mod request;
 mod session;
-mod stops;
 
 pub(crate) use body::take_chunked;
 pub use error::Error;
 pub(crate) use head::is_token_byte;
 pub use memo::Memo;
+pub use pauses::{Pause, Until};
 pub use request::{Prepared, prepare};
 pub use session::{Limits, Session};
-pub use stops::{Stop, Until};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use candor_plan::{Expect, Request};
 
-use super::stops::{self, Stop};
+use super::pauses::{self, Pause};
 
 /// One request, ready to be written as often as needed, and what its answer must be.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +19,8 @@ pub struct Prepared {
     /// The head again and again, as often as [`Prepared::repeated`] was told: a pipelined batch of
     /// this one request is the beginning of it. Empty for one that is more than its head.
     pub batch: Box<[u8]>,
-    /// Where it stops on its way, in order; most do not.
-    pub stops: Box<[Stop]>,
+    /// Where it pauses on its way, in order; most do not.
+    pub pauses: Box<[Pause]>,
     /// What counts as a right answer.
     pub expect: Expect,
     /// The method is HEAD: answers have no body.
@@ -55,7 +55,7 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
     if request.delivery.continue_ns.is_some() {
         add("Expect", "100-continue");
     }
-    let chunk_size = stops::chunk_size(&request.delivery);
+    let chunk_size = pauses::chunk_size(&request.delivery);
     if chunk_size.is_some() {
         add("Transfer-Encoding", "chunked");
     }
@@ -76,11 +76,16 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         .flat_map(|(_, value)| value.split(','))
         .any(|option| option.trim().eq_ignore_ascii_case("close"));
     let body = match chunk_size {
-        Some(size) => stops::chunked(request.body.whole(), size).into(),
+        Some(size) => pauses::chunked(request.body.whole(), size).into(),
         None => request.body.shared(),
     };
     Prepared {
-        stops: stops::stops(&request.delivery, head.len(), body.len(), request.body.whole().len()),
+        pauses: pauses::pauses(
+            &request.delivery,
+            head.len(),
+            body.len(),
+            request.body.whole().len(),
+        ),
         head: head.into_bytes(),
         body,
         batch: Box::default(),
@@ -100,7 +105,7 @@ impl Prepared {
     #[must_use]
     pub fn repeated(mut self, times: u32) -> Self {
         let times = (times as usize).min(MOST_BATCH_BYTES / self.head.len().max(1));
-        if times > 1 && self.body.is_empty() && self.stops.is_empty() {
+        if times > 1 && self.body.is_empty() && self.pauses.is_empty() {
             self.batch = self.head.repeat(times).into();
         }
         self

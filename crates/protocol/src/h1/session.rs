@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::num::NonZeroU16;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::head::{self, Framing, Head};
 use super::lines::{Lines, Taken, without_end};
 use super::made::Extras;
 use super::memo::{Memo, Ticket};
-use super::stops::{Progress, Stop, Until};
+use super::pauses::{Pause, Progress, Until};
 use super::{Error, Prepared};
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::expect::{BodyCheck, Mismatch};
@@ -59,8 +60,8 @@ impl Default for Limits {
 /// Requests that are not begun when an answer announces the end of the connection are not
 /// written any more (RFC 9112 9.6) and fail in `handle_end`.
 ///
-/// One that stops on its way is written up to its next stop. Nothing is handed in behind it before
-/// it has no stop left: an answer that comes earlier is the connection's last.
+/// One that pauses on its way is written up to its next pause. Nothing is handed in behind it before
+/// it has no pause left: an answer that comes earlier is the connection's last.
 #[derive(Debug)]
 pub struct Session {
     table: Arc<[Prepared]>,
@@ -75,9 +76,9 @@ pub struct Session {
     /// How much of the first of them was written.
     written_bytes: usize,
     /// How many bytes of all of them together may be written now, counted like `written_bytes`;
-    /// [`NO_STOP`]: everything. Otherwise the last of them stops there.
+    /// [`NO_PAUSE`]: everything. Otherwise the last of them pauses there.
     limit: usize,
-    /// At which of its stops it is. `None` until a request has any.
+    /// At which of its pauses it is. `None` until a request has any.
     progress: Option<Box<Progress>>,
     /// No more requests may be handed in.
     closing: bool,
@@ -96,8 +97,8 @@ pub struct Session {
     extras: Option<Box<Extras>>,
 }
 
-/// No request that is being written stops anywhere.
-const NO_STOP: usize = usize::MAX;
+/// No request that is being written pauses anywhere.
+const NO_PAUSE: usize = usize::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct InFlight {
@@ -144,7 +145,7 @@ impl Session {
             started: 0,
             unwritten: VecDeque::new(),
             written_bytes: 0,
-            limit: NO_STOP,
+            limit: NO_PAUSE,
             progress: None,
             closing: false,
             is_new: true,
@@ -306,7 +307,7 @@ impl Session {
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
         let mut framing = head.framing(self.prepared(current.request))?;
         // The rest of the request is not sent, so nothing can follow it.
-        framing.last |= self.limit != NO_STOP;
+        framing.last |= self.limit != NO_PAUSE;
         self.closing |= framing.last;
         let Framing { body, last, deviations } = framing;
         self.state = State::Body { status: head.status, body, last, deviations };
@@ -316,40 +317,40 @@ impl Session {
     /// Takes an interim response.
     #[cold]
     fn handle_interim(&mut self, now_ns: u64, status: u16) -> Option<Event> {
-        let waits = self.stop().is_some_and(|stop| matches!(stop.until, Until::Continue { .. }));
+        let waits = self.pause().is_some_and(|pause| matches!(pause.until, Until::Continue { .. }));
         if status != 100 || !waits {
             return None;
         }
-        self.pass_stop(now_ns);
+        self.pass_pause(now_ns);
         Some(Event::Changed)
     }
 
-    /// The stop before which writing has to end.
-    fn stop(&self) -> Option<Stop> {
-        let last = self.unwritten.back().filter(|_| self.limit != NO_STOP)?;
-        self.prepared(last.request).stops.get(self.progress.as_ref()?.stop).copied()
+    /// The pause before which writing has to end.
+    fn pause(&self) -> Option<Pause> {
+        let last = self.unwritten.back().filter(|_| self.limit != NO_PAUSE)?;
+        self.prepared(last.request).pauses.get(self.progress.as_ref()?.pause).copied()
     }
 
-    /// Begins with the stops of the request that was handed in last.
+    /// Begins with the pauses of the request that was handed in last.
     #[cold]
-    fn begin_stops(&mut self) {
+    fn begin_pauses(&mut self) {
         let lengths = self.unwritten.iter().rev().skip(1);
         let before: usize = lengths.map(|one| self.prepared(one.request).length()).sum();
         **self.progress.get_or_insert_default() = Progress::default();
         self.limit = before;
-        self.limit = self.stop().map_or(NO_STOP, |stop| before + stop.at);
+        self.limit = self.pause().map_or(NO_PAUSE, |pause| before + pause.at);
     }
 
-    /// Goes on to the next stop, or to the end.
+    /// Goes on to the next pause, or to the end.
     #[cold]
-    fn pass_stop(&mut self, now_ns: u64) {
-        let Some(passed) = self.stop() else { return };
+    fn pass_pause(&mut self, now_ns: u64) {
+        let Some(passed) = self.pause() else { return };
         let before = self.limit - passed.at;
         if let Some(progress) = &mut self.progress {
             progress.pass();
         }
-        self.limit = self.stop().map_or(NO_STOP, |stop| before + stop.at);
-        self.look_at_stop(now_ns);
+        self.limit = self.pause().map_or(NO_PAUSE, |pause| before + pause.at);
+        self.look_at_pause(now_ns);
     }
 
     /// So many bytes were written. Returns the length of the requests that were finished by it.
@@ -378,9 +379,9 @@ impl Session {
         finished
     }
 
-    /// The same, where the last request stops on its way. True: it waits from now on.
+    /// The same, where the last request pauses on its way. True: it waits from now on.
     #[cold]
-    fn write_up_to_stop(
+    fn write_up_to_pause(
         &mut self,
         now_ns: u64,
         bytes: usize,
@@ -396,16 +397,16 @@ impl Session {
         {
             progress.begin(now_ns);
         }
-        self.look_at_stop(now_ns)
+        self.look_at_pause(now_ns)
     }
 
-    /// Begins to wait, if everything before the stop was written. True: it has only now begun.
+    /// Begins to wait, if everything before the pause was written. True: it has only now begun.
     #[cold]
-    fn look_at_stop(&mut self, now_ns: u64) -> bool {
+    fn look_at_pause(&mut self, now_ns: u64) -> bool {
         let is_there = self.unwritten.len() == 1 && self.written_bytes == self.limit;
-        let stop = self.stop().filter(|_| is_there);
-        match (stop, &mut self.progress) {
-            (Some(stop), Some(progress)) => progress.arrive(now_ns, stop.until),
+        let pause = self.pause().filter(|_| is_there);
+        match (pause, &mut self.progress) {
+            (Some(pause), Some(progress)) => progress.arrive(now_ns, pause.until),
             _ => false,
         }
     }
@@ -485,18 +486,26 @@ impl Session {
             if self.is_broken_off() {
                 expected = Err(Mismatch::BrokenOff);
             }
-            if self.limit == NO_STOP { Last::ByPeer } else { Last::ByUs }
+            if self.limit == NO_PAUSE { Last::ByPeer } else { Last::ByUs }
         };
         let id = current.id;
-        Some(Event::Done(Answer { id, status, body_bytes, expected, deviations, last }))
+        Some(Event::Done(Answer {
+            id,
+            status: NonZeroU16::new(status),
+            body_bytes,
+            expected,
+            deviations,
+            last,
+        }))
     }
 
     /// What is to be written, where that is one request from its beginning or the same one several
     /// times, and heads are all there is of it: nearly always.
     #[inline]
     fn batch(&self) -> Option<&[u8]> {
-        let is_plain =
-            matches!(self.state, State::Status) && self.written_bytes == 0 && self.limit == NO_STOP;
+        let is_plain = matches!(self.state, State::Status)
+            && self.written_bytes == 0
+            && self.limit == NO_PAUSE;
         let first = self.unwritten.front().filter(|_| is_plain)?.request;
         let request = self.prepared(first);
         let count = self.unwritten.len();
@@ -517,7 +526,7 @@ impl Session {
         };
         let mut skip = self.written_bytes;
         let mut room = self.limit - self.written_bytes;
-        let mut used = 0;
+        let mut used: u32 = 0;
         for one in self.unwritten.iter().take(writable) {
             let request = self.prepared(one.request);
             for part in [&request.head[..], &request.body[..]] {
@@ -527,8 +536,8 @@ impl Session {
                 if length == 0 {
                     continue;
                 }
-                let Some(slice) = slices.get_mut(used) else {
-                    return Transmit { slices: used, more: true, segment_bytes: 0 };
+                let Some(slice) = slices.get_mut(used as usize) else {
+                    return Transmit { slices: used, more: true, ..Transmit::default() };
                 };
                 *slice = IoSlice::new(&part[skipped..skipped + length]);
                 room -= length;
@@ -607,9 +616,12 @@ fn find<'a>(table: &'a [Prepared], extras: Option<&'a Extras>, request: u32) -> 
     })
 }
 
-impl crate::session::Session for Session {
+impl crate::session::Protocol for Session {
     const SPEAKS_UNASKED: bool = false;
+    const TRANSPORT: crate::session::Transport = crate::session::Transport::Stream;
+}
 
+impl crate::session::Session for Session {
     fn free_places(&self) -> u32 {
         if self.closing || matches!(self.state, State::Ended | State::Dead) {
             0
@@ -620,13 +632,13 @@ impl crate::session::Session for Session {
 
     #[inline]
     fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
-        let (request, has_stops) = match request {
+        let (request, has_pauses) = match request {
             Outgoing::Listed(request) => {
                 debug_assert!(self.free_places() > 0, "no request may be handed in now");
-                debug_assert!(self.limit == NO_STOP, "nothing follows a request that stops");
+                debug_assert!(self.limit == NO_PAUSE, "nothing follows a request that pauses");
                 let prepared = &self.table[request as usize];
                 self.closing |= prepared.closes;
-                (request, !prepared.stops.is_empty())
+                (request, !prepared.pauses.is_empty())
             }
             Outgoing::Made(made) => {
                 self.closing |= made.closes();
@@ -638,8 +650,8 @@ impl crate::session::Session for Session {
         let request = InFlight { id, request };
         self.outstanding.push_back(request);
         self.unwritten.push_back(request);
-        if has_stops {
-            self.begin_stops();
+        if has_pauses {
+            self.begin_pauses();
         }
     }
 
@@ -652,15 +664,16 @@ impl crate::session::Session for Session {
         self.poll_transmit_any(slices)
     }
 
-    #[inline]
+    // Within TLS a session is behind a pointer: in clear text it is not, and the call goes away.
+    #[inline(always)]
     fn handle_transmitted(
         &mut self,
         now_ns: u64,
         bytes: usize,
         started: &mut dyn FnMut(RequestId),
     ) -> bool {
-        if self.limit != NO_STOP {
-            return self.write_up_to_stop(now_ns, bytes, started);
+        if self.limit != NO_PAUSE {
+            return self.write_up_to_pause(now_ns, bytes, started);
         }
         self.write(bytes, started);
         false
@@ -707,7 +720,7 @@ impl crate::session::Session for Session {
 
     fn handle_timeout(&mut self, now_ns: u64) {
         if self.poll_timeout().is_some_and(|timeout_ns| timeout_ns <= now_ns) {
-            self.pass_stop(now_ns);
+            self.pass_pause(now_ns);
         }
     }
 

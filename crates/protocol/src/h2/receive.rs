@@ -3,6 +3,8 @@
 //! An error returned is the connection's; one that is a single answer's ends its stream here, and
 //! the connection goes on.
 
+use std::num::NonZeroU16;
+
 use super::error::code;
 use super::frame::{self, Header, MAX_31, flag, kind};
 use super::head::{self, Head};
@@ -325,7 +327,7 @@ impl Session {
         }
         let event = Event::Done(Answer {
             id: stream.request_id,
-            status: stream.status,
+            status: NonZeroU16::new(stream.status),
             body_bytes,
             expected: stream
                 .check

@@ -326,9 +326,12 @@ fn write_fields(
     is_stable
 }
 
-impl crate::session::Session for Session {
+impl crate::session::Protocol for Session {
     const SPEAKS_UNASKED: bool = true;
+    const TRANSPORT: crate::session::Transport = crate::session::Transport::Stream;
+}
 
+impl crate::session::Session for Session {
     #[inline]
     fn free_places(&self) -> u32 {
         if !self.ready || self.closing {
@@ -366,6 +369,7 @@ impl crate::session::Session for Session {
         }
     }
 
+    #[inline]
     fn poll_transmit<'a>(&'a mut self, _: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
         self.write_bodies();
         let more = self.upload.is_waiting();
@@ -373,12 +377,13 @@ impl crate::session::Session for Session {
             ([], _) | (_, []) => Transmit::default(),
             (pending, [first, ..]) => {
                 *first = IoSlice::new(pending);
-                Transmit { slices: 1, more, segment_bytes: 0 }
+                Transmit { slices: 1, more, ..Transmit::default() }
             }
         }
     }
 
-    #[inline]
+    // As HTTP/1.1's.
+    #[inline(always)]
     fn handle_transmitted(
         &mut self,
         _: u64,

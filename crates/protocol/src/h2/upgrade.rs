@@ -151,9 +151,12 @@ fn upgrades_to_h2c(head: &[u8]) -> bool {
     })
 }
 
-impl crate::session::Session for Upgrade {
+impl crate::session::Protocol for Upgrade {
     const SPEAKS_UNASKED: bool = true;
+    const TRANSPORT: crate::session::Transport = crate::session::Transport::Stream;
+}
 
+impl crate::session::Session for Upgrade {
     fn free_places(&self) -> u32 {
         match &self.stage {
             Stage::Idle => 1,
@@ -180,7 +183,7 @@ impl crate::session::Session for Upgrade {
             (Stage::Asked(asked), [first, ..]) => {
                 let rest = &self.asking[asked.request as usize].0[asked.written..];
                 *first = IoSlice::new(rest);
-                Transmit { slices: usize::from(!rest.is_empty()), ..Transmit::default() }
+                Transmit { slices: u32::from(!rest.is_empty()), ..Transmit::default() }
             }
             _ => Transmit::default(),
         }

@@ -13,9 +13,8 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
 use super::records::Scratch;
-use super::session::Tls;
+use super::session::{Make, Tls};
 use super::verify::{Anybody, Named};
-use crate::session::Session;
 
 /// Sessions that a thread remembers. All are of one server: rustls keeps eight tickets for each.
 const REMEMBERED_SESSIONS: usize = 32;
@@ -167,11 +166,8 @@ impl Connector {
     }
 
     /// Makes the sessions of one thread, each around one that `make` makes once the handshake is
-    /// over; it is told whether the server chose HTTP/2.
-    pub fn sessions<S: Session>(
-        &self,
-        make: Rc<dyn Fn(bool) -> S>,
-    ) -> impl Fn() -> Tls<S> + Clone + use<S> {
+    /// over.
+    pub fn sessions(&self, make: Make) -> impl Fn() -> Tls + Clone + use<> {
         let mut config = self.config.clone();
         if self.resumption {
             // Tickets are a thread's own, so that threads share no lock.

@@ -19,4 +19,4 @@ mod verify;
 
 pub use config::{Choice, ConfigError, Connector, Material};
 pub use error::{Error, HandshakeError};
-pub use session::Tls;
+pub use session::{Make, Tls};

@@ -13,7 +13,9 @@ use super::Error;
 use super::handshake::{Established, Kernel, Ongoing, Progress};
 use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
 use crate::capture::Capture;
-use crate::session::{Event, Failure, Input, Outgoing, RequestId, Session, Transmit};
+use crate::session::{
+    Event, Failure, Input, Outgoing, Protocol, RequestId, Session, Transmit, Transport,
+};
 
 /// Pieces taken from the inner session for one record.
 const PARTS: usize = 16;
@@ -27,14 +29,18 @@ const MAX_IDLE: usize = 64;
 const CLOSE_NOTIFY: u8 = 0;
 const USER_CANCELED: u8 = 90;
 
-/// TLS around `S`, which is made when the handshake is over.
+/// Makes the session within, of the protocol that the server chose: by its name for ALPN, empty if it
+/// chose none.
+pub type Make = Rc<dyn Fn(&str) -> Box<dyn Session>>;
+
+/// TLS around a session, which is made when the handshake is over.
 ///
 /// A request counts as started when the first byte of the record that it begins in was written.
 /// An answer that ends with the connection is complete if the server said so (close_notify), and
 /// truncated if it just closed; any other answer says itself where it ends.
-pub struct Tls<S> {
+pub struct Tls {
     stage: Stage,
-    inner: Option<S>,
+    inner: Option<Box<dyn Session>>,
     /// Bytes that came and are not a whole record yet.
     incoming: Vec<u8>,
     /// Encrypted bytes; those before `written` are with the kernel.
@@ -55,7 +61,7 @@ pub struct Tls<S> {
     /// The inner session spoke last, and may have more to say without any more input.
     more: bool,
     scratch: Rc<Scratch>,
-    make: Rc<dyn Fn(bool) -> S>,
+    make: Make,
     /// What left in the first flight, in case that the server does not take it; `None`: nothing
     /// may.
     spoken: Option<Vec<u8>>,
@@ -99,13 +105,13 @@ enum Step {
     Closed,
 }
 
-impl<S: Session> Tls<S> {
+impl Tls {
     pub(super) fn new(
         config: Arc<ClientConfig>,
         name: ServerName<'static>,
         needs_h2: bool,
         takes_tickets: bool,
-        make: Rc<dyn Fn(bool) -> S>,
+        make: Make,
         scratch: Rc<Scratch>,
     ) -> Self {
         let mut tls = Tls {
@@ -138,7 +144,7 @@ impl<S: Session> Tls<S> {
             Ok(Progress::MaySpeak(ongoing)) => {
                 tls.stage = Stage::Handshake(ongoing);
                 // Only one protocol is offered then, so it is the one that will be spoken.
-                tls.inner = Some((tls.make)(needs_h2));
+                tls.inner = Some((tls.make)(if needs_h2 { "h2" } else { "" }));
                 tls.spoken = Some(Vec::new());
             }
             Ok(Progress::Established(_)) | Err(_) => {}
@@ -155,8 +161,9 @@ impl<S: Session> Tls<S> {
             return;
         };
         let mut parts = [IoSlice::new(&[]); PARTS];
-        let used = inner.poll_transmit(now_ns, &mut parts).slices;
-        let plain: Vec<u8> = parts[..used].iter().flat_map(|part| part.iter().copied()).collect();
+        let transmit = inner.poll_transmit(now_ns, &mut parts);
+        let plain: Vec<u8> =
+            transmit.of(&parts).iter().flat_map(|part| part.iter().copied()).collect();
         let taken = ongoing.speak(&plain, &mut self.outgoing);
         if taken == 0 {
             return;
@@ -214,10 +221,11 @@ impl<S: Session> Tls<S> {
         self.stage = Stage::Open(Box::new(records));
         self.early = early;
         self.ends_early = is_closed;
-        let has_h2 = facts.alpn == "h2";
         if self.inner.is_none() {
-            self.inner = Some((self.make)(has_h2));
+            self.inner = Some((self.make)(&facts.alpn));
             self.is_new = true;
+            // It may have to speak first (RFC 9113 3.4), behind the end of our handshake.
+            self.has_more = true;
         }
         self.incoming.shrink_to_fit();
         Ok(Box::new(facts))
@@ -417,13 +425,18 @@ fn looks_like_text(input: &[u8]) -> bool {
         && input.iter().take(5).all(|byte| byte.is_ascii_graphic() || b" \r\n\t".contains(byte))
 }
 
-impl<S: Session> Session for Tls<S> {
+impl Protocol for Tls {
     const SPEAKS_UNASKED: bool = true;
+    const TRANSPORT: Transport = Transport::Stream;
+}
 
+impl Session for Tls {
     fn free_places(&self) -> u32 {
         match self.stage {
             // Without an inner session there is no place either.
-            Stage::Open(_) | Stage::Handshake(_) => self.inner.as_ref().map_or(0, S::free_places),
+            Stage::Open(_) | Stage::Handshake(_) => {
+                self.inner.as_ref().map_or(0, |inner| inner.free_places())
+            }
             _ => 0,
         }
     }
@@ -446,17 +459,19 @@ impl<S: Session> Session for Tls<S> {
                 return nothing;
             };
             let mut parts = [IoSlice::new(&[]); PARTS];
-            let Transmit { slices: used, more, .. } = inner.poll_transmit(now_ns, &mut parts);
-            let updates = records.owes_update || (used > 0 && records.write.is_worn_out());
+            let transmit = inner.poll_transmit(now_ns, &mut parts);
+            let parts = transmit.of(&parts);
+            let has_data = !parts.is_empty();
+            let updates = records.owes_update || (has_data && records.write.is_worn_out());
             if updates && records.update_key(&mut self.outgoing).is_err() {
                 return nothing;
             }
-            self.has_more = more;
-            if used > 0 {
-                let Ok(taken) = records.write.seal(DATA, &parts[..used], &mut self.outgoing) else {
+            self.has_more = transmit.more;
+            if has_data {
+                let Ok(taken) = records.write.seal(DATA, parts, &mut self.outgoing) else {
                     return nothing;
                 };
-                self.has_more |= taken < parts[..used].iter().map(|part| part.len()).sum();
+                self.has_more |= taken < parts.iter().map(|part| part.len()).sum();
                 let starting = &mut self.starting;
                 self.owes_word |=
                     inner.handle_transmitted(now_ns, taken, &mut |id| starting.push(id));
@@ -465,7 +480,7 @@ impl<S: Session> Session for Tls<S> {
         match slices {
             [first, ..] if !self.outgoing.is_empty() => {
                 *first = IoSlice::new(&self.outgoing[self.written..]);
-                Transmit { slices: 1, more: self.has_more, segment_bytes: 0 }
+                Transmit { slices: 1, more: self.has_more, ..Transmit::default() }
             }
             _ => nothing,
         }
@@ -500,7 +515,7 @@ impl<S: Session> Session for Tls<S> {
             return None;
         };
         if self.is_new {
-            let event = self.inner.as_mut().and_then(S::poll_event);
+            let event = self.inner.as_mut().and_then(|inner| inner.poll_event());
             self.is_new = event.is_some();
             if event.is_some() {
                 return event;
@@ -600,8 +615,9 @@ impl<S: Session> Session for Tls<S> {
         let (Stage::Open(records) | Stage::Closed(records)) = &mut self.stage else { return };
         if let Some(inner) = &mut self.inner {
             let mut parts = [IoSlice::new(&[]); PARTS];
-            let used = inner.poll_transmit(0, &mut parts).slices;
-            if used > 0 && records.write.seal(DATA, &parts[..used], &mut self.outgoing).is_err() {
+            let transmit = inner.poll_transmit(0, &mut parts);
+            let parts = transmit.of(&parts);
+            if !parts.is_empty() && records.write.seal(DATA, parts, &mut self.outgoing).is_err() {
                 return;
             }
         }

@@ -5,7 +5,7 @@ mod clauses;
 mod generate;
 mod memo;
 mod oracles;
+mod pauses;
 mod properties;
-mod stops;
 mod support;
 mod transmit;

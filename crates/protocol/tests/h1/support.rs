@@ -1,5 +1,6 @@
 //! Drives sessions: requests in, pieces of input in, all events out.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
@@ -140,6 +141,7 @@ pub(crate) fn deviating(
 ) -> [Event; 2] {
     let expected = Ok(());
     let last = if last { Last::ByPeer } else { Last::No };
+    let status = NonZeroU16::new(status);
     let answer = Answer { id, status, body_bytes, expected, deviations, last };
     [Event::FirstByte(id), Event::Done(answer)]
 }

@@ -85,7 +85,7 @@ fn wire(request: &Prepared) -> Vec<u8> {
 /// What the session offers, in up to `room` slices.
 fn offered(session: &mut Session, room: usize) -> Vec<u8> {
     let mut slices = vec![IoSlice::new(&[]); room];
-    let used = session.poll_transmit(0, &mut slices).slices;
+    let used = session.poll_transmit(0, &mut slices).slices as usize;
     assert!(slices[..used].iter().all(|slice| !slice.is_empty()));
     slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect()
 }
@@ -168,7 +168,7 @@ fn a_batch_of_the_same_request_is_one_piece() {
             .zip(requests)
             .for_each(|(id, request)| session.handle_request(id, Outgoing::Listed(*request)));
         let mut slices = [IoSlice::new(&[]); 16];
-        let used = session.poll_transmit(0, &mut slices).slices;
+        let used = session.poll_transmit(0, &mut slices).slices as usize;
         slices[..used].iter().map(|slice| slice.len()).collect::<Vec<_>>()
     };
     let (head, with_body) = (table[0].head.len(), table[1].head.len());

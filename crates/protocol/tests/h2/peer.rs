@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::IoSlice;
+use std::num::NonZeroU16;
 use std::pin::Pin;
 use std::task::Poll;
 
@@ -203,7 +204,7 @@ fn check(exchanges: &[Exchange], outcomes: Vec<Event>) {
             Event::Done(answer) => {
                 let exchange = &exchanges[answer.id as usize];
                 assert!(!exchange.reset);
-                assert_eq!(answer.status, exchange.status);
+                assert_eq!(answer.status, NonZeroU16::new(exchange.status));
                 assert_eq!(answer.body_bytes, exchange.answer_bytes as u64);
                 assert_eq!(answer.expected, Ok(()));
             }

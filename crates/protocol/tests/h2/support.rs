@@ -1,6 +1,7 @@
 //! Drives sessions: requests in, pieces of frames in, events and frames out.
 
 use std::io::IoSlice;
+use std::num::NonZeroU16;
 
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h2::{Error, Prepared, Session, Settings, prepare};
@@ -66,7 +67,7 @@ pub(crate) fn transmit_started(session: &mut Session) -> (Vec<u8>, Vec<u32>) {
     let (mut bytes, mut started) = (Vec::new(), Vec::new());
     loop {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = session.poll_transmit(0, &mut slices).slices;
+        let used = session.poll_transmit(0, &mut slices).slices as usize;
         if used == 0 {
             return (bytes, started);
         }
@@ -205,7 +206,7 @@ pub(crate) fn answered(id: u32, status: u16, body_bytes: u64) -> [Event; 2] {
 }
 
 pub(crate) fn done(id: u32, status: u16, body_bytes: u64) -> Event {
-    let deviations = Deviations::default();
+    let (status, deviations) = (NonZeroU16::new(status), Deviations::default());
     Event::Done(Answer { id, status, body_bytes, expected: Ok(()), deviations, last: Last::No })
 }
 

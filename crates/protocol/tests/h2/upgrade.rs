@@ -29,7 +29,7 @@ fn transmit(session: &mut Upgrade) -> (Vec<u8>, Vec<u32>) {
     let (mut bytes, mut started) = (Vec::new(), Vec::new());
     loop {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = session.poll_transmit(0, &mut slices).slices;
+        let used = session.poll_transmit(0, &mut slices).slices as usize;
         if used == 0 {
             return (bytes, started);
         }

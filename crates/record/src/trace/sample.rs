@@ -8,7 +8,7 @@ use super::{Rule, TraceCounts, Traced};
 
 /// Keeps the `size` requests of lowest rank.
 #[derive(Debug)]
-pub struct Sample {
+pub struct LowestRanks {
     rule: Rule,
     size: usize,
     /// A heap with the highest rank on top.
@@ -18,10 +18,10 @@ pub struct Sample {
 #[derive(Debug)]
 struct Ranked(u64, Traced);
 
-impl Sample {
+impl LowestRanks {
     /// A sample of `size` requests, by the ranks of `rule`.
     pub fn new(rule: Rule, size: usize) -> Self {
-        Sample { rule, size, kept: BinaryHeap::new() }
+        LowestRanks { rule, size, kept: BinaryHeap::new() }
     }
 
     /// Adds requests. Returns the highest rank that can still be chosen.

@@ -28,8 +28,8 @@ mod time;
 use candor_plan::redact::Typed;
 use candor_plan::{Parts, Plan};
 use candor_record::{
-    Bytes, ConnectErrorKind, DeviationKind, IntervalSummary, Machine, RateSamples, RunRecord,
-    SLOT_NS, StatusCount, WorkerReport, Workers,
+    Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary, Machine, PartCounts,
+    RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory};
 use schemars::JsonSchema;
@@ -122,6 +122,12 @@ pub struct Document {
     pub connections: Connections,
     /// Bytes, warm-up and drain included.
     pub bytes: Bytes,
+    /// Parts of responses, warm-up and drain included, of protocols that have them.
+    #[serde(default, skip_serializing_if = "PartCounts::is_empty")]
+    pub parts: PartCounts,
+    /// Datagrams, warm-up and drain included, of protocols over them.
+    #[serde(default, skip_serializing_if = "DatagramCounts::is_empty")]
+    pub datagrams: DatagramCounts,
     /// Each request of the plan, if it has several.
     pub requests: Vec<RequestRow>,
     /// The time series of the run.
@@ -374,6 +380,8 @@ impl Document {
             ),
             connections: Connections::of(record),
             bytes: total.bytes,
+            parts: total.parts,
+            datagrams: total.datagrams,
             requests: RequestRow::all(plan, total),
             intervals: record.intervals.clone(),
             workers: record.workers.iter().map(WorkerRow::of).collect(),

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Percentiles;
-use super::matrix::{Failure, Heading, Note, median_by_rate};
+use super::matrix::{FailedTrial, Heading, Note, median_by_rate};
 use crate::document::latency::Distribution;
 use crate::read::{self, ReadError, Saved};
 
@@ -40,7 +40,7 @@ pub struct Clients {
     /// Omitted clients, with the reasons.
     pub notes: Vec<Note>,
     /// Failed trials, the latest failure of each.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedTrial>,
     /// Whether every trial was made or failed for good.
     pub complete: bool,
 }

@@ -51,7 +51,7 @@ pub struct Note {
 
 /// A failed trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Failure {
+pub struct FailedTrial {
     /// Its server, scenario, protocol, load and round.
     pub trial: String,
     /// The reason and the remedy.

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
-use super::matrix::{Failure, Heading, Note, median_by_rate};
+use super::matrix::{FailedTrial, Heading, Note, median_by_rate};
 use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Suite::format`] that this version writes.
@@ -36,7 +36,7 @@ pub struct Suite {
     /// Omitted combinations, with the reasons.
     pub notes: Vec<Note>,
     /// Failed trials, the latest failure of each.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedTrial>,
     /// Whether every trial was made or failed for good.
     pub complete: bool,
 }

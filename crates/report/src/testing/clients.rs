@@ -3,7 +3,7 @@
 use crate::document::{Host, Tool};
 use crate::experiment::clients::{Asked, Cell, Client, Clients, ErrorCount, FORMAT, Trial};
 use crate::experiment::figures::Percentiles;
-use crate::experiment::matrix::{Failure, Heading, Note};
+use crate::experiment::matrix::{FailedTrial, Heading, Note};
 
 /// A run without errors.
 pub(crate) fn trial(round: u64, rate_per_s: f64) -> Trial {
@@ -113,7 +113,7 @@ pub(crate) fn sample() -> Clients {
             what: "buoy".to_owned(),
             why: "candor driver: buoy is not installed".to_owned(),
         }],
-        failures: vec![Failure {
+        failures: vec![FailedTrial {
             trial: "gun pool 65 concurrency 64 round 1".to_owned(),
             why: "the driver ended by signal 9".to_owned(),
         }],

@@ -6,7 +6,7 @@ use crate::experiment::comparison::{
     Change, Comparison, Conclusion, Finding, Limit as SlowerLimit, Metric, Variant,
 };
 use crate::experiment::figures::{Figures, Percentiles};
-use crate::experiment::matrix::{Failure, Heading, Note};
+use crate::experiment::matrix::{FailedTrial, Heading, Note};
 use crate::experiment::peak::{
     Answer, Ceiling, Confidence, FORMAT, Knee, Limit, Peak, Phase, Step, StepOutcome, Who,
 };
@@ -276,7 +276,7 @@ pub(crate) fn sample_suite(scenarios: usize) -> Suite {
         loads: vec![load("closed", Vec::new()), load("open", vec![0.5, 0.75, 0.95])],
         cells,
         notes: vec![Note { what: "nginx, slow_client".to_owned(), why: "it cannot".to_owned() }],
-        failures: vec![Failure { trial: "nginx 1".to_owned(), why: "it ended".to_owned() }],
+        failures: vec![FailedTrial { trial: "nginx 1".to_owned(), why: "it ended".to_owned() }],
         complete: false,
     }
 }

@@ -21,7 +21,7 @@ use candor_report::experiment::comparison::{Comparison, Metric};
 use candor_report::{Document, Facts, read};
 use clap::Args;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::forms::{self, COMPARISON};
 use crate::profiling::NoProfile;
@@ -83,7 +83,10 @@ pub(crate) struct CompareArguments {
     profile: NoProfile,
 }
 
-pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<ExitCode, Failure> {
+pub(crate) fn compare(
+    mut arguments: CompareArguments,
+    typed: Typed,
+) -> Result<ExitCode, UserError> {
     arguments.profile.check("compare")?;
     let first = arguments.options.url.take();
     let words: Vec<String> =
@@ -115,7 +118,7 @@ pub(crate) fn compare(mut arguments: CompareArguments, typed: Typed) -> Result<E
 }
 
 /// Refuses options of single runs.
-fn check_options(options: &Options) -> Result<(), Failure> {
+fn check_options(options: &Options) -> Result<(), UserError> {
     let refused =
         [("--expect", !options.output.expect.is_empty(), "a comparison has --fail-if-slower")];
     input::refuse("compare", refused)?;
@@ -147,7 +150,7 @@ fn of_saved(
     arguments: &CompareArguments,
     whats: &[What],
     facts: Facts,
-) -> Result<Comparison, Failure> {
+) -> Result<Comparison, UserError> {
     let groups: Vec<Group> = whats.iter().map(group).collect::<Result<_, _>>()?;
     let first = groups.iter().flat_map(|one| &one.results).next();
     let is_open = first.is_some_and(|(_, one)| one.rate.asked_per_s.is_some());
@@ -159,9 +162,9 @@ fn of_saved(
     )?)
 }
 
-fn group(what: &What) -> Result<Group, Failure> {
+fn group(what: &What) -> Result<Group, UserError> {
     let Kind::Saved(files) = &what.kind else {
-        return Err(Failure::usage(format!(
+        return Err(UserError::usage(format!(
             "{} is not a saved result, but others are; compare either saved results or targets to measure",
             what.source
         )));
@@ -170,12 +173,12 @@ fn group(what: &What) -> Result<Group, Failure> {
     Ok(Group {
         name: what.name.clone(),
         source: what.source.clone(),
-        results: results.collect::<Result<_, Failure>>()?,
+        results: results.collect::<Result<_, UserError>>()?,
     })
 }
 
-fn saved(file: &Path) -> Result<Document, Failure> {
-    let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
+fn saved(file: &Path) -> Result<Document, UserError> {
+    let wrong = |why: String| UserError::usage(format!("{}: {why}", file.display()));
     let text = read::text_of(file).map_err(|error| wrong(error.to_string()))?;
     Document::from_json(&text).map_err(|error| wrong(error.to_string()))
 }

@@ -15,7 +15,7 @@ use candor_report::{Document, Facts};
 
 use super::what::{Kind, What};
 use super::{CompareArguments, about};
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::experiment::make_directory;
 use crate::files::Disk;
 use crate::measure::Watched;
@@ -35,7 +35,7 @@ pub(super) fn measure(
     arguments: &CompareArguments,
     whats: Vec<What>,
     facts: Facts,
-) -> Result<Outcome<Comparison>, Failure> {
+) -> Result<Outcome<Comparison>, UserError> {
     let split = arguments.cores.split()?;
     let entrants: Vec<Entrant> = whats
         .iter()
@@ -80,13 +80,13 @@ pub(super) fn measure(
     Ok(outcome?)
 }
 
-fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
+fn variant(what: What, typed: &Options) -> Result<Variant, UserError> {
     let mut options = typed.clone();
     if let Kind::Plan(file) = &what.kind {
         options = options.or(input::plan(file)?);
     }
     input::set_usual_length(&mut options);
-    let serve = |arguments: Vec<String>, options: &Options| -> Result<_, Failure> {
+    let serve = |arguments: Vec<String>, options: &Options| -> Result<_, UserError> {
         let mut spec = target_flags::embedded(options)?;
         spec.command.extend(arguments);
         Ok(Some((spec, "embedded")))
@@ -103,7 +103,7 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
         Kind::Embedded(arguments) => serve(arguments, &options)?,
         Kind::Command(command) => Some((TargetSpec::new(what.name.clone(), command), "managed")),
         Kind::Saved(_) => {
-            return Err(Failure::usage("saved results are compared with saved results"));
+            return Err(UserError::usage("saved results are compared with saved results"));
         }
     };
     Ok(Variant { name: what.name, options, target })
@@ -111,14 +111,15 @@ fn variant(what: What, typed: &Options) -> Result<Variant, Failure> {
 
 impl Variant {
     /// Its plan, with a made-up address if its server is not running yet.
-    fn checked(&self) -> Result<Plan, Failure> {
+    fn checked(&self) -> Result<Plan, UserError> {
         let mut options = self.options.clone();
         if options.url.is_none() {
             let scheme = if options.tls.tls { "https" } else { "http" };
             options.url = Some(format!("{scheme}://127.0.0.1:9/"));
         }
         let built = options.build(&Disk);
-        let (plan, _) = built.map_err(|error| Failure::usage(format!("{}: {error}", self.name)))?;
+        let (plan, _) =
+            built.map_err(|error| UserError::usage(format!("{}: {error}", self.name)))?;
         Ok(plan)
     }
 

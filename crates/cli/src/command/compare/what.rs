@@ -7,7 +7,7 @@ use candor_lab::target::is_program;
 use candor_plan::words;
 use candor_plan::{Secrets, looks_like_plan};
 
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 /// One operand of a comparison.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,9 +34,9 @@ pub(super) enum Kind {
 }
 
 /// The operands of a command line, at least two, with different names.
-pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, Failure> {
+pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, UserError> {
     if words.len() < 2 {
-        return Err(Failure::usage(
+        return Err(UserError::usage(
             "a comparison needs at least two things to compare; `candor compare --help` has examples",
         ));
     }
@@ -47,7 +47,7 @@ pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, Failu
         .collect::<Result<_, _>>()?;
     for (at, what) in all.iter().enumerate() {
         if all[..at].iter().any(|other| other.name == what.name) {
-            return Err(Failure::usage(format!(
+            return Err(UserError::usage(format!(
                 "two variants have the name {}; give them different ones: old=… new=…",
                 what.name
             )));
@@ -56,7 +56,7 @@ pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, Failu
     Ok(all)
 }
 
-fn one(word: &str, index: usize, secrets: Secrets) -> Result<What, Failure> {
+fn one(word: &str, index: usize, secrets: Secrets) -> Result<What, UserError> {
     let (name, rest) = match named(word) {
         Some((name, rest)) => (name.to_owned(), rest),
         None => (letter(index), word),
@@ -81,9 +81,9 @@ fn letter(index: usize) -> String {
     }
 }
 
-fn kind(text: &str) -> Result<Kind, Failure> {
+fn kind(text: &str) -> Result<Kind, UserError> {
     let wrong =
-        |why: String| Failure::usage(format!("{}: {why}", Secrets::Hidden.command_line(text)));
+        |why: String| UserError::usage(format!("{}: {why}", Secrets::Hidden.command_line(text)));
     if text.contains("://") && !text.contains(char::is_whitespace) {
         return Ok(Kind::Url(text.to_owned()));
     }

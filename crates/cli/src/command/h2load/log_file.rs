@@ -13,7 +13,7 @@ use candor_record::{Phase, Traced};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::arguments::Refusal;
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 const NS_PER_US: u64 = 1000;
 
@@ -64,12 +64,12 @@ impl LogFile {
     }
 
     /// The run is over; `dropped` requests were dropped because writing was too slow.
-    pub(super) fn finish(mut self, dropped: u64) -> Result<(), Failure> {
+    pub(super) fn finish(mut self, dropped: u64) -> Result<(), UserError> {
         let written = self.failure.take().map_or_else(|| self.file.flush(), Err);
         let path = self.path.display();
         match written {
-            Err(error) => Err(Failure::could_not_run(format!("cannot write {path}: {error}"))),
-            Ok(()) if dropped > 0 => Err(Failure::could_not_run(format!(
+            Err(error) => Err(UserError::could_not_run(format!("cannot write {path}: {error}"))),
+            Ok(()) if dropped > 0 => Err(UserError::could_not_run(format!(
                 "{path} lacks {dropped} requests: they came faster than it can be written"
             ))),
             Ok(()) => Ok(()),

@@ -25,7 +25,7 @@ use self::arguments::{Refusal, Request};
 use self::flags::{FLAGS, Id};
 use self::log_file::LogFile;
 use self::output::Output;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::files::Disk;
 use crate::getopt::{self, Meaning};
@@ -74,7 +74,7 @@ pub(crate) fn meaning(name: getopt::Name<'_>) -> Option<Meaning> {
     })
 }
 
-pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitCode, Failure> {
+pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitCode, UserError> {
     let asked = match arguments::parse(name, words) {
         Ok(Request::Run(asked)) => asked,
         Ok(Request::Help) => {
@@ -105,7 +105,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
     output.open();
     let interrupt = measure::interrupt()?;
     let run = measure::run(&mut Site::default(), &plan, &interrupt, &mut output);
-    let (run, _) = run.map_err(|error| Failure::elsewhere(&error))?;
+    let (run, _) = run.map_err(|error| UserError::elsewhere(&error))?;
     let document = Document::new(&facts, &plan, &run.record);
     let printed = output.finish(&document, run.record.trace.dropped);
     // The result is written, and findings are reported, even if nothing could be printed.

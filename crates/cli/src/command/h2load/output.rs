@@ -11,7 +11,7 @@ use candor_report::{Document, Facts};
 
 use super::log_file::LogFile;
 use crate::console::{self, Printer};
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 pub(super) struct Output<'a> {
     facts: Facts,
@@ -35,7 +35,7 @@ impl<'a> Output<'a> {
     }
 
     /// The run is over.
-    pub(super) fn finish(mut self, document: &Document, dropped: u64) -> Result<(), Failure> {
+    pub(super) fn finish(mut self, document: &Document, dropped: u64) -> Result<(), UserError> {
         self.connected(document);
         self.progress(document, text::done(document));
         self.printer.print(&text::closing(document));

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::{Asked, Format, cannot_read};
 use crate::console;
-use crate::exit::Failure;
+use crate::exit::UserError;
 use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
 
 /// The rendering of an experiment's document; `None` if it is not one.
-pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<String>, Failure> {
+pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<String>, UserError> {
     let rendered = match read::format_of(text).as_deref() {
         Some(peak::FORMAT) => rendered(&PEAK, text, asked),
         Some(sweep::FORMAT) => rendered(&SWEEP, text, asked),
@@ -25,7 +25,7 @@ pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<Str
     };
     let why = "an experiment has no histogram of its own; render one of its runs (--keep DIR)";
     let rendered = rendered.map_err(|error| cannot_read(path, &error))?;
-    rendered.map(Some).ok_or_else(|| Failure::usage(format!("{}: {why}", path.display())))
+    rendered.map(Some).ok_or_else(|| UserError::usage(format!("{}: {why}", path.display())))
 }
 
 /// `None` if this document does not have this form.

@@ -9,7 +9,7 @@ use candor_report::render::trace::{CSV_COLUMNS, Summary, csv_rows};
 
 use super::Format;
 use crate::console;
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 /// A trace's file, read past its magic bytes; `None` if it is something else.
 pub(super) fn open(path: &Path) -> io::Result<Option<BufReader<File>>> {
@@ -24,9 +24,9 @@ pub(super) fn open(path: &Path) -> io::Result<Option<BufReader<File>>> {
 }
 
 /// Prints the trace. A truncated trace is printed as far as it goes, and then is a failure.
-pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), Failure> {
+pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), UserError> {
     if !matches!(format, Format::Text | Format::Csv) {
-        return Err(Failure::usage(format!(
+        return Err(UserError::usage(format!(
             "{} is a trace; it can be printed with --format csv or text",
             path.display()
         )));
@@ -57,7 +57,7 @@ pub(super) fn print(file: impl Read, format: Format, path: &Path) -> Result<(), 
         console::print(&summary.text())?;
     }
     ending.map_err(|why| {
-        Failure::could_not_run(format!(
+        UserError::could_not_run(format!(
             "the trace {} is cut off: {why}, at byte {}; the {} requests before that are complete",
             path.display(),
             frames.at,

@@ -25,7 +25,7 @@ use rustix::io::Errno;
 use self::arguments::{Refusal, Request};
 use self::flags::{FLAGS, Id};
 use self::output::Output;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::files::Disk;
 use crate::getopt::{self, Meaning};
@@ -78,7 +78,7 @@ pub(crate) fn meaning(name: getopt::Name<'_>) -> Option<Meaning> {
     })
 }
 
-pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode, Failure> {
+pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode, UserError> {
     let parsed = arguments::parse(name, words);
     if parsed.version {
         console::print(&usage::version())?;
@@ -103,13 +103,13 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     let run = match measure::run(&mut Site::default(), &plan, &interrupt, &mut output) {
         Ok((run, _)) => run,
         Err(LabError::Engine(error)) => return not_reached(error, &plan),
-        Err(why) => return Err(Failure::elsewhere(&why)),
+        Err(why) => return Err(UserError::elsewhere(&why)),
     };
     let document = Document::new(output.facts(), &plan, &run.record);
     let printed = output.finish(&document);
     // The result is written, and findings are reported, even if nothing could be printed.
     console::say(findings::render(&document, "wrk").trim_end());
-    let done = run.done(&plan).map(drop).map_err(|error| Failure::elsewhere(&error));
+    let done = run.done(&plan).map(drop).map_err(|error| UserError::elsewhere(&error));
     written.end(&document).and(printed).and(done)?;
     // As with wrk, a run with errors or an interruption succeeds. Only contradictory figures are
     // invalid.
@@ -118,7 +118,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
 
 /// Refuses like wrk: with a line on the standard error, the usage on the standard output, and exit
 /// code 1.
-fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, Failure> {
+fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, UserError> {
     if let Some(message) = refusal.message {
         console::say(message);
     }
@@ -127,9 +127,9 @@ fn refuse(name: Name, refusal: Refusal) -> Result<ExitCode, Failure> {
 }
 
 /// The error for an unreachable server, in wrk's words; any other error in ours.
-fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
+fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, UserError> {
     let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
-        return Err(Failure::elsewhere(&LabError::Engine(error)));
+        return Err(UserError::elsewhere(&LabError::Engine(error)));
     };
     // wrk names the service: the port if typed, otherwise the scheme.
     let service = match plan.target.authority.ends_with(&format!(":{port}")) {
@@ -149,7 +149,7 @@ fn not_reached(error: EngineError, plan: &Plan) -> Result<ExitCode, Failure> {
             };
             console::say(format_args!("unable to connect to {host}:{service} {reason}"));
         }
-        _ => return Err(Failure::elsewhere(&LabError::Engine(error))),
+        _ => return Err(UserError::elsewhere(&LabError::Engine(error))),
     }
     Ok(Exit::CouldNotRun.into())
 }

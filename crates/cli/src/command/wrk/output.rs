@@ -11,7 +11,7 @@ use candor_report::render::wrk::text::{self, Percentiles};
 use candor_report::{Document, Facts};
 
 use crate::console::{self, Printer};
-use crate::exit::Failure;
+use crate::exit::UserError;
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ impl<'a> Output<'a> {
     }
 
     /// The run is over.
-    pub(super) fn finish(mut self, document: &Document) -> Result<(), Failure> {
+    pub(super) fn finish(mut self, document: &Document) -> Result<(), UserError> {
         if self.form.periodic_ns.is_none() {
             self.begin(document, true);
             self.report(document);

@@ -27,7 +27,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 /// A client, and a server that sends records as the test says.
 struct Peer {
-    client: Tls<h1::Session>,
+    client: Tls,
     write: Half,
     read: Half,
     kernel: KernelConnection<ServerConnectionData>,
@@ -149,7 +149,7 @@ fn failed(error: Error) -> Event {
     Event::Failed { id: None, failure: Failure::Malformed(Malformed::Tls(error)) }
 }
 
-fn transmit(client: &mut Tls<h1::Session>, to_server: &mut Vec<u8>) {
+fn transmit(client: &mut Tls, to_server: &mut Vec<u8>) {
     loop {
         let mut slices = [IoSlice::new(&[]); 1];
         if client.poll_transmit(0, &mut slices).slices == 0 {
@@ -161,7 +161,7 @@ fn transmit(client: &mut Tls<h1::Session>, to_server: &mut Vec<u8>) {
     }
 }
 
-fn client(max: TlsVersion) -> Tls<h1::Session> {
+fn client(max: TlsVersion) -> Tls {
     let plan = candor_plan::Tls {
         trust: Trust::Anybody,
         server_name: "example.com".to_owned(),
@@ -187,7 +187,9 @@ fn client(max: TlsVersion) -> Tls<h1::Session> {
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();
     let connector = Connector::new(&plan, || Ok(Vec::new())).unwrap();
-    let make = move |_| h1::Session::new(Arc::clone(&table), 1, h1::Limits::default());
+    let make = move |_: &str| -> Box<dyn Session> {
+        Box::new(h1::Session::new(Arc::clone(&table), 1, h1::Limits::default()))
+    };
     connector.sessions(Rc::new(make))()
 }
 

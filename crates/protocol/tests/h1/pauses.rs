@@ -1,12 +1,13 @@
-//! Requests that stop on their way: what may be written when, what they wait for, and what a response
+//! Requests that pause on their way: what may be written when, what they wait for, and what a response
 //! means that comes before the rest.
 
 use std::io::IoSlice;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use candor_plan::{Delivery, Pieces};
 use candor_protocol::expect::Mismatch;
-use candor_protocol::h1::{Limits, Prepared, Session, Stop, Until, prepare};
+use candor_protocol::h1::{Limits, Pause, Prepared, Session, Until, prepare};
 use candor_protocol::{Answer, Deviations, Event, Last, Outgoing, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,7 +45,7 @@ fn write(session: &mut Session, now_ns: u64) -> String {
     let mut all = Vec::new();
     loop {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = session.poll_transmit(now_ns, &mut slices).slices;
+        let used = session.poll_transmit(now_ns, &mut slices).slices as usize;
         let bytes: Vec<u8> =
             slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect();
         if bytes.is_empty() {
@@ -65,6 +66,7 @@ fn write_some(session: &mut Session, bytes: usize) {
 /// A right response that ends the connection, because the rest of its request is not written.
 fn cut_short(id: u32, status: u16, body_bytes: u64) -> [Event; 2] {
     let (expected, deviations, last) = (Ok(()), Deviations::default(), Last::ByUs);
+    let status = NonZeroU16::new(status);
     let answer = Answer { id, status, body_bytes, expected, deviations, last };
     [Event::FirstByte(id), Event::Done(answer)]
 }
@@ -73,6 +75,7 @@ fn cut_short(id: u32, status: u16, body_bytes: u64) -> [Event; 2] {
 fn heard(id: u32, status: u16, body_bytes: u64) -> [Event; 2] {
     let (expected, deviations, last) =
         (Err(Mismatch::BrokenOff), Deviations::default(), Last::ByUs);
+    let status = NonZeroU16::new(status);
     let answer = Answer { id, status, body_bytes, expected, deviations, last };
     [Event::FirstByte(id), Event::Done(answer)]
 }
@@ -127,7 +130,7 @@ fn a_final_response_in_place_of_a_100_ends_the_connection() {
 }
 
 #[test]
-fn a_100_that_overtakes_the_end_of_the_header_lifts_the_stop() {
+fn a_100_that_overtakes_the_end_of_the_header_lifts_the_pause() {
     let mut session = begun(b"hello", waiting());
     write_some(&mut session, 10);
     assert_eq!(feed(&mut session, CONTINUE), [Event::Changed]);
@@ -210,7 +213,7 @@ fn a_request_can_wait_and_break_off() {
 }
 
 #[test]
-fn a_request_that_stops_waits_for_the_rest_of_the_one_before() {
+fn a_request_that_pauses_waits_for_the_rest_of_the_one_before() {
     let plain = request(b"0123456789", Delivery::default());
     let table: Arc<[Prepared]> = [plain, request(b"hello", waiting())].into();
     let mut session = fresh(Arc::clone(&table), 1, Limits::default());
@@ -251,19 +254,19 @@ proptest! {
     /// Stops go up and lie within; pieces differ by a byte at most, and their times are even. There may
     /// be more pieces asked for than there are bytes.
     #[test]
-    fn stops_cut_a_request_evenly(delivery in delivery(400)) {
-        let Prepared { head, body, stops, .. } = request(&[b'x'; 30], delivery);
+    fn pauses_cut_a_request_evenly(delivery in delivery(400)) {
+        let Prepared { head, body, pauses, .. } = request(&[b'x'; 30], delivery);
         let length = head.len() + body.len();
-        prop_assert!(stops.windows(2).all(|two| two[0].at < two[1].at), "{:?}", stops);
-        prop_assert!(stops.iter().all(|one| (1..length).contains(&one.at)));
-        let end = match stops.last() {
-            Some(Stop { at, until: Until::Never }) => *at,
+        prop_assert!(pauses.windows(2).all(|two| two[0].at < two[1].at), "{:?}", pauses);
+        prop_assert!(pauses.iter().all(|one| (1..length).contains(&one.at)));
+        let end = match pauses.last() {
+            Some(Pause { at, until: Until::Never }) => *at,
             _ => length,
         };
         prop_assert_eq!(delivery.break_off_after.is_some(), end < length);
         if let Some(pieces) = delivery.pieces {
             let mut places = vec![0];
-            for (n, one) in stops.iter().enumerate() {
+            for (n, one) in pauses.iter().enumerate() {
                 places.push(one.at);
                 if let Until::Due { after_ns } = one.until {
                     prop_assert_eq!(after_ns, pieces.gap_ns * (n as u64 + 1));
@@ -278,10 +281,10 @@ proptest! {
         }
     }
 
-    /// However the socket takes the bytes: each stop holds until it is lifted and is told once, and
+    /// However the socket takes the bytes: each pause holds until it is lifted and is told once, and
     /// what was written in the end is the request, or as much of it as does not break off.
     #[test]
-    fn stops_hold_however_bytes_are_taken(
+    fn pauses_hold_however_bytes_are_taken(
         delivery in delivery(12),
         room in 1usize..4,
         accepts in vec(1usize..40, 1..60),
@@ -291,13 +294,13 @@ proptest! {
         let mut session = begun(&[b'x'; 30], delivery);
         let mut accepts = accepts.into_iter().cycle();
         let (mut sent, mut starts, mut now_ns) = (Vec::new(), 0, 0);
-        for stop in prepared.stops.iter().map(Some).chain([None]) {
-            let limit = stop.map_or(wire.len(), |stop| stop.at);
+        for pause in prepared.pauses.iter().map(Some).chain([None]) {
+            let limit = pause.map_or(wire.len(), |pause| pause.at);
             let mut tells = 0;
             while sent.len() < limit {
                 prop_assert_eq!(session.poll_timeout(), None);
                 let mut slices = vec![IoSlice::new(&[]); room];
-                let used = session.poll_transmit(now_ns, &mut slices).slices;
+                let used = session.poll_transmit(now_ns, &mut slices).slices as usize;
                 let bytes: Vec<u8> =
                     slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect();
                 prop_assert!(!bytes.is_empty() && sent.len() + bytes.len() <= limit);
@@ -307,12 +310,12 @@ proptest! {
                 tells += u32::from(session.handle_transmitted(now_ns, taken, &mut start));
             }
             prop_assert_eq!(session.poll_transmit(now_ns, &mut [IoSlice::new(&[])]).slices, 0);
-            prop_assert_eq!(tells, u32::from(stop.is_some()), "told once, when it is there");
-            let breaks_off = stop.is_some_and(|stop| stop.until == Until::Never);
+            prop_assert_eq!(tells, u32::from(pause.is_some()), "told once, when it is there");
+            let breaks_off = pause.is_some_and(|pause| pause.until == Until::Never);
             let told: &[Event] = if breaks_off { &[Event::BrokenOff] } else { &[] };
             prop_assert_eq!(events(&mut session), told);
             // The first byte was written at time 0.
-            let due_ns = stop.and_then(|stop| match stop.until {
+            let due_ns = pause.and_then(|pause| match pause.until {
                 Until::Due { after_ns } => Some(after_ns),
                 Until::Continue { wait_ns } => Some(now_ns + wait_ns),
                 Until::Never => None,
@@ -329,7 +332,7 @@ proptest! {
         prop_assert_eq!(sent.len() == wire.len(), delivery.break_off_after.is_none());
     }
 
-    /// Whole or byte by byte, a response says the same at every stop, and is the connection's last
+    /// Whole or byte by byte, a response says the same at every pause, and is the connection's last
     /// unless the rest was let go before it. After the break none was expected.
     #[test]
     fn responses_at_a_stop_depend_on_the_bytes_alone(
@@ -343,7 +346,7 @@ proptest! {
             input.extend_from_slice(CONTINUE);
         }
         input.extend_from_slice(OK);
-        let at_stop = || {
+        let at_pause = || {
             let mut session = begun(&[b'x'; 30], delivery);
             write(&mut session, 0);
             for _ in 0..passed {
@@ -353,14 +356,14 @@ proptest! {
             }
             session
         };
-        let (mut whole, mut cut) = (at_stop(), at_stop());
-        let stops = request(&[b'x'; 30], delivery).stops;
-        let waits = stops.get(passed).is_some_and(|stop| matches!(stop.until, Until::Continue { .. }));
-        let left = stops.len().saturating_sub(passed) - usize::from(waits && continues);
+        let (mut whole, mut cut) = (at_pause(), at_pause());
+        let pauses = request(&[b'x'; 30], delivery).pauses;
+        let waits = pauses.get(passed).is_some_and(|pause| matches!(pause.until, Until::Continue { .. }));
+        let left = pauses.len().saturating_sub(passed) - usize::from(waits && continues);
         let is_last = left > 0 || delivery.break_off_after.is_some();
         let mut wanted = Vec::new();
         wanted.extend((waits && continues).then_some(Event::Changed));
-        let is_broken_off = delivery.break_off_after.is_some() && passed + 1 >= stops.len();
+        let is_broken_off = delivery.break_off_after.is_some() && passed + 1 >= pauses.len();
         wanted.extend(match is_broken_off {
             true => heard(7, 200, 2),
             false if is_last => cut_short(7, 200, 2),

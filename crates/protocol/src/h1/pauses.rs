@@ -1,20 +1,20 @@
-//! Requests that stop on their way: in pieces, for a 100 (Continue), for good; and bodies in chunks.
+//! Requests that pause on their way: in pieces, for a 100 (Continue), for good; and bodies in chunks.
 //!
 //! All of it is worked out once, when a request is prepared: a body in chunks is bytes like any
-//! other, and a stop is a place in the bytes and what lifts it. The session only compares places.
+//! other, and a pause is a place in the bytes and what lifts it. The session only compares places.
 
 use candor_plan::Delivery;
 
 /// A position in a request's bytes up to which it is written, until something lifts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stop {
+pub struct Pause {
     /// Bytes before it, head included; above zero and below the request's length.
     pub at: usize,
     /// What lifts it.
     pub until: Until,
 }
 
-/// What lifts a [`Stop`].
+/// What lifts a [`Pause`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// Time: so long after the request's first byte.
@@ -22,7 +22,7 @@ pub enum Until {
         /// How long.
         after_ns: u64,
     },
-    /// A 100 (Continue), or so much time since everything before the stop was written.
+    /// A 100 (Continue), or so much time since everything before the pause was written.
     Continue {
         /// How long.
         wait_ns: u64,
@@ -31,20 +31,20 @@ pub enum Until {
     Never,
 }
 
-/// How far a request with stops is, and what it waits for.
+/// How far a request with pauses is, and what it waits for.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The next of its stops.
-    pub(super) stop: usize,
+    /// The next of its pauses.
+    pub(super) pause: usize,
     /// When its first byte was written.
     begun_ns: u64,
     waits: Waits,
 }
 
-/// What a request waits for that was written up to a stop.
+/// What a request waits for that was written up to a pause.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Waits {
-    /// It is not at the stop yet.
+    /// It is not at the pause yet.
     #[default]
     No,
     /// The time when it goes on.
@@ -62,7 +62,7 @@ impl Progress {
         self.begun_ns = now_ns;
     }
 
-    /// Everything before the stop was written. True: it waits from now on, and did not before.
+    /// Everything before the pause was written. True: it waits from now on, and did not before.
     pub(super) fn arrive(&mut self, now_ns: u64, until: Until) -> bool {
         if self.waits != Waits::No {
             return false;
@@ -76,9 +76,9 @@ impl Progress {
         true
     }
 
-    /// The stop is lifted.
+    /// The pause is lifted.
     pub(super) fn pass(&mut self) {
-        self.stop += 1;
+        self.pause += 1;
         self.waits = Waits::No;
     }
 
@@ -141,12 +141,17 @@ fn place_in_body(content: usize, length: usize, size: Option<usize>) -> usize {
     coded_length(whole * size, size) + begun
 }
 
-/// The stops of a request with a head of `head` bytes and a body of `body`, of which `content` are
+/// The pauses of a request with a head of `head` bytes and a body of `body`, of which `content` are
 /// the content's.
-pub(super) fn stops(delivery: &Delivery, head: usize, body: usize, content: usize) -> Box<[Stop]> {
-    let mut stops = Vec::new();
+pub(super) fn pauses(
+    delivery: &Delivery,
+    head: usize,
+    body: usize,
+    content: usize,
+) -> Box<[Pause]> {
+    let mut pauses = Vec::new();
     if let Some(wait_ns) = delivery.continue_ns {
-        stops.push(Stop { at: head, until: Until::Continue { wait_ns } });
+        pauses.push(Pause { at: head, until: Until::Continue { wait_ns } });
     }
     let end = match delivery.break_off_after {
         None => head + body,
@@ -154,22 +159,22 @@ pub(super) fn stops(delivery: &Delivery, head: usize, body: usize, content: usiz
     };
     if let Some(pieces) = delivery.pieces {
         let count = (pieces.count as usize).min(end);
-        stops.extend((1..count).map(|n| Stop {
+        pauses.extend((1..count).map(|n| Pause {
             // No product of two lengths: a body may be large.
             at: end / count * n + end % count * n / count,
             until: Until::Due { after_ns: pieces.gap_ns.saturating_mul(n as u64) },
         }));
     }
     if delivery.break_off_after.is_some() {
-        stops.push(Stop { at: end, until: Until::Never });
+        pauses.push(Pause { at: end, until: Until::Never });
     }
-    // What waits for a 100 and breaks off before its body stops once, for good.
-    if let [.., before, last] = stops.as_slice()
+    // What waits for a 100 and breaks off before its body pauses once, for good.
+    if let [.., before, last] = pauses.as_slice()
         && before.at == last.at
     {
-        stops.remove(stops.len() - 2);
+        pauses.remove(pauses.len() - 2);
     }
-    stops.into()
+    pauses.into()
 }
 
 /// The size of chunks, if the body is in any.
