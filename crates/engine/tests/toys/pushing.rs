@@ -128,9 +128,7 @@ impl Session for Pushing {
         let (line, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
         *bytes = rest;
         self.line.extend_from_slice(line);
-        if end.is_none() {
-            return None;
-        }
+        end?;
         self.line.pop();
         self.hear()
     }

@@ -178,10 +178,11 @@ fn check(variants: usize, settings: &Settings) -> Result<(), LabError> {
     let needed = judge::rounds_needed(variants, settings.confidence, true);
     if settings.rounds < needed {
         return usage(format!(
-            "{} rounds cannot distinguish {variants} variants with {:.4} % confidence, however \
+            "{} rounds cannot distinguish {variants} variants with {} % confidence, however \
              far apart they are; make at least {needed}",
             settings.rounds,
-            settings.confidence * 100.0
+            // Without digits that the user did not write: 0.95 × 100 is not 95 to the last bit.
+            (settings.confidence * 1e6).round() / 1e4
         ));
     }
     Ok(())

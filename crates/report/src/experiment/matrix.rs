@@ -58,6 +58,14 @@ pub struct FailedTrial {
     pub why: String,
 }
 
+impl FailedTrial {
+    /// Trial and reason in one line; a reason may end with the last lines of a log.
+    pub(crate) fn line(&self) -> String {
+        let why: Vec<&str> = self.why.lines().map(str::trim).collect();
+        format!("{}: {}", self.trial, why.join(" · "))
+    }
+}
+
 impl Heading {
     /// Records the start of a trial.
     pub fn began(&mut self, started_at: &str) {
@@ -100,4 +108,17 @@ pub(super) fn median_by_rate(trials: impl Iterator<Item = (usize, f64)>) -> Opti
     // With an even number, the lower middle one: an actual run, and not the better one.
     let (place, _) = trials[(trials.len() - 1) / 2];
     Some(MedianByRate { place: place as u64, rate_low_per_s, rate_high_per_s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FailedTrial;
+
+    #[test]
+    fn a_failure_with_the_end_of_a_log_is_one_line() {
+        let why = "it ended\nThe last lines of its output:\n  a\n  b".to_owned();
+        let failure = FailedTrial { trial: "hello h1 x".to_owned(), why };
+        let line = "hello h1 x: it ended · The last lines of its output: · a · b";
+        assert_eq!(failure.line(), line);
+    }
 }

@@ -21,7 +21,7 @@ const TIE: f64 = 1.1;
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// Right responses a second.
+    /// Correct responses per second.
     Rate,
     /// The 99th percentile of the response time, in nanoseconds.
     P99,

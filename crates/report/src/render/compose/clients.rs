@@ -65,7 +65,7 @@ pub fn page(clients: &Clients, depth: Depth) -> Page {
     page.section("rates", "Rate by concurrency").full(|section| {
         let y: fn(&[Series]) -> Axis = |series| from_zero("a second", Unit::Rate, series);
         let rate = |trial: &Trial| Some(trial.rate_per_s);
-        charts(section, clients, "r", "Right responses a second", y, rate, fmt_short);
+        charts(section, clients, "r", "Correct responses per second", y, rate, fmt_short);
         rates(clients).into_iter().for_each(|(heading, table)| section.headed(heading, table));
     });
     charts(

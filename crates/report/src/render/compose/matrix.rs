@@ -51,14 +51,13 @@ pub(super) fn page(
 
 /// What could not be made, and what was left out.
 pub(super) fn missing(section: &mut Section, failures: &[FailedTrial], notes: &[Note]) {
-    section.facts(failures.iter().map(|one| ("Failed", format!("{}: {}", one.trial, one.why))));
+    section.facts(failures.iter().map(|one| ("Failed", one.line())));
     section.facts(notes.iter().map(|one| ("Left out", format!("{}: {}", one.what, one.why))));
 }
 
 /// The same in a line each.
 pub(super) fn missing_shortly(section: &mut Section, failures: &[FailedTrial], notes: &[Note]) {
-    let failed = failures.iter().map(|one| format!("{}: {}", one.trial, one.why));
-    counted(section, "Failed", None, failed);
+    counted(section, "Failed", None, failures.iter().map(FailedTrial::line));
     counted(
         section,
         "Left out",

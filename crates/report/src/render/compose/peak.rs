@@ -119,7 +119,7 @@ fn ceiling(peak: &Peak) -> Chart {
     let x = Axis::log("connections", Unit::Count, 1.0, most);
     let y = from_zero("a second", Unit::Rate, &series);
     Chart::new("connections", "Throughput by connections", x, y)
-        .about("Right answers a second of every run of the closed loop.")
+        .about("Correct responses per second of every run of the closed loop.")
         .all(series)
 }
 
