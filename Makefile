@@ -32,12 +32,14 @@ docs: ## The documentation as a site, target/docs/site (builds mdBook once)
 	@scripts/need-mdbook
 	@scripts/docs
 
-dist: ## Archive, Debian package, image and checksums in target/dist (as root; builds in a Debian 11)
-	scripts/dist/build
-	scripts/dist/pack
+dist: ## Archives and Debian packages for x86-64 and aarch64, image, checksums in target/dist (as root; builds in a Debian 11)
+	scripts/dist/build x86_64
+	scripts/dist/build aarch64
+	scripts/dist/pack x86_64
+	scripts/dist/pack aarch64
 	scripts/dist/image
 
-dist-try: ## Tries those in Debian 11, 12 and 13, and the image with podman (as root)
+dist-try: ## Tries those in Debian 11, 12 and 13, aarch64 under qemu, and the image with podman (as root)
 	scripts/dist/try
 
 lint: ## Formatting and clippy, warnings denied

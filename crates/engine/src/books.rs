@@ -42,7 +42,7 @@ pub(crate) struct Books {
 
 /// The mark of a request whose first byte has not left.
 const NOT_SENT: u64 = u64::MAX;
-/// The mark of an answer whose first byte has not come.
+/// The mark of a response whose first byte has not come.
 const NOT_YET: u64 = u64::MAX;
 
 impl Books {
@@ -85,13 +85,13 @@ impl Books {
         self.recorder.sent(at_ns, flight.phase, flight.request);
     }
 
-    /// The first byte of its answer was read.
+    /// The first byte of its response was read.
     #[inline]
     pub(crate) fn first_byte(&mut self, id: RequestId, at_ns: u64) {
         self.flights.get_mut(id).first_byte_ns = at_ns;
     }
 
-    /// Its answer is complete.
+    /// Its response is complete.
     #[inline]
     pub(crate) fn complete(&mut self, answer: &Answer, chain: &mut Chain, at_ns: u64) {
         if answer.deviations != Deviations::default() {
@@ -102,7 +102,7 @@ impl Books {
             Err(mismatch) => return self.mismatch(answer, mismatch, chain, at_ns),
         };
         if expected.sent_ns == NOT_SENT {
-            // An answer to a request that has not left is an answer to nothing.
+            // A response to a request that has not left is a response to nothing.
             return self.enter_failure(expected, ErrorKind::Malformed, None, at_ns, || {
                 "answered before it was sent".to_owned()
             });
@@ -154,7 +154,7 @@ impl Books {
         self.enter_failure(flight, kind, status(answer), at_ns, || format!("{name}: {mismatch}"));
     }
 
-    /// It failed without a complete answer.
+    /// It failed without a complete response.
     #[cold]
     pub(crate) fn fail(
         &mut self,
@@ -194,7 +194,7 @@ impl Books {
         self.trace(&flight, Outcome::Failed(kind), status.unwrap_or(0), at_ns);
     }
 
-    /// It was broken off, as it was meant to be, and had no answer by then. `status` is that of one
+    /// It was broken off, as it was meant to be, and had no response by then. `status` is that of one
     /// that came afterwards.
     pub(crate) fn break_off(
         &mut self,

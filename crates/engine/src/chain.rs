@@ -1,6 +1,6 @@
 //! Doubly linked lists over small indices, without allocation per element.
 //!
-//! A time-out that is the same for everybody needs no heap: whoever was put in first is due
+//! A timeout that is the same for all entries needs no heap: the entry that was added first is due
 //! first. A [`Chain`] keeps that order, and an element leaves it from anywhere in constant time.
 //! Several chains can share one [`Links`] as long as an index is in at most one of them.
 

@@ -1,4 +1,4 @@
-//! The words between a run and whoever is outside of it: stop, and where it is.
+//! The messages between a run and its caller: stop, and the course of the run.
 //!
 //! A few atomics, which workers look at between two waits and write to at the ends of a run.
 
@@ -49,7 +49,7 @@ impl Control {
 
     /// Where the run is.
     pub fn course(&self) -> Course {
-        // The origin is set last: whoever sees it sees that workers send.
+        // The origin is set last: a thread that sees it sees that workers send.
         match (self.origin_ns.load(Ordering::Acquire), self.sending.load(Ordering::Relaxed)) {
             (0, _) => Course::Before,
             (_, 0) => Course::SentAll,

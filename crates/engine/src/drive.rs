@@ -25,7 +25,7 @@ pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecor
     drive_observed(plan, reactor, control, &mut ())
 }
 
-/// The same, with somebody who looks on.
+/// The same with an observer.
 ///
 /// # Panics
 ///

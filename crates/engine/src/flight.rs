@@ -17,7 +17,7 @@ pub(crate) struct Flight {
     pub(crate) due_ns: u64,
     pub(crate) ready_ns: u64,
     pub(crate) sent_ns: u64,
-    /// Zero until the first byte of the answer is read.
+    /// Zero until the first byte of the response is read.
     pub(crate) first_byte_ns: u64,
     pub(crate) connection: Key,
     pub(crate) request: u32,

@@ -24,7 +24,7 @@ use crate::health::{clock_ns, waited_ns};
 /// A sleep costs some 15 µs on a virtual machine: at 1 ms that would be 1.5 % of a core, beside a
 /// worker that is to cost as little as can be.
 const SLEEP_NS: u64 = 4_000_000;
-/// After so many sleeps the kernel's counters are read again: what came long before a hiccup is
+/// After this number of sleeps the kernel's counters are read again: what came long before a hiccup is
 /// no cause of it.
 const REFRESH: u32 = 32;
 
@@ -69,7 +69,7 @@ pub(crate) fn watch(origin_ns: &AtomicU64, over: &AtomicBool, control: &Control)
     seen
 }
 
-/// Clocks that go at the same pace unless somebody moves one, or the machine sleeps.
+/// Clocks that go at the same pace unless one is set, or the machine sleeps.
 struct Clocks {
     monotonic_ns: u64,
     boot_ns: u64,
@@ -127,7 +127,7 @@ mod tests {
     fn a_clock_that_is_set_is_told_from_a_machine_that_sleeps() {
         const S: u64 = 1_000_000_000;
         let start = Clocks { monotonic_ns: 50 * S, boot_ns: 70 * S, real_ns: 1_700_000_000 * S };
-        // 10 s of run; the machine sleeps for so long, and the wall clock is set by so much.
+        // 10 s of run; the machine sleeps for `slept_ns`, and the wall clock is set by `set_ns`.
         let seen = |slept_ns: u64, set_ns: i64| {
             let mut seen = Hiccups::new();
             let real_ns = (start.real_ns + 10 * S + slept_ns) as i64 + set_ns;

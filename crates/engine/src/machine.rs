@@ -49,7 +49,7 @@ pub(crate) fn reserve_files(connections: u32, threads: u32) -> Result<(), Engine
     })
 }
 
-/// What `limit` has to become for a run of so many connections and threads, if it is too low.
+/// The limit that a run with these connections and threads needs, if `limit` is too low.
 fn raised_limit(
     connections: u32,
     threads: u32,

@@ -17,7 +17,7 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
-    /// A worker was made whose tables have so many bytes for connections.
+    /// A worker was made whose connection tables have this size.
     pub(crate) fn add_tables(&self, bytes: u64) {
         self.tables_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -32,7 +32,7 @@ impl Readings {
         self.connected_bytes.store(resident_bytes().unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// The sum of it, at the end of a run with so many connections.
+    /// The sum, at the end of a run with this number of connections.
     pub(crate) fn finish(self, connections: u64) -> Option<Memory> {
         let connected_bytes = self.connected_bytes.into_inner();
         let grown_bytes = connected_bytes.saturating_sub(self.made_bytes.into_inner());

@@ -48,7 +48,7 @@ pub trait Observer {
     }
 }
 
-/// Nobody looks.
+/// No observer.
 impl Observer for () {}
 
 /// Stands between the workers' blocks and the observer.

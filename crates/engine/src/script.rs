@@ -1,8 +1,8 @@
-//! The seam for scripts: what a thread asks of one, and what it does with the answers.
+//! The seam for scripts: what a thread asks of one, and what it does with the responses.
 //!
-//! The engine knows no script language. Whoever runs a plan with a script hands in one [`Script`]
+//! The engine knows no script language. The caller of a run with a script hands in one [`Script`]
 //! for each thread; a run without scripts has none and pays for none. A script must not do I/O on
-//! the engine's connections; it makes requests as text, is shown answers, and may pause a
+//! the engine's connections; it makes requests as text, is shown responses, and may pause a
 //! connection or stop its thread.
 
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use candor_protocol::made::Batch;
 use candor_protocol::{CaptureRoom, Captured, Session};
 use candor_record::EndReason;
 
-/// Of the longest bodies that are kept for a script, a worker has room for so many.
+/// A worker has room for this number of the longest bodies that are kept for a script.
 const BODIES_AT_A_TIME: usize = 16;
 
 /// One thread's script.
@@ -35,7 +35,7 @@ pub trait Script: Send {
     /// that replaces another has its number.
     fn make(&mut self, connection: u32, batch: &mut Batch) -> Result<Next, Failed>;
 
-    /// Is shown an answer.
+    /// Is shown a response.
     fn answer(
         &mut self,
         connection: u32,
@@ -140,7 +140,7 @@ impl Scripted {
         outcome.is_ok()
     }
 
-    /// Is shown an answer, if it was kept for that. True: nothing more is to be sent.
+    /// Is shown a response, if it was kept for that. True: nothing more is to be sent.
     pub(crate) fn answer(
         &mut self,
         connection: u32,

@@ -1,8 +1,8 @@
-//! Whether an answer is the one that was expected, for every protocol.
+//! Whether a response is the one that was expected, for every protocol.
 
 use candor_plan::{BodyExpect, Expect};
 
-/// How an answer differs from the expected one.
+/// How a response differs from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// Its status is not among the expected ones.

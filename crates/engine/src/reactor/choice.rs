@@ -1,4 +1,4 @@
-//! Which reactor a run gets. The answer depends on what was asked for, on the number of
+//! The reactor of a run. It depends on what was asked for, on the number of
 //! connections, and on whether the kernel allows it; never on anything measured during the run.
 
 use candor_plan::ReactorChoice;
@@ -14,7 +14,7 @@ pub enum ReactorKind {
     Uring,
 }
 
-/// From so many connections of one worker on, [`ReactorChoice::Auto`] is io_uring: never. From 50 to
+/// From this number of connections per worker on, [`ReactorChoice::Auto`] is io_uring: never. From 50 to
 /// 10,000 connections the two differ in CPU per request by less than rounds of the same do
 /// (`bench/results`), and epoll takes half the memory.
 pub const URING_FROM_CONNECTIONS: u32 = u32::MAX;
@@ -28,7 +28,7 @@ pub fn pick(connections_per_worker: u32) -> ReactorKind {
 }
 
 /// Whether io_uring can be used here; if not, why, in words for a user. A run that asks for
-/// io_uring in vain gets epoll, and whoever prints can ask here to say so.
+/// io_uring in vain gets epoll, and the caller can ask here to say so.
 pub fn probe_uring() -> Result<(), String> {
     uring::probe()
 }

@@ -16,7 +16,7 @@ use super::clock::Clock;
 use super::socket::{self, Dialer};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Segments, Sent, Start, datagram, scm};
 
-/// Read at most so much at once. Large enough for a 64 KiB answer in one call.
+/// Read at most so much at once. Large enough for a 64 KiB response in one call.
 const BUFFER_BYTES: usize = 128 * 1024;
 /// Events taken from the kernel at once.
 const EVENTS: usize = 512;
@@ -243,7 +243,7 @@ impl Reactor for EpollReactor {
         self.clock.time_passed();
         let timeout = socket::timespec(timeout_ns);
         let buffer = rustix::buffer::spare_capacity(&mut self.events);
-        // EINTR is an empty answer: the worker looks at its flags and comes again.
+        // EINTR is an empty result: the worker looks at its flags and comes again.
         let _ = epoll::wait(self.epoll.as_fd(), buffer, Some(&timeout));
     }
 

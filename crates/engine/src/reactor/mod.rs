@@ -14,7 +14,7 @@
 //!
 //! - [`epoll`] is told that something came, and reads it: a system call to learn of a batch, one
 //!   for each read, one for each write.
-//! - [`uring`] is told what came: a system call for a batch of answers, one for a batch of writes.
+//! - [`uring`] is told what came: a system call for a batch of responses, one for a batch of writes.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
 //! - [`datagram`] has UDP sockets, for epoll.
 //! - [`socket`] and [`clock`] are what they share, [`choice`] which of them a run gets.
@@ -110,7 +110,7 @@ impl Segments {
         }
     }
 
-    /// How many there are in so many bytes.
+    /// The number of datagrams in this number of bytes.
     pub fn count(self, bytes: usize) -> u64 {
         bytes.div_ceil(usize::from(self.bytes.max(1))).max(1) as u64
     }

@@ -5,7 +5,7 @@
 //! by nothing, since both follow the same corrections, but realtime can be set. A change larger
 //! than the readings allow is such a step. Readings are handed in, so that this can be tested.
 
-/// Measured again after so long.
+/// The time between measurements.
 const EVERY_NS: u64 = 10_000_000;
 /// Readings of which the tightest counts.
 const READINGS: usize = 4;

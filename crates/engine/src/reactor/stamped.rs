@@ -27,7 +27,7 @@ pub struct Unstarted {
     one_in: u32,
 }
 
-/// Epoll, with stamps on one connection in so many.
+/// Epoll, with stamps on one connection in `one_in`.
 pub struct StampedReactor {
     plain: EpollReactor,
     one_in: u32,

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-/// Calls that are remembered. A request that is answered after so many others has no stamp.
+/// Calls that are remembered. A request whose response comes after more calls than this has no stamp.
 const CALLS: usize = 256;
 
 /// The stamps of one connection.

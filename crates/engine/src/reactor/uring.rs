@@ -1,7 +1,7 @@
 //! The io_uring reactor: Linux 6.0 and later, where it is not forbidden.
 //!
 //! Each connection has one multishot receive, begun when it is established, which fills buffers
-//! that all connections share; so a batch of answers costs one system call. What was received is
+//! that all connections share; so a batch of responses costs one system call. What was received is
 //! queued by connection, as a chain through the buffers, and handed out one buffer at a time.
 //! Requests leave by a system call of their own, as on epoll.
 //!
@@ -39,8 +39,8 @@ pub use buffers::Shape;
 pub use probe::{pretend_forbidden, probe};
 pub use ring::TaskWork;
 
-/// The buffers of one worker: as many as a thousand small answers at once need, and large enough
-/// that a large answer comes in few pieces. They take 16 MiB of addresses, and of memory what was
+/// The buffers of one worker: as many as a thousand small responses at once need, and large enough
+/// that a large response comes in few pieces. They take 16 MiB of addresses, and of memory what was
 /// ever used.
 pub const BUFFERS: Shape = Shape { count: 1024, bytes: 16 * 1024 };
 

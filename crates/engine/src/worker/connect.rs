@@ -28,7 +28,7 @@ pub(super) enum Loss {
     Timeout { id: u32 },
     /// Nothing came for too long.
     IdleTimeout,
-    /// The answer that just ended was the last one by the server's word.
+    /// The response that just ended was the last one by the server's word.
     Announced,
     /// Its share of requests is used up.
     Retired,
@@ -210,7 +210,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Offers the places of a connection that nobody was offered yet. In a closed load its user may
+    /// Offers the places of a connection that were not offered yet. In a closed load its user may
     /// think first, and a script may pause.
     #[inline]
     pub(super) fn offer_places(&mut self, key: Key, since_ns: u64) {
@@ -266,7 +266,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
-    /// Whoever broke a request off need not get an answer, in whichever way the server lets go then,
+    /// After a request was broken off, no response is required, in whichever way the server lets go,
     /// or does not.
     fn after_break(&self, key: Key, loss: Loss) -> Loss {
         let is_let_go = match &loss {

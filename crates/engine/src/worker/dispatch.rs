@@ -237,7 +237,7 @@ mod tests {
         let (mut dispatch, mut pool) = organs("rate = '100'\nduration = '1s'\nshed-after = '15ms'");
         pool.take();
         pool.take();
-        // Nobody could send the first two.
+        // No place was free for the first two.
         give_back(&mut pool, 1, 26 * MS);
         for index in 0..2 {
             let next = dispatch.next(30 * MS, &mut pool);

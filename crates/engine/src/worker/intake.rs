@@ -193,7 +193,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Outcomes came: their places are free, or the connection has done its share.
     ///
     /// In a closed load a pipelined batch leaves in one write, and the next one when the last
-    /// answer of it has come, so that a batch stays a batch.
+    /// response of it has come, so that a batch stays a batch.
     #[inline]
     pub(super) fn answered(&mut self, key: Key, at_ns: u64) {
         let connection = &self.pool[key];

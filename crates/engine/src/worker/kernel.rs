@@ -2,7 +2,7 @@
 //!
 //! Only in workers whose reactor has stamps; for the others the compiler leaves all of it out. A
 //! request's send stamp is that of the call that took its first byte. A read's stamp is that of
-//! its last segment, so it is known for the answer that ends the read and for no other.
+//! its last segment, so it is known for the response that ends the read and for no other.
 
 use candor_protocol::{Answer, RequestId};
 use candor_record::Phase;
@@ -11,7 +11,7 @@ use candor_record::kernel::{KernelSample, KernelTimes};
 use crate::books::Books;
 use crate::reactor::stamps::{StampFacts, StampLog};
 
-/// An answer that may turn out to be the last one of its read.
+/// A response that may turn out to be the last one of its read.
 pub(super) struct Answered {
     end: u64,
     sent_ns: u64,
@@ -38,7 +38,7 @@ impl KernelBooks {
         self.ends[index] = end;
     }
 
-    /// An answer is complete, and not yet in the books. `None` if it does not count, or if its
+    /// A response is complete, and not yet in the books. `None` if it does not count, or if its
     /// connection has no stamps.
     pub(super) fn answered(&mut self, answer: &Answer, books: &mut Books) -> Option<Answered> {
         let end = self.ends.get(answer.id as usize).copied().filter(|end| *end > 0)?;
@@ -47,12 +47,12 @@ impl KernelBooks {
         counts.then_some(Answered { end, sent_ns: flight.sent_ns })
     }
 
-    /// That answer was not the last one of its read.
+    /// That response was not the last one of its read.
     pub(super) fn passed_over(&mut self, answered: Option<Answered>) {
         self.times.without_receive_stamp += u64::from(answered.is_some());
     }
 
-    /// That answer ended the read, which was at `done_ns`.
+    /// That response ended the read, which was at `done_ns`.
     pub(super) fn ended_read(&mut self, answered: &Answered, log: &StampLog, done_ns: u64) {
         let Answered { end, sent_ns } = *answered;
         match (log.left_ns(end), log.arrived_ns()) {

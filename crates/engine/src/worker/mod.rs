@@ -2,8 +2,9 @@
 //!
 //! It is composed of organs that know nothing of each other, and none of a reactor: the [`Pool`] has the
 //! connections and their free places, [`Timers`] what is to be done when, [`Dispatch`] says which
-//! request is next and where, a [`Session`](candor_protocol::Session) per connection turns requests into bytes and bytes into
-//! responses, and the [`Books`] keep what happened. A [`Reactor`] moves bytes and tells the time. This
+//! request is next and where, a [`Session`](candor_protocol::Session) per connection turns requests into
+//! bytes and bytes into responses, and the [`Books`] keep what happened. A [`Reactor`] moves bytes and
+//! tells the time. This
 //! module has the loop; [`connect`] makes and loses connections, [`send`] sends, [`intake`] receives,
 //! [`events`] has what each event of a session means, [`expire`] what is done when a time has come,
 //! [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits,
@@ -82,7 +83,7 @@ enum Stage {
     Preparing,
     /// Requests are sent.
     Running,
-    /// No request is sent any more; answers are awaited until this time.
+    /// No request is sent any more; responses are awaited until this time.
     Draining { until_ns: u64 },
 }
 
@@ -112,7 +113,7 @@ pub(crate) struct Worker<R, S, M> {
     first_failure: Option<ConnectFailure>,
     waits: u64,
     turn: Turn,
-    /// Makes requests or reads answers; plain runs have none.
+    /// Makes requests or reads responses; plain runs have none.
     script: Option<Box<Scripted>>,
 }
 
@@ -266,7 +267,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         }
         self.deliver_trace(any, sink);
         if waited.is_some_and(|waited| waited != self.reactor.times_waited()) {
-            // The channel has locks, and whoever waits for one is not held up by the machine.
+            // The channel has locks, and a wait for one is no fault of the machine.
             self.held_up.leave_out();
         }
     }

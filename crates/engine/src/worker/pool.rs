@@ -53,7 +53,7 @@ impl<S> IndexMut<Key> for Pool<S> {
 }
 
 impl<S: Session> Pool<S> {
-    /// For connections with so many places each; none is made yet.
+    /// For connections with `places` places each; none is made yet.
     pub(super) fn new(own: &WorkerPlan, places: u32) -> Self {
         let keys = own.max_connections;
         let most_free = keys as usize * places as usize;
@@ -310,7 +310,7 @@ mod tests {
         Pool::new(&own, plan.connections.places())
     }
 
-    /// Makes every connection that may be made at this time, each with so many places.
+    /// Makes every connection that may be made at this time, each with this number of places.
     fn establish(pool: &mut Pool<Fake>, places: u32, now_ns: u64) -> Vec<Key> {
         let mut made = Vec::new();
         while let Some(key) = pool.next_to_open(now_ns) {

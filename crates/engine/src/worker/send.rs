@@ -16,7 +16,7 @@ use crate::reactor::{Key, Reactor, Ready, Segments, Sent};
 const SLICES: usize = 16;
 /// Requests shed before the loop goes round: less than a millisecond's work.
 const SHED_AT_ONCE: u32 = 4096;
-/// When a script has made requests for so long, the loop goes round.
+/// The loop goes round after a script has made requests for this time.
 const SCRIPT_TURN_NS: u64 = 10_000_000;
 
 impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
@@ -64,7 +64,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 
     /// Each request leaves by itself, with a time of its own.
     ///
-    /// At most so many are sent as there are free places. Sheds have no such bound: of a load far
+    /// No more are sent than there are free places. Sheds have no such bound: of a load far
     /// above what a core can count, more fall due than are shed meanwhile. So this goes back to
     /// the loop in between, which reads responses and looks at the stop.
     fn dispatch_open(&mut self, now_ns: u64) {
@@ -201,10 +201,10 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// A connection broke as it was written to. What the server said before is still there to be
-    /// read, and it comes first: an answer followed by a close is an answer.
+    /// read, and it comes first: a response followed by a close is a response.
     #[cold]
     fn lose_while_sending(&mut self, key: Key, failure: crate::reactor::IoFailure, at_ns: u64) {
-        // This looks for input without a wait, for other connections too: what comes may be an answer
+        // This looks for input without a wait, for other connections too: what comes may be a response
         // to a request of this round.
         self.waits += 1;
         self.receive_all(key, true);

@@ -74,7 +74,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// For so many connections.
+    /// For this number of connections.
     pub(super) fn new(keys: u32) -> Self {
         let watches = vec![[u64::MAX; WATCHES]; keys as usize];
         Timers { queue: BinaryHeap::new(), next_ns: u64::MAX, number: 0, thinking: 0, watches }

@@ -6,7 +6,7 @@
 //! that has taken its time is over, with what is left for the next one. The order of events changes
 //! by this, their number does not: nothing is dropped, and nothing is read twice.
 //!
-//! Nobody looks at the clock for this but once in [`LOOK_BYTES`], so that small responses pay a few
+//! The clock is read for this only once in [`LOOK_BYTES`], so that small responses pay a few
 //! instructions.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Where the body of an answer ends (RFC 9112 6 and 7).
+//! Where the body of a response ends (RFC 9112 6 and 7).
 //!
 //! Hands each piece of the content to the caller as a slice of the input, framing removed, and
 //! keeps none of it.
@@ -23,7 +23,7 @@ pub(super) enum Body {
 pub(super) enum Chunk {
     /// To a size line.
     Size,
-    /// To the data, of which so many bytes are to come.
+    /// To the data, of which this number of bytes is to come.
     Data(u64),
     /// It is the CR after the data.
     Cr,

@@ -1,9 +1,9 @@
-//! What can be wrong with an answer. The engine counts these by name and keeps one example each.
+//! What can be wrong with a response. The engine counts these by name and keeps one example each.
 
-/// Why an answer cannot be understood.
+/// Why a response cannot be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Error {
-    /// Bytes came while no request was waiting for an answer.
+    /// Bytes came while no request was waiting for a response.
     #[error("the server sent bytes that answer no request")]
     AnswerWithoutRequest,
     /// The status line is not `HTTP/x.y SP 3DIGIT [SP reason]` (RFC 9112 4).
@@ -18,7 +18,7 @@ pub enum Error {
     /// A 101 to a request that did not ask for an upgrade (RFC 9110 15.2.2).
     #[error("the answer is 101 Switching Protocols, but the request had no Upgrade field")]
     UnaskedUpgrade,
-    /// More 1xx answers than [`Limits::interim_answers`](super::Limits::interim_answers).
+    /// More 1xx responses than [`Limits::interim_answers`](super::Limits::interim_answers).
     #[error("more interim (1xx) answers to one request than the limit allows")]
     TooManyInterimAnswers,
     /// A header line has no name and colon (RFC 9112 5).
@@ -49,7 +49,7 @@ pub enum Error {
     /// (RFC 9112 6.1, 7.1).
     #[error("Transfer-Encoding is not a list of codings with at most one plain \"chunked\"")]
     TransferEncoding,
-    /// Transfer-Encoding in an HTTP/1.0 answer (RFC 9112 6.1).
+    /// Transfer-Encoding in an HTTP/1.0 response (RFC 9112 6.1).
     #[error("the answer is HTTP/1.0 and has a Transfer-Encoding")]
     TransferEncodingInHttp10,
     /// A chunk's size is not a hexadecimal number that fits in 64 bits (RFC 9112 7.1).

@@ -1,4 +1,4 @@
-//! The status line and the header lines of one answer, and what they say about its framing.
+//! The status line and the header lines of one response, and what they say about its framing.
 //!
 //! Looks closely at three fields only: Content-Length, Transfer-Encoding and Connection; of all
 //! others it checks the form. A [`Head`] is a small value that knows nothing of the request: what
@@ -33,11 +33,11 @@ enum Coding {
     OtherAfterChunked,
 }
 
-/// How an answer goes on after its head.
+/// How a response goes on after its head.
 #[derive(Debug)]
 pub(super) struct Framing {
     pub(super) body: Body,
-    /// The connection ends with this answer.
+    /// The connection ends with this response.
     pub(super) last: bool,
     /// What is read although it is not as the RFC asks.
     pub(super) deviations: Deviations,
@@ -88,7 +88,7 @@ impl Head {
         })
     }
 
-    /// Whether this is the head of an interim answer (RFC 9110 15.2), and not of the one asked
+    /// Whether this is the head of an interim response (RFC 9110 15.2), and not of the one asked
     /// for. 101 ends HTTP on the connection and so is no interim one.
     pub(super) fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
@@ -164,8 +164,8 @@ impl Head {
         if empty { Err(Error::TransferEncoding) } else { Ok(()) }
     }
 
-    /// How the answer to `request` goes on (RFC 9112 6.3) and whether the connection does
-    /// (RFC 9112 9.3). The block is complete, and the answer not an interim one.
+    /// How the response to `request` goes on (RFC 9112 6.3) and whether the connection does
+    /// (RFC 9112 9.3). The block is complete, and the response not an interim one.
     #[inline]
     pub(super) fn framing(&self, request: &Prepared) -> Result<Framing, Error> {
         let mut deviations = Deviations { folded: self.folded, ..Deviations::default() };

@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-/// Room that is kept between answers. Enough for the chunk lines and the odd header line that a
+/// Room that is kept between responses. Enough for the chunk lines and the odd header line that a
 /// read cuts in two, so that these do not allocate each time.
 pub(super) const KEPT_BYTES: usize = 256;
 
@@ -72,7 +72,7 @@ impl Lines {
     /// Takes the next field line, or the empty line that ends the fields, as [`Lines::take`] does.
     ///
     /// Lines that are folded come as one, with a blank in the place of each byte of the line ends
-    /// within (RFC 9112 5.2), so nobody has to know of folds, and lengths stay those of the input.
+    /// within (RFC 9112 5.2), so no other code knows of folds, and lengths stay those of the input.
     /// Only the byte after a line says whether it goes on.
     #[inline]
     pub(super) fn take_field<'a, 'i: 'a>(

@@ -1,4 +1,4 @@
-//! What a session keeps only while a script makes its requests or reads its answers.
+//! What a session keeps only while a script makes its requests or reads its responses.
 //!
 //! Made requests are copied into slots that are used again once the request was written and
 //! answered; in a session's numbering they follow the requests of the table. Plain runs have
@@ -54,7 +54,7 @@ impl Extras {
         index
     }
 
-    /// What was kept of the answer before, or of an interim one, is over.
+    /// What was kept of the response before, or of an interim one, is over.
     pub(super) fn begin_block(&mut self) {
         self.capture = None;
         self.capture = self.room.as_ref().map(CaptureRoom::begin);

@@ -16,7 +16,7 @@ use super::head::Head;
 /// Longer header blocks are not remembered: comparing them is no longer nothing.
 const MOST_BYTES: usize = 2048;
 
-/// Header blocks of earlier answers, by request.
+/// Header blocks of earlier responses, by request.
 #[derive(Debug, Default)]
 pub struct Memo {
     inner: RefCell<Inner>,
@@ -43,7 +43,7 @@ struct Known {
 pub(super) struct Ticket(u64);
 
 impl Memo {
-    /// If `input` begins with the block that the last answer to `request` had: its length, and
+    /// If `input` begins with the block that the last response to `request` had: its length, and
     /// its head.
     #[inline]
     pub(super) fn recall(&self, request: u32, input: &[u8]) -> Option<(usize, Head)> {
@@ -78,7 +78,7 @@ impl Memo {
         let known = inner.known[index].get_or_insert_with(|| Known { block: Vec::new(), head });
         std::mem::swap(&mut known.block, &mut inner.candidate);
         known.head = head;
-        // What is in the candidate now is an old block: nobody may take it for a new one.
+        // What is in the candidate now is an old block, and must not be taken for a new one.
         inner.ticket += 1;
     }
 }

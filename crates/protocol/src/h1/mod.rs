@@ -1,7 +1,7 @@
 //! HTTP/1.1 over one connection (RFC 9112), without I/O.
 //!
 //! [`prepare`] serialises each request of the plan once; a [`Session`] offers those bytes for
-//! writing and takes the bytes of the answers, in pieces of any size. What it says depends on the
+//! writing and takes the bytes of the responses, in pieces of any size. What it says depends on the
 //! bytes alone, never on how they were cut. It must not read a clock, open a socket or keep a
 //! body: bodies are compared with the expected one and counted as they pass.
 //!
@@ -14,20 +14,20 @@
 //! - Status lines may lack the reason and the space before it. HTTP/1.2 to 1.9 are read as 1.1
 //!   (9110 2.5).
 //! - White space before a colon is refused. A field that is folded over several lines is read with
-//!   blanks in the place of each line end (9112 5.2), and the answer says so
+//!   blanks in the place of each line end (9112 5.2), and the response says so
 //!   ([`Deviations`](crate::Deviations)).
 //! - Several Content-Lengths must be the same number (9110 8.6). Content-Length beside
 //!   Transfer-Encoding, and Transfer-Encoding in HTTP/1.0, are refused (9112 6.1, 6.3).
 //! - Codings are not undone: the coded bytes are the body. Without `chunked` at the end the body
-//!   ends with the connection (9112 6.3), and the answer says so. `chunked` twice or with parameters,
+//!   ends with the connection (9112 6.3), and the response says so. `chunked` twice or with parameters,
 //!   and a field that names no coding, are refused (9112 6.1, 7.1).
 //! - White space after a chunk's size is let through: some servers pad it.
 //! - Fields in trailers are checked for their form and otherwise ignored (9110 6.5.1).
-//! - 101 is an answer if the request had an `Upgrade` field, and refused if not.
+//! - 101 is a response if the request had an `Upgrade` field, and refused if not.
 //! - A request that pauses on its way (pieces, `Expect: 100-continue`, one that breaks off) is not
-//!   finished after an answer that comes before: the connection ends with that answer (9112 9.3,
+//!   finished after a response that comes before: the connection ends with that response (9112 9.3,
 //!   9110 10.1.1). A 100 lifts only the pause that waits for one.
-//! - The bytes that follow an answer which ends the connection are ignored.
+//! - The bytes that follow a response which ends the connection are ignored.
 
 mod body;
 mod error;

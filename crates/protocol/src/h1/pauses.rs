@@ -17,7 +17,7 @@ pub struct Pause {
 /// What lifts a [`Pause`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// Time: so long after the request's first byte.
+    /// Time, counted from the request's first byte.
     Due {
         /// How long.
         after_ns: u64,

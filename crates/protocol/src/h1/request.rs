@@ -9,7 +9,7 @@ use candor_plan::{Expect, Request};
 
 use super::pauses::{self, Pause};
 
-/// One request, ready to be written as often as needed, and what its answer must be.
+/// One request, ready to be written as often as needed, and what its response must be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// Request line and header fields, up to and with the empty line.
@@ -21,15 +21,15 @@ pub struct Prepared {
     pub batch: Box<[u8]>,
     /// Where it pauses on its way, in order; most do not.
     pub pauses: Box<[Pause]>,
-    /// What counts as a right answer.
+    /// What counts as a right response.
     pub expect: Expect,
-    /// The method is HEAD: answers have no body.
+    /// The method is HEAD: responses have no body.
     pub is_head: bool,
-    /// The method is CONNECT: a 2xx answer turns the connection into a tunnel.
+    /// The method is CONNECT: a 2xx response turns the connection into a tunnel.
     pub is_connect: bool,
     /// The request has `Connection: close`: nothing may follow it (RFC 9112 9.6).
     pub closes: bool,
-    /// The request has an Upgrade field: 101 may be the answer.
+    /// The request has an Upgrade field: 101 may be the response.
     pub upgrades: bool,
 }
 

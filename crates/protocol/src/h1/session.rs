@@ -23,7 +23,7 @@ use crate::session::{
     Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, RequestId, Transmit,
 };
 
-/// Bounds on the parts of an answer. Line ends count.
+/// Bounds on the parts of a response. Line ends count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Status line and header lines together.
@@ -32,9 +32,9 @@ pub struct Limits {
     pub line_bytes: usize,
     /// One chunk's size line.
     pub chunk_line_bytes: usize,
-    /// All trailer lines of one answer.
+    /// All trailer lines of one response.
     pub trailer_bytes: usize,
-    /// Interim (1xx) answers before the answer to one request.
+    /// Interim (1xx) responses before the response to one request.
     pub interim_answers: u32,
 }
 
@@ -52,16 +52,16 @@ impl Default for Limits {
 
 /// One HTTP/1.1 connection.
 ///
-/// Answers are matched to requests in the order in which these were handed in. Only a request
+/// Responses are matched to requests in the order in which these were handed in. Only a request
 /// whose first byte was written can be answered: call `handle_transmitted` for it before
-/// `handle_input`. An answer may come while its own request is still being written; the rest of
+/// `handle_input`. A response may come while its own request is still being written; the rest of
 /// it is then written nevertheless, before the next one.
 ///
-/// Requests that are not begun when an answer announces the end of the connection are not
+/// Requests that are not begun when a response announces the end of the connection are not
 /// written any more (RFC 9112 9.6) and fail in `handle_end`.
 ///
 /// One that pauses on its way is written up to its next pause. Nothing is handed in behind it before
-/// it has no pause left: an answer that comes earlier is the connection's last.
+/// it has no pause left: a response that comes earlier is the connection's last.
 #[derive(Debug)]
 pub struct Session {
     table: Arc<[Prepared]>,
@@ -71,7 +71,7 @@ pub struct Session {
     outstanding: VecDeque<InFlight>,
     /// How many of them were begun to be written.
     started: usize,
-    /// Requests not wholly written, oldest first. The first may have its answer already.
+    /// Requests not wholly written, oldest first. The first may have its response already.
     unwritten: VecDeque<InFlight>,
     /// How much of the first of them was written.
     written_bytes: usize,
@@ -93,7 +93,7 @@ pub struct Session {
     ticket: Option<Ticket>,
     interim_answers: u32,
     check: BodyCheck,
-    /// Only if a script makes requests or reads answers.
+    /// Only if a script makes requests or reads responses.
     extras: Option<Box<Extras>>,
 }
 
@@ -118,7 +118,7 @@ enum State {
     Body { status: u16, body: Body, last: bool, deviations: Deviations },
     /// Nothing: the connection is at its end.
     Ended,
-    /// Nothing: an answer was not understood.
+    /// Nothing: a response was not understood.
     Dead,
 }
 
@@ -415,7 +415,7 @@ impl Session {
         self.progress.as_ref().is_some_and(|progress| progress.is_broken_off())
     }
 
-    /// Takes a head that was recalled. If the whole answer is there, that is one event.
+    /// Takes a head that was recalled. If the whole response is there, that is one event.
     #[inline]
     fn handle_known_head(
         &mut self,
@@ -464,7 +464,7 @@ impl Session {
         if complete { Ok(self.finish()) } else { Ok(None) }
     }
 
-    /// The answer whose body is being read is complete, or cannot be kept.
+    /// The response whose body is being read is complete, or cannot be kept.
     fn finish(&mut self) -> Option<Event> {
         let State::Body { status, last, deviations, .. } = self.state else {
             return None;
@@ -520,7 +520,7 @@ impl Session {
     fn poll_transmit_any<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> Transmit {
         let writable = match self.state {
             State::Ended | State::Dead => 0,
-            // The answer being read is the last: only what is half written is of use.
+            // The response being read is the last: only what is half written is of use.
             State::Body { last: true, .. } => usize::from(self.written_bytes > 0),
             _ => self.unwritten.len(),
         };
@@ -600,7 +600,7 @@ impl Session {
     }
 }
 
-/// Keeps a piece of a header block, if answers are kept.
+/// Keeps a piece of a header block, if responses are kept.
 #[inline]
 fn keep_block(extras: &mut Option<Box<Extras>>, taken: &[u8]) {
     if let Some(extras) = extras {

@@ -4,7 +4,7 @@ use candor_record::Cause;
 
 use super::hpack;
 
-/// Why an answer, or a whole connection, cannot be understood.
+/// Why a response, or a whole connection, cannot be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Error {
     // ---- of the whole connection ------------------------------------------------------------
@@ -17,7 +17,7 @@ pub enum Error {
     /// The request for an upgrade was answered in HTTP/1.1 (RFC 7540 3.2).
     #[error("the server does not upgrade to HTTP/2, but responds with {0} in HTTP/1.1")]
     NotUpgraded(u16),
-    /// What came after a request for an upgrade is no answer to it.
+    /// What came after a request for an upgrade is no response to it.
     #[error("the server's answer to the request for an upgrade is not HTTP/1.1, or came too early")]
     Upgrade,
     /// The first frame is not SETTINGS (RFC 9113 3.4).
@@ -72,7 +72,7 @@ pub enum Error {
     #[error("the server floods the connection with frames that carry nothing")]
     Flood,
 
-    // ---- of one answer ----------------------------------------------------------------------
+    // ---- of one response ----------------------------------------------------------------------
     /// A field's name is empty, has upper case or other characters it must not have (RFC 9113
     /// 8.2.1).
     #[error("a header field's name is empty or has characters that it must not have")]
@@ -93,7 +93,7 @@ pub enum Error {
     /// 101 (RFC 9113 8.6).
     #[error("the answer is 101 Switching Protocols, which HTTP/2 does not have")]
     SwitchingProtocols,
-    /// More 1xx answers than [`Limits::interim_answers`](super::Limits), or one that ends the
+    /// More 1xx responses than [`Limits::interim_answers`](super::Limits), or one that ends the
     /// stream.
     #[error("more interim (1xx) answers to one request than the limit allows, or one ends it")]
     Interim,

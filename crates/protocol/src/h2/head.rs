@@ -1,8 +1,8 @@
-//! What the fields of an answer say: its status, how long it is, and whether it is valid at all
+//! What the fields of a response say: its status, how long it is, and whether it is valid at all
 //! (RFC 9113 8.1 to 8.3).
 //!
 //! Looks closely at `:status` and Content-Length only; of all others it checks the form. Every
-//! block goes through here, answers and trailers, also those of streams that are gone: the
+//! block goes through here, responses and trailers, also those of streams that are gone: the
 //! decoder's table has to see them.
 
 use crate::capture::Capture;
@@ -22,8 +22,8 @@ pub(super) struct Head {
     pub(super) decoded_bytes: u32,
 }
 
-/// Reads a block. The outer error is the connection's, the inner one the answer's. Fields other
-/// than `:status` are appended to `keep` as lines, if somebody wants them.
+/// Reads a block. The outer error is the connection's, the inner one the response's. Fields other
+/// than `:status` are appended to `keep` as lines, if they are kept.
 pub(super) fn read(
     decoder: &mut Decoder,
     block: &[u8],

@@ -8,7 +8,7 @@
 
 use super::head::Head;
 
-/// How many blocks are known at a time: as many as there may be sizes or kinds of answers that
+/// How many blocks are known at a time: as many as there may be sizes or kinds of responses that
 /// alternate.
 const KNOWN: usize = 4;
 

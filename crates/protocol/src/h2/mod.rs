@@ -4,21 +4,21 @@
 //! that is handed in, offers the frames for writing and takes the server's frames, in pieces of
 //! any size. What it says depends on the bytes alone, never on how they were cut. It must not
 //! read a clock, open a socket or keep a body: bodies are compared with the expected one and
-//! counted as they pass. TLS is somebody else's: this begins with the connection preface, by
+//! counted as they pass. TLS is not done here: this begins with the connection preface, by
 //! prior knowledge, after ALPN, or after an upgrade ([`Upgrade`]).
 //!
 //! Where the RFC leaves a choice:
 //!
 //! - The session is ready when the server's SETTINGS have come, and not before.
-//! - An answer that is not valid (RFC 9113 8.1.1) fails by itself: RST_STREAM, and the connection
+//! - A response that is not valid (RFC 9113 8.1.1) fails by itself: RST_STREAM, and the connection
 //!   goes on. So does one whose decoded fields are larger than the limit.
 //! - Frames on streams that the server ended itself are an error of the connection. Frames on
 //!   streams that we gave up are swallowed; they count for the windows, and their header blocks
 //!   are decoded, since both sides share the table.
 //! - Server push is refused by our settings, so PUSH_PROMISE is an error of the connection.
 //!   Priorities are ignored.
-//! - A 2xx answer to CONNECT is complete with its fields.
-//! - An answer that is complete before the request's body was sent is an answer; the rest of the
+//! - A 2xx response to CONNECT is complete with its fields.
+//! - A response that is complete before the request's body was sent is a response; the rest of the
 //!   body is not sent.
 //! - Frames that carry nothing are counted: too many of them between two that carry something
 //!   end the connection with ENHANCE_YOUR_CALM.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::frame::{self, kind};
 use crate::session::RequestId;
 
-/// Written bytes are kept at the front until there are so many of them.
+/// Written bytes are kept at the front until there are this many.
 const MOST_WRITTEN: usize = 64 << 10;
 
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Output {
         self.begins.push_back(Begin { at, stream, id: Some(id) });
     }
 
-    /// A request was taken back: nobody asks any more when it was sent.
+    /// A request was taken back: its sending time is no longer wanted.
     pub(super) fn forget(&mut self, stream: u32) {
         if let Ok(index) = self.begins.binary_search_by_key(&stream, |begin| begin.stream) {
             self.begins[index].id = None;

@@ -1,6 +1,6 @@
 //! What the server's frames mean (RFC 9113 5 and 6).
 //!
-//! An error returned is the connection's; one that is a single answer's ends its stream here, and
+//! An error returned is the connection's; one that is a single response's ends its stream here, and
 //! the connection goes on.
 
 use std::num::NonZeroU16;
@@ -82,7 +82,7 @@ impl Session {
         if self.output.pending().len() > MOST_PENDING { Err(Error::Flood) } else { Ok(()) }
     }
 
-    /// Whether a frame on this stream has somebody to go to; if not, it may be an error.
+    /// Whether a frame on this stream has a request; if not, it may be an error.
     fn is_live(&mut self, stream: u32) -> Result<bool, Error> {
         if self.streams.get(stream).is_some() && stream <= self.output.sent_through() {
             return Ok(true);
@@ -151,7 +151,7 @@ impl Session {
         Ok(())
     }
 
-    /// A whole header block: of an answer, or trailers.
+    /// A whole header block: of a response, or trailers.
     #[inline]
     fn handle_block(&mut self, id: u32, end_stream: bool, block: &[u8]) -> Step {
         let generation = self.decoder.generation();
@@ -193,7 +193,7 @@ impl Session {
         let becomes_tunnel = stream.is_connect && head.status < 300;
         self.idle_frames = 0;
         if end_stream || becomes_tunnel {
-            // What follows in a tunnel is not HTTP, and nobody wants it.
+            // What follows in a tunnel is not HTTP, and is dropped.
             stream.no_body |= becomes_tunnel;
             stream.sends_on = !end_stream;
             self.news.next = Some(self.finish(id));
@@ -311,7 +311,7 @@ impl Session {
         Ok(if is_over { Some(self.finish(id)) } else { None })
     }
 
-    /// The answer on a stream is complete, or cannot be kept.
+    /// The response on a stream is complete, or cannot be kept.
     #[inline]
     fn finish(&mut self, id: u32) -> Event {
         let Some(stream) = self.streams.get(id) else {
@@ -338,7 +338,7 @@ impl Session {
         let goes_on = stream.body.is_some() || stream.sends_on;
         self.captured = stream.capture.take();
         if goes_on {
-            // The server has answered without the rest of the body, so nobody needs it (8.1).
+            // The server has responded without the rest of the body, so it is not needed (8.1).
             self.abandon(id, code::CANCEL);
         } else {
             self.close_stream(id);
@@ -346,7 +346,7 @@ impl Session {
         event
     }
 
-    /// An answer is not valid: its stream ends, the connection goes on (RFC 9113 5.4.2).
+    /// A response is not valid: its stream ends, the connection goes on (RFC 9113 5.4.2).
     #[cold]
     fn refuse(&mut self, id: u32, error: Error) -> Event {
         self.give_up(id, error.code(), Failure::Malformed(error.into()))

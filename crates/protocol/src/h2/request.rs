@@ -11,18 +11,18 @@ use candor_plan::{Expect, Request};
 use super::hpack::Fields;
 use crate::made::Made;
 
-/// One request, ready to be written as often as needed, and what its answer must be.
+/// One request, ready to be written as often as needed, and what its response must be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// Pseudo-header fields and header fields.
     pub fields: Fields,
     /// What follows; empty for none.
     pub body: Arc<[u8]>,
-    /// What counts as a right answer.
+    /// What counts as a right response.
     pub expect: Expect,
-    /// The method is HEAD: answers have no body.
+    /// The method is HEAD: responses have no body.
     pub is_head: bool,
-    /// The method is CONNECT: a 2xx answer turns the stream into a tunnel.
+    /// The method is CONNECT: a 2xx response turns the stream into a tunnel.
     pub is_connect: bool,
     scheme: Box<str>,
     authority: Box<str>,

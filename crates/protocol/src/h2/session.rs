@@ -23,7 +23,7 @@ use crate::session::{Event, Failure, GoAway, HeaderBytes, Input, Outgoing, Reque
 /// One HTTP/2 connection.
 ///
 /// It is ready when the server's SETTINGS have come, so that no request is sent beyond what the
-/// server takes. Answers are matched to requests by stream; a frame for a stream whose request
+/// server takes. Responses are matched to requests by stream; a frame for a stream whose request
 /// was not written yet is an error of the server's.
 #[derive(Debug)]
 pub struct Session {
@@ -54,9 +54,9 @@ pub struct Session {
     /// The error code of that.
     pub(super) goaway_code: u32,
     pub(super) header_bytes: HeaderBytes,
-    /// Where answers are kept for a script; plain runs have none.
+    /// Where responses are kept for a script; plain runs have none.
     pub(super) room: Option<CaptureRoom>,
-    /// The answer that ended last.
+    /// The response that ended last.
     pub(super) captured: Option<Box<Capture>>,
     /// What a made request is written from; plain runs have none.
     scratch: Option<Box<Prepared>>,
@@ -131,7 +131,7 @@ impl Session {
 
     /// A session on a connection that was upgraded from HTTP/1.1 (RFC 7540 3.2), with the bytes
     /// after the 101 as its first input. The request that asked for it was sent, whole, with
-    /// [`Settings::http2_settings`] among its fields; its answer comes as the first stream's.
+    /// [`Settings::http2_settings`] among its fields; its response comes as the first stream's.
     pub fn upgraded(
         table: Arc<[Prepared]>,
         settings: Settings,
@@ -164,7 +164,7 @@ impl Session {
     }
 
     /// Takes a request that was made for this one time, instead of one of the table. `request`
-    /// is the one whose answer is expected.
+    /// is the one whose response is expected.
     pub fn handle_prepared(&mut self, id: RequestId, request: u32, made: &Prepared) {
         debug_assert!(!self.closing && self.ready, "no request may be handed in now");
         let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, made);

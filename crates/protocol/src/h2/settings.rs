@@ -59,7 +59,7 @@ pub struct Limits {
     pub continuations: u32,
     /// The fields of a header block, decoded, by the measure of RFC 9113 6.5.2.
     pub header_list_bytes: usize,
-    /// Interim (1xx) answers to one request.
+    /// Interim (1xx) responses to one request.
     pub interim_answers: u32,
     /// Frames that carry nothing (PING, SETTINGS, PRIORITY, empty DATA, frames of unknown types,
     /// frames on streams that have ended, WINDOW_UPDATE) between two that carry something.

@@ -16,18 +16,18 @@ use crate::session::RequestId;
 /// One request on its way.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
-    /// 0: nobody's.
+    /// 0: no stream's.
     pub(super) id: u32,
     pub(super) request_id: RequestId,
-    /// In the session's table: what the answer has to be.
+    /// In the session's table: what the response has to be.
     pub(super) request: u32,
-    /// Of the answer; 0 before its fields came.
+    /// Of the response; 0 before its fields came.
     pub(super) status: u16,
     pub(super) interim_answers: u32,
     /// The request was HEAD, or the status allows no body.
     pub(super) no_body: bool,
     pub(super) is_connect: bool,
-    /// The answer is complete, and yet the server may go on.
+    /// The response is complete, and yet the server may go on.
     pub(super) sends_on: bool,
     pub(super) content_length: Option<u64>,
     pub(super) check: BodyCheck,
@@ -40,11 +40,11 @@ pub(super) struct Stream {
     /// What is still to be sent.
     pub(super) body: Option<Arc<[u8]>>,
     pub(super) body_sent: usize,
-    /// What is kept of the answer for a script.
+    /// What is kept of the response for a script.
     pub(super) capture: Option<Box<Capture>>,
 }
 
-/// The most at a time: nobody's server takes so many.
+/// The most at a time: more than any server takes.
 pub(super) const MOST: u32 = 1 << 16;
 
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! HTTP/2 in clear text by an upgrade from HTTP/1.1 (RFC 7540 3.2; RFC 9113 has given it up).
 //!
 //! The first request of each connection leaves as HTTP/1.1, whole, and asks for the upgrade. After
-//! 101 the connection is a [`Session`], and that request's answer is its first stream's. Any other
-//! answer is an error of the connection and that request's outcome: there is no HTTP/2 here, and
-//! going on in HTTP/1.1 would measure something that nobody asked for.
+//! 101 the connection is a [`Session`], and that request's response is its first stream's. Any other
+//! response is an error of the connection and that request's outcome: there is no HTTP/2 here, and
+//! going on in HTTP/1.1 would measure something else than the plan asks for.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ enum Stage {
     Dead,
 }
 
-/// A request that asked, and what came of its answer.
+/// A request that asked, and what came of its response.
 #[derive(Debug)]
 struct Asked {
     id: RequestId,
@@ -75,7 +75,7 @@ impl Upgrade {
         Upgrade { table, asking, settings, stage: Stage::Idle, is_new: true }
     }
 
-    /// Reads the answer to the request that asked. True: the connection is upgraded.
+    /// Reads the response to the request that asked. True: the connection is upgraded.
     fn read_answer(&mut self, input: &mut &[u8]) -> Result<bool, Error> {
         let Stage::Asked(asked) = &mut self.stage else { return Err(Error::Upgrade) };
         while !input.is_empty() {

@@ -230,7 +230,7 @@ fn web_pki(
     from: &str,
 ) -> Result<Arc<WebPkiServerVerifier>, ConfigError> {
     let mut store = RootCertStore::empty();
-    // Systems carry some that nobody can read any more; those are skipped.
+    // Systems carry some that cannot be read any more; those are skipped.
     store.add_parsable_certificates(certificates.iter().cloned());
     WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
         .build()

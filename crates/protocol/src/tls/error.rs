@@ -32,7 +32,7 @@ pub enum Error {
         "the server sent TLS records without data again and again: tickets, new keys, warnings or empty records"
     )]
     Idle,
-    /// An answer to a request that is encrypted and not yet sent.
+    /// A response to a request that is encrypted and not yet sent.
     #[error("the server responded before the request was sent")]
     AnsweredEarly,
 }

@@ -36,8 +36,8 @@ pub type Make = Rc<dyn Fn(&str) -> Box<dyn Session>>;
 /// TLS around a session, which is made when the handshake is over.
 ///
 /// A request counts as started when the first byte of the record that it begins in was written.
-/// An answer that ends with the connection is complete if the server said so (close_notify), and
-/// truncated if it just closed; any other answer says itself where it ends.
+/// A response that ends with the connection is complete if the server said so (close_notify), and
+/// truncated if it just closed; any other response says itself where it ends.
 pub struct Tls {
     stage: Stage,
     inner: Option<Box<dyn Session>>,

@@ -23,22 +23,22 @@ pub const AHEAD_NS: u64 = 500;
 /// How far it may be behind.
 pub const BEHIND_NS: u64 = 1_100;
 
-/// A line is good for so long.
+/// How long a line is valid.
 const GOOD_FOR_NS: u64 = 1_000_000;
-/// The rate is measured over so long at least.
+/// The rate is measured over this time at least.
 const RATE_OVER_NS: u64 = 10_000_000;
 /// An anchor's readings may be so far apart.
 const WIDEST_NS: u64 = 500;
 /// Attempts at an anchor; a reading that was interrupted is too wide.
 const ATTEMPTS: usize = 4;
-/// The line rises by one part in so many less than was measured: 50 ppm.
+/// The line rises by one part in this number less than measured: 50 ppm.
 const SLOWER: u64 = 20_000;
 /// A line that has missed its next anchor by more than this was no line. Either anchor may be
 /// [`WIDEST_NS`] behind, and the kernel may have changed its rate.
 const MISSED_NS: u64 = 1_300;
-/// After so many anchors in a row that could not be made, none is tried any more.
+/// After this number of failed anchors in a row, no further one is tried.
 const FAILURES: u32 = 100;
-/// A rate that differs from the one before by one part in so many is not believed: 2000 ppm.
+/// A rate that differs from the previous one by one part in this number is rejected: 2000 ppm.
 const FARTHEST: u64 = 500;
 /// Rates are in nanoseconds per tick, times two to this.
 const SHIFT: u32 = 32;
@@ -79,7 +79,7 @@ impl Anchored {
         self.begin(read)
     }
 
-    /// Where the line is when so many ticks have passed. The product is below 2^62: a line is a
+    /// The line's value after this number of ticks. The product is below 2^62: a line is a
     /// millisecond long.
     #[inline]
     fn line_ns(&self, passed: u64) -> u64 {

@@ -32,7 +32,7 @@ pub(super) struct Buffers {
     tail: u16,
 }
 
-// SAFETY: the two pointers are to memory that nobody else in this process points to, and neither
+// SAFETY: the two pointers are to memory that nothing else in this process points to, and neither
 // the allocator nor the kernel minds which thread uses it.
 unsafe impl Send for Buffers {}
 
@@ -99,7 +99,7 @@ impl Buffers {
         // lives as long as `self`. The kernel only reads it.
         let tail =
             unsafe { AtomicU16::from_ptr(BufRingEntry::tail(self.ring.as_ptr()).cast_mut()) };
-        // Release: whoever sees the new tail sees the entry before it.
+        // Release: a reader that sees the new tail sees the entry before it.
         tail.store(self.tail, Ordering::Release);
     }
 }

@@ -220,7 +220,7 @@ impl Ring {
         }
         let timeout = Timespec::from(Duration::from_nanos(timeout_ns));
         let arguments = SubmitArgs::new().timespec(&timeout);
-        // ETIME and EINTR are empty answers: the worker looks at its flags and comes again.
+        // ETIME and EINTR are empty results: the worker looks at its flags and comes again.
         let _ = self.submitter.submit_with_args(1, &arguments);
         self.count_batch();
     }
@@ -248,7 +248,7 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Operations have been cancelled by whoever began them; their ends are awaited here, because
+    /// The callers have cancelled their operations; the ends of these are awaited here, because
     /// a receive that goes on would write into memory that is no longer ours.
     fn drop(&mut self) {
         let deadline = Instant::now() + LAST_WAIT;

@@ -1,6 +1,6 @@
 //! Header compression (RFC 7541).
 //!
-//! [`Decoder`] reads the blocks of answers, [`Encoder`] writes those of requests; each is one
+//! [`Decoder`] reads the blocks of responses, [`Encoder`] writes those of requests; each is one
 //! direction of one connection. They know nothing of what a field means, and nothing of frames.
 
 mod decoder;
@@ -13,7 +13,7 @@ mod table;
 pub use decoder::{Decoder, Error};
 pub use encoder::{Encoder, Fields};
 
-/// The size of a dynamic table that nobody has changed (RFC 9113 6.5.2).
+/// The default size of a dynamic table (RFC 9113 6.5.2).
 pub const DEFAULT_TABLE_BYTES: u32 = 4096;
 
 /// What a field costs in a table and in a list beside its bytes (RFC 7541 4.1).
