@@ -40,11 +40,12 @@ pub use interval::{
     Bytes, ConnectionCounts, GoAways, Handshake, Interval, RequestCounts, StatusCount,
 };
 pub use ledger::Ledger;
-pub use merge::{MergeError, merge};
+pub use merge::{MergeError, Merging, Planned, merge};
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, Failure, Phase, Recorder, Sample, Settings};
 pub use run::{
-    EndReason, Host, Machine, Memory, RunRecord, WorkerFigures, WorkerHealth, WorkerReport, Workers,
+    Agent, EndReason, Host, Lost, Machine, Memory, RunRecord, WorkerFigures, WorkerHealth,
+    WorkerReport, Workers,
 };
 pub use summary::{Brief, IntervalSummary};
 pub use trace::{Outcome, TraceCounts, Traced};
