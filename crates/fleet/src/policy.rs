@@ -1,0 +1,369 @@
+//! An agent's policy: what it lets anybody do with it, whoever signs.
+//!
+//! It is a file of the machine's owner, in TOML:
+//!
+//! ```toml
+//! operators = ["ed25519:…"]       # whose grants count
+//! rate = "20k/s"                  # most requests in a second, of this agent
+//! connections = 1000
+//! duration = "10m"
+//! scripts = "sandboxed"           # or "refused", which is the default
+//!
+//! [[target]]
+//! host = "*.staging.example.com"  # the name, and
+//! networks = ["10.0.0.0/8"]       # every address that it resolves to
+//! ports = [80, 443]               # none: any
+//! ```
+//!
+//! A target is allowed if one of the entries allows its name, each of its addresses and its port. The
+//! addresses that were checked stay those of the run ([`Policy::pin`]). The engine adds the lists of
+//! its own machine, and forbids what one of them forbids.
+
+use std::net::IpAddr;
+
+use candor_plan::allow::{AllowList, Allowed, Asked};
+use candor_plan::plan_file::{explain, keys_of};
+use candor_plan::units::{fmt_duration_ns, fmt_rate, parse_duration_ns, parse_rate};
+use candor_plan::{Endpoint, Load, NS_PER_S, Plan, PlanError, Rate, Segment};
+use candor_record::Workers;
+use serde::{Deserialize, Serialize};
+
+use crate::grant::{Caps, Grant, GrantError, PublicKey};
+use crate::message::Digest;
+use crate::refusal::{Refusal, words};
+
+/// What an agent lets anybody do with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Whose grants count.
+    pub operators: Vec<PublicKey>,
+    /// Of this agent.
+    pub caps: Caps,
+    /// What becomes of plans with a script.
+    pub scripts: Scripts,
+    /// Of its text.
+    pub digest: Digest,
+    targets: Vec<Target>,
+}
+
+/// What becomes of plans with a script.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scripts {
+    /// They are refused.
+    #[default]
+    Refused,
+    /// They run in a sandbox.
+    Sandboxed,
+}
+
+/// Why a policy forbids a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum PolicyRefusal {
+    /// Unix sockets are the machine's own.
+    #[error("unix sockets are not for agents")]
+    UnixSocket,
+    /// A target that no entry allows.
+    #[error("the target {0} is not in it")]
+    Target(String),
+    /// A script, or one that is not in a sandbox.
+    #[error("scripts are {0}")]
+    Script(String),
+    /// More requests in a second.
+    #[error("{asked} are asked of this agent and it allows {most}", asked = fmt_rate(*asked), most = fmt_rate(*most))]
+    Rate {
+        /// How many the plan has for this agent.
+        asked: Rate,
+        /// How many may be.
+        most: Rate,
+    },
+    /// A closed load has no rate that could be held against a cap.
+    #[error("it caps the rate and a closed load has none; use an open load")]
+    NoRate,
+    /// More connections.
+    #[error("{asked} connections are asked of this agent and it allows {most}")]
+    Connections {
+        /// How many the plan has for this agent.
+        asked: u32,
+        /// How many may be.
+        most: u32,
+    },
+    /// A longer run.
+    #[error("the run takes {asked} and it allows {most}", asked = fmt_duration_ns(*asked_ns), most = fmt_duration_ns(*most_ns))]
+    Duration {
+        /// How long the plan is.
+        asked_ns: u64,
+        /// How long it may be.
+        most_ns: u64,
+    },
+    /// A run whose length nobody knows.
+    #[error("it caps the duration and the plan has none; give one")]
+    NoDuration,
+}
+
+impl PolicyRefusal {
+    /// Bytes of the words in it.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            PolicyRefusal::Target(words) | PolicyRefusal::Script(words) => words.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Target {
+    host: Option<AllowList>,
+    networks: Option<AllowList>,
+    ports: Vec<u16>,
+}
+
+impl Target {
+    /// `name`: that of which `address` is one, by this machine's own resolver.
+    fn allows(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
+        let asked = Asked::Tcp { name, address };
+        let host = self.host.as_ref().is_none_or(|list| list.allows(&asked));
+        let networks = self.networks.as_ref().is_none_or(|list| list.allows(&asked));
+        host && networks && (self.ports.is_empty() || self.ports.contains(&port))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct File {
+    operators: Vec<String>,
+    rate: Option<String>,
+    connections: Option<u32>,
+    duration: Option<String>,
+    #[serde(default)]
+    scripts: Scripts,
+    #[serde(default)]
+    target: Vec<TargetFile>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct TargetFile {
+    host: Option<String>,
+    networks: Vec<String>,
+    ports: Vec<u16>,
+}
+
+impl Policy {
+    /// The policy in this text; `name` is its file.
+    pub fn from_toml(name: &str, text: &str) -> Result<Self, PlanError> {
+        let keys = |path: &str| match path {
+            "target" => keys_of::<TargetFile>(),
+            _ => keys_of::<File>(),
+        };
+        let file: File =
+            toml::from_str(text).map_err(|error| explain(name, text, &error, &keys))?;
+        let wrong = |key: &str, problem: String| PlanError::Allow {
+            source_name: format!("{name}: {key}"),
+            problem,
+        };
+        let operator = |text: &String| {
+            text.parse().map_err(|error| wrong("operators", format!("{text:?} is {error}")))
+        };
+        let target =
+            |file: TargetFile| Target::of(file).map_err(|problem| wrong("target", problem));
+        let unit = |key: &str, error: &dyn std::fmt::Display| wrong(key, error.to_string());
+        Ok(Policy {
+            operators: file.operators.iter().map(operator).collect::<Result<_, _>>()?,
+            caps: Caps {
+                rate: (file.rate.as_deref().map(parse_rate).transpose())
+                    .map_err(|error| unit("rate", &error))?,
+                connections: file.connections,
+                duration_ns: (file.duration.as_deref().map(parse_duration_ns).transpose())
+                    .map_err(|error| unit("duration", &error))?,
+            },
+            scripts: file.scripts,
+            digest: Digest::of(text.as_bytes()),
+            targets: file.target.into_iter().map(target).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether a plan may run here with these workers of it, as far as that can be said before its
+    /// target's name is resolved.
+    pub fn check(&self, plan: &Plan, workers: Workers, grant: &Grant) -> Result<(), Refusal> {
+        let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
+            return Err(PolicyRefusal::UnixSocket.into());
+        };
+        if !grant.targets.iter().any(|(name, number)| name == host && number == port) {
+            return Err(GrantError::Target.into());
+        }
+        if let Some(script) = &plan.script {
+            match self.scripts {
+                Scripts::Refused => return Err(PolicyRefusal::Script("refused".to_owned()).into()),
+                Scripts::Sandboxed if !script.sandbox => {
+                    return Err(
+                        PolicyRefusal::Script("allowed in a sandbox only".to_owned()).into()
+                    );
+                }
+                Scripts::Sandboxed => {}
+            }
+        }
+        let whole = Demand::of(plan, Workers::all(workers.of));
+        whole.check(&grant.caps).map_err(|_| GrantError::Caps)?;
+        Ok(Demand::of(plan, workers).check(&self.caps)?)
+    }
+
+    /// The plan with its target at these addresses and no others, if each of them is allowed.
+    /// `addresses` are those that this machine resolved the target's name to.
+    pub fn pin(&self, plan: &Plan, addresses: &[IpAddr]) -> Result<Plan, Refusal> {
+        let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
+            return Err(PolicyRefusal::UnixSocket.into());
+        };
+        // Addresses that the plan gives are not the name's.
+        let given = &plan.target.resolved;
+        let (name, addresses) = match given.is_empty() && host.parse::<IpAddr>().is_err() {
+            true => (Some(host.as_str()), addresses),
+            false if given.is_empty() => (None, addresses),
+            false => (None, given.as_slice()),
+        };
+        let forbidden =
+            |address: &&IpAddr| !self.targets.iter().any(|one| one.allows(name, **address, *port));
+        if let Some(address) = addresses.iter().find(forbidden) {
+            let target = format!("{host}:{port}, which is {address},");
+            return Err(PolicyRefusal::Target(words(target)).into());
+        }
+        if addresses.is_empty() {
+            return Err(Refusal::Resolve("the name has no address".to_owned()));
+        }
+        let network = |address: &IpAddr| Allowed::Network {
+            address: *address,
+            bits: if address.is_ipv4() { 32 } else { 128 },
+        };
+        let pinned = plan.with(|parts| {
+            parts.target.resolved = addresses.to_vec();
+            parts.target.allow = Some(AllowList {
+                source: "the agent's policy".to_owned(),
+                entries: addresses.iter().map(network).collect(),
+            });
+        });
+        pinned.map_err(|error| Refusal::Plan(words(error.to_string())))
+    }
+}
+
+impl Target {
+    fn of(file: TargetFile) -> Result<Self, String> {
+        let TargetFile { host, networks, ports } = file;
+        let entry = |text: &str, is_fine: fn(&Allowed) -> bool, what: &str| {
+            let entry: Allowed = text.parse().map_err(|error| format!("{error}"))?;
+            match is_fine(&entry) {
+                true => Ok(entry),
+                false => Err(format!("{text:?} is not a {what}")),
+            }
+        };
+        let is_host = |one: &Allowed| matches!(one, Allowed::Host(_) | Allowed::Below(_));
+        let is_network = |one: &Allowed| matches!(one, Allowed::Network { .. });
+        let list = |entries: Vec<Allowed>| {
+            (!entries.is_empty()).then(|| AllowList { source: String::new(), entries })
+        };
+        let host = host.map(|text| entry(&text, is_host, "host")).transpose()?;
+        let networks: Result<Vec<_>, String> =
+            networks.iter().map(|text| entry(text, is_network, "network")).collect();
+        let target =
+            Target { host: list(host.into_iter().collect()), networks: list(networks?), ports };
+        match target.host.is_none() && target.networks.is_none() {
+            true => Err("it has neither host nor networks; write e.g. networks = [\"0.0.0.0/0\", \
+                         \"::/0\"] for any"
+                .to_owned()),
+            false => Ok(target),
+        }
+    }
+}
+
+/// What a plan asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demand {
+    /// The highest rate of its schedule; `None` in a closed load. A burst or a part of a replay counts
+    /// as so many in a second as it has within one.
+    pub rate: Option<Rate>,
+    /// Connections.
+    pub connections: u32,
+    /// How long it sends; `None`: that depends on the server.
+    pub duration_ns: Option<u64>,
+}
+
+impl Demand {
+    /// Of these workers of a plan, rounded up.
+    pub fn of(plan: &Plan, workers: Workers) -> Self {
+        let (count, of) = (u128::from(workers.count), u128::from(workers.of.max(1)));
+        let share = |total: u128| (total * count).div_ceil(of);
+        let warm_up_ns = plan.recording.warm_up_ns;
+        let stop_ns = plan.stop.duration_ns.map(|length_ns| warm_up_ns.saturating_add(length_ns));
+        let (rate, schedule_ns) = match &plan.load {
+            Load::Open(open) => {
+                let most = open.segments.iter().map(most_in_a_second).max().unwrap_or(0);
+                let events = u64::try_from(share(u128::from(most))).unwrap_or(u64::MAX);
+                (Some(Rate::per_second(events)), open.duration_ns())
+            }
+            Load::Closed { .. } => (None, None),
+        };
+        let connections = plan.connections.count.max(match plan.load {
+            Load::Open(_) => plan.connections.max,
+            Load::Closed { .. } => 0,
+        });
+        Demand {
+            rate,
+            connections: share(u128::from(connections)) as u32,
+            duration_ns: [stop_ns, schedule_ns].into_iter().flatten().min(),
+        }
+    }
+
+    /// Whether it is within caps.
+    pub fn check(&self, caps: &Caps) -> Result<(), PolicyRefusal> {
+        match (caps.rate, self.rate) {
+            (Some(_), None) => return Err(PolicyRefusal::NoRate),
+            (Some(most), Some(asked)) if is_more(asked, most) => {
+                return Err(PolicyRefusal::Rate { asked, most });
+            }
+            _ => {}
+        }
+        match caps.connections {
+            Some(most) if self.connections > most => {
+                return Err(PolicyRefusal::Connections { asked: self.connections, most });
+            }
+            _ => {}
+        }
+        match (caps.duration_ns, self.duration_ns) {
+            (Some(_), None) => Err(PolicyRefusal::NoDuration),
+            (Some(most_ns), Some(asked_ns)) if asked_ns > most_ns => {
+                Err(PolicyRefusal::Duration { asked_ns, most_ns })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_more(one: Rate, other: Rate) -> bool {
+    u128::from(one.events) * u128::from(other.per_ns)
+        > u128::from(other.events) * u128::from(one.per_ns)
+}
+
+fn most_in_a_second(segment: &Segment) -> u64 {
+    let in_a_second = |rate: &Rate| {
+        let events = u128::from(rate.events) * u128::from(NS_PER_S);
+        u64::try_from(events.div_ceil(u128::from(rate.per_ns.max(1)))).unwrap_or(u64::MAX)
+    };
+    match segment {
+        Segment::Hold { rate, .. } => in_a_second(rate),
+        Segment::Ramp { from, to, .. } => in_a_second(from).max(in_a_second(to)),
+        Segment::Burst { size, every_ns, .. } => {
+            size.saturating_mul(NS_PER_S.div_ceil((*every_ns).max(1)))
+        }
+        Segment::Replay { offsets_ns, .. } => {
+            let all = offsets_ns.whole();
+            let mut from = 0;
+            let within = |(at, due_ns): (usize, &u64)| {
+                while due_ns.saturating_sub(all[from]) >= NS_PER_S {
+                    from += 1;
+                }
+                (at - from + 1) as u64
+            };
+            all.iter().enumerate().map(within).max().unwrap_or(0)
+        }
+    }
+}
