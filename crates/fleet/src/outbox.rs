@@ -1,7 +1,7 @@
 //! An agent's results: segments, which are kept until the run is settled.
 //!
-//! That a coordinator has a segment is no reason to forget it: the coordinator may die, and the
-//! result is then made anew from what the agents keep.
+//! A segment that a coordinator has received is not forgotten: the coordinator may die, and another one
+//! then makes the result from the segments that the agents keep.
 
 use crate::codec::PIECE_BYTES;
 use crate::message::{Ends, Final, Hasher, Have, Segment};
@@ -12,8 +12,6 @@ pub struct Outbox {
     segments: Vec<Slot>,
     /// Segments below were sent at least once.
     sent: usize,
-    /// The coordinator has the segments below.
-    settled: usize,
     bytes: u64,
     hasher: Hasher,
 }
@@ -25,7 +23,7 @@ struct Slot {
 }
 
 impl Outbox {
-    /// Segments that are sent again at once, at most.
+    /// The most segments that are resent at once.
     const AGAIN: usize = 64;
 
     /// Adds an interval, or the record.
@@ -46,20 +44,19 @@ impl Outbox {
         }
     }
 
-    /// Segments that were never sent.
+    /// The segments that were never sent.
     pub fn take_unsent(&mut self) -> Vec<Segment> {
         let from = std::mem::replace(&mut self.sent, self.segments.len());
         self.segments[from..].iter().map(|one| one.segment.clone()).collect()
     }
 
-    /// Segments to send again at `now_ns`: the coordinator had not got them when it answered the beat
-    /// that was sent at `beat_ns`, before which they had been sent. Those before all others, and not
-    /// all at once.
+    /// Segments to resend at `now_ns`, the first missing ones: they were sent before the beat of
+    /// `beat_ns`, and the coordinator did not have them when it replied to that beat.
     pub fn missing(&mut self, now_ns: u64, beat_ns: u64, have: &Have) -> Vec<Segment> {
-        self.settled = self.settled.max(have.up_to as usize).min(self.segments.len());
         let is_missing = |one: &&mut Slot| one.sent_ns < beat_ns && !have.has(one.segment.sequence);
-        let sent = self.sent.max(self.settled);
-        let missing = self.segments[self.settled..sent].iter_mut().filter(is_missing);
+        // Another coordinator than before may have fewer, so nothing is remembered here.
+        let from = (have.up_to as usize).min(self.sent);
+        let missing = self.segments[from..self.sent].iter_mut().filter(is_missing);
         let again = missing.take(Self::AGAIN).map(|one| {
             one.sent_ns = now_ns;
             one.segment.clone()
@@ -67,7 +64,7 @@ impl Outbox {
         again.collect()
     }
 
-    /// What the coordinator has to have, once nothing more comes.
+    /// The complete results, once nothing more is added.
     pub fn last(&self, lapsed: bool) -> Final {
         Final { segments: self.count(), digest: self.hasher.digest(), lapsed }
     }
