@@ -386,7 +386,7 @@ impl Agent {
         let operator = grant.operator;
         let grant = grant.verify(&self.settings.policy.operators)?;
         let own = (&self.settings.name, self.settings.boot);
-        grant.check(now.unix_s, head.key, plan, own)?;
+        grant.check(now.unix_s, head.key, plan, own, workers)?;
         let end = u64::from(workers.first) + u64::from(workers.count);
         if workers.count == 0 || end > u64::from(workers.of) {
             return Err(Refusal::Share);

@@ -20,7 +20,7 @@ mod results;
 use std::collections::{BTreeMap, VecDeque};
 
 use candor_plan::Plan;
-use candor_record::{Merging, RunRecord, Stretch, wire};
+use candor_record::{Merging, RunRecord, Stretch, Workers, wire};
 
 use crate::codec::PIECE_BYTES;
 use crate::grant::OperatorKey;
@@ -253,8 +253,10 @@ pub struct Coordinator {
     origin_ns: u64,
     /// Agents are told to stop.
     is_stopping: bool,
-    /// Items that each agent may have delivered.
+    /// The number of items that each agent may have delivered.
     most_items: u32,
+    /// How long the run may take from its origin; `None`: the server decides that.
+    longest_ns: Option<u64>,
     next_tick_ns: Option<u64>,
     transmits: VecDeque<(AgentName, Message)>,
     events: VecDeque<Event>,
@@ -264,7 +266,10 @@ impl Coordinator {
     /// Of a run that begins now.
     pub fn new(settings: Settings, now_ns: u64) -> Self {
         let plan_bytes = wire::to_bytes(&settings.plan);
+        let length_ns = Demand::of(&settings.plan, Workers::all(1)).duration_ns;
+        let patience_ns = settings.plan.stop.drain_ns.saturating_add(settings.timings.overdue_ns);
         Coordinator {
+            longest_ns: length_ns.map(|length_ns| length_ns.saturating_add(patience_ns)),
             plan_digest: Digest::of(&plan_bytes),
             plan_bytes,
             settings,
@@ -405,8 +410,8 @@ impl Coordinator {
         if std::mem::take(&mut member.is_suspect) {
             self.events.push_back(Event::HeardAgain(from.clone()));
         }
-        if member.phase != Some(beat.phase) {
-            member.phase = Some(beat.phase);
+        let is_progress = |known: Phase| beat.phase.rank() > known.rank();
+        if member.phase.replace(beat.phase).is_none_or(is_progress) {
             member.progress_ns = now_ns;
         }
         match beat.phase {
@@ -590,7 +595,7 @@ impl Coordinator {
     fn take_turns(&mut self, now_ns: u64) {
         let active = self.members.iter().filter(|one| one.is_active());
         let least = active.map(|one| one.inbox.items()).min().unwrap_or(0);
-        self.most_items = least.saturating_add(AHEAD);
+        self.most_items = least.saturating_add(AHEAD).min(self.most_of_a_run());
         for at in 0..self.members.len() {
             if self.members[at].is_active() && self.members[at].inbox.is_waiting() {
                 self.take(now_ns, at, None);
@@ -693,11 +698,15 @@ impl Coordinator {
 
     /// Whether the run goes on for much longer than its plan.
     fn is_overdue(&self, now_ns: u64) -> bool {
-        let plan = &self.settings.plan;
-        let demand = Demand::of(plan, candor_record::Workers::all(1));
-        demand.duration_ns.is_some_and(|length_ns| {
-            let end_ns = self.origin_ns.saturating_add(length_ns);
-            now_ns > end_ns.saturating_add(plan.stop.drain_ns + self.settings.timings.overdue_ns)
+        self.longest_ns.is_some_and(|longest_ns| now_ns > self.origin_ns.saturating_add(longest_ns))
+    }
+
+    /// The most items that an agent of the run can have: its intervals, one for the warm-up, and its
+    /// record, with two intervals that are shorter than the others.
+    fn most_of_a_run(&self) -> u32 {
+        self.longest_ns.map_or(u32::MAX, |longest_ns| {
+            let intervals = longest_ns / self.settings.plan.recording.interval_ns.max(1);
+            u32::try_from(intervals).unwrap_or(u32::MAX).saturating_add(4)
         })
     }
 

@@ -13,7 +13,7 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candor_plan::Rate;
-use candor_record::wire;
+use candor_record::{Workers, wire};
 use serde::{Deserialize, Serialize};
 
 use crate::message::{AgentName, Digest, RunKey};
@@ -43,8 +43,8 @@ pub struct Grant {
     pub targets: Vec<(String, u16)>,
     /// For all agents together.
     pub caps: Caps,
-    /// The agents, each in one life.
-    pub agents: Vec<(AgentName, u64)>,
+    /// The agents, each in one life, with its share.
+    pub agents: Vec<(AgentName, u64, Workers)>,
     /// When it ends, in seconds since 1970.
     pub expires_unix_s: u64,
     /// Tells it from all others: random.
@@ -96,6 +96,9 @@ pub enum GrantError {
     /// It is for other agents, or for an earlier life of this one.
     #[error("it does not name this agent as it is now")]
     Agent,
+    /// It gives this agent another share.
+    #[error("it gives this agent another share")]
+    Share,
     /// It is for another target.
     #[error("it is for another target")]
     Target,
@@ -187,6 +190,7 @@ impl Grant {
         key: RunKey,
         plan: Digest,
         (name, boot): (&AgentName, u64),
+        share: Workers,
     ) -> Result<(), GrantError> {
         if self.key != key {
             return Err(GrantError::Run);
@@ -194,8 +198,9 @@ impl Grant {
         if self.plan != plan {
             return Err(GrantError::Plan);
         }
-        if !self.agents.iter().any(|(one, life)| one == name && *life == boot) {
-            return Err(GrantError::Agent);
+        let mut own = self.agents.iter().filter(|(one, life, _)| one == name && *life == boot);
+        if own.next().ok_or(GrantError::Agent)?.2 != share {
+            return Err(GrantError::Share);
         }
         if self.expires_unix_s <= unix_s {
             return Err(GrantError::Expired);
@@ -237,6 +242,8 @@ mod tests {
     use crate::message::RunId;
 
     const NOW: u64 = 1_800_000_000;
+    const HALF: Workers = Workers { first: 0, count: 2, of: 4 };
+    const REST: Workers = Workers { first: 2, count: 2, of: 4 };
 
     fn grant() -> Grant {
         Grant {
@@ -244,7 +251,7 @@ mod tests {
             plan: Digest::of(b"plan"),
             targets: vec![("a.example".to_owned(), 80)],
             caps: Caps::default(),
-            agents: vec![("a1".parse().unwrap(), 11), ("a2".parse().unwrap(), 12)],
+            agents: vec![("a1".parse().unwrap(), 11, HALF), ("a2".parse().unwrap(), 12, REST)],
             expires_unix_s: NOW + 600,
             nonce: [3; 16],
         }
@@ -279,10 +286,10 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_for_one_run_plan_agent_and_time() {
+    fn a_grant_is_for_one_run_plan_agent_share_and_time() {
         let grant = grant();
         let name: AgentName = "a1".parse().unwrap();
-        let check = |unix_s, key, plan, agent| grant.check(unix_s, key, plan, agent);
+        let check = |unix_s, key, plan, agent| grant.check(unix_s, key, plan, agent, HALF);
         assert_eq!(check(NOW, grant.key, grant.plan, (&name, 11)), Ok(()));
         let other = RunKey { epoch: 3, ..grant.key };
         assert_eq!(check(NOW, other, grant.plan, (&name, 11)), Err(GrantError::Run));
@@ -292,10 +299,15 @@ mod tests {
         for agent in [(&name, 12), (&name, 10), (&stranger, 11)] {
             assert_eq!(check(NOW, grant.key, grant.plan, agent), Err(GrantError::Agent));
         }
+        for share in [REST, Workers::all(4), Workers { of: 2, ..HALF }] {
+            let other = grant.check(NOW, grant.key, grant.plan, (&name, 11), share);
+            assert_eq!(other, Err(GrantError::Share));
+        }
         let at = |unix_s| check(unix_s, grant.key, grant.plan, (&name, 11));
         assert_eq!(at(NOW + 599), Ok(()));
         assert_eq!(at(NOW + 600), Err(GrantError::Expired));
-        assert_eq!(at(NOW - 86_400), Err(GrantError::TooLong));
+        assert_eq!(at(NOW + 600 - 86_400), Ok(()));
+        assert_eq!(at(NOW + 599 - 86_400), Err(GrantError::TooLong));
     }
 
     #[test]

@@ -244,6 +244,21 @@ pub enum Phase {
     Delivering(Final),
 }
 
+impl Phase {
+    /// How far the agent is: this never decreases.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
+            Phase::Reserved => 0,
+            Phase::Preparing => 1,
+            Phase::Prepared { .. } => 2,
+            Phase::Armed { .. } => 3,
+            Phase::Running => 4,
+            Phase::Draining | Phase::Lapsed => 5,
+            Phase::Delivering(_) => 6,
+        }
+    }
+}
+
 /// All that an agent will ever send of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Final {

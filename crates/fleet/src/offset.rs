@@ -46,8 +46,16 @@ pub struct Reading {
     pub bound_ns: u64,
 }
 
+impl Reading {
+    /// The same offset at another time, with the drift that is possible until then in its bound.
+    fn at(&self, at_ns: u64) -> Self {
+        let drift_ns = drifted(self.at_ns.abs_diff(at_ns));
+        Reading { at_ns, bound_ns: self.bound_ns.saturating_add(drift_ns), ..*self }
+    }
+}
+
 impl Exchange {
-    /// What it says. `None`: it contradicts itself.
+    /// The offset by this exchange. `None`: it contradicts itself.
     pub fn reading(&self) -> Option<Reading> {
         let Exchange { sent_ns, received_ns, replied_ns, returned_ns } = *self;
         let took_ns = returned_ns.checked_sub(sent_ns)?;
@@ -104,11 +112,13 @@ impl Clock {
         let window = |one: &Reading| one.at_ns.saturating_sub(first_ns) / self.window_ns;
         let place = window(&reading);
         match self.readings.iter_mut().rev().find(|one| window(one) == place) {
-            // The first one stays at its time, which windows count from.
-            Some(known) if reading.bound_ns < known.bound_ns => {
-                *known = Reading { at_ns: reading.at_ns.max(known.at_ns), ..reading };
+            // Readings stay in the order of their times.
+            Some(known) => {
+                let reading = reading.at(reading.at_ns.max(known.at_ns));
+                if reading.bound_ns < known.bound_ns {
+                    *known = reading;
+                }
             }
-            Some(_) => {}
             None => {
                 let after = self.readings.partition_point(|one| one.at_ns <= reading.at_ns);
                 self.readings.insert(after, reading);
@@ -128,12 +138,7 @@ impl Clock {
 
     /// The offset at this time of the coordinator's clock, by the reading that bounds it best.
     pub fn at(&self, at_ns: u64) -> Option<Reading> {
-        let then = |one: &Reading| Reading {
-            at_ns,
-            bound_ns: one.bound_ns.saturating_add(drifted(one.at_ns.abs_diff(at_ns))),
-            ..*one
-        };
-        self.readings.iter().map(then).min_by_key(|one| one.bound_ns)
+        self.readings.iter().map(|one| one.at(at_ns)).min_by_key(|one| one.bound_ns)
     }
 
     /// The drift over all of the time, by the two readings that bound it best.
@@ -191,12 +196,17 @@ mod tests {
             ways in prop::collection::vec((0u64..40_000_000, 0u64..40_000_000, 0u64..S, 1u64..S), 1..80),
             at_ns in 0..100 * S,
         ) {
-            let mut clock = Clock::default();
+            // Each probe leaves before the reply to the one before has come, or after it.
             let mut sent_ns = S;
+            let mut exchanges: Vec<Exchange> = Vec::new();
             for (there, back, held, gap) in ways {
-                let one = exchange(sent_ns, offset_ns, ppm, (there, back), held);
+                exchanges.push(exchange(sent_ns, offset_ns, ppm, (there, back), held));
+                sent_ns += gap;
+            }
+            exchanges.sort_by_key(|one| one.returned_ns);
+            let mut clock = Clock::default();
+            for one in exchanges {
                 clock.add(&one);
-                sent_ns = one.returned_ns + gap;
                 prop_assert!(clock.readings.len() <= MOST);
                 let pairs = clock.readings.windows(2);
                 prop_assert!(pairs.into_iter().all(|pair| pair[0].at_ns <= pair[1].at_ns));

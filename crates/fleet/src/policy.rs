@@ -21,10 +21,11 @@
 
 use std::net::IpAddr;
 
+use candor_pace::LANES;
 use candor_plan::allow::{AllowList, Allowed, Asked};
 use candor_plan::plan_file::{explain, keys_of};
 use candor_plan::units::{fmt_duration_ns, fmt_rate, parse_duration_ns, parse_rate};
-use candor_plan::{Endpoint, Load, NS_PER_S, Plan, PlanError, Rate, Segment};
+use candor_plan::{Arrivals, Endpoint, Load, NS_PER_S, Plan, PlanError, Rate, Segment};
 use candor_record::Workers;
 use serde::{Deserialize, Serialize};
 
@@ -215,7 +216,7 @@ impl Policy {
         let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
             return Err(PolicyRefusal::UnixSocket.into());
         };
-        // Addresses that the plan gives are not the name's.
+        // The name does not vouch for addresses that the plan gives.
         let given = &plan.target.resolved;
         let (name, addresses) = match given.is_empty() && host.parse::<IpAddr>().is_err() {
             true => (Some(host.as_str()), addresses),
@@ -227,6 +228,14 @@ impl Policy {
         if let Some(address) = addresses.iter().find(forbidden) {
             let target = format!("{host}:{port}, which is {address},");
             return Err(PolicyRefusal::Target(words(target)).into());
+        }
+        let is_own = |address: &&IpAddr| {
+            let asked = Asked::Tcp { name, address: **address };
+            plan.target.allow.as_ref().is_none_or(|list| list.allows(&asked))
+        };
+        if let Some(address) = addresses.iter().find(|one| !is_own(one)) {
+            let problem = format!("it does not itself allow {host}, which is {address} here");
+            return Err(Refusal::Plan(words(problem)));
         }
         if addresses.is_empty() {
             return Err(Refusal::Resolve("the name has no address".to_owned()));
@@ -288,16 +297,20 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Of these workers of a plan, rounded up.
+    /// The demand of these workers of a plan; a rate is rounded up.
     pub fn of(plan: &Plan, workers: Workers) -> Self {
-        let (count, of) = (u128::from(workers.count), u128::from(workers.of.max(1)));
-        let share = |total: u128| (total * count).div_ceil(of);
         let warm_up_ns = plan.recording.warm_up_ns;
         let stop_ns = plan.stop.duration_ns.map(|length_ns| warm_up_ns.saturating_add(length_ns));
         let (rate, schedule_ns) = match &plan.load {
             Load::Open(open) => {
                 let most = open.segments.iter().map(most_in_a_second).max().unwrap_or(0);
-                let events = u64::try_from(share(u128::from(most))).unwrap_or(u64::MAX);
+                // Of even arrivals each worker has as many; of a Poisson process it has whole lanes.
+                let (own, all) = match open.arrivals {
+                    Arrivals::Constant => (workers.count.into(), workers.of.into()),
+                    Arrivals::Poisson => (part(LANES, workers), LANES),
+                };
+                let events = (u128::from(most) * u128::from(own)).div_ceil(all.max(1).into());
+                let events = u64::try_from(events).unwrap_or(u64::MAX);
                 (Some(Rate::per_second(events)), open.duration_ns())
             }
             Load::Closed { .. } => (None, None),
@@ -308,7 +321,7 @@ impl Demand {
         });
         Demand {
             rate,
-            connections: share(u128::from(connections)) as u32,
+            connections: part(connections.into(), workers) as u32,
             duration_ns: [stop_ns, schedule_ns].into_iter().flatten().min(),
         }
     }
@@ -336,6 +349,14 @@ impl Demand {
             _ => Ok(()),
         }
     }
+}
+
+/// The part of `total` that these workers have, if it is dealt to all workers in turn.
+fn part(total: u64, workers: Workers) -> u64 {
+    let of = u64::from(workers.of.max(1));
+    let (first, end) = (u64::from(workers.first), u64::from(workers.indices().end));
+    let before = |worker: u64| total / of * worker + worker.min(total % of);
+    before(end).saturating_sub(before(first))
 }
 
 fn is_more(one: Rate, other: Rate) -> bool {

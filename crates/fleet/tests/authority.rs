@@ -18,6 +18,9 @@ use candor_record::{Workers, wire};
 use common::{MS, S, UNIX_S, operator, plan};
 
 const BOOT: u64 = 77;
+/// The agent's share, and the rest.
+const SHARE: Workers = Workers { first: 0, count: 1, of: 2 };
+const OTHER: Workers = Workers { first: 1, count: 1, of: 2 };
 const NOW: Now = Now { ns: 100 * S, unix_s: UNIX_S };
 
 fn key(epoch: u32) -> RunKey {
@@ -66,7 +69,7 @@ fn grant(plan: &Plan, epoch: u32) -> Grant {
             connections: Some(demand.connections),
             duration_ns: demand.duration_ns,
         },
-        agents: vec![("a1".parse().unwrap(), BOOT)],
+        agents: vec![("a1".parse().unwrap(), BOOT, SHARE)],
         expires_unix_s: UNIX_S + 60,
         nonce: [epoch as u8; 16],
     }
@@ -76,7 +79,7 @@ fn reserve(plan: &Plan, epoch: u32, grant: SignedGrant) -> Message {
     let bytes = wire::to_bytes(plan);
     let reserve = Reserve {
         lease_ns: 5 * S,
-        workers: Workers { first: 0, count: 1, of: 2 },
+        workers: SHARE,
         plan: Digest::of(&bytes),
         plan_bytes: bytes.len() as u32,
         grant,
@@ -145,7 +148,7 @@ fn a_run_is_granted_prepared_and_started_once() {
     let [Event::Prepare { key: of, plan, workers }] = fetched.events.as_slice() else {
         panic!("{fetched:?}")
     };
-    assert_eq!((*of, *workers), (key(1), Workers { first: 0, count: 1, of: 2 }));
+    assert_eq!((*of, *workers), (key(1), SHARE));
     // The plan is pinned to the address that was checked.
     assert_eq!(plan.target.resolved, ["127.0.0.1".parse::<IpAddr>().unwrap()]);
     assert_eq!(plan.target.allow.as_ref().unwrap().entries.len(), 1);
@@ -192,12 +195,17 @@ fn bad_grants_start_nothing() {
         (sign(Grant { key: key(2), ..good.clone() }), GrantError::Run),
         (sign(grant(&other_plan, 1)), GrantError::Plan),
         (
-            sign(Grant { agents: vec![("a2".parse().unwrap(), BOOT)], ..good.clone() }),
+            sign(Grant { agents: vec![("a2".parse().unwrap(), BOOT, SHARE)], ..good.clone() }),
             GrantError::Agent,
         ),
         (
-            sign(Grant { agents: vec![("a1".parse().unwrap(), BOOT + 1)], ..good.clone() }),
+            sign(Grant { agents: vec![("a1".parse().unwrap(), BOOT + 1, SHARE)], ..good.clone() }),
             GrantError::Agent,
+        ),
+        // The share that is asked for is not the one that was signed.
+        (
+            sign(Grant { agents: vec![("a1".parse().unwrap(), BOOT, OTHER)], ..good.clone() }),
+            GrantError::Share,
         ),
     ];
     for (grant, why) in cases {

@@ -97,7 +97,9 @@ impl Coordinator {
                 connections: Some(demand.connections),
                 duration_ns: demand.duration_ns,
             },
-            agents: agents.clone(),
+            agents: (agents.iter().zip(shares))
+                .map(|((name, boot), share)| (name.clone(), *boot, *share))
+                .collect(),
             expires_unix_s: settings.expires_unix_s,
             nonce: settings.nonce,
         });

@@ -2,7 +2,7 @@
 
 use candor_record::{Agent, CollectorSettings, RunRecord, Workers, wire};
 
-use super::member::Fate;
+use super::member::{Fate, Member};
 use super::{Coordinator, Event, Loss, Outcome, Stage, Verdict, Void};
 use crate::message::Phase;
 use crate::settlement::{Item, ItemError};
@@ -29,6 +29,9 @@ impl Coordinator {
             Item::Record(bytes) => {
                 let record: RunRecord =
                     wire::from_bytes(&bytes).map_err(|error| error.to_string())?;
+                if record.machines.len() != 1 {
+                    return Err("its record is not of one machine".to_owned());
+                }
                 let end_ns = record.workers.iter().map(|one| one.window_end_ns).max();
                 self.members[at].window_end_ns = end_ns;
                 merging.ended(at, record)
@@ -41,7 +44,7 @@ impl Coordinator {
     pub(super) fn finish_member(&mut self, now_ns: u64, at: usize) {
         let member = &mut self.members[at];
         let Some(Phase::Delivering(last)) = member.phase else { return };
-        if !member.is_active() {
+        if !member.is_active() || self.stage == Stage::Over {
             return;
         }
         match member.inbox.is_complete(&last) {
@@ -62,9 +65,9 @@ impl Coordinator {
     /// There is nothing more to come: the outcome.
     pub(super) fn end(&mut self, now_ns: u64) {
         let Some(mut merging) = self.merging.take() else { return };
-        // A run that was stopped ended where the last of those ended that were told to.
-        let end_ns =
-            self.members.iter().filter(|one| !one.has_lapsed).filter_map(|one| one.window_end_ns);
+        // A run that was stopped ended with the last agent that stopped because it was told to.
+        let has_obeyed = |one: &&Member| one.fate == Fate::Settled && !one.has_lapsed;
+        let end_ns = self.members.iter().filter(has_obeyed).filter_map(|one| one.window_end_ns);
         let end_ns = end_ns.max().filter(|_| self.is_stopping);
         let mut losses = Vec::new();
         for (at, member) in self.members.iter().enumerate() {
