@@ -410,9 +410,13 @@ impl Coordinator {
         if std::mem::take(&mut member.is_suspect) {
             self.events.push_back(Event::HeardAgain(from.clone()));
         }
-        let is_progress = |known: Phase| beat.phase.rank() > known.rank();
-        if member.phase.replace(beat.phase).is_none_or(is_progress) {
+        // An honest agent never goes back, and one that does makes no progress.
+        let (rank, known) = (beat.phase.rank(), member.phase.map(|known| known.rank()));
+        if known.is_none_or(|known| rank > known) {
             member.progress_ns = now_ns;
+        }
+        if known.is_none_or(|known| rank >= known) {
+            member.phase = Some(beat.phase);
         }
         match beat.phase {
             Phase::Lapsed => self.lapse(now_ns, at),
