@@ -6,140 +6,20 @@ mod common;
 
 use std::net::IpAddr;
 
-use candor_fleet::agent::{Agent, Event, Now, Settings};
+use candor_fleet::agent::{Event, MOST_PLAN_BYTES, Now};
 use candor_fleet::audit::What;
-use candor_fleet::message::{Command, Go, Have, Order, Phase, Reserve};
+use candor_fleet::message::{Command, Go, Have, Order, Phase};
 use candor_fleet::{
-    Caps, Demand, Digest, Grant, GrantError, Head, Message, OperatorKey, Policy, PolicyRefusal,
-    Refusal, RunId, RunKey, SignedGrant, Timings,
+    Caps, Demand, Grant, GrantError, Head, Message, OperatorKey, Policy, PolicyRefusal, Refusal,
+    RunId, SignedGrant,
 };
 use candor_plan::{Plan, Rate};
 use candor_record::{Workers, wire};
+use common::lone::{
+    BOOT, LOOPBACK, NOW, OTHER, SHARE, agent, fetch, grant, head, key, order, policy, reserve,
+    said, usual,
+};
 use common::{MS, S, UNIX_S, operator, plan};
-
-const BOOT: u64 = 77;
-/// The agent's share, and the rest.
-const SHARE: Workers = Workers { first: 0, count: 1, of: 2 };
-const OTHER: Workers = Workers { first: 1, count: 1, of: 2 };
-const NOW: Now = Now { ns: 100 * S, unix_s: UNIX_S };
-
-fn key(epoch: u32) -> RunKey {
-    RunKey { run: RunId([5; 16]), epoch }
-}
-
-fn head(epoch: u32) -> Head {
-    Head { key: key(epoch), boot: BOOT }
-}
-
-fn policy(rest: &str) -> Policy {
-    let text = format!("operators = [\"{}\"]\n{rest}", operator().public());
-    Policy::from_toml("policy.toml", &text).unwrap()
-}
-
-const LOOPBACK: &str = "[[target]]\nnetworks = [\"127.0.0.0/8\"]\n";
-
-fn agent(policy: Policy) -> Agent {
-    let settings = Settings {
-        name: "a1".parse().unwrap(),
-        boot: BOOT,
-        cores: 4,
-        policy,
-        timings: Timings::default(),
-        most_bytes: 1 << 20,
-    };
-    Agent::new(settings, NOW.ns)
-}
-
-fn usual() -> Plan {
-    plan("url = \"http://127.0.0.1:8080/\"\nrate = \"100/s\"\nduration = \"5s\"\nconnections = 4\n")
-}
-
-fn grant(plan: &Plan, epoch: u32) -> Grant {
-    let demand = Demand::of(plan, Workers::all(1));
-    let target = match &plan.target.endpoint {
-        candor_plan::Endpoint::Tcp { host, port } => vec![(host.clone(), *port)],
-        candor_plan::Endpoint::Unix { .. } => Vec::new(),
-    };
-    Grant {
-        key: key(epoch),
-        plan: Digest::of(&wire::to_bytes(plan)),
-        targets: target,
-        caps: Caps {
-            rate: demand.rate,
-            connections: Some(demand.connections),
-            duration_ns: demand.duration_ns,
-        },
-        agents: vec![("a1".parse().unwrap(), BOOT, SHARE)],
-        expires_unix_s: UNIX_S + 60,
-        nonce: [epoch as u8; 16],
-    }
-}
-
-fn reserve(plan: &Plan, epoch: u32, grant: SignedGrant) -> Message {
-    let bytes = wire::to_bytes(plan);
-    let reserve = Reserve {
-        lease_ns: 5 * S,
-        workers: SHARE,
-        plan: Digest::of(&bytes),
-        plan_bytes: bytes.len() as u32,
-        grant,
-    };
-    Message::Reserve { head: head(epoch), reserve }
-}
-
-fn order(epoch: u32, command: Command) -> Message {
-    let order = Order { beat_ns: None, command, have: Have::default() };
-    Message::Lease { head: head(epoch), order }
-}
-
-/// What an agent says and wants of its host. Hellos are left out.
-#[derive(Debug, Default)]
-struct Said {
-    refused: Option<Refusal>,
-    phase: Option<Phase>,
-    events: Vec<Event>,
-    audit: Vec<(What, String)>,
-    wanted: Vec<u32>,
-}
-
-fn said(agent: &mut Agent) -> Said {
-    let mut said = Said::default();
-    while let Some((_, message)) = agent.poll_transmit() {
-        match message {
-            Message::Refused { why, .. } => said.refused = Some(why),
-            Message::Beat { beat, .. } => said.phase = Some(beat.phase),
-            Message::Want { chunks, .. } => said.wanted = chunks,
-            _ => {}
-        }
-    }
-    while let Some(event) = agent.poll_event() {
-        match event {
-            Event::Audit(line) => said.audit.push((line.what, line.detail)),
-            event => said.events.push(event),
-        }
-    }
-    said
-}
-
-/// Takes an agent as far as it goes with a plan: until it wants a name, is to prepare, or refuses.
-fn fetch(agent: &mut Agent, plan: &Plan, epoch: u32) -> Said {
-    let now = NOW;
-    agent.handle_message(now, reserve(plan, epoch, operator().sign(&grant(plan, epoch))));
-    agent.handle_message(now, order(epoch, Command::Prepare));
-    agent.handle_timeout(now);
-    let before = said(agent);
-    if before.refused.is_some() {
-        return before;
-    }
-    let bytes = wire::to_bytes(plan);
-    for index in before.wanted {
-        let begins = index as usize * candor_fleet::codec::PIECE_BYTES;
-        let end = bytes.len().min(begins + candor_fleet::codec::PIECE_BYTES);
-        let bytes = bytes[begins..end].to_vec();
-        agent.handle_message(now, Message::Chunk { head: head(epoch), index, bytes });
-    }
-    said(agent)
-}
 
 #[test]
 fn a_run_is_granted_prepared_and_started_once() {
@@ -222,8 +102,34 @@ fn bad_grants_start_nothing() {
         let go = Go { origin_ns: NOW.ns + S, offset_ns: 0, bound_ns: 1 };
         agent.handle_message(NOW, order(1, Command::Prepare));
         agent.handle_message(NOW, order(1, Command::Go(go)));
-        assert_eq!(crate::said(&mut agent).events, []);
+        assert_eq!(common::lone::said(&mut agent).events, []);
     }
+}
+
+/// Shares and sizes that no honest coordinator asks for, although they are signed.
+#[test]
+fn a_share_that_is_none_and_a_plan_without_bounds_are_refused() {
+    let plan = usual();
+    let ask = |share: Workers, plan_bytes: Option<u32>| {
+        let mut agent = agent(policy(LOOPBACK));
+        let agents = vec![("a1".parse().unwrap(), BOOT, share)];
+        let grant = operator().sign(&Grant { agents, ..grant(&plan, 1) });
+        let Message::Reserve { head, mut reserve } = reserve(&plan, 1, grant) else {
+            unreachable!()
+        };
+        reserve.workers = share;
+        reserve.plan_bytes = plan_bytes.unwrap_or(reserve.plan_bytes);
+        agent.handle_message(NOW, Message::Reserve { head, reserve });
+        said(&mut agent).refused
+    };
+    let workers = |first, count, of| Workers { first, count, of };
+    assert_eq!(ask(workers(1, 1, 2), None), None);
+    for share in [workers(0, 0, 2), workers(2, 0, 2), workers(1, 2, 2), workers(u32::MAX, 2, 2)] {
+        assert_eq!(ask(share, None), Some(Refusal::Share), "{share:?}");
+    }
+    let beyond = MOST_PLAN_BYTES + 1;
+    assert_eq!(ask(SHARE, Some(MOST_PLAN_BYTES)), None);
+    assert_eq!(ask(SHARE, Some(beyond)), Some(Refusal::PlanSize(beyond)));
 }
 
 #[test]
@@ -442,6 +348,47 @@ fn late_orders_and_kills() {
     // A second run finds it busy.
     agent.handle_message(NOW, reserve(&usual(), 2, operator().sign(&grant(&usual(), 2))));
     assert_eq!(said(&mut agent).refused, Some(Refusal::Busy));
+}
+
+/// Connections are dealt to threads, and lanes of a Poisson process too: an agent's part can be larger
+/// than its part of the threads.
+#[test]
+fn the_demand_of_an_agent_is_what_its_threads_have() {
+    let text = "url = \"http://h/\"\nconnections = 1000\nduration = \"1s\"\n";
+    let even = plan(&format!("{text}rate = \"1024/s\"\n"));
+    let poisson = plan(&format!("{text}rate = \"1024/s\"\narrivals = \"poisson\"\n"));
+    let demand = |plan: &Plan, first, count| {
+        let demand = Demand::of(plan, Workers { first, count, of: 200 });
+        (demand.rate.unwrap().events, demand.connections)
+    };
+    // 1,024 lanes of 200 threads: the first 24 threads have 6, the others 5.
+    assert_eq!((demand(&even, 0, 1), demand(&poisson, 0, 1)), ((6, 5), (6, 5)));
+    assert_eq!((demand(&even, 0, 24), demand(&poisson, 0, 24)), ((123, 120), (144, 120)));
+    assert_eq!((demand(&even, 20, 8), demand(&poisson, 20, 8)), ((41, 40), (44, 40)));
+    assert_eq!((demand(&even, 0, 200), demand(&poisson, 0, 200)), ((1024, 1000), (1024, 1000)));
+    // 10 connections of 4 threads are 3, 3, 2 and 2.
+    let few = plan("url = \"http://h/\"\nconnections = 10\nduration = \"1s\"\n");
+    let parts = [(0, 1), (0, 2), (1, 2), (2, 2), (0, 4)]
+        .map(|(first, count)| Demand::of(&few, Workers { first, count, of: 4 }).connections);
+    assert_eq!(parts, [3, 6, 5, 4, 10]);
+}
+
+/// The list of the plan's own user counts as well, for the addresses that this machine found.
+#[test]
+fn the_plans_own_list_still_counts() {
+    let pin = |allow: &str, found: &str| {
+        let text = format!(
+            "url = \"http://a.example/\"\nrate = \"1/s\"\nduration = \"1s\"\nallow = [{allow}]\n"
+        );
+        let any = policy("[[target]]\nnetworks = [\"0.0.0.0/0\"]\n");
+        any.pin(&plan(&text), &[found.parse().unwrap()])
+    };
+    assert!(pin("\"10.0.0.0/8\"", "10.1.1.1").is_ok());
+    assert!(pin("\"*.example\"", "192.0.2.1").is_ok());
+    assert!(pin("", "192.0.2.1").is_ok());
+    for allow in ["\"10.0.0.0/8\"", "\"b.example\""] {
+        assert!(matches!(pin(allow, "192.0.2.1"), Err(Refusal::Plan(_))), "{allow}");
+    }
 }
 
 /// A plan whose bytes are not those that were announced is not read.

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 pub(crate) mod host;
+pub(crate) mod lone;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
