@@ -1,4 +1,4 @@
-//! What a broker may bring to an agent and to a coordinator, and the policy of an agent.
+//! Messages to agents and coordinators, and policies of agents.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ struct Pair {
     agent: Agent,
     coordinator: Coordinator,
     starts: u32,
-    /// Whether what they say gets to the other one.
+    /// Whether messages arrive.
     is_connected: bool,
     /// The bytes of every message.
     said: Vec<Vec<u8>>,
@@ -71,7 +71,7 @@ impl Pair {
         Now { ns: self.now_ns, unix_s: UNIX_S }
     }
 
-    /// Says all that there is to say, and does what a host does.
+    /// Exchanges all messages, and acts as the host.
     fn talk(&mut self) {
         loop {
             let now = self.now();
@@ -106,7 +106,7 @@ impl Pair {
         }
     }
 
-    /// Lets so much time pass.
+    /// Lets this time pass.
     fn pass(&mut self, time_ns: u64) {
         let end_ns = self.now_ns + time_ns;
         while self.now_ns < end_ns {
@@ -119,7 +119,7 @@ impl Pair {
         }
     }
 
-    /// Lets time pass until the run is there.
+    /// Lets time pass until the run reaches a stage.
     fn reach(&mut self, stage: Stage) {
         while self.coordinator.stage() < stage {
             self.pass(S / 100);
@@ -127,8 +127,8 @@ impl Pair {
     }
 }
 
-/// Bytes as a message. What was read is written and reads the same; in no stage of a run does it make
-/// an agent start again, or keep the run from ending.
+/// Bytes as a message. A decoded message survives another round trip. In no stage of a run does it start
+/// an agent again or keep the run from ending.
 pub(crate) fn message(bytes: &[u8]) {
     let Ok(message) = codec::decode(bytes) else { return };
     assert_eq!(codec::decode(&codec::encode(&message)).as_ref(), Ok(&message));
@@ -139,7 +139,7 @@ pub(crate) fn message(bytes: &[u8]) {
         pair.agent.handle_message(pair.now(), message.clone());
         pair.talk();
         pair.pass(S / 2);
-        // From here on nobody hears the other one: both must end by themselves.
+        // Without messages both must end by themselves.
         pair.is_connected = false;
         pair.pass(60 * S);
         assert!(pair.starts <= 1, "it started {} times", pair.starts);

@@ -1,7 +1,7 @@
-//! What a coordinator costs: 1,000 agents, each with intervals of a second and 20,000 samples in each,
-//! for a minute of simulated time. Agents are only what a coordinator sees of them.
+//! The cost of a coordinator: 1,000 scripted agents, each with intervals of a second and 20,000 samples in
+//! each, for a minute of simulated time.
 //!
-//! The time is that of the coordinator: bytes to messages, what it does with them, and back to bytes.
+//! Only the coordinator is timed: it decodes messages, handles them and encodes its own.
 #![allow(clippy::unwrap_used, reason = "it measures, and fails where it must")]
 #![allow(clippy::print_stdout, reason = "it prints what it measured")]
 
@@ -66,7 +66,7 @@ fn interval(index: u64) -> Interval {
     interval
 }
 
-/// What a coordinator sees of an agent.
+/// A scripted agent.
 struct Seen {
     name: AgentName,
     head: Head,

@@ -1,17 +1,17 @@
-//! The agent: makes a share of a run on its machine, for a coordinator whom it lets.
+//! The agent: runs a share of a plan on its machine, if grant and policy permit it.
 //!
 //! ```text
 //! Idle → Reserved → Preparing → Prepared → Armed → Running → Draining → Delivering → Idle
 //!                                             Running → Lapsed → Delivering
 //! ```
 //!
-//! It decides alone whether a grant and a plan are allowed, and when its lease is over. What it
-//! decides goes to its host as [`Event`]s: resolve a name, prepare, start, stop. The host says what
-//! came of them. Nothing here sends load, and no message starts it but a [`Go`] that is in time, to
-//! an agent that is prepared, for a run that was granted.
+//! It alone decides whether a grant and a plan are allowed, and when its lease is over. Its decisions
+//! go to its host as [`Event`]s: resolve a name, prepare, start, stop; the host reports the results.
+//! Nothing here sends load. Only a timely [`Go`] starts load, and only on an agent that is prepared for
+//! a granted run.
 //!
-//! Results are kept until they are settled: first in the run, and when the coordinator is silent for
-//! too long, apart, so that the agent is free for another.
+//! Results are kept until they are settled: in the run at first, and apart from it once the
+//! coordinator is silent for too long, so that the agent is free for another run.
 
 mod kept;
 mod prepare;
@@ -38,9 +38,9 @@ use prepare::Fetch;
 
 /// The largest plan that an agent takes.
 pub const MOST_PLAN_BYTES: u32 = 64 << 20;
-/// An order to start must be so long before the start.
+/// The shortest time from an order to start until the start.
 const LEAST_LEAD_NS: u64 = 10 * MS;
-/// And no longer than this.
+/// The longest such time.
 const MOST_LEAD_NS: u64 = 600 * S;
 
 /// The machine's two clocks, at one moment.
@@ -52,44 +52,44 @@ pub struct Now {
     pub unix_s: u64,
 }
 
-/// What an agent is.
+/// The settings of an agent.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Its name.
     pub name: AgentName,
-    /// Its life: random, and another one whenever it starts.
+    /// Its life: random, and new each time it starts.
     pub boot: u64,
     /// Cores that it may use.
     pub cores: u32,
-    /// What it lets anybody do.
+    /// The policy of its machine.
     pub policy: Policy,
-    /// Times of the protocol.
+    /// The times of the protocol.
     pub timings: Timings,
-    /// Bytes of results that it keeps at most. A run whose results would be more is stopped.
+    /// The most bytes of results that it keeps. A run with more results is stopped.
     pub most_bytes: u64,
 }
 
-/// Where a message goes.
+/// The receiver of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
-    /// To whoever wants to know which agents there are.
-    Everybody,
-    /// To the coordinator of a run.
+    /// All coordinators.
+    Coordinators,
+    /// The coordinator of this run.
     Coordinator(RunId),
 }
 
-/// What the host has to do.
+/// A task of the host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// Look a name up, and say what came of it ([`Agent::handle_resolved`]).
+    /// Resolve a name and report the addresses ([`Agent::handle_resolved`]).
     Resolve {
         /// The run.
         key: RunKey,
         /// The name.
         host: String,
     },
-    /// Make what is needed to run these workers of the plan, with its connections, and say what came
-    /// of it ([`Agent::handle_prepared`]).
+    /// Prepare these workers of the plan with their connections, and report that
+    /// ([`Agent::handle_prepared`]).
     Prepare {
         /// The run.
         key: RunKey,
@@ -98,7 +98,7 @@ pub enum Event {
         /// The share.
         workers: Workers,
     },
-    /// Start what was prepared at this time, and hand over what it measures
+    /// Start the prepared workers at the origin of the order, and hand over their results
     /// ([`Agent::handle_interval`], [`Agent::handle_ended`]).
     Start {
         /// The run.
@@ -106,15 +106,15 @@ pub enum Event {
         /// The order.
         go: Go,
     },
-    /// Send nothing at this time or later. A host that can be stopped and continued as a whole
-    /// enforces it by itself, since [`Event::Stop`] then comes late.
+    /// Send nothing at this time or later. The sending threads enforce this by themselves, because a
+    /// process that was suspended as a whole gets [`Event::Stop`] late.
     SendUntil {
         /// The run.
         key: RunKey,
-        /// When.
+        /// The time.
         until_ns: u64,
     },
-    /// Send nothing more, wait for the responses, and end.
+    /// Send nothing more, wait for responses, and end.
     Stop {
         /// The run.
         key: RunKey,
@@ -135,14 +135,14 @@ pub struct Agent {
     run: Option<Box<Run>>,
     kept: Store,
     nonces: Nonces,
-    /// The refusal that is on the audit file already.
+    /// The last refusal in the audit file.
     refused: Option<(RunKey, Refusal)>,
     next_hello_ns: u64,
     transmits: VecDeque<(To, Message)>,
     events: VecDeque<Event>,
 }
 
-/// The run that an agent has to do with.
+/// The run that an agent takes part in.
 #[derive(Debug)]
 struct Run {
     head: Head,
@@ -152,11 +152,11 @@ struct Run {
     stage: Stage,
     lease: Lease,
     next_beat_ns: u64,
-    /// When the coordinator was heard last.
+    /// When the coordinator was last heard.
     heard_ns: u64,
     outbox: Outbox,
     has_lapsed: bool,
-    /// When the host must have ended after it was to stop, and how long it has for that.
+    /// When the host must have ended after a stop, and the plan's drain.
     ends_by_ns: u64,
     drain_ns: u64,
 }
@@ -176,14 +176,14 @@ enum Stage {
 }
 
 impl Stage {
-    /// Whether it may send now, or was asked to.
+    /// Whether it sends, or will.
     fn needs_lease(&self) -> bool {
         !matches!(self, Stage::Draining | Stage::Lapsed | Stage::Delivering)
     }
 }
 
 impl Run {
-    /// It has stopped, and has some time for its responses.
+    /// It has stopped, and now waits for responses for a limited time.
     fn drain_until(&mut self, now_ns: u64, stage: Stage, timings: &Timings) {
         self.stage = stage;
         let time_ns = self.drain_ns.saturating_add(timings.overdue_ns);
@@ -219,17 +219,17 @@ impl Agent {
         }
     }
 
-    /// What to send next.
+    /// The next message to send.
     pub fn poll_transmit(&mut self) -> Option<(To, Message)> {
         self.transmits.pop_front()
     }
 
-    /// What the host has to do next.
+    /// The next task of the host.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// The run that it has to do with, and where it is.
+    /// The run that it takes part in, and its phase.
     pub fn phase(&self) -> Option<(RunKey, Phase)> {
         self.run.as_ref().map(|run| (run.head.key, run.phase()))
     }
@@ -274,7 +274,7 @@ impl Agent {
                 busy: self.run.as_ref().map(|run| run.head.key),
                 kept: self.kept.list(),
             };
-            self.transmits.push_back((To::Everybody, Message::Hello(hello)));
+            self.transmits.push_back((To::Coordinators, Message::Hello(hello)));
         }
         let Some(run) = &mut self.run else { return };
         if let Stage::Fetching(fetch) = &mut run.stage
@@ -288,8 +288,8 @@ impl Agent {
         }
     }
 
-    /// What time alone decides: the start, the end of a lease, the end of patience. It comes before
-    /// every message and report, so that none of them finds an agent whose lease is long over.
+    /// Does what is due by time alone: the start, the end of a lease, the end of patience. It precedes
+    /// every message and report, so that none of them finds an agent whose lease is over.
     fn keep_time(&mut self, now: Now) {
         let Some(run) = &mut self.run else { return };
         let is_over = run.lease.is_over(now.ns);
@@ -300,7 +300,7 @@ impl Agent {
                 run.stage = Stage::Running;
                 self.audit(now, What::Started, String::new());
                 self.beat(now.ns);
-                // The time may have come for both.
+                // Start and end of the lease may both be due.
                 self.keep_time(now);
             }
             Stage::Running if is_over => {
@@ -355,17 +355,17 @@ impl Agent {
                 self.audit(now, What::Settled, String::new());
                 self.run = None;
             }
-            // An agent's own, or those of another life of this one.
+            // Messages of agents, and messages to another life of this one.
             _ => {}
         }
     }
 
-    /// The run of this head, if it is the one that there is.
+    /// The present run, if it has this head.
     fn own(&mut self, head: Head) -> Option<&mut Run> {
         self.run.as_deref_mut().filter(|run| run.head == head)
     }
 
-    /// The run of this key.
+    /// The present run, if it has this key.
     fn of_key(&mut self, key: RunKey) -> Option<&mut Run> {
         self.run.as_deref_mut().filter(|run| run.head.key == key)
     }
@@ -429,7 +429,7 @@ impl Agent {
         self.transmits.push_back((to, Message::Refused { head, why }));
     }
 
-    /// Gives the run up, and says why.
+    /// Gives the run up and tells the coordinator why.
     fn refuse_run(&mut self, now: Now, why: Refusal) {
         let Some(run) = self.run.take() else { return };
         self.events.push_back(Event::Abandon { key: run.head.key });
@@ -456,10 +456,10 @@ impl Agent {
         match (order.command, &run.stage) {
             (Command::Prepare, Stage::Reserved { plan_bytes }) => {
                 run.stage = Stage::Fetching(Fetch::new(*plan_bytes, now.ns));
-                // Chunks are asked for at once: poll_timeout says now.
+                // The first chunks are due now, by poll_timeout.
             }
             (Command::Go(go), Stage::Prepared { .. }) => self.handle_go(now, go),
-            // The reply to the order may have been lost.
+            // The beat after the order may have been lost.
             (Command::Go(_), Stage::Armed { .. }) => self.beat(now.ns),
             (Command::Stop, Stage::Running) => {
                 self.stop(now, Stage::Draining, What::Stopped, "");
@@ -484,7 +484,7 @@ impl Agent {
         self.beat(now.ns);
     }
 
-    /// An interval is finished: its bytes, those of [`candor_record::Interval`].
+    /// An interval is finished: the bytes of its [`candor_record::Interval`].
     pub fn handle_interval(&mut self, now: Now, key: RunKey, bytes: &[u8]) {
         self.keep_time(now);
         let most_bytes = self.settings.most_bytes;
@@ -493,14 +493,14 @@ impl Agent {
             return;
         }
         run.outbox.push(now.ns, Ends::Interval, bytes);
-        // A run that has more to say than there is room for ends here, with all that it has said.
+        // A run with more results than there is room for ends here, and its results are kept.
         if run.outbox.bytes() > most_bytes && matches!(run.stage, Stage::Running) {
             self.stop(now, Stage::Draining, What::Stopped, "no room for more results");
         }
         self.send_segments();
     }
 
-    /// The window of the run is over, and it waits for responses.
+    /// The window of the run is over; it waits for responses.
     pub fn handle_draining(&mut self, now: Now, key: RunKey) {
         self.keep_time(now);
         if let Some(run) = self.run.as_deref_mut().filter(|run| run.head.key == key)
@@ -553,7 +553,7 @@ impl Agent {
         self.transmits.push_back((to, Message::Beat { head: run.head, beat }));
     }
 
-    /// It sends nothing more.
+    /// Ends the sending of a run.
     fn stop(&mut self, now: Now, stage: Stage, what: What, detail: &str) {
         let Some(run) = &mut self.run else { return };
         run.drain_until(now.ns, stage, &self.settings.timings);
@@ -569,7 +569,7 @@ impl Agent {
         }
     }
 
-    /// A line about the run that there is.
+    /// Adds a line about the present run.
     fn audit(&mut self, now: Now, what: What, detail: String) {
         if let Some(run) = &self.run {
             self.line(now, run.head.key, what, detail);
@@ -582,7 +582,7 @@ impl Agent {
     }
 }
 
-/// A record without its intervals, as bytes: they travel apart.
+/// A record without its intervals, as bytes; intervals are sent by themselves.
 pub fn record_bytes(record: &candor_record::RunRecord) -> Vec<u8> {
     let bare = candor_record::RunRecord {
         intervals: Vec::new(),

@@ -1,7 +1,7 @@
-//! What an agent did for whom: a line for each grant, refusal, start and end.
+//! The audit file of an agent: a line for each grant, refusal, start and end.
 //!
-//! The host appends the lines to a file and never changes one. A line is JSON, so nothing in it can
-//! pass for another line.
+//! The host appends the lines to a file and never changes one. A line is JSON, so no text in it can
+//! look like another line.
 
 use serde::Serialize;
 
@@ -16,13 +16,13 @@ pub struct Line {
     pub agent: String,
     /// The run.
     pub run: String,
-    /// What happened.
+    /// The event.
     pub what: What,
-    /// More about it, as a sentence or as numbers; empty: nothing.
+    /// Details, as a sentence or as numbers; may be empty.
     pub detail: String,
 }
 
-/// What happened.
+/// An event in the audit file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
@@ -30,21 +30,21 @@ pub enum What {
     Granted,
     /// The agent did not take part.
     Refused,
-    /// It began to send.
+    /// The agent began to send.
     Started,
-    /// It was told to stop.
+    /// It was told to stop, or had no room for more results.
     Stopped,
     /// Its lease was over, and it stopped by itself.
     Lapsed,
     /// It was told to stop at once.
     Killed,
-    /// It has ended, and sends nothing more.
+    /// It has ended and sends nothing more.
     Ended,
-    /// Its results are the coordinator's.
+    /// The coordinator has its results.
     Settled,
-    /// Nobody took its results, and it keeps them.
+    /// No coordinator took its results, and it keeps them.
     Kept,
-    /// It forgot results, because there was no more room for them.
+    /// It deleted results, because there was no more room for them.
     Forgotten,
 }
 
@@ -53,7 +53,7 @@ impl Line {
         Line { unix_s, agent, run: key.to_string(), what, detail }
     }
 
-    /// The line as it is appended, with its end.
+    /// The line as it is appended, with its newline.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string(self).expect("a line has strings and numbers only");
         text.push('\n');

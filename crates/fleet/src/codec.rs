@@ -1,9 +1,9 @@
 //! Messages as bytes.
 //!
-//! They are written as results are ([`candor_record::wire`]): a byte of version, and postcard. The
-//! version is that of everything that travels, so a coordinator and an agent either understand each
-//! other or say that they do not. Bytes may be anybody's: they have a bounded size before they are
-//! looked at, and each list in them has one afterwards.
+//! The format is that of results ([`candor_record::wire`]): a version in one byte, then postcard. The
+//! version covers all encoded types, so a coordinator and an agent either understand each other or
+//! report that they do not. Bytes are untrusted: their size is checked before they are decoded, and the
+//! length of each list afterwards.
 
 use candor_record::wire::{self, WireError};
 
@@ -11,25 +11,25 @@ use crate::grant::Grant;
 use crate::message::{Have, Message};
 use crate::refusal::Refusal;
 
-/// The largest message. NATS takes 1 MiB unless told otherwise.
+/// The largest message. NATS accepts 1 MiB by default.
 pub const MOST_BYTES: usize = 256 << 10;
-/// Bytes of a segment or a chunk at most.
+/// The most bytes of a segment or a chunk.
 pub const PIECE_BYTES: usize = 64 << 10;
-/// Chunks that are asked for at once.
+/// The most chunks that are asked for at once.
 pub const MOST_WANTED: usize = 16;
-/// Runs whose results an agent keeps.
+/// The most runs whose results an agent keeps.
 pub const MOST_KEPT: usize = 8;
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// There are too many.
-    #[error("a message of {0} bytes; {MOST_BYTES} are the most")]
+    #[error("a message has {0} bytes; the limit is {MOST_BYTES}")]
     Size(usize),
-    /// They are no message, or another version's.
+    /// They cannot be decoded, or have another version.
     #[error("a message cannot be read: {0}")]
     Wire(#[from] WireError),
-    /// A part of it is longer than any that is sent.
+    /// A list in it is too long.
     #[error("a message cannot be read: its {0} is too long")]
     Long(&'static str),
 }

@@ -1,4 +1,4 @@
-//! The coordinator: plans who does what, starts everybody at one time, and takes what they measured.
+//! The coordinator: divides a plan among agents, starts them at one time, and merges their results.
 //!
 //! ```text
 //! Gathering → Reserving → Preparing → Clocking → Armed → Running → Settling → Over
@@ -6,12 +6,12 @@
 //! ```
 //!
 //! A run is *complete* if every agent did its share, *degraded* if one was lost after the start, and
-//! *void* if it did not start as planned. It ends in any case: whoever is silent for too long, or
-//! makes no progress, is lost.
+//! *void* if it did not start as planned. Every run ends: an agent that is silent for too long, or makes
+//! no progress, is lost.
 //!
-//! It answers each beat with all that it wants of an agent, so nothing has to be sent again but what
-//! no beat asks for: reservations, orders to start, probes of clocks. It wakes at a fixed pace and
-//! looks at every agent then.
+//! The reply to each beat has the whole order to an agent, so a lost reply needs no repetition.
+//! Reservations, orders to start and probes of clocks are repeated. The coordinator wakes at a fixed
+//! pace and then looks at every agent.
 
 mod gather;
 mod member;
@@ -37,56 +37,56 @@ use crate::{MS, policy::Demand};
 use gather::Candidate;
 use member::{Fate, Member};
 
-/// From one look at everybody to the next.
+/// From one look at all agents to the next.
 const TICK_NS: u64 = 50 * MS;
-/// Exchanges that read a clock before the start.
+/// The number of exchanges that read a clock before the start.
 const EXCHANGES: u64 = 16;
-/// Intervals that one agent may be ahead of another. Of each there is one in memory, merged.
+/// How many intervals one agent may be ahead of another. Each of these is in memory once, merged.
 const AHEAD: u32 = 64;
 
-/// What a coordinator is for.
+/// The settings of a coordinator.
 #[derive(Debug)]
 pub struct Settings {
     /// The attempt.
     pub key: RunKey,
-    /// What is to be run.
+    /// The plan.
     pub plan: Plan,
-    /// By whom.
+    /// The agents.
     pub wanted: Wanted,
-    /// How it is shared.
+    /// The threads of each agent.
     pub threads: Threads,
-    /// What becomes of the run when an agent is lost.
+    /// What to do when an agent is lost.
     pub on_loss: OnLoss,
-    /// Whose grant the agents get.
+    /// The key that signs the grant.
     pub operator: OperatorKey,
     /// Random, for the grant.
     pub nonce: [u8; 16],
     /// When the grant expires, in seconds since 1970.
     pub expires_unix_s: u64,
-    /// Times of the protocol.
+    /// The times of the protocol.
     pub timings: Timings,
 }
 
-/// Which agents are to make a run.
+/// The agents that a run needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// So many, whichever are free.
+    /// This many of those that are free.
     Count(usize),
-    /// These.
+    /// These, each of them once.
     Named(Vec<AgentName>),
 }
 
-/// What becomes of a run when an agent is lost.
+/// What to do when an agent is lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnLoss {
     /// All agents stop.
     #[default]
     Stop,
-    /// The others go on.
+    /// The others continue.
     Continue,
 }
 
-/// Where a run is.
+/// The stage of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// It waits for agents.
@@ -97,26 +97,26 @@ pub enum Stage {
     Preparing,
     /// It reads their clocks.
     Clocking,
-    /// They are going to start.
+    /// They will start.
     Armed,
     /// They send.
     Running,
-    /// It waits for agents that keep results of a run.
+    /// It waits for agents that kept results of a run.
     Recalling,
-    /// It takes what is left of their results.
+    /// It receives the rest of their results.
     Settling,
     /// There is an outcome.
     Over,
 }
 
-/// What the host may want to show, and in the end the outcome.
+/// Progress that the host may show, and finally the outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The run has come this far.
+    /// The run has reached this stage.
     Stage(Stage),
-    /// Nothing was heard of an agent for a while.
+    /// An agent has been silent for a while.
     Suspect(AgentName),
-    /// It is heard again.
+    /// The agent is heard again.
     HeardAgain(AgentName),
     /// An agent is lost, or has stopped by itself.
     Lost(AgentName, Loss),
@@ -124,50 +124,51 @@ pub enum Event {
     Over(Box<Outcome>),
 }
 
-/// Why an agent does no more, or did not do all of its share.
+/// Why an agent did not do all of its share.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
-    /// It said nothing for so long that its lease is over.
+    /// It was silent for so long that its lease is over.
     #[error("it was silent for longer than its lease")]
     Silent,
-    /// It is another life of it that speaks.
-    #[error("it was started anew")]
+    /// It has another life.
+    #[error("it was restarted")]
     Restarted,
-    /// It is free, and knows nothing of the run.
+    /// It is free and does not know the run.
     #[error("it gave the run up")]
     Dropped,
-    /// It heard nothing of the coordinator, and stopped.
+    /// It heard nothing from the coordinator and stopped.
     #[error("it could not reach the coordinator and stopped by itself")]
     Lapsed,
-    /// It refused to go on.
+    /// It refused to continue.
     #[error("{0}")]
     Refused(Refusal),
-    /// What it sent cannot be used.
+    /// Its results cannot be used.
     #[error("its results are damaged: {0}")]
     Damaged(String),
-    /// It is heard, and does not end or deliver.
+    /// It is heard, but does not end or deliver.
     #[error("it did not deliver its results in time")]
     Overdue,
-    /// It is not known who had this share.
-    #[error("nobody has its results")]
+    /// It is not known which agent had this share.
+    #[error("no agent has the results of this share")]
     Unknown,
 }
 
-/// Why there is no result.
+/// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Void {
-    /// Not enough agents were there in time.
-    #[error(
-        "{found} of {wanted} agents were there in time; start agents, or ask for fewer{others}"
-    )]
+    /// Too few agents were free in time.
+    #[error("{found} of {wanted} agents were free in time; start agents, or ask for fewer{others}")]
     TooFewAgents {
-        /// How many were wanted.
+        /// How many the run needs.
         wanted: usize,
-        /// How many were there and free.
+        /// How many were free.
         found: usize,
-        /// What else was heard, as the rest of the sentence.
+        /// An unreadable message, as the rest of the sentence.
         others: String,
     },
+    /// No agent kept results of the run.
+    #[error("no agent kept results of this run")]
+    NothingKept,
     /// The run cannot be split.
     #[error("{0}")]
     Share(#[from] ShareError),
@@ -177,42 +178,42 @@ pub enum Void {
     /// An agent does not take part.
     #[error("agent {agent}: {why}")]
     Refused {
-        /// Which.
+        /// The agent.
         agent: AgentName,
-        /// Why.
+        /// Its reason.
         why: Refusal,
     },
     /// An agent was lost before the start.
     #[error("agent {agent} was lost before the start: {why}")]
     Lost {
-        /// Which.
+        /// The agent.
         agent: AgentName,
-        /// Why.
+        /// The reason.
         why: Loss,
     },
-    /// An agent did not get so far in time.
+    /// An agent did not reach a state in time.
     #[error("agent {agent} was not {what} in time")]
     Late {
-        /// Which.
+        /// The agent.
         agent: AgentName,
-        /// What it should have been.
+        /// The state.
         what: &'static str,
     },
-    /// An agent built another plan of the same bytes.
-    #[error("agent {0} built another plan; give all of them the same version")]
+    /// An agent prepared another plan.
+    #[error("agent {0} prepared another plan; give all agents the same version")]
     OtherPlan(AgentName),
-    /// An agent's results are not what it says that it sent.
-    #[error("the results of agent {0} are not what it sent")]
+    /// An agent's results do not have the digest that it sent.
+    #[error("the results of agent {0} do not have the digest that it sent")]
     Damaged(AgentName),
     /// It was stopped before the start.
-    #[error("it was stopped before it began")]
+    #[error("it was stopped before the start")]
     Stopped,
     /// It was killed.
     #[error("it was killed")]
     Killed,
 }
 
-/// How a run went.
+/// How well a run went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Every agent did its share.
@@ -223,15 +224,15 @@ pub enum Verdict {
     Void(Void),
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// How it went.
     pub verdict: Verdict,
-    /// The agents that did not do their share, why, and how many requests of the schedule are
-    /// unaccounted for.
+    /// The agents that did not do their share, why, and how many of their requests are unaccounted
+    /// for.
     pub losses: Vec<(AgentName, Loss, u64)>,
-    /// What happened; `None` if it is void.
+    /// The record; `None` if the run is void.
     pub record: Option<RunRecord>,
 }
 
@@ -244,7 +245,7 @@ pub struct Coordinator {
     stage: Stage,
     since_ns: u64,
     candidates: BTreeMap<AgentName, Candidate>,
-    /// What was heard and could not be read, by agent.
+    /// Why messages could not be read, by agent.
     foreign: BTreeMap<AgentName, String>,
     members: Vec<Member>,
     places: BTreeMap<AgentName, usize>,
@@ -263,7 +264,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Of a run that begins now.
+    /// A coordinator of a run that begins now.
     pub fn new(settings: Settings, now_ns: u64) -> Self {
         let plan_bytes = wire::to_bytes(&settings.plan);
         let length_ns = Demand::of(&settings.plan, Workers::all(1)).duration_ns;
@@ -289,27 +290,28 @@ impl Coordinator {
         }
     }
 
-    /// Of a run whose coordinator died: takes the results that agents kept of it.
+    /// A coordinator that makes the result of a run whose own coordinator died, from the results that
+    /// agents kept.
     pub fn recall(settings: Settings, now_ns: u64) -> Self {
         Coordinator { stage: Stage::Recalling, ..Coordinator::new(settings, now_ns) }
     }
 
-    /// What to send next, and to whom.
+    /// The next message to send, and its receiver.
     pub fn poll_transmit(&mut self) -> Option<(AgentName, Message)> {
         self.transmits.pop_front()
     }
 
-    /// What happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When [`Coordinator::handle_timeout`] is due; `None`: it is over, and has nothing more to say.
+    /// When [`Coordinator::handle_timeout`] is due; `None`: the run is over and has no more messages.
     pub fn poll_timeout(&self) -> Option<u64> {
         self.next_tick_ns
     }
 
-    /// Where the run is.
+    /// The stage of the run.
     pub fn stage(&self) -> Stage {
         self.stage
     }
@@ -319,7 +321,7 @@ impl Coordinator {
         self.origin_ns
     }
 
-    /// A message came from an agent, by the name that the transport has proved.
+    /// A message came from an agent; the transport has authenticated its name.
     pub fn handle_message(&mut self, now_ns: u64, from: &AgentName, message: Message) {
         if self.next_tick_ns.is_none() {
             return;
@@ -335,19 +337,19 @@ impl Coordinator {
                     self.handle_refused(now_ns, at, why);
                 }
             }
-            // A coordinator's own.
+            // Messages of coordinators.
             _ => {}
         }
     }
 
-    /// Something came from an agent that cannot be read.
+    /// An unreadable message came from an agent.
     pub fn handle_unreadable(&mut self, from: &AgentName, why: &crate::codec::CodecError) {
         if self.stage == Stage::Gathering && self.foreign.len() < gather::MOST {
             self.foreign.insert(from.clone(), why.to_string());
         }
     }
 
-    /// The user wants it to stop: what was measured is a result.
+    /// Stops the run; its results until now are the outcome.
     pub fn stop(&mut self, now_ns: u64) {
         match self.stage {
             Stage::Running => self.stop_agents(now_ns),
@@ -356,7 +358,7 @@ impl Coordinator {
         }
     }
 
-    /// Stops everybody at once. There is no result.
+    /// Stops all agents at once. There is no result.
     pub fn kill(&mut self, now_ns: u64) {
         if self.stage != Stage::Over {
             let kill = Message::Kill { run: self.settings.key.run };
@@ -366,8 +368,8 @@ impl Coordinator {
         }
     }
 
-    /// The time of [`Coordinator::poll_timeout`] is here. Intervals that all agents have delivered are
-    /// shown to `watch`.
+    /// The time of [`Coordinator::poll_timeout`] is here. `watch` gets the intervals that all agents have
+    /// delivered.
     pub fn handle_timeout(&mut self, now_ns: u64, watch: &mut dyn FnMut(&Stretch<'_>)) {
         if self.next_tick_ns.is_none_or(|tick_ns| now_ns < tick_ns) {
             return;
@@ -432,12 +434,12 @@ impl Coordinator {
         self.advance(now_ns);
     }
 
-    /// Says all that is wanted of an agent; in reply to a beat, its lease is extended.
+    /// Sends an agent its order; as the reply to a beat this extends its lease.
     fn reply(&mut self, at: usize, beat_ns: Option<u64>) {
         let command = self.command(at);
         let member = &self.members[at];
         let head = member.head(self.settings.key);
-        // Who is lost has stopped, and never gets time again.
+        // A lost agent has stopped, and never gets a lease again.
         let beat_ns = beat_ns.filter(|_| !member.is_lost());
         let message = match member.fate {
             Fate::Settled if self.stage == Stage::Over => Message::Settled { head },
@@ -494,7 +496,7 @@ impl Coordinator {
         }
     }
 
-    /// Takes a segment of an agent, or goes on with those that waited.
+    /// Takes a segment of an agent, or continues with those that waited.
     fn take(&mut self, now_ns: u64, at: usize, segment: Option<Segment>) {
         let member = &mut self.members[at];
         let mut items = Vec::new();
@@ -525,7 +527,7 @@ impl Coordinator {
         }
     }
 
-    /// Whoever was silent for too long, or makes no progress, is lost.
+    /// Loses agents that were silent for too long or make no progress.
     fn look_after_members(&mut self, now_ns: u64) {
         let Timings { suspect_ns, lost_ns, .. } = self.settings.timings;
         let patience_ns = self.patience_ns();
@@ -534,7 +536,7 @@ impl Coordinator {
             if !member.is_active() || self.stage == Stage::Over {
                 continue;
             }
-            // Who was asked and has not agreed has a time of its own.
+            // A reservation has a timeout of its own.
             let standing = match (self.stage, member.phase) {
                 (Stage::Reserving, None) => Standing::Heard,
                 _ => member.silence.standing(now_ns, suspect_ns, lost_ns),
@@ -554,8 +556,8 @@ impl Coordinator {
         }
     }
 
-    /// How long an agent may go without a new interval or another phase. The warm-up is one interval,
-    /// and there may be none in the drain.
+    /// How long an agent may take until its next interval or phase. The warm-up is one interval, and the
+    /// drain may have none.
     fn patience_ns(&self) -> u64 {
         let plan = &self.settings.plan;
         let interval_ns = plan.recording.interval_ns.max(plan.recording.warm_up_ns);
@@ -563,7 +565,7 @@ impl Coordinator {
         longest_ns.saturating_mul(2).saturating_add(self.settings.timings.overdue_ns)
     }
 
-    /// Sends what no beat asks for: reservations, probes, orders to start, recalls.
+    /// Sends the messages that are no replies: reservations, probes, orders to start, recalls.
     fn speak(&mut self, now_ns: u64) {
         let beat_ns = self.settings.timings.beat_ns;
         for at in 0..self.members.len() {
@@ -595,7 +597,7 @@ impl Coordinator {
         }
     }
 
-    /// Nobody gets too far ahead of the slowest; those who waited go on.
+    /// Keeps agents from getting too far ahead of the slowest, and continues with those that waited.
     fn take_turns(&mut self, now_ns: u64) {
         let active = self.members.iter().filter(|one| one.is_active());
         let least = active.map(|one| one.inbox.items()).min().unwrap_or(0);
@@ -607,7 +609,7 @@ impl Coordinator {
         }
     }
 
-    /// Goes on to the next stage, if everybody is ready for it or its time is over.
+    /// Enters the next stage if all agents are ready for it; voids or stops the run if its time is over.
     fn advance(&mut self, now_ns: u64) {
         let times = self.settings.timings;
         let is_due = |length_ns: u64| now_ns.saturating_sub(self.since_ns) >= length_ns;
@@ -634,7 +636,7 @@ impl Coordinator {
                 match first(|one| one.clock.exchanges() > 0) {
                     None if all || is_due(times.clock_ns) => self.arm(now_ns),
                     Some(agent) if is_due(times.clock_ns) => {
-                        self.void(now_ns, Void::Late { agent, what: "asked for its clock" });
+                        self.void(now_ns, Void::Late { agent, what: "synchronised" });
                     }
                     _ => {}
                 }
@@ -681,7 +683,7 @@ impl Coordinator {
         }
     }
 
-    /// Gives everybody the origin of time, each by its own clock.
+    /// Gives each agent the origin of time by its own clock.
     fn arm(&mut self, now_ns: u64) {
         let origin_ns = now_ns.saturating_add(self.settings.timings.lead_ns);
         for at in 0..self.members.len() {
@@ -691,7 +693,7 @@ impl Coordinator {
                 reading.and_then(|one| origin_ns.checked_add_signed(one.offset_ns).zip(Some(one)));
             let Some((own_ns, reading)) = own else {
                 let agent = member.name.clone();
-                return self.void(now_ns, Void::Late { agent, what: "asked for its clock" });
+                return self.void(now_ns, Void::Late { agent, what: "synchronised" });
             };
             let (offset_ns, bound_ns) = (reading.offset_ns, reading.bound_ns);
             member.go = Some(Go { origin_ns: own_ns, offset_ns, bound_ns });
@@ -700,13 +702,13 @@ impl Coordinator {
         self.enter(now_ns, Stage::Armed);
     }
 
-    /// Whether the run goes on for much longer than its plan.
+    /// Whether the run takes much longer than its plan.
     fn is_overdue(&self, now_ns: u64) -> bool {
         self.longest_ns.is_some_and(|longest_ns| now_ns > self.origin_ns.saturating_add(longest_ns))
     }
 
-    /// The most items that an agent of the run can have: its intervals, one for the warm-up, and its
-    /// record, with two intervals that are shorter than the others.
+    /// The most items of an agent: full intervals, the warm-up, the record, and two short intervals at
+    /// the ends of window and drain.
     fn most_of_a_run(&self) -> u32 {
         self.longest_ns.map_or(u32::MAX, |longest_ns| {
             let intervals = longest_ns / self.settings.plan.recording.interval_ns.max(1);
@@ -714,7 +716,7 @@ impl Coordinator {
         })
     }
 
-    /// An agent is lost for the run.
+    /// Loses an agent.
     fn lose(&mut self, now_ns: u64, at: usize, why: Loss) {
         if !self.members[at].is_active() || self.stage == Stage::Over {
             return;
@@ -731,7 +733,7 @@ impl Coordinator {
         self.after_loss(now_ns);
     }
 
-    /// An agent has stopped before its time; what it measured until then comes.
+    /// An agent has stopped by itself; it delivers its results until then.
     fn lapse(&mut self, now_ns: u64, at: usize) {
         let member = &mut self.members[at];
         if member.is_active() && !std::mem::replace(&mut member.has_lapsed, true) {

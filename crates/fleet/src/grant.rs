@@ -1,9 +1,9 @@
-//! Permissions: without one, signed by an operator that an agent's policy names, nothing starts.
+//! Grants: an agent starts nothing without a permission that an operator of its policy has signed.
 //!
-//! A grant is for one attempt at a run: this plan, these targets, these agents in this life of
-//! theirs, within these caps, until it expires. An agent takes each grant once. An agent that starts
-//! anew has another life ([`crate::Head::boot`]), so that no older grant is for it and nothing has to
-//! be remembered over a restart.
+//! A grant is for one attempt at a run: one plan, its targets, the agents with their shares, within
+//! caps, until it expires. An agent accepts each grant once. It names agents in their present life
+//! ([`crate::Head::boot`]). A restarted agent has another life, so no older grant is for it, and no
+//! list of used grants has to survive the restart.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,74 +18,74 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{AgentName, Digest, RunKey};
 
-/// What is signed begins with this, so that no signature for another purpose is one for a grant.
+/// The signed bytes begin with this, so that no signature for another purpose is valid for a grant.
 const CONTEXT: &[u8] = b"candor grant 1\0";
 
-/// What a run may have at most. `None`: as much as it likes.
+/// Limits of a run; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caps {
-    /// Requests in a second.
+    /// The highest rate.
     pub rate: Option<Rate>,
-    /// Connections.
+    /// The most connections.
     pub connections: Option<u32>,
-    /// Length of the run.
+    /// The longest run.
     pub duration_ns: Option<u64>,
 }
 
 /// A permission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// For this attempt.
+    /// The attempt.
     pub key: RunKey,
-    /// With this plan.
+    /// The plan.
     pub plan: Digest,
-    /// Hosts and ports that may be sent load.
+    /// Hosts and ports that may receive load.
     pub targets: Vec<(String, u16)>,
-    /// For all agents together.
+    /// Limits of all agents together.
     pub caps: Caps,
-    /// The agents, each in one life, with its share.
+    /// The agents, each with its life and share.
     pub agents: Vec<(AgentName, u64, Workers)>,
-    /// When it ends, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub expires_unix_s: u64,
-    /// Tells it from all others: random.
+    /// Random; different in each grant.
     pub nonce: [u8; 16],
 }
 
 impl Grant {
-    /// Bytes of a grant, for some thousand agents.
+    /// The most bytes of a grant: enough for some thousand agents.
     pub const MOST_BYTES: usize = 160 << 10;
-    /// How far ahead a grant may expire.
+    /// The longest time until a grant expires.
     const LONGEST_S: u64 = 86_400;
 }
 
-/// A grant, and who gave it.
+/// A grant with the signature of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedGrant {
     /// The grant as bytes.
     pub body: Vec<u8>,
-    /// Who signed it.
+    /// The operator.
     pub operator: PublicKey,
-    /// Ed25519 (RFC 8032).
+    /// The signature, Ed25519 (RFC 8032).
     pub signature: Vec<u8>,
 }
 
-/// Why a grant is none.
+/// Why a grant is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum GrantError {
-    /// Its signer is not named in the policy.
-    #[error("no operator of the policy has signed it")]
+    /// The policy does not name its signer.
+    #[error("its signer is not an operator of the policy")]
     Operator,
     /// The signature is wrong.
     #[error("its signature is wrong")]
     Signature,
-    /// It is signed, and cannot be read.
+    /// It is signed, but cannot be read.
     #[error("it cannot be read")]
     Damaged,
-    /// Its time is over.
-    #[error("it has expired; check the clocks, and ask for a new one")]
+    /// It has expired.
+    #[error("it has expired; check the clocks, or ask for a new one")]
     Expired,
-    /// It would last longer than a day.
-    #[error("it is for longer than a day; give a shorter one")]
+    /// It expires in more than a day.
+    #[error("it expires in more than a day; ask for a shorter one")]
     TooLong,
     /// It is for another run.
     #[error("it is for another run")]
@@ -94,7 +94,7 @@ pub enum GrantError {
     #[error("it is for another plan")]
     Plan,
     /// It is for other agents, or for an earlier life of this one.
-    #[error("it does not name this agent as it is now")]
+    #[error("it does not name this agent, or was given before the agent restarted")]
     Agent,
     /// It gives this agent another share.
     #[error("it gives this agent another share")]
@@ -108,8 +108,8 @@ pub enum GrantError {
     /// It was used before.
     #[error("it was used before")]
     Used,
-    /// Too many grants that have not expired were used.
-    #[error("too many grants were used today; wait until some have expired")]
+    /// Too many used grants have not expired.
+    #[error("too many grants were used; wait until some of them have expired")]
     Full,
 }
 
@@ -117,7 +117,7 @@ pub enum GrantError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicKey(pub [u8; 32]);
 
-/// A text is no public key.
+/// A text is not a public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a public key; write ed25519: and the base64 of its 32 bytes")]
 pub struct NotAKey;
@@ -148,7 +148,7 @@ impl fmt::Debug for OperatorKey {
 }
 
 impl OperatorKey {
-    /// Of a seed: 32 random bytes, which are the secret.
+    /// The key of a seed: 32 random bytes, which are the secret.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed);
         OperatorKey(pair.expect("every 32 bytes are a seed (RFC 8032 section 5.1.5)"))
@@ -170,7 +170,7 @@ impl OperatorKey {
 }
 
 impl SignedGrant {
-    /// The grant, if one of these operators has signed it.
+    /// The grant, if one of these operators signed it.
     pub fn verify(&self, operators: &[PublicKey]) -> Result<Grant, GrantError> {
         if !operators.contains(&self.operator) {
             return Err(GrantError::Operator);
@@ -183,7 +183,7 @@ impl SignedGrant {
 }
 
 impl Grant {
-    /// Whether it is for this run, plan and agent, now.
+    /// Whether it is for this run, plan, agent and share, now.
     pub fn check(
         &self,
         unix_s: u64,
@@ -212,15 +212,15 @@ impl Grant {
     }
 }
 
-/// Grants that were used, until they expire.
+/// Used grants that have not expired.
 #[derive(Debug, Clone, Default)]
 pub struct Nonces(BTreeMap<[u8; 16], u64>);
 
 impl Nonces {
-    /// Grants at most.
+    /// The most grants.
     pub const MOST: usize = 16_384;
 
-    /// Uses a grant up.
+    /// Marks a grant as used.
     pub fn use_up(&mut self, unix_s: u64, grant: &Grant) -> Result<(), GrantError> {
         if self.0.contains_key(&grant.nonce) {
             return Err(GrantError::Used);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_an_operator_signed_is_a_grant() {
+    fn only_an_operator_can_sign_a_grant() {
         let (key, other) = (OperatorKey::from_seed(&[1; 32]), OperatorKey::from_seed(&[2; 32]));
         let operators = [key.public()];
         let signed = key.sign(&grant());
@@ -282,7 +282,7 @@ mod tests {
         let text = key.public().to_string();
         assert_eq!(text.parse(), Ok(key.public()));
         assert_eq!("ed25519:AAAA".parse::<PublicKey>(), Err(NotAKey));
-        assert!(!format!("{key:?}").contains("seed"));
+        assert_eq!(format!("{key:?}"), format!("OperatorKey({text})"));
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_used_once_and_they_take_bounded_memory() {
+    fn a_grant_is_used_once_and_memory_is_bounded() {
         let mut nonces = Nonces::default();
         let numbered = |n: u64| Grant { nonce: u128::from(n).to_le_bytes(), ..grant() };
         assert_eq!(nonces.use_up(NOW, &numbered(0)), Ok(()));

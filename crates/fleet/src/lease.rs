@@ -1,14 +1,14 @@
-//! The lease: how long an agent may send load without hearing of its coordinator.
+//! The lease: how long an agent may send load without a reply from its coordinator.
 //!
-//! It is counted from the agent's own sending of the beat that was answered, never from a reply's
-//! arrival: a reply that was under way for long gives no more time. So whoever answers at time t
-//! knows that the agent stops before t + lease, whatever becomes of the reply, and knows it without
-//! comparing clocks.
+//! It counts from the agent's own sending of the beat that a reply belongs to, never from the
+//! reply's arrival, so a late reply gives no more time. A coordinator that replies at time t knows
+//! that the agent stops before t + lease unless it replies again, whether or not the reply arrives,
+//! and without comparing clocks.
 //!
-//! The two clocks may go at different speeds. The coordinator waits `lost_ns`, 6 s, for a lease of
-//! 5 s: enough for clocks that differ by a sixth.
+//! The two clocks may run at different speeds. For a lease of 5 s the coordinator waits `lost_ns`,
+//! 6 s, which is enough for clocks that differ by a sixth.
 
-/// How long one agent may send.
+/// An agent's permission to send until some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     length_ns: u64,
@@ -16,13 +16,13 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// A first one, for an agent that agrees now.
+    /// The first lease of an agent that agrees now.
     pub fn new(now_ns: u64, length_ns: u64) -> Self {
         Lease { length_ns, until_ns: now_ns.saturating_add(length_ns) }
     }
 
-    /// The beat that was sent at `beat_ns` was answered. True: it lasts longer now. A beat of the
-    /// future, which no honest coordinator answers, changes nothing.
+    /// A reply to the beat sent at `beat_ns` has come. Returns whether the lease is longer now. A
+    /// beat of the future, to which no honest coordinator replies, changes nothing.
     pub fn extend(&mut self, now_ns: u64, beat_ns: u64) -> bool {
         let until_ns = beat_ns.saturating_add(self.length_ns);
         let longer = beat_ns <= now_ns && until_ns > self.until_ns;
@@ -32,7 +32,7 @@ impl Lease {
         longer
     }
 
-    /// Nothing may be sent at this time or later.
+    /// The end: nothing may be sent at this time or later.
     pub fn until_ns(&self) -> u64 {
         self.until_ns
     }
@@ -43,33 +43,33 @@ impl Lease {
     }
 }
 
-/// What a coordinator thinks of an agent that says nothing.
+/// A coordinator's view of an agent that is silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is there.
+    /// It was heard recently.
     Heard,
-    /// It may be gone.
+    /// It may have stopped.
     Suspect,
-    /// It is gone, and has stopped.
+    /// It has certainly stopped.
     Lost,
 }
 
-/// The coordinator's end: how long an agent was silent.
+/// The coordinator's side: how long an agent has been silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Silence {
     heard_ns: u64,
-    /// The newest beat that came, by the agent's clock.
+    /// When the newest beat was sent, by the agent's clock.
     beat_ns: Option<u64>,
 }
 
 impl Silence {
-    /// Of an agent that is expected to speak from now on.
+    /// For an agent that is expected to speak from now on.
     pub fn new(now_ns: u64) -> Self {
         Silence { heard_ns: now_ns, beat_ns: None }
     }
 
-    /// A beat came that was sent at `beat_ns` of the agent's clock. False: it is no newer than one
-    /// that came before, and says nothing.
+    /// Takes a beat sent at `beat_ns` of the agent's clock. Returns whether it is newer than all
+    /// before; an older one is no sign of life.
     pub fn hear(&mut self, now_ns: u64, beat_ns: u64) -> bool {
         let is_newer = self.beat_ns.is_none_or(|known| beat_ns > known);
         if is_newer {
@@ -78,12 +78,12 @@ impl Silence {
         is_newer
     }
 
-    /// Whether something that the agent sent at `sent_ns` of its clock is newer than its last beat.
+    /// Whether a message sent at `sent_ns` of the agent's clock is newer than its last beat.
     pub fn is_before(&self, sent_ns: u64) -> bool {
         self.beat_ns.is_some_and(|known| sent_ns > known)
     }
 
-    /// What to think of it.
+    /// The agent's standing.
     pub fn standing(&self, now_ns: u64, suspect_ns: u64, lost_ns: u64) -> Standing {
         match now_ns.saturating_sub(self.heard_ns) {
             silent_ns if silent_ns >= lost_ns => Standing::Lost,

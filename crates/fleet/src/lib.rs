@@ -1,27 +1,27 @@
 //! A run on many machines, without I/O: the state machines of agents and coordinator, and their
 //! messages.
 //!
-//! Each state machine is driven in one grammar. Time, randomness and keys are arguments; nothing
-//! here reads a clock, opens a socket or starts a thread, so a fleet can be tested in simulated time
-//! on a simulated network:
+//! Time, randomness and keys are arguments. Nothing here reads a clock, opens a socket or starts a
+//! thread, so a fleet is tested in simulated time on a simulated network. Both state machines are
+//! driven in the same way:
 //!
 //! ```text
-//! handle_message   a message came
-//! handle_timeout   the time of poll_timeout is here
-//! handle_…         the host says what became of an event: prepared, an interval, the end
-//! poll_transmit    what to send, until there is no more
-//! poll_event       what the host has to do, until there is no more
-//! poll_timeout     when to come again
+//! handle_message   takes a message
+//! handle_timeout   is due at the time of poll_timeout
+//! handle_…         takes the host's result of an event: prepared, an interval, the end
+//! poll_transmit    the next message to send, or none
+//! poll_event       the next task of the host, or none
+//! poll_timeout     the time of the next handle_timeout
 //! ```
 //!
-//! Messages may be lost, come twice, late, or in another order. So each says how things stand and
-//! not what has changed: a *beat* has all of an agent's state, its reply all that is asked of it, and
-//! the next pair repairs what the last one failed to say.
+//! The network may lose, duplicate, delay and reorder messages. So a message states all of a state
+//! and no change of it: a *beat* has the whole state of an agent, its reply the whole order to the
+//! agent, and the next pair makes up for a lost one.
 //!
-//! An agent sends load only while it has a [`Lease`], which is counted from its own sending. A
+//! An agent sends load only while it has a [`Lease`], which counts from its own sending of a beat. A
 //! coordinator that has heard nothing for longer than that knows that the agent has stopped. The
 //! results of a run reach the coordinator as numbered segments, each of which counts once
-//! ([`Inbox`]), and an agent keeps them until the run is settled.
+//! ([`Inbox`]). An agent keeps its segments until the run is settled.
 #![forbid(unsafe_code)]
 
 pub mod agent;

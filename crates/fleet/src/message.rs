@@ -1,9 +1,9 @@
-//! What agents and coordinator say to each other.
+//! The messages between agents and coordinator.
 //!
-//! Every message may come twice or late without harm. Those of a run have a [`Head`], and whoever
-//! gets one with another head drops it. Messages of agents are [`Message::Hello`],
-//! [`Beat`](Message::Beat), [`Want`](Message::Want), [`Echo`](Message::Echo),
-//! [`Segment`](Message::Segment) and [`Refused`](Message::Refused); the others are the coordinator's.
+//! A message may arrive twice or late without harm. Those of a run have a [`Head`], and a receiver drops
+//! a message with another head. Agents send [`Message::Hello`], [`Beat`](Message::Beat),
+//! [`Want`](Message::Want), [`Echo`](Message::Echo), [`Segment`](Message::Segment) and
+//! [`Refused`](Message::Refused); the coordinator sends the others.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::grant::SignedGrant;
 use crate::refusal::Refusal;
 
-/// Which run, among all that ever were: random.
+/// The identity of a run: random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunId(pub [u8; 16]);
 
@@ -29,7 +29,7 @@ impl fmt::Display for RunId {
 pub struct RunKey {
     /// The run.
     pub run: RunId,
-    /// Which attempt; a later one has a higher number.
+    /// The attempt; a later one has a higher number.
     pub epoch: u32,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for RunKey {
 #[serde(try_from = "String", into = "String")]
 pub struct AgentName(String);
 
-/// A text is no name of an agent.
+/// A text is not a name of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an agent's name; use 1 to 63 lower-case letters, digits and dashes")]
 pub struct NotAName(String);
@@ -86,7 +86,7 @@ impl fmt::Display for AgentName {
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// Of these bytes.
+    /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut hasher = Hasher::default();
         hasher.update(bytes);
@@ -106,7 +106,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A digest of bytes that come one after the other.
+/// Computes a digest piece by piece.
 #[derive(Clone)]
 pub(crate) struct Hasher(digest::Context);
 
@@ -127,7 +127,7 @@ impl Hasher {
         self.0.update(bytes);
     }
 
-    /// Of all bytes until now.
+    /// The digest of all bytes so far.
     pub(crate) fn digest(&self) -> Digest {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(self.0.clone().finish().as_ref());
@@ -135,24 +135,24 @@ impl Hasher {
     }
 }
 
-/// What a message of a run belongs to.
+/// The run and the agent that a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The attempt.
     pub key: RunKey,
-    /// The agent's life: a number that it draws when it starts.
+    /// The agent's life: a random number, drawn when it starts.
     pub boot: u64,
 }
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "fields are what their types say")]
+#[expect(missing_docs, reason = "the types of the fields describe them")]
 pub enum Message {
-    /// An agent is there.
+    /// An agent announces itself.
     Hello(Hello),
-    /// How things stand with an agent of a run.
+    /// The state of an agent of a run.
     Beat { head: Head, beat: Beat },
-    /// These chunks of the plan are missing.
+    /// The agent asks for these chunks of the plan.
     Want { head: Head, chunks: Vec<u32> },
     /// The reply to a probe, at once.
     Echo { head: Head, echo: Echo },
@@ -160,23 +160,23 @@ pub enum Message {
     Segment { head: Head, segment: Segment },
     /// The agent does not take part.
     Refused { head: Head, why: Refusal },
-    /// Be the coordinator's for this run.
+    /// The agent should take part in this run.
     Reserve { head: Head, reserve: Reserve },
     /// A chunk of the plan.
     Chunk { head: Head, index: u32, bytes: Vec<u8> },
-    /// What does the agent's clock say? At `sent_ns` of the coordinator's.
+    /// The coordinator asks for the agent's clock, at `sent_ns` of its own.
     Probe { head: Head, sent_ns: u64 },
-    /// What is asked of an agent; the reply to a beat extends its lease.
+    /// An order; as the reply to a beat it extends the agent's lease.
     Lease { head: Head, order: Order },
-    /// The coordinator has the whole result, and the agent need not keep it.
+    /// The coordinator has the complete results, so the agent need not keep them.
     Settled { head: Head },
-    /// Stop at once, and keep nothing.
+    /// The agent must stop at once and keep nothing.
     Kill { run: RunId },
-    /// Deliver the results that were kept.
+    /// The agent should deliver results that it kept.
     Recall { head: Head },
 }
 
-/// An agent is there: one a second, to all coordinators.
+/// An agent announces itself, once a second, to all coordinators.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Its life.
@@ -187,60 +187,60 @@ pub struct Hello {
     pub policy: Digest,
     /// Its clock.
     pub clock_ns: u64,
-    /// The run that it has to do with now.
+    /// The run that it takes part in now.
     pub busy: Option<RunKey>,
-    /// Runs whose results it keeps, because no coordinator took them.
+    /// Runs whose results it keeps because no coordinator took them.
     pub kept: Vec<Kept>,
 }
 
-/// Results that an agent keeps.
+/// The results of a run that an agent keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Of this run.
+    /// The run.
     pub key: RunKey,
-    /// What it had of it.
+    /// The agent's share.
     pub workers: Workers,
     /// The plan's digest.
     pub plan: Digest,
 }
 
-/// How things stand with an agent of a run.
+/// The state of an agent of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
     /// When it was sent, by the agent's clock.
     pub sent_ns: u64,
-    /// Where it is.
+    /// Its phase.
     pub phase: Phase,
-    /// How many segments it has sent.
+    /// The number of segments that it has sent.
     pub segments: u32,
 }
 
-/// Where an agent of a run is.
+/// The phase of an agent of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// It has agreed.
     Reserved,
-    /// It fetches the plan, and makes its connections.
+    /// It fetches the plan and makes its connections.
     Preparing,
     /// It can start.
     Prepared {
-        /// Digest of the plan as it was built.
+        /// Digest of the plan.
         plan: Digest,
-        /// Connections that are established.
+        /// Established connections.
         connections: u32,
     },
-    /// It is going to start.
+    /// It will start.
     Armed {
         /// At this time of its own clock.
         origin_ns: u64,
     },
     /// It sends.
     Running,
-    /// It waits for the responses to what it has sent.
+    /// It sends no more, and waits for responses.
     Draining,
-    /// Its lease was over: it has stopped by itself.
+    /// It has stopped by itself, because its lease was over.
     Lapsed,
-    /// It has ended.
+    /// It has ended and delivers its results.
     Delivering(Final),
 }
 
@@ -259,14 +259,14 @@ impl Phase {
     }
 }
 
-/// All that an agent will ever send of a run.
+/// The complete results of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Final {
-    /// How many segments.
+    /// The number of segments.
     pub segments: u32,
-    /// Of their bytes, in order.
+    /// Digest of their bytes, in order.
     pub digest: Digest,
-    /// It stopped because its lease was over.
+    /// The agent stopped because its lease was over.
     pub lapsed: bool,
 }
 
@@ -275,7 +275,7 @@ pub struct Final {
 pub struct Echo {
     /// When the probe was sent, by the coordinator's clock.
     pub sent_ns: u64,
-    /// When it came, by the agent's.
+    /// When the probe arrived, by the agent's.
     pub received_ns: u64,
     /// When this was sent, by the agent's.
     pub replied_ns: u64,
@@ -286,53 +286,54 @@ pub struct Echo {
 pub struct Segment {
     /// Its number: 0, 1, 2, …
     pub sequence: u32,
-    /// What it ends.
+    /// The item that it ends.
     pub ends: Ends,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What is complete with a segment.
+/// The item that a segment ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ends {
-    /// Nothing: the next segment goes on.
+    /// None: the item continues in the next segment.
     Nothing,
     /// An interval.
     Interval,
-    /// What else is known of the run: its record without intervals.
+    /// The record without intervals.
     Record,
 }
 
-/// What is asked of an agent that is to be reserved.
+/// The run that an agent is asked to take part in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reserve {
-    /// How long a lease is.
+    /// The length of a lease.
     pub lease_ns: u64,
-    /// What it has of the run.
+    /// The agent's share.
     pub workers: Workers,
     /// Digest of the plan's bytes.
     pub plan: Digest,
-    /// How many those are.
+    /// The number of these bytes.
     pub plan_bytes: u32,
     /// The permission.
     pub grant: SignedGrant,
 }
 
-/// What is asked of an agent.
+/// An order to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// When the beat was sent that this replies to, by the agent's clock; `None`: to none.
+    /// When the beat that this replies to was sent, by the agent's clock; `None` if this is no reply.
     pub beat_ns: Option<u64>,
-    /// What to do.
+    /// The command.
     pub command: Command,
     /// Segments that the coordinator has.
     pub have: Have,
 }
 
-/// What an agent has to do. Those that it has done already, or can do no more, have no effect.
+/// A command to an agent. One that it has carried out already, or cannot carry out any more, has no
+/// effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    /// Go on.
+    /// Continue.
     Hold,
     /// Fetch the plan and prepare.
     Prepare,
@@ -347,26 +348,26 @@ pub enum Command {
 pub struct Go {
     /// The origin of time, by the agent's own clock.
     pub origin_ns: u64,
-    /// By how much its clock is ahead of the coordinator's.
+    /// By how much the agent's clock is ahead of the coordinator's.
     pub offset_ns: i64,
-    /// How far that may be wrong.
+    /// The largest error of that.
     pub bound_ns: u64,
 }
 
-/// Which segments there are: all below `up_to`, and those in `beyond`.
+/// The segments that have arrived: all below `up_to`, and those in `beyond`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Have {
     /// The first that is missing.
     pub up_to: u32,
-    /// Beginning and end of ranges behind it, in order.
+    /// Beginnings and ends of later ranges, in order.
     pub beyond: Vec<(u32, u32)>,
 }
 
 impl Have {
-    /// Ranges in a message, at most.
+    /// The most ranges in a message.
     pub const MOST: usize = 16;
 
-    /// Whether this segment is there.
+    /// Whether this segment has arrived.
     pub fn has(&self, sequence: u32) -> bool {
         sequence < self.up_to
             || self.beyond.iter().any(|(from, to)| (*from..*to).contains(&sequence))

@@ -1,25 +1,25 @@
 //! How far an agent's clock is ahead of the coordinator's.
 //!
-//! One exchange: a probe leaves at t0, comes at t1 and is answered at t2 of the agent's clock, and
-//! the reply comes back at t3. With the offset θ = agent's − coordinator's clock, and d₁, d₂ the
-//! times under way (all in ns),
+//! One exchange: a probe leaves at t0 and arrives at t1 of the agent's clock; the echo leaves at t2
+//! of that clock and arrives at t3. With the offset θ = agent's − coordinator's clock, and the two
+//! delays d₁ and d₂ (all in ns),
 //!
 //! ```text
 //! t1 − t0 = d₁ + θ        t3 − t2 = d₂ − θ
 //! ((t1 − t0) + (t2 − t3)) / 2 = θ + (d₁ − d₂) / 2
 //! ```
 //!
-//! so the middle is off by at most (d₁ + d₂) / 2, half of the round trip, however uneven the two ways
-//! are (RFC 5905 section 8). Of many exchanges the one with the shortest round trip says most. A
-//! reading says less the older it is: clocks that are slewed go apart by up to [`MOST_DRIFT_PPM`].
+//! so the middle is off by at most (d₁ + d₂) / 2, half of the round trip, however unequal the two
+//! delays are (RFC 5905 section 8). Of many exchanges the one with the shortest round trip is the most
+//! exact. A reading loses exactness with age: slewed clocks diverge by up to [`MOST_DRIFT_PPM`].
 
-/// How fast two clocks may go apart, in parts of 10⁶: the kernel slews each by 500 at most
+/// How fast two clocks may diverge, in parts of 10⁶: the kernel slews each by 500 at most
 /// (`adjtimex(2)`).
 pub const MOST_DRIFT_PPM: u64 = 1000;
 
-/// Readings that are kept.
+/// The number of readings that are kept.
 const MOST: usize = 16;
-/// How far readings that are kept are apart, to begin with.
+/// The initial distance between readings that are kept.
 const WINDOW_NS: u64 = 250_000_000;
 
 /// The four times of an exchange.
@@ -27,22 +27,22 @@ const WINDOW_NS: u64 = 250_000_000;
 pub struct Exchange {
     /// t0, when the probe was sent; coordinator's clock.
     pub sent_ns: u64,
-    /// t1, when the probe came; agent's clock.
+    /// t1, when the probe arrived; agent's clock.
     pub received_ns: u64,
-    /// t2, when the reply was sent; agent's clock.
+    /// t2, when the echo was sent; agent's clock.
     pub replied_ns: u64,
-    /// t3, when the reply came; coordinator's clock.
+    /// t3, when the echo arrived; coordinator's clock.
     pub returned_ns: u64,
 }
 
-/// An offset, as it was at one time.
+/// The offset at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// That time, by the coordinator's clock.
     pub at_ns: u64,
     /// By how much the agent's clock was ahead.
     pub offset_ns: i64,
-    /// How far that may be wrong.
+    /// The largest error of the offset.
     pub bound_ns: u64,
 }
 
@@ -55,7 +55,7 @@ impl Reading {
 }
 
 impl Exchange {
-    /// The offset by this exchange. `None`: it contradicts itself.
+    /// The offset by this exchange; `None` if it contradicts itself.
     pub fn reading(&self) -> Option<Reading> {
         let Exchange { sent_ns, received_ns, replied_ns, returned_ns } = *self;
         let took_ns = returned_ns.checked_sub(sent_ns)?;
@@ -73,23 +73,23 @@ impl Exchange {
     }
 }
 
-/// How far clocks go apart in so long.
+/// How far clocks can diverge in this time.
 fn drifted(ns: u64) -> u64 {
     (u128::from(ns) * u128::from(MOST_DRIFT_PPM)).div_ceil(1_000_000) as u64
 }
 
-/// How much faster an agent's clock goes than the coordinator's.
+/// How much faster an agent's clock runs than the coordinator's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drift {
     /// In parts of 10⁹.
     pub ppb: i64,
-    /// How far that may be wrong.
+    /// The largest error of that.
     pub bound_ppb: u64,
 }
 
-/// What is known of an agent's clock: the best readings, spread over the time.
+/// The best readings of an agent's clock, spread over time.
 ///
-/// There are [`MOST`]; when there would be more, each two neighbours become one.
+/// There are at most [`MOST`]; before there are more, each two neighbours become one.
 #[derive(Debug, Clone)]
 pub struct Clock {
     readings: Vec<Reading>,
@@ -104,7 +104,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Takes an exchange; one that contradicts itself counts for nothing.
+    /// Takes an exchange; one that contradicts itself is ignored.
     pub fn add(&mut self, exchange: &Exchange) {
         let Some(reading) = exchange.reading() else { return };
         self.exchanges += 1;
@@ -131,17 +131,17 @@ impl Clock {
         }
     }
 
-    /// Exchanges that count.
+    /// The number of exchanges that were not ignored.
     pub fn exchanges(&self) -> u64 {
         self.exchanges
     }
 
-    /// The offset at this time of the coordinator's clock, by the reading that bounds it best.
+    /// The offset at this time of the coordinator's clock, by the reading with the smallest bound.
     pub fn at(&self, at_ns: u64) -> Option<Reading> {
         self.readings.iter().map(|one| one.at(at_ns)).min_by_key(|one| one.bound_ns)
     }
 
-    /// The drift over all of the time, by the two readings that bound it best.
+    /// The drift, by the two readings with the smallest bound.
     pub fn drift(&self) -> Option<Drift> {
         let between = |early: &Reading, late: &Reading| {
             let time_ns = i128::from(late.at_ns.checked_sub(early.at_ns).filter(|ns| *ns > 0)?);
@@ -196,7 +196,7 @@ mod tests {
             ways in prop::collection::vec((0u64..40_000_000, 0u64..40_000_000, 0u64..S, 1u64..S), 1..80),
             at_ns in 0..100 * S,
         ) {
-            // Each probe leaves before the reply to the one before has come, or after it.
+            // A probe may leave before the echo of the previous one is back.
             let mut sent_ns = S;
             let mut exchanges: Vec<Exchange> = Vec::new();
             for (there, back, held, gap) in ways {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_is_half_of_the_round_trip_also_on_uneven_ways() {
+    fn the_bound_is_half_of_the_round_trip_even_if_delays_are_unequal() {
         // 35 ms there, 5 ms back.
         let reading =
             exchange(S, 3 * S as i64, 0, (35_000_000, 5_000_000), 1000).reading().unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_says_nothing() {
+    fn an_exchange_that_contradicts_itself_is_ignored() {
         let good = exchange(S, 0, 0, (10, 10), 10);
         let wrong = [
             Exchange { returned_ns: S - 1, ..good },

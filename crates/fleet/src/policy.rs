@@ -1,10 +1,10 @@
-//! An agent's policy: what it lets anybody do with it, whoever signs.
+//! An agent's policy: the limits of its machine's owner, for every grant.
 //!
-//! It is a file of the machine's owner, in TOML:
+//! It is a TOML file:
 //!
 //! ```toml
-//! operators = ["ed25519:…"]       # whose grants count
-//! rate = "20k/s"                  # most requests in a second, of this agent
+//! operators = ["ed25519:…"]       # keys that may sign grants
+//! rate = "20k/s"                  # the highest rate of this agent
 //! connections = 1000
 //! duration = "10m"
 //! scripts = "sandboxed"           # or "refused", which is the default
@@ -12,12 +12,12 @@
 //! [[target]]
 //! host = "*.staging.example.com"  # the name, and
 //! networks = ["10.0.0.0/8"]       # every address that it resolves to
-//! ports = [80, 443]               # none: any
+//! ports = [80, 443]               # empty: any
 //! ```
 //!
-//! A target is allowed if one of the entries allows its name, each of its addresses and its port. The
-//! addresses that were checked stay those of the run ([`Policy::pin`]). The engine adds the lists of
-//! its own machine, and forbids what one of them forbids.
+//! A target is allowed if, for each of its addresses, one of the entries allows name, address and port.
+//! The run uses the checked addresses and no others ([`Policy::pin`]). The engine also asks the lists
+//! of its own machine.
 
 use std::net::IpAddr;
 
@@ -33,77 +33,77 @@ use crate::grant::{Caps, Grant, GrantError, PublicKey};
 use crate::message::Digest;
 use crate::refusal::{Refusal, words};
 
-/// What an agent lets anybody do with it.
+/// The policy of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Whose grants count.
+    /// The keys that may sign grants.
     pub operators: Vec<PublicKey>,
-    /// Of this agent.
+    /// Limits of this agent.
     pub caps: Caps,
-    /// What becomes of plans with a script.
+    /// The rule for plans with a script.
     pub scripts: Scripts,
-    /// Of its text.
+    /// Digest of the file.
     pub digest: Digest,
     targets: Vec<Target>,
 }
 
-/// What becomes of plans with a script.
+/// The rule for plans with a script.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scripts {
-    /// They are refused.
+    /// Such plans are refused.
     #[default]
     Refused,
-    /// They run in a sandbox.
+    /// The script must be in a sandbox.
     Sandboxed,
 }
 
 /// Why a policy forbids a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum PolicyRefusal {
-    /// Unix sockets are the machine's own.
-    #[error("unix sockets are not for agents")]
+    /// Agents never use unix sockets.
+    #[error("an agent does not connect to unix sockets")]
     UnixSocket,
-    /// A target that no entry allows.
-    #[error("the target {0} is not in it")]
+    /// No entry allows the target.
+    #[error("no entry allows the target {0}")]
     Target(String),
-    /// A script, or one that is not in a sandbox.
+    /// The plan has a script, or one that is not in a sandbox.
     #[error("scripts are {0}")]
     Script(String),
-    /// More requests in a second.
-    #[error("{asked} are asked of this agent and it allows {most}", asked = fmt_rate(*asked), most = fmt_rate(*most))]
+    /// The rate is too high.
+    #[error("this agent's share is {asked}; the limit is {most}", asked = fmt_rate(*asked), most = fmt_rate(*most))]
     Rate {
-        /// How many the plan has for this agent.
+        /// The agent's share.
         asked: Rate,
-        /// How many may be.
+        /// The limit.
         most: Rate,
     },
-    /// A closed load has no rate that could be held against a cap.
-    #[error("it caps the rate and a closed load has none; use an open load")]
+    /// The rate is limited, but a closed load has none.
+    #[error("it limits the rate, but a closed load has none; use an open load")]
     NoRate,
-    /// More connections.
-    #[error("{asked} connections are asked of this agent and it allows {most}")]
+    /// There are too many connections.
+    #[error("this agent's share is {asked} connections; the limit is {most}")]
     Connections {
-        /// How many the plan has for this agent.
+        /// The agent's share.
         asked: u32,
-        /// How many may be.
+        /// The limit.
         most: u32,
     },
-    /// A longer run.
-    #[error("the run takes {asked} and it allows {most}", asked = fmt_duration_ns(*asked_ns), most = fmt_duration_ns(*most_ns))]
+    /// The run is too long.
+    #[error("the run takes {asked}; the limit is {most}", asked = fmt_duration_ns(*asked_ns), most = fmt_duration_ns(*most_ns))]
     Duration {
-        /// How long the plan is.
+        /// The plan's duration.
         asked_ns: u64,
-        /// How long it may be.
+        /// The limit.
         most_ns: u64,
     },
-    /// A run whose length nobody knows.
-    #[error("it caps the duration and the plan has none; give one")]
+    /// The duration is limited, but the plan has none.
+    #[error("it limits the duration, but the plan has none; set one")]
     NoDuration,
 }
 
 impl PolicyRefusal {
-    /// Bytes of the words in it.
+    /// The bytes of the words in it.
     pub(crate) fn length(&self) -> usize {
         match self {
             PolicyRefusal::Target(words) | PolicyRefusal::Script(words) => words.len(),
@@ -121,7 +121,7 @@ struct Target {
 }
 
 impl Target {
-    /// `name`: that of which `address` is one, by this machine's own resolver.
+    /// `name`: the name that this machine's own resolver resolved to `address`.
     fn allows(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
         let asked = Asked::Tcp { name, address };
         let host = self.host.as_ref().is_none_or(|list| list.allows(&asked));
@@ -185,8 +185,8 @@ impl Policy {
         })
     }
 
-    /// Whether a plan may run here with these workers of it, as far as that can be said before its
-    /// target's name is resolved.
+    /// Whether these workers of a plan may run here, as far as that is known before its target's name is
+    /// resolved.
     pub fn check(&self, plan: &Plan, workers: Workers, grant: &Grant) -> Result<(), Refusal> {
         let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
             return Err(PolicyRefusal::UnixSocket.into());
@@ -211,7 +211,7 @@ impl Policy {
     }
 
     /// The plan with its target at these addresses and no others, if each of them is allowed.
-    /// `addresses` are those that this machine resolved the target's name to.
+    /// `addresses` are the ones that this machine resolved the target's name to.
     pub fn pin(&self, plan: &Plan, addresses: &[IpAddr]) -> Result<Plan, Refusal> {
         let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
             return Err(PolicyRefusal::UnixSocket.into());
@@ -226,7 +226,7 @@ impl Policy {
         let forbidden =
             |address: &&IpAddr| !self.targets.iter().any(|one| one.allows(name, **address, *port));
         if let Some(address) = addresses.iter().find(forbidden) {
-            let target = format!("{host}:{port}, which is {address},");
+            let target = format!("{host}:{port}, which is {address}");
             return Err(PolicyRefusal::Target(words(target)).into());
         }
         let is_own = |address: &&IpAddr| {
@@ -234,7 +234,7 @@ impl Policy {
             plan.target.allow.as_ref().is_none_or(|list| list.allows(&asked))
         };
         if let Some(address) = addresses.iter().find(|one| !is_own(one)) {
-            let problem = format!("it does not itself allow {host}, which is {address} here");
+            let problem = format!("its allow list does not have {host}, which is {address} here");
             return Err(Refusal::Plan(words(problem)));
         }
         if addresses.is_empty() {
@@ -276,23 +276,23 @@ impl Target {
         let target =
             Target { host: list(host.into_iter().collect()), networks: list(networks?), ports };
         match target.host.is_none() && target.networks.is_none() {
-            true => Err("it has neither host nor networks; write e.g. networks = [\"0.0.0.0/0\", \
-                         \"::/0\"] for any"
+            true => Err("it has neither host nor networks; for any target write networks = \
+                         [\"0.0.0.0/0\", \"::/0\"]"
                 .to_owned()),
             false => Ok(target),
         }
     }
 }
 
-/// What a plan asks for.
+/// The demand of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
-    /// The highest rate of its schedule; `None` in a closed load. A burst or a part of a replay counts
-    /// as so many in a second as it has within one.
+    /// The highest rate of its schedule; `None` in a closed load. Bursts and replays count by their busiest
+    /// second.
     pub rate: Option<Rate>,
-    /// Connections.
+    /// The most connections.
     pub connections: u32,
-    /// How long it sends; `None`: that depends on the server.
+    /// How long it sends; `None` if the server decides that.
     pub duration_ns: Option<u64>,
 }
 
@@ -304,7 +304,7 @@ impl Demand {
         let (rate, schedule_ns) = match &plan.load {
             Load::Open(open) => {
                 let most = open.segments.iter().map(most_in_a_second).max().unwrap_or(0);
-                // Of even arrivals each worker has as many; of a Poisson process it has whole lanes.
+                // Workers share even arrivals equally, and a Poisson process by whole lanes.
                 let (own, all) = match open.arrivals {
                     Arrivals::Constant => (workers.count.into(), workers.of.into()),
                     Arrivals::Poisson => (part(LANES, workers), LANES),
@@ -351,7 +351,7 @@ impl Demand {
     }
 }
 
-/// The part of `total` that these workers have, if it is dealt to all workers in turn.
+/// These workers' part of `total`, which all workers of a run share in turn, as in the engine.
 fn part(total: u64, workers: Workers) -> u64 {
     let of = u64::from(workers.of.max(1));
     let (first, end) = (u64::from(workers.first), u64::from(workers.indices().end));

@@ -1,4 +1,4 @@
-//! Why an agent does not take part, or does no more.
+//! Reasons why an agent does not take part in a run, or leaves it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,31 +8,31 @@ use crate::policy::PolicyRefusal;
 /// Why an agent does not take part in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
-    /// It has to do with another run.
+    /// It is busy with another run.
     #[error("it is busy with another run; wait for its end, or use other agents")]
     Busy,
-    /// The grant is none for this.
+    /// The grant does not permit this.
     #[error("the grant is refused: {0}")]
     Grant(#[from] GrantError),
     /// Its policy forbids it.
     #[error("its policy forbids this: {0}")]
     Policy(#[from] PolicyRefusal),
-    /// Its share is none of a run.
-    #[error("its share is none of a run")]
+    /// Its share has no workers, or more than the run.
+    #[error("its share has no workers, or more than the run")]
     Share,
-    /// The plan is larger than it takes.
-    #[error("the plan has {0} bytes and may have {most}; shorten its bodies or replays", most = crate::agent::MOST_PLAN_BYTES)]
+    /// The plan is too large.
+    #[error("the plan has {0} bytes; the limit is {most}; shorten its bodies or replays", most = crate::agent::MOST_PLAN_BYTES)]
     PlanSize(u32),
-    /// What it fetched is not the plan.
-    #[error("the plan that came is not the plan that was announced")]
+    /// It fetched another plan.
+    #[error("the fetched plan is not the announced one")]
     PlanDigest,
-    /// It cannot read the plan.
-    #[error("it cannot read the plan: {0}")]
+    /// It cannot read the plan, or the plan itself forbids this.
+    #[error("it cannot use the plan: {0}")]
     Plan(String),
     /// It cannot resolve the target's name.
     #[error("it cannot resolve the target: {0}")]
     Resolve(String),
-    /// It could not get ready.
+    /// It could not prepare the run.
     #[error("it could not prepare the run: {0}")]
     Prepare(String),
     /// The order to start came too late.
@@ -44,10 +44,10 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Bytes of a reason at most.
+    /// The most bytes of a reason.
     pub(crate) const MOST_BYTES: usize = 1024;
 
-    /// Bytes of the words in it.
+    /// The bytes of the words in it.
     pub(crate) fn length(&self) -> usize {
         match self {
             Refusal::Plan(words)
@@ -60,7 +60,7 @@ impl Refusal {
     }
 }
 
-/// Words that fit into a message.
+/// A text, cut to fit into a message.
 pub(crate) fn words(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(Refusal::MOST_BYTES));
     text

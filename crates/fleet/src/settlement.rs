@@ -1,44 +1,44 @@
-//! What came of one agent's results: each segment counts once, in order.
+//! Receives one agent's results: each segment counts once, in order.
 //!
-//! Segments come in any order, twice, or not at all. They are kept until those before them are here,
-//! no more than [`Inbox::WINDOW`] of them; a segment beyond that is refused and comes again. What is
-//! complete goes on at once and is not kept: memory does not grow with the length of the run.
+//! Segments arrive in any order, twice, or not at all. Up to [`Inbox::WINDOW`] of them wait for those
+//! before them; a segment beyond that is dropped and resent later. A complete item is passed on at once,
+//! so memory does not grow with the length of the run.
 
 use std::collections::BTreeMap;
 
 use crate::message::{Ends, Final, Hasher, Have, Segment};
 
-/// Results that are complete.
+/// A complete result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// An interval, as bytes.
     Interval(Vec<u8>),
-    /// What else is known of the run, as bytes.
+    /// The record without intervals, as bytes.
     Record(Vec<u8>),
 }
 
 /// Why an agent's results cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ItemError {
-    /// One is larger than any can be.
-    #[error("an interval has more than {} bytes", Inbox::ITEM_BYTES)]
+    /// An item is too large.
+    #[error("an item has more than {} bytes", Inbox::ITEM_BYTES)]
     Size,
-    /// There is something behind the end.
-    #[error("something follows the end of its results")]
+    /// A segment follows the end.
+    #[error("a segment follows the end of its results")]
     BehindEnd,
-    /// They are not what the agent says it sent.
-    #[error("its results are not what it says that it sent")]
+    /// Their digest is not the agent's.
+    #[error("its results do not have the digest that it sent")]
     Digest,
 }
 
-/// One agent's results on their way.
+/// One agent's results, as far as they have arrived.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    /// Segments that came before those in front of them.
+    /// Segments that arrived ahead of earlier ones.
     waiting: BTreeMap<u32, Segment>,
     /// The next segment.
     next: u32,
-    /// What came of the item that is not complete.
+    /// The beginning of an incomplete item.
     part: Vec<u8>,
     items: u32,
     hasher: Hasher,
@@ -46,13 +46,13 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Segments that wait, at most.
+    /// The most segments that wait.
     pub const WINDOW: u32 = 64;
-    /// Bytes of one item, at most.
+    /// The most bytes of an item.
     pub const ITEM_BYTES: usize = 16 << 20;
 
-    /// Takes a segment, and gives what is complete with it to `complete`, in order. `most` is how
-    /// many items there may be for now: a segment that begins another one waits for its turn.
+    /// Takes a segment, and passes the items that it completes to `complete`, in order. There may be
+    /// `most` items for now; a segment of a later one waits.
     pub fn take(
         &mut self,
         segment: Segment,
@@ -66,7 +66,7 @@ impl Inbox {
         self.go_on(most, complete)
     }
 
-    /// Goes on with segments that waited.
+    /// Continues with segments that waited.
     pub fn go_on(&mut self, most: u32, complete: &mut dyn FnMut(Item)) -> Result<(), ItemError> {
         while self.items < most {
             let Some(segment) = self.waiting.remove(&self.next) else { break };
@@ -91,7 +91,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Whether these are all of the results, and as they were sent. False: some are missing.
+    /// Whether all results are here, as they were sent; false if some are missing.
     pub fn is_complete(&self, last: &Final) -> Result<bool, ItemError> {
         match self.has_record {
             false => Ok(false),
@@ -101,7 +101,7 @@ impl Inbox {
         }
     }
 
-    /// The segments that are here.
+    /// The segments that have arrived.
     pub fn have(&self) -> Have {
         let mut beyond: Vec<(u32, u32)> = Vec::new();
         for &sequence in self.waiting.keys() {
@@ -115,12 +115,12 @@ impl Inbox {
         Have { up_to: self.next, beyond }
     }
 
-    /// Whether segments wait that could go on.
+    /// Whether the next segment is waiting for its turn.
     pub fn is_waiting(&self) -> bool {
         self.waiting.contains_key(&self.next)
     }
 
-    /// Items that were complete.
+    /// The number of complete items.
     pub fn items(&self) -> u32 {
         self.items
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is lost, comes twice or out of order: each item once, in order, and nothing is
+        /// With loss, duplicates and another order: each item arrives once, in order, and none is
         /// missing in the end.
         #[test]
         fn every_item_counts_once(
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_ahead_waits() {
+    fn items_beyond_the_limit_wait() {
         let (mut inbox, mut came) = (Inbox::default(), 0);
         for sequence in 0..10 {
             inbox.take(segment(sequence, Ends::Interval, b"x"), 4, &mut |_| came += 1).unwrap();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_not_as_they_were_sent_are_found_out() {
+    fn results_that_differ_from_those_sent_are_refused() {
         let mut outbox = Outbox::default();
         outbox.push(0, Ends::Interval, b"interval");
         outbox.push(0, Ends::Record, b"record");

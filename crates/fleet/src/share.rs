@@ -1,8 +1,7 @@
-//! Who does what: a run's threads, spread over agents.
+//! Divides a run's threads among agents.
 //!
 //! Any split of the threads gives the same schedule, because each thread knows its own share of it
-//! (crate pace). So a split needs no more than numbers: the agent that comes first has the first
-//! threads, and so on.
+//! (crate pace). So a split is only numbers: the first agent has the first threads, and so on.
 
 use candor_pace::{LANES, Limit, Schedule, Share};
 use candor_plan::{Arrivals, Load, Plan};
@@ -13,61 +12,61 @@ use candor_record::{Planned, Workers};
 pub enum Threads {
     /// In proportion to its cores.
     ByCores,
-    /// So many, in the order of the agents.
+    /// These numbers, in the order of the agents.
     Given(Vec<u32>),
 }
 
-/// Why a run cannot be split like that.
+/// Why a run cannot be split in this way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
     /// There are no agents.
     #[error("there are no agents to share the run")]
-    Nobody,
-    /// The list has another length.
+    NoAgents,
+    /// The list has another length than that of agents.
     #[error(
-        "threads are given for {given} agents and there are {agents}; give one number for each"
+        "threads are given for {given} agents, but there are {agents}; give one number for each"
     )]
     Given {
-        /// How many numbers.
+        /// The numbers in the list.
         given: usize,
-        /// How many agents.
+        /// The agents.
         agents: usize,
     },
-    /// An agent would have nothing to do.
+    /// An agent would have no thread.
     #[error("{agents} agents have {threads} threads together; each needs at least one")]
     TooFewThreads {
-        /// How many agents.
+        /// The agents.
         agents: usize,
-        /// How many threads at most.
+        /// The threads, at most.
         threads: u32,
     },
     /// Every thread needs a connection.
     #[error(
-        "{threads} threads need as many connections and the plan has {connections}; ask for more"
+        "{threads} threads need as many connections, but the plan has {connections}; ask for more"
     )]
     TooFewConnections {
-        /// How many threads.
+        /// The threads.
         threads: u32,
-        /// How many connections.
+        /// The connections.
         connections: u32,
     },
-    /// A Poisson process cannot be spread so far.
+    /// A Poisson process does not have as many equal parts.
     #[error("{threads} threads cannot share a Poisson process evenly; the most is {most}")]
     TooManyForPoisson {
-        /// How many threads.
+        /// The threads.
         threads: u32,
-        /// How many can.
+        /// The most threads that can.
         most: u32,
     },
 }
 
-/// The threads of each agent, whose `cores` are given.
+/// The threads of each agent; the agents have these `cores`.
 ///
-/// By cores, there are as many threads as the plan says, or half of all cores; no more than
+/// By cores, there are as many threads as the plan says, or half as many as cores; but no more than
 /// connections, and no more than can share the schedule evenly.
 pub fn split(plan: &Plan, threads: &Threads, cores: &[u32]) -> Result<Vec<Workers>, ShareError> {
     if cores.is_empty() {
-        return Err(ShareError::Nobody);
+        return Err(ShareError::NoAgents);
     }
     let agents = cores.len();
     let connections = plan.connections.count;
@@ -107,16 +106,17 @@ fn is_poisson(plan: &Plan) -> bool {
     matches!(&plan.load, Load::Open(open) if open.arrivals == Arrivals::Poisson)
 }
 
-/// The most threads, up to `most`, of which none has more than a quarter more of a Poisson process than
-/// another: lanes are not divided, and from 4 lanes on a fifth one more makes no larger difference.
+/// The largest number of threads up to `most` that share a Poisson process evenly: no thread has more
+/// than 5/4 of another's part. Lanes are not divided, so each thread has 4 or more, or all have equally
+/// many.
 fn even_lanes(most: u32) -> u32 {
     let lanes = LANES as u32;
     let is_even = |threads: &u32| lanes.is_multiple_of(*threads) || lanes / threads >= 4;
     (1..=most.min(lanes)).rev().find(is_even).unwrap_or(0)
 }
 
-/// `total` in proportion to `weights`, at least 1 each if there are enough: what is left over after
-/// rounding down goes to the largest remainders, the first of equal ones first.
+/// `total` in proportion to `weights`, at least 1 each if there are enough. The rest after rounding down
+/// goes to the largest remainders, to the first of equal ones first.
 fn in_proportion(total: u32, weights: &[u32]) -> Vec<u32> {
     let agents = weights.len() as u64;
     let each = u64::from(u64::from(total) >= agents);
@@ -135,8 +135,8 @@ fn in_proportion(total: u32, weights: &[u32]) -> Vec<u32> {
     counts.into_iter().map(|count| count as u32).collect()
 }
 
-/// What the schedule has for these threads before `end_ns`, or before its own end; nothing in a closed
-/// load.
+/// The requests that the schedule has for these threads before `end_ns`, or before its own end; none in
+/// a closed load.
 pub fn planned(plan: &Plan, workers: Workers, end_ns: Option<u64>) -> Planned {
     let Load::Open(load) = &plan.load else { return Planned::default() };
     let warm_up_ns = plan.recording.warm_up_ns;

@@ -1,39 +1,39 @@
-//! How often and how long: the times of the protocol, in one place.
+//! Periods and timeouts of the protocol, in one place.
 
 use crate::{MS, S};
 
-/// Intervals and time-outs. An agent and its coordinator may have others, as long as the
-/// coordinator's `lost_ns` is longer than the agent's lease: [`crate::message::Reserve`] has the
-/// coordinator's, and an agent takes the shorter one.
+/// Periods and timeouts. Those of an agent may differ from its coordinator's, as long as the
+/// coordinator's `lost_ns` is longer than the agent's lease. [`crate::message::Reserve`] has the
+/// coordinator's lease, and an agent takes the shorter one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
     /// From one hello to the next.
     pub hello_ns: u64,
     /// From one beat to the next.
     pub beat_ns: u64,
-    /// How long an agent may send after the beat that was answered last.
+    /// How long an agent may send after the last beat that its coordinator replied to.
     pub lease_ns: u64,
-    /// An agent that was silent for so long is suspect.
+    /// The silence after which an agent is suspect.
     pub suspect_ns: u64,
-    /// An agent that was silent for so long is lost.
+    /// The silence after which an agent is lost.
     pub lost_ns: u64,
     /// How long the coordinator waits for enough agents.
     pub gather_ns: u64,
-    /// For all agents to be reserved.
+    /// How long it waits until all agents are reserved.
     pub reserve_ns: u64,
-    /// For all agents to be prepared.
+    /// How long it waits until all agents are prepared.
     pub prepare_ns: u64,
-    /// For the exchanges that read the agents' clocks.
+    /// How long it exchanges messages to read the agents' clocks.
     pub clock_ns: u64,
     /// From the order to start to the origin of time.
     pub lead_ns: u64,
-    /// How long after its planned end a run may still go on, and how long an agent that is heard
-    /// may take for its next segment.
+    /// How long a run may continue after its planned end, and an agent that is heard may take for
+    /// its next segment.
     pub overdue_ns: u64,
-    /// How long an agent offers its results to a coordinator that is silent, before it keeps them
-    /// and is free.
+    /// How long an agent offers its results to a silent coordinator before it keeps them and is
+    /// free.
     pub deliver_ns: u64,
-    /// How long a coordinator whose run is over answers.
+    /// How long a coordinator still replies after the end of its run.
     pub linger_ns: u64,
 }
 
@@ -57,6 +57,5 @@ impl Default for Timings {
     }
 }
 
-/// From one probe of an agent's clock to the next: while it is read first and while it is armed, and
-/// in the run.
+/// From one probe of an agent's clock to the next: before the start, and in the run.
 pub(crate) const PROBE_NS: [u64; 2] = [100 * MS, S];

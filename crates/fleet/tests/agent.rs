@@ -1,4 +1,4 @@
-//! What an agent does with its results and its time, whatever its coordinator and its host do.
+//! An agent's results and leases, with coordinators and hosts that fail.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -38,7 +38,7 @@ fn start(agent: &mut Agent, epoch: u32) {
     said(agent);
 }
 
-/// A run with these bytes in its results, whose coordinator says nothing any more: they are kept.
+/// Keeps the results of a run, with these bytes, because its coordinator is silent.
 fn keep(agent: &mut Agent, epoch: u32, bytes: usize) -> Said {
     start(agent, epoch);
     agent.handle_interval(at(2 * S), key(epoch), &vec![0; bytes]);
@@ -80,7 +80,8 @@ fn results_are_kept_within_bounds_and_the_oldest_are_forgotten() {
     assert_eq!(kept(&by_bytes), [3]);
 }
 
-/// A recall brings kept results back, to an agent that is free; the reply says how much is missing.
+/// A recall brings kept results back on an agent that is free; the reply to its beat names the missing
+/// segments.
 #[test]
 fn kept_results_are_recalled_and_settled() {
     let mut agent = agent(1 << 20);
@@ -111,7 +112,7 @@ fn kept_results_are_recalled_and_settled() {
     assert_eq!((agent.phase(), kept(&agent)), (None, vec![2]));
 }
 
-/// No results are forgotten before they are complete, whoever says that they are settled.
+/// No results are forgotten before they are complete.
 #[test]
 fn settled_is_heard_only_by_an_agent_that_delivers() {
     let mut agent = agent(1 << 20);

@@ -1,5 +1,5 @@
-//! What an agent does not do, whoever asks: nothing is prepared and nothing starts without a grant that
-//! is for it, and nothing that its policy forbids.
+//! The limits of an agent: it prepares and starts nothing without a grant of its own, and nothing that
+//! its policy forbids.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -353,7 +353,7 @@ fn late_orders_and_kills() {
 /// Connections are dealt to threads, and lanes of a Poisson process too: an agent's part can be larger
 /// than its part of the threads.
 #[test]
-fn the_demand_of_an_agent_is_what_its_threads_have() {
+fn the_demand_of_an_agent_is_that_of_its_threads() {
     let text = "url = \"http://h/\"\nconnections = 1000\nduration = \"1s\"\n";
     let even = plan(&format!("{text}rate = \"1024/s\"\n"));
     let poisson = plan(&format!("{text}rate = \"1024/s\"\narrivals = \"poisson\"\n"));
@@ -405,8 +405,8 @@ fn another_plan_than_the_announced_is_refused() {
     assert_eq!(said(&mut agent).refused, Some(Refusal::PlanDigest));
 }
 
-/// Without a reply to its beats an agent gives a reservation up, and stops what it sends, exactly when
-/// its lease is over.
+/// Without a reply to its beats an agent gives a reservation up, or stops sending, exactly when its lease
+/// is over.
 #[test]
 fn a_lease_ends_by_the_agents_own_clock() {
     let mut agent = agent(policy(LOOPBACK));

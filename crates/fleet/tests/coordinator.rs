@@ -1,4 +1,4 @@
-//! A coordinator and agents that do not keep to the protocol: the run ends, once, and says why.
+//! A coordinator and agents that violate the protocol: the run ends once, with a reason.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -28,7 +28,7 @@ fn usual() -> Plan {
     )
 }
 
-/// An agent as its coordinator sees it, which says what a test tells it to say.
+/// A scripted agent: it sends the messages of a test.
 struct Scripted {
     name: AgentName,
     head: Head,
@@ -100,7 +100,7 @@ impl Run {
         self.say(at, Message::Segment { head, segment });
     }
 
-    /// An interval of this agent, with so many requests, and the segment that has it.
+    /// An interval of this agent with `requests` requests, as a segment.
     fn interval(&mut self, at: usize, index: u64, requests: u64) -> Segment {
         let mut interval = Interval { index: Some(index), ..Interval::new(1, 1) };
         (interval.start_ns, interval.end_ns) = (index * S, (index + 1) * S);
@@ -138,7 +138,7 @@ impl Run {
         segment
     }
 
-    /// One tick: agents hear and do as they are told, and beat each half of a second.
+    /// One tick: agents obey, and beat each half of a second.
     fn step(&mut self) {
         self.now_ns += STEP_NS;
         self.coordinator.handle_timeout(self.now_ns, &mut |_| {});
@@ -200,7 +200,7 @@ impl Run {
         self.listen();
     }
 
-    /// Goes on until the coordinator has nothing more to say, and `each` step does something before.
+    /// Calls `each` before each step until the coordinator has finished.
     fn finish(mut self, mut each: impl FnMut(&mut Run)) -> (Outcome, Vec<(usize, Message)>, u64) {
         let began_ns = self.now_ns;
         while self.coordinator.poll_timeout().is_some() {
@@ -262,7 +262,7 @@ fn a_wrong_digest_voids_the_run_once() {
     assert!(took_ns <= 5 * S, "{took_ns}");
 }
 
-/// An agent that says other things all the time, and delivers nothing, is overdue.
+/// An agent that changes its phase all the time and delivers nothing is overdue.
 #[test]
 fn phases_that_go_forth_and_back_are_no_progress() {
     let mut run = Run::new(1, OnLoss::Stop);
@@ -280,7 +280,7 @@ fn phases_that_go_forth_and_back_are_no_progress() {
     assert_eq!(losses(&outcome), [Loss::Overdue]);
 }
 
-/// An agent that delivers intervals without end: the plan bounds how many there can be.
+/// An agent that delivers intervals without end: the plan bounds their number.
 #[test]
 fn intervals_without_end_are_not_taken() {
     let mut run = Run::new(1, OnLoss::Stop);
@@ -300,8 +300,7 @@ fn intervals_without_end_are_not_taken() {
     assert!((35..=40).contains(&intervals), "{intervals} of {index}");
 }
 
-/// An interval that cannot be read, one that comes twice in the numbering of the run, and a record that
-/// is not the sum of its intervals: the agent is lost, its other intervals count, and those of others.
+/// Damaged results: their agent is lost, but its earlier intervals count, and those of other agents.
 #[test]
 fn damaged_results_cost_their_agent_only() {
     type Damage = fn(&mut Run);
@@ -353,7 +352,7 @@ fn damaged_results_cost_their_agent_only() {
         run.reach(Stage::Running);
         for at in 0..2 {
             let segment = run.interval(at, 0, 7);
-            // Twice: it counts once.
+            // A segment that arrives twice counts once.
             run.say_segment(at, segment.clone());
             run.say_segment(at, segment);
         }

@@ -1,4 +1,4 @@
-//! Shares: their union is the schedule of one machine, whatever the split; and who gets how much.
+//! Shares: their union is the schedule of one machine for every split; and their sizes.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -65,7 +65,7 @@ proptest! {
         let mut union: Vec<u64> = shares.iter().flat_map(|one| due_ns(&plan, *one)).collect();
         union.sort_unstable();
         prop_assert_eq!(&union, &due_ns(&plan, Workers::all(1)));
-        // What is planned for each is what each has.
+        // The planned counts of each share are its own.
         let warm_up_ns = plan.recording.warm_up_ns;
         for one in &shares {
             let due = due_ns(&plan, *one);
@@ -109,7 +109,7 @@ fn what_cannot_be_shared_is_refused() {
     let refused = |plan: &Plan, threads: Threads, agents: usize| {
         split(plan, &threads, &vec![8; agents]).unwrap_err()
     };
-    assert_eq!(refused(&few, Threads::ByCores, 0), ShareError::Nobody);
+    assert_eq!(refused(&few, Threads::ByCores, 0), ShareError::NoAgents);
     assert_eq!(
         refused(&few, Threads::ByCores, 4),
         ShareError::TooFewThreads { agents: 4, threads: 3 }

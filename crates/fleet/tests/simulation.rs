@@ -1,7 +1,7 @@
-//! Whatever a network and machines do to a run: no interval counts twice, nothing is sent without a
-//! lease, it always ends, and its ledger balances.
+//! Invariants of runs with faults of network and machines: no interval counts twice, nothing is sent
+//! without a lease, every run ends, and its ledger balances.
 //!
-//! `CANDOR_FLEET_SEEDS` is how many runs there are, `CANDOR_FLEET_SEED` the first of them.
+//! `CANDOR_FLEET_SEEDS` is the number of runs, `CANDOR_FLEET_SEED` the first seed.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -69,7 +69,7 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
 }
 
 #[test]
-fn whatever_happens_the_invariants_hold() {
+fn the_invariants_hold_under_faults() {
     let plans = plans();
     let mut seen = [0u64; 4];
     let all = seeds(400);
@@ -95,7 +95,7 @@ fn whatever_happens_the_invariants_hold() {
     }
     let [complete, degraded, void, dead] = seen;
     println!("{complete} complete, {degraded} degraded, {void} void, {dead} without a coordinator");
-    // Each kind of end is there, and most runs survive what happens to them.
+    // Each kind of end occurs, and most runs survive their faults.
     if all.end - all.start >= 400 {
         assert!(complete > 150 && degraded > 20 && void > 10 && dead > 5, "{seen:?}");
     }
@@ -130,7 +130,7 @@ fn nothing_is_sent_without_a_lease(world: &World, node: &Node) {
         for request in host.requests() {
             let own_ns = host.origin_ns.unwrap() + request.due_ns;
             let sent_ns = node.clock.when(own_ns);
-            // What the coordinator had heard by then.
+            // The beats that the coordinator had heard by then.
             let heard = node.answered.iter().filter(|(at_ns, _)| *at_ns <= sent_ns);
             let until_ns = heard.map(|(_, beat_ns)| beat_ns + lease_ns).max().unwrap();
             assert!(own_ns < until_ns, "{} sent {} ns late", node.name, own_ns - until_ns);
@@ -142,7 +142,7 @@ fn nothing_is_sent_without_a_lease(world: &World, node: &Node) {
     }
 }
 
-/// What is known of each agent counts once, and the rest is unaccounted for.
+/// Each known request counts once, and the rest is unaccounted for.
 fn counts_are_those_of_the_hosts(world: &World) {
     let outcome = world.outcome.as_ref().unwrap();
     let record = outcome.record.as_ref().unwrap();
@@ -155,7 +155,7 @@ fn counts_are_those_of_the_hosts(world: &World) {
         let agent = machine.agent.as_ref().unwrap();
         let known_to_ns = agent.lost.as_ref().map_or(u64::MAX, |lost| lost.known_to_ns);
         let Some(node) = world.nodes.iter().find(|node| node.name.to_string() == agent.name) else {
-            assert_eq!(known_to_ns, 0, "nobody had it");
+            assert_eq!(known_to_ns, 0, "no agent had it");
             continue;
         };
         // One host at most ran this share.
@@ -190,7 +190,7 @@ fn counts_are_those_of_the_hosts(world: &World) {
             assert!(is_missing || !is_later, "{interval:?} {lost:?}");
         }
     }
-    // Nobody was told to stop: the schedule is whole.
+    // Without a stop the schedule is whole.
     let unaccounted: u64 = outcome.losses.iter().map(|(_, _, count)| count).sum();
     assert_eq!(unaccounted, total.ledger.unaccounted + total.warm_up.unaccounted);
     let all = planned(&world.plan, Workers::all(record.of.of), None);
@@ -202,12 +202,12 @@ fn counts_are_those_of_the_hosts(world: &World) {
     }
 }
 
-/// Whether a coordinator lived from the beginning to the end, and stopped nobody.
+/// Whether one coordinator lived from the beginning to the end and stopped no agent.
 fn is_driven(world: &World) -> bool {
     world.faults.coordinator_dies.is_none() && world.faults.stuck_after.is_none()
 }
 
-/// Every agent began when it should have, within what its clock is said to be known to.
+/// Every agent began at the origin, within the reported bound of its clock.
 fn starts_are_within_their_bounds(world: &World) {
     let record = world.outcome.as_ref().unwrap().record.as_ref().unwrap();
     let origin_ns = world.clock.when(world.origin_ns);
@@ -323,8 +323,8 @@ fn a_short_cut_is_nothing_and_a_long_one_stops_the_load() {
     }
 }
 
-/// The coordinator dies, at any of its inputs: agents stop and keep their results, and another one makes
-/// the result of them, whatever the first one had received.
+/// The coordinator dies at one of its inputs: agents stop and keep their results, and another coordinator
+/// makes the same result of them, even of those that the first one had received.
 #[test]
 fn the_results_outlive_their_coordinator() {
     let plan = plans()[2].clone();

@@ -154,7 +154,7 @@ impl Collector {
         }
     }
 
-    /// Adds what a part's record says besides its intervals; `workers` are their places here.
+    /// Adds the rest of a part's record, besides its intervals; `workers` are their places here.
     pub(crate) fn add_part(
         &mut self,
         workers: Range<usize>,

@@ -138,7 +138,7 @@ pub struct Merging {
     empty: Interval,
 }
 
-/// One part, as far as it has arrived.
+/// A part, as far as it has arrived.
 #[derive(Debug)]
 struct Part {
     workers: Workers,
@@ -316,7 +316,7 @@ impl Merging {
         }
     }
 
-    /// Summarises what every part has delivered, and shows it to `watch`.
+    /// Summarises the intervals that every part has delivered, and shows them to `watch`.
     pub fn settle_with(&mut self, watch: &mut dyn FnMut(&Stretch<'_>)) {
         self.collector.settle_with(watch);
     }

@@ -1,4 +1,4 @@
-//! Results that no coordinator took: kept apart, within bounds, until one asks for them.
+//! Results that no coordinator took: kept within bounds until a coordinator recalls them.
 
 use std::collections::VecDeque;
 
@@ -25,8 +25,8 @@ impl Store {
         self.runs.iter().map(kept).collect()
     }
 
-    /// Keeps a run. Returns those that there is no more room for, the oldest first. The newest one
-    /// stays in any case.
+    /// Keeps a run. Returns the runs that there is no more room for, the oldest first; the newest one is
+    /// always kept.
     fn keep(&mut self, run: Run) -> Vec<Run> {
         self.runs.push_back(run);
         let bytes = |runs: &VecDeque<Run>| runs.iter().map(|one| one.outbox.bytes()).sum::<u64>();
@@ -41,7 +41,7 @@ impl Store {
 }
 
 impl Agent {
-    /// The coordinator is silent: keeps the results, and is free.
+    /// The coordinator is silent: the agent keeps the results and is free.
     pub(super) fn keep_results(&mut self, now: Now) {
         self.audit(now, What::Kept, String::new());
         let Some(run) = self.run.take() else { return };
@@ -50,7 +50,7 @@ impl Agent {
         }
     }
 
-    /// Somebody wants results that are kept, and the agent is free to deliver them.
+    /// A coordinator recalls results; an agent that is free delivers those that it kept.
     pub(super) fn handle_recall(&mut self, now: Now, head: Head) {
         if let Some(run) = self.own(head) {
             run.heard_ns = now.ns;
@@ -60,7 +60,7 @@ impl Agent {
         if let (None, Some(place)) = (&self.run, place)
             && let Some(mut run) = self.kept.runs.remove(place)
         {
-            debug_assert!(matches!(run.stage, Stage::Delivering), "nothing else is kept");
+            debug_assert!(matches!(run.stage, Stage::Delivering), "only complete results are kept");
             run.heard_ns = now.ns;
             self.run = Some(Box::new(run));
             self.beat(now.ns);

@@ -1,5 +1,5 @@
-//! From reserved to prepared: the plan is fetched, read, held against policy and grant, and pinned
-//! to addresses; then the host prepares it.
+//! From reserved to prepared: the agent fetches and reads the plan, checks it against policy and grant,
+//! and pins it to addresses; then the host prepares it.
 
 use std::net::IpAddr;
 
@@ -12,17 +12,17 @@ use crate::codec::{MOST_WANTED, PIECE_BYTES};
 use crate::message::{Digest, Head, RunKey};
 use crate::refusal::{Refusal, words};
 
-/// Chunks are asked for again after so long.
+/// The time until missing chunks are asked for again.
 const AGAIN_NS: u64 = 500 * MS;
 
 /// The chunks of a plan.
 #[derive(Debug)]
 pub(super) struct Fetch {
     chunks: Vec<Option<Vec<u8>>>,
-    /// How many bytes they have together.
+    /// Their bytes in total.
     bytes: u32,
     missing: usize,
-    /// Chunks that were asked for and have not come.
+    /// Chunks that were asked for and have not arrived.
     pending: usize,
     next_ns: u64,
 }
@@ -50,7 +50,7 @@ impl Fetch {
         Some(wanted)
     }
 
-    /// A chunk came. The last of those that were asked for makes it time for others.
+    /// Takes a chunk. After the last of those that were asked for, others are due.
     pub(super) fn take(&mut self, index: u32, bytes: Vec<u8>, now_ns: u64) {
         let at = index as usize;
         let begins = at.saturating_mul(PIECE_BYTES);
@@ -66,7 +66,7 @@ impl Fetch {
         }
     }
 
-    /// The whole plan.
+    /// The whole plan, once all chunks are here.
     pub(super) fn complete(&mut self) -> Option<Vec<u8>> {
         (self.missing == 0).then(|| {
             let chunks = std::mem::take(&mut self.chunks);
@@ -109,12 +109,12 @@ impl Agent {
         }
         let plan: Plan =
             wire::from_bytes(bytes).map_err(|error| Refusal::Plan(words(error.to_string())))?;
-        let run = self.run.as_ref().expect("the plan is a run's");
+        let run = self.run.as_ref().expect("a fetched plan belongs to a run");
         self.settings.policy.check(&plan, run.workers, &run.grant)?;
         Ok(Box::new(plan))
     }
 
-    /// The host looked the target's name up.
+    /// The host resolved the target's name, or could not.
     pub fn handle_resolved(&mut self, now: Now, key: RunKey, found: Result<&[IpAddr], String>) {
         self.keep_time(now);
         let Some(run) = self.run.as_deref_mut().filter(|run| run.head.key == key) else { return };
@@ -134,7 +134,7 @@ impl Agent {
         }
     }
 
-    /// The host has prepared a run: so many connections, or why not.
+    /// The host has prepared a run and has these connections, or could not.
     pub fn handle_prepared(&mut self, now: Now, key: RunKey, prepared: Result<u32, String>) {
         self.keep_time(now);
         let Some(run) = self.of_key(key) else { return };

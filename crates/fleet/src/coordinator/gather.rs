@@ -1,4 +1,4 @@
-//! Which agents there are: those that are free for a run, and those that keep results of one.
+//! Finds agents: those that are free for a run, and those that kept results of one.
 
 use candor_record::{Merging, Workers};
 
@@ -9,10 +9,10 @@ use crate::message::{AgentName, Head, Hello, Kept, Message, Reserve};
 use crate::policy::Demand;
 use crate::share::split;
 
-/// Agents that are known at most.
+/// The most agents that are known.
 pub(super) const MOST: usize = 4096;
 
-/// An agent that said hello.
+/// An agent that sent a hello.
 #[derive(Debug)]
 pub(super) struct Candidate {
     hello: Hello,
@@ -31,7 +31,7 @@ impl Coordinator {
         }
     }
 
-    /// An agent of the run that says something else than its beats has left it.
+    /// An agent of the run whose hello contradicts its beats has left it.
     fn handle_hello_of_member(&mut self, now_ns: u64, at: usize, hello: &Hello) {
         let key = self.settings.key;
         let member = &mut self.members[at];
@@ -39,14 +39,14 @@ impl Coordinator {
             member.is_gone = true;
             return self.lose(now_ns, at, Loss::Restarted);
         }
-        // A hello that was under way for longer than the last beat says nothing.
+        // A hello that was sent before the last beat is out of date.
         if hello.busy != Some(key) && member.silence.is_before(hello.clock_ns) {
             member.is_gone = true;
             self.lose(now_ns, at, Loss::Dropped);
         }
     }
 
-    /// Begins as soon as there are enough.
+    /// Begins as soon as enough agents are free.
     pub(super) fn gather(&mut self, now_ns: u64) {
         let fresh_ns = self.settings.timings.suspect_ns;
         let is_free = |one: &Candidate| {
@@ -78,14 +78,14 @@ impl Coordinator {
         }
     }
 
-    /// Asks these agents, each for its share.
+    /// Asks each of these agents to run its share.
     fn reserve(&mut self, now_ns: u64, agents: Vec<(AgentName, u64)>, shares: &[Workers]) {
         let settings = &self.settings;
         let plan = &settings.plan;
         let demand = Demand::of(plan, Workers::all(1));
         let target = match &plan.target.endpoint {
             candor_plan::Endpoint::Tcp { host, port } => Some((host.clone(), *port)),
-            // Every agent refuses it, and says so.
+            // Every agent refuses it with a reason.
             candor_plan::Endpoint::Unix { .. } => None,
         };
         let grant = settings.operator.sign(&Grant {
@@ -121,8 +121,8 @@ impl Coordinator {
         self.begin(now_ns, members, Stage::Reserving);
     }
 
-    /// Begins with the results that agents keep, as soon as they are of all workers, or when there is
-    /// no more time. Workers that nobody has are lost.
+    /// Begins with the results that agents kept, as soon as all workers are among them, or when time is
+    /// over. The other workers are lost.
     pub(super) fn gather_kept(&mut self, now_ns: u64) {
         let key = self.settings.key;
         let kept = |one: &Candidate| {
@@ -144,7 +144,7 @@ impl Coordinator {
         };
         let gap = |first: u32, end: u32| {
             let workers = Workers { first, count: end - first, of };
-            let name = format!("nobody-{first}").parse().expect("letters, a dash and digits");
+            let name = format!("unknown-{first}").parse().expect("letters, a dash and digits");
             Member { fate: Fate::Lost(Loss::Unknown), ..member(name, 0, workers) }
         };
         for (name, boot, workers) in found {
@@ -167,8 +167,7 @@ impl Coordinator {
         let is_late = now_ns.saturating_sub(self.since_ns) >= self.settings.timings.gather_ns;
         if members.iter().all(Member::is_lost) {
             if is_late {
-                let (wanted, others) = (1, String::new());
-                self.void(now_ns, Void::TooFewAgents { wanted, found: 0, others });
+                self.void(now_ns, Void::NothingKept);
             }
         } else if !has_gap || is_late {
             let lost: Vec<usize> = (0..members.len()).filter(|at| members[*at].is_lost()).collect();
@@ -186,7 +185,7 @@ impl Coordinator {
         let parts: Vec<Workers> = members.iter().map(|one| one.workers).collect();
         self.members = members;
         let merging = Merging::new(self.collecting(), &parts);
-        self.merging = Some(merging.expect("shares are made so that they fit together"));
+        self.merging = Some(merging.expect("shares are in order and without gaps"));
         self.enter(now_ns, stage);
     }
 }

@@ -8,12 +8,12 @@ use crate::message::{AgentName, Go, Head, Message, Phase, RunKey};
 use crate::offset::Clock;
 use crate::settlement::Inbox;
 
-/// What became of an agent.
+/// The fate of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is still to come.
+    /// It has not delivered everything yet.
     Active,
-    /// All of its results are here.
+    /// All of its results have arrived.
     Settled,
     /// It is lost.
     Lost(Loss),
@@ -25,7 +25,7 @@ pub(super) struct Member {
     pub(super) name: AgentName,
     pub(super) boot: u64,
     pub(super) workers: Workers,
-    /// What is sent until it answers: to reserve it, or to recall its results.
+    /// The request that is repeated until it beats: a reservation or a recall.
     pub(super) request: Message,
     pub(super) asked_ns: u64,
     pub(super) silence: Silence,
@@ -35,13 +35,13 @@ pub(super) struct Member {
     pub(super) probed_ns: u64,
     pub(super) go: Option<Go>,
     pub(super) inbox: Inbox,
-    /// When it delivered something, or went on to another phase.
+    /// When it last delivered an item or reached another phase.
     pub(super) progress_ns: u64,
-    /// Where its window ended, once its record is here.
+    /// The end of its window, once its record is here.
     pub(super) window_end_ns: Option<u64>,
     pub(super) has_lapsed: bool,
     pub(super) fate: Fate,
-    /// It has nothing to do with the run any more.
+    /// It has left the run.
     pub(super) is_gone: bool,
 }
 
@@ -58,7 +58,7 @@ impl Member {
             boot,
             workers,
             request,
-            // Long ago, so that it is asked at once.
+            // In the past, so that it is asked at once.
             asked_ns: 0,
             silence: Silence::new(now_ns),
             is_suspect: false,
@@ -91,7 +91,7 @@ impl Member {
         matches!(self.phase, Some(Phase::Prepared { .. }))
     }
 
-    /// Whether it has the order to start, at the time that it was given.
+    /// Whether it has the order to start, with the right origin.
     pub(super) fn has_order(&self) -> bool {
         match self.phase {
             Some(Phase::Armed { origin_ns }) => self.go.is_some_and(|go| go.origin_ns == origin_ns),

@@ -1,4 +1,4 @@
-//! What agents measured, to the record of the run; and the account of what is missing.
+//! Merges the results of agents into the record of the run, and accounts for missing ones.
 
 use candor_record::{Agent, CollectorSettings, RunRecord, Workers, wire};
 
@@ -21,7 +21,7 @@ impl Coordinator {
         }
     }
 
-    /// Adds what is complete of an agent's results.
+    /// Adds a complete item of an agent.
     pub(super) fn merge_item(&mut self, at: usize, item: Item) -> Result<(), String> {
         let Some(merging) = &mut self.merging else { return Ok(()) };
         let merged = match item {
@@ -40,7 +40,7 @@ impl Coordinator {
         merged.map_err(|error| format!("{error:?}"))
     }
 
-    /// An agent is settled when all that it says it has sent is here.
+    /// Settles an agent whose results are all here.
     pub(super) fn finish_member(&mut self, now_ns: u64, at: usize) {
         let member = &mut self.members[at];
         let Some(Phase::Delivering(last)) = member.phase else { return };
@@ -53,7 +53,7 @@ impl Coordinator {
                 self.advance(now_ns);
             }
             Ok(false) => {}
-            // What was merged already cannot be taken out again.
+            // Merged intervals cannot be taken out again.
             Err(ItemError::Digest) => {
                 let agent = member.name.clone();
                 self.void(now_ns, Void::Damaged(agent));
@@ -62,7 +62,7 @@ impl Coordinator {
         }
     }
 
-    /// There is nothing more to come: the outcome.
+    /// Ends a run of which nothing more will arrive.
     pub(super) fn end(&mut self, now_ns: u64) {
         let Some(mut merging) = self.merging.take() else { return };
         // A run that was stopped ended with the last agent that stopped because it was told to.

@@ -14,7 +14,7 @@ use super::{MS, What, World};
 /// The longest that a response takes.
 const SLOWEST_NS: u64 = 80 * MS;
 
-/// What a host does later.
+/// A later step of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Prepared(RunKey),
@@ -47,7 +47,7 @@ pub(crate) struct Host {
     index: Option<u64>,
     pub(crate) window_end_ns: u64,
     is_stopped: bool,
-    /// Counts what was planned and is to be ignored since.
+    /// Steps of an earlier turn are ignored.
     turn: u64,
 }
 
@@ -67,7 +67,7 @@ impl Host {
             let limit = Limit { end_ns: Some(window_end_ns), measured_count: None, warm_up_ns };
             for worker in workers.indices() {
                 let share = Share { worker, workers: workers.of };
-                // How long a response takes is a function of the request, whoever makes it.
+                // The time of a response is a function of the request alone.
                 all.extend(Schedule::new(load, plan.seed, share, limit).map(|due| Request {
                     due_ns: due.due_ns,
                     done_ns: due.due_ns + MS + due.due_ns.wrapping_mul(0x9e37_79b9) % SLOWEST_NS,
@@ -162,7 +162,7 @@ impl Host {
 }
 
 impl World {
-    /// A host does what its agent wants.
+    /// A host obeys its agent.
     pub(super) fn host_event(&mut self, at: usize, event: Event) {
         let own_ns = self.now_of(at).ns;
         match event {

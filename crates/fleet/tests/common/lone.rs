@@ -87,7 +87,7 @@ pub(crate) fn order(epoch: u32, command: Command) -> Message {
     Message::Lease { head: head(epoch), order }
 }
 
-/// What an agent says and wants of its host. Hellos are left out.
+/// An agent's messages, without hellos, and its events.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) refused: Option<Refusal>,

@@ -92,23 +92,23 @@ pub(crate) fn plan(toml: &str) -> Plan {
     Options::from_toml("plan.toml", toml).unwrap().build(&NoFiles).unwrap().0
 }
 
-/// What a network and machines do to a run.
+/// Faults of network and machines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
-    /// Of a thousand messages so many are lost, and so many come twice.
+    /// Lost and doubled messages, per thousand.
     pub(crate) lost: u64,
     pub(crate) doubled: u64,
-    /// Of a thousand so many are late by up to three seconds.
+    /// Messages that are late by up to three seconds, per thousand.
     pub(crate) late: u64,
-    /// Who hears and says nothing, from when to when.
+    /// Machines without network, from when to when.
     pub(crate) cut_off: Vec<(usize, u64, u64)>,
-    /// Who dies at which of its inputs, and comes back after so long.
+    /// Agents that die, at which of their inputs, and after how long they come back.
     pub(crate) crashes: Vec<(usize, u64, Option<u64>)>,
-    /// Who dies for good, and when.
+    /// Agents that die for good, and when.
     pub(crate) deaths: Vec<(usize, u64)>,
-    /// The coordinator dies at this input, and another one recalls the results after so long.
+    /// The coordinator dies at this input; how long after that another one recalls the results.
     pub(crate) coordinator_dies: Option<(u64, Option<u64>)>,
-    /// Whose host does not prepare, or does not end.
+    /// An agent whose host does not prepare, and one whose host does not end.
     pub(crate) stuck_before: Option<usize>,
     pub(crate) stuck_after: Option<usize>,
 }
@@ -499,7 +499,7 @@ impl World {
             self.later(due_ns.unwrap() - self.now_ns, What::WakeCoordinator);
         }
         for (name, message) in out {
-            // Agents that nobody has: the gaps of a recall.
+            // The gaps of a recall have names without a node.
             if let Some(at) = self.nodes.iter().position(|node| node.name == name) {
                 self.transmit(at, What::ToAgent, &message);
             }
