@@ -377,7 +377,8 @@ fn damaged_results_cost_their_agent_only() {
 #[test]
 fn a_run_that_cannot_start_as_planned_is_void() {
     type Trouble = fn(&mut Run);
-    let troubles: [(Stage, Trouble, fn(&Void) -> bool); 5] = [
+    type Check = fn(&Void) -> bool;
+    let troubles: [(Stage, Trouble, Check); 5] = [
         (
             Stage::Reserving,
             |run| {
