@@ -165,6 +165,7 @@ mod tests {
                     }
                 }
                 prop_assert!(inbox.waiting.len() <= Inbox::WINDOW as usize);
+                prop_assert!(inbox.waiting.keys().all(|sequence| *sequence > inbox.next));
                 if inbox.is_complete(&outbox.last(false)).unwrap() {
                     break;
                 }
@@ -211,6 +212,15 @@ mod tests {
         assert_eq!(inbox.is_complete(&outbox.last(false)), Ok(false));
         inbox.take(sent[1].clone(), 9, &mut |_| {}).unwrap();
         assert_eq!(inbox.is_complete(&outbox.last(false)), Err(ItemError::Digest));
+        // The right bytes in another number of segments.
+        let mut whole = Inbox::default();
+        sent.iter().for_each(|one| whole.take(one.clone(), 9, &mut |_| {}).unwrap());
+        let last = outbox.last(false);
+        assert_eq!(whole.is_complete(&last), Ok(true));
+        for segments in [1, 3] {
+            let other = Final { segments, ..last };
+            assert_eq!(whole.is_complete(&other), Err(ItemError::BehindEnd));
+        }
         let behind = inbox.take(segment(2, Ends::Interval, b"more"), 9, &mut |_| {});
         assert_eq!(behind, Err(ItemError::BehindEnd));
         let mut inbox = Inbox::default();

@@ -8,8 +8,10 @@ use candor_fleet::audit::What;
 use candor_fleet::codec::MOST_KEPT;
 use candor_fleet::message::{Command, Ends, Go, Have, Order, Phase};
 use candor_fleet::{Message, Timings};
-use common::lone::{BOOT, LOOPBACK, NOW, Said, fetch, head, key, order, policy, said, usual};
-use common::{MS, S};
+use common::lone::{
+    BOOT, LOOPBACK, NOW, Said, fetch, grant, head, key, order, policy, reserve, said, usual,
+};
+use common::{MS, S, operator};
 
 fn agent(most_bytes: u64) -> Agent {
     let settings = Settings {
@@ -145,6 +147,55 @@ fn a_host_that_does_not_end_is_abandoned() {
     agent.handle_timeout(at(2 * S + patience_ns));
     assert_eq!(agent.phase(), None);
     assert!(said(&mut agent).events.contains(&Event::Abandon { key: key(1) }));
+}
+
+/// The shorter lease counts, the agent's or the coordinator's.
+#[test]
+fn no_coordinator_gives_a_longer_lease() {
+    for (asked_ns, lease_ns) in [(S, S), (5 * S, 5 * S), (60 * S, 5 * S), (u64::MAX, 5 * S)] {
+        let mut agent = agent(1 << 20);
+        let grant = operator().sign(&grant(&usual(), 1));
+        let Message::Reserve { head, mut reserve } = reserve(&usual(), 1, grant) else { panic!() };
+        reserve.lease_ns = asked_ns;
+        agent.handle_message(NOW, Message::Reserve { head, reserve });
+        agent.handle_timeout(at(lease_ns - 1));
+        assert!(agent.phase().is_some(), "{asked_ns}");
+        agent.handle_timeout(at(lease_ns));
+        assert_eq!(agent.phase(), None, "{asked_ns}");
+    }
+}
+
+/// A message, or a report of the host, that comes before the timer of a lease that is over finds an
+/// agent that has stopped.
+#[test]
+fn a_lease_that_is_over_is_not_extended() {
+    type Late = fn(&mut Agent);
+    let reply = |agent: &mut Agent| {
+        let (beat_ns, have) = (Some(at(4 * S).ns), Have::default());
+        let order = Order { beat_ns, command: Command::Hold, have };
+        agent.handle_message(at(5 * S), Message::Lease { head: head(1), order });
+    };
+    let lates: [Late; 3] = [
+        reply,
+        |agent| agent.handle_interval(at(5 * S), key(1), b"interval"),
+        |agent| agent.handle_draining(at(5 * S), key(1)),
+    ];
+    for late in lates {
+        let mut agent = agent(1 << 20);
+        start(&mut agent, 1);
+        late(&mut agent);
+        assert_eq!(agent.phase(), Some((key(1), Phase::Lapsed)));
+        let said = said(&mut agent);
+        assert!(said.events.contains(&Event::Stop { key: key(1) }));
+        let is_longer = |one: &Event| matches!(one, Event::SendUntil { .. });
+        assert!(!said.events.iter().any(is_longer), "{:?}", said.events);
+    }
+    // The record of a run that ends as late says that its agent had lapsed.
+    let mut agent = agent(1 << 20);
+    start(&mut agent, 1);
+    agent.handle_ended(at(5 * S), key(1), Ok(b"record"));
+    let Some((_, Phase::Delivering(last))) = agent.phase() else { panic!("{:?}", agent.phase()) };
+    assert!(last.lapsed);
 }
 
 /// A lease that ends before the start, or at the start, starts nothing.

@@ -35,6 +35,7 @@ struct Scripted {
     workers: Workers,
     phase: Phase,
     outbox: Outbox,
+    is_silent: bool,
 }
 
 struct Run {
@@ -65,6 +66,7 @@ impl Run {
             workers: Workers::all(1),
             phase: Phase::Reserved,
             outbox: Outbox::default(),
+            is_silent: false,
         };
         let mut run = Run {
             now_ns: 100 * S,
@@ -152,9 +154,9 @@ impl Run {
     }
 
     fn beat(&mut self, at: usize) {
-        let Scripted { head, phase, .. } = self.agents[at];
-        // Agents are heard once they are reserved.
-        if self.coordinator.stage() > Stage::Gathering {
+        let Scripted { head, phase, is_silent, .. } = self.agents[at];
+        // Agents beat once they are reserved.
+        if self.coordinator.stage() > Stage::Gathering && !is_silent {
             let beat = Beat { sent_ns: self.now_ns, phase, segments: 0 };
             self.say(at, Message::Beat { head, beat });
         }
@@ -432,4 +434,58 @@ fn a_run_that_cannot_start_as_planned_is_void() {
         };
         assert!(heard.iter().any(is_stop), "{stage:?}");
     }
+}
+
+/// An agent that was silent for longer than its lease, and comes back: it is told to stop, and the reply
+/// to its beat does not extend its lease.
+#[test]
+fn a_lost_agent_gets_no_lease() {
+    let mut run = Run::new(2, OnLoss::Continue);
+    run.reach(Stage::Running);
+    run.agents[1].is_silent = true;
+    for _ in 0..7 * S / STEP_NS {
+        run.step();
+    }
+    run.agents[1].is_silent = false;
+    run.heard.clear();
+    run.beat(1);
+    run.listen();
+    let orders: Vec<_> = (run.heard.iter())
+        .filter_map(|(to, one)| match one {
+            Message::Lease { order, .. } if *to == 1 => Some((order.command, order.beat_ns)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(orders, [(Command::Stop, None)]);
+    run.heard.clear();
+    run.beat(0);
+    run.listen();
+    let is_extended = |(to, one): &(usize, Message)| {
+        *to == 0 && matches!(one, Message::Lease { order, .. } if order.beat_ns == Some(run.now_ns))
+    };
+    assert!(run.heard.iter().any(is_extended), "{:?}", run.heard);
+}
+
+/// A run that goes on after its end, although every agent delivers in time, is stopped: after its 4 s, the
+/// drain of 1 s and the 30 s of patience.
+#[test]
+fn a_run_that_does_not_end_is_stopped() {
+    let mut run = Run::new(1, OnLoss::Stop);
+    run.reach(Stage::Running);
+    run.agents[0].phase = Phase::Running;
+    let began_ns = run.coordinator.origin_ns();
+    let is_stop = |(_, one): &(usize, Message)| matches!(one, Message::Lease { order, .. } if order.command == Command::Stop);
+    for index in 0.. {
+        let segment = run.interval(0, index, 1);
+        run.say_segment(0, segment);
+        for _ in 0..S / STEP_NS {
+            run.step();
+        }
+        if run.heard.iter().any(is_stop) {
+            break;
+        }
+    }
+    let took_ns = run.now_ns - began_ns;
+    assert!((35 * S..37 * S).contains(&took_ns), "{took_ns}");
+    assert_eq!(run.coordinator.stage(), Stage::Settling);
 }
