@@ -1,6 +1,6 @@
 # The targets install what they need: a fresh Debian machine needs only Rust and make.
 
-.PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fuzz miri tsan clean
+.PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fleet fuzz miri tsan clean
 
 help: ## The targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -88,6 +88,11 @@ many: build ## Many connections: memory per connection, connect storms, start-up
 hostile: ## The table of malicious servers: each on epoll and on io_uring, for a second; some minutes
 	@scripts/need-cc
 	CANDOR_MALICIOUS=full cargo test -p candor-cli --test malicious -- --nocapture --test-threads=1
+
+fleet: ## Simulated fleets: SEEDS=100000 runs with faults; and the cost of a coordinator of 1,000 agents
+	@scripts/need-cc
+	CANDOR_FLEET_SEEDS=$(or $(SEEDS),100000) cargo test -p candor-fleet --test simulation -- --nocapture
+	cargo bench -p candor-fleet --bench thousand_agents
 
 clean: ## Removes all builds
 	cargo clean

@@ -13,6 +13,7 @@
 
 mod documents;
 mod drivers;
+mod fleet;
 mod h1;
 mod h2;
 mod histograms;
@@ -53,6 +54,8 @@ pub const TARGETS: &[Target] = &[
     target("results", documents::result, 500),
     target("experiments", documents::experiment, 500),
     target("records", records::record, 300),
+    target("messages", fleet::message, 300),
+    target("policies", fleet::policy, 1000),
     target("histograms", histograms::histogram, 1000),
     target("traces", traces::trace, 2000),
     target("drivers", drivers::line, 2000),

@@ -17,7 +17,7 @@ impl ReadFile for NoFiles {
 }
 
 /// The plan of the records in the corpus.
-static PLAN: LazyLock<Plan> = LazyLock::new(|| {
+pub(crate) static PLAN: LazyLock<Plan> = LazyLock::new(|| {
     let typed = "url = \"http://127.0.0.1/\"\nrate = \"200/s\"\nthreads = 4\nconnections = 8\n\
                  duration = \"300ms\"\ninterval = \"100ms\"\n";
     let options = Options::from_toml("plan.toml", typed).expect("the plan is right");

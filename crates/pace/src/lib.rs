@@ -24,4 +24,5 @@ mod schedule;
 mod shape;
 
 pub use pick::Picker;
+pub use poisson::LANES;
 pub use schedule::{Due, Limit, MOST_DRAWN, Schedule, Share};

@@ -16,8 +16,8 @@ use std::collections::binary_heap::PeekMut;
 use crate::fixed::{self, Position};
 use crate::random::Xoshiro;
 
-/// The number of streams of the process.
-pub(crate) const LANES: u64 = 1024;
+/// The number of streams of the process, and so the most workers that can share it.
+pub const LANES: u64 = 1024;
 
 /// One stream.
 #[derive(Debug, Clone)]

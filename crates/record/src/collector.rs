@@ -4,11 +4,11 @@
 //! worker has delivered it or has ended; a worker that has ended is not waited for.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::batches::Batches;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
-use crate::merge::MergeError;
 use crate::run::{EndReason, Machine, RunRecord, WorkerReport, Workers};
 use crate::summary::IntervalSummary;
 use crate::trace::TraceCounts;
@@ -27,7 +27,7 @@ pub struct Stretch<'a> {
 }
 
 /// Position of an interval in time: the warm-up is before index 0.
-type Position = Option<u64>;
+pub(crate) type Position = Option<u64>;
 
 /// Sums intervals into a [`RunRecord`]; nothing else makes one.
 ///
@@ -49,6 +49,8 @@ pub struct Collector {
     /// Emptied intervals, for workers to use again.
     spare: Vec<Interval>,
     whole: Vec<Vec<u8>>,
+    /// Feeds that were lost, by their place, and the last position of each.
+    lost: Vec<(u32, Option<Position>)>,
 }
 
 /// The settings of a collector.
@@ -83,7 +85,13 @@ impl Collector {
             kernel: None,
             spare: Vec::new(),
             whole: Vec::new(),
+            lost: Vec::new(),
         }
+    }
+
+    /// An empty collector with `feeds` feeds: each is a part of the run with all its workers.
+    pub(crate) fn of_feeds(settings: CollectorSettings, feeds: usize) -> Self {
+        Collector { delivered: vec![Ok(None); feeds], ..Collector::new(settings) }
     }
 
     /// The settings.
@@ -98,7 +106,7 @@ impl Collector {
         self.feed(worker, interval)
     }
 
-    fn feed(&mut self, feed: usize, mut interval: Interval) -> Option<Interval> {
+    pub(crate) fn feed(&mut self, feed: usize, mut interval: Interval) -> Option<Interval> {
         let position = interval.index;
         self.delivered[feed] = Ok(Some(position));
         match self.pending.entry(position) {
@@ -121,6 +129,47 @@ impl Collector {
         self.add_kernel(report.kernel.take());
         report.figures = self.reports[worker].figures;
         self.reports[worker] = report;
+    }
+
+    /// A feed has ended: it has delivered everything.
+    pub(crate) fn feed_ended(&mut self, feed: usize) {
+        self.delivered[feed] = Err(());
+    }
+
+    /// A feed ends early: later intervals name it as missing.
+    pub(crate) fn feed_lost(&mut self, feed: usize) {
+        if let Ok(position) = std::mem::replace(&mut self.delivered[feed], Err(())) {
+            self.lost.push((feed as u32, position));
+        }
+    }
+
+    /// Names a feed as missing in the intervals after its last one, although it has ended.
+    pub(crate) fn name_missing(&mut self, feed: usize, last: Option<Position>) {
+        let feed = feed as u32;
+        for summary in &mut self.summaries {
+            let is_later = last.is_none_or(|last| last < Some(summary.index));
+            if is_later && let Err(at) = summary.missing.binary_search(&feed) {
+                summary.missing.insert(at, feed);
+            }
+        }
+    }
+
+    /// Adds the rest of a part's record, besides its intervals; `workers` are their places here.
+    pub(crate) fn add_part(
+        &mut self,
+        workers: Range<usize>,
+        reports: Vec<WorkerReport>,
+        trace: TraceCounts,
+        kernel: Option<KernelTimes>,
+    ) {
+        self.reports.splice(workers, reports);
+        self.trace.merge(trace);
+        self.add_kernel(kernel);
+    }
+
+    /// The sum of the settled intervals.
+    pub(crate) fn total(&mut self) -> &mut Interval {
+        &mut self.total
     }
 
     fn add_kernel(&mut self, times: Option<KernelTimes>) {
@@ -158,7 +207,13 @@ impl Collector {
                 self.total.merge_later(&interval);
                 if let Some(index) = position {
                     self.batches.push(&interval);
-                    let summary = IntervalSummary::of(&interval, index);
+                    let mut summary = IntervalSummary::of(&interval, index);
+                    let is_missing = |(_, up_to): &&(u32, Option<Position>)| {
+                        up_to.is_none_or(|up_to| up_to < position)
+                    };
+                    summary.missing =
+                        self.lost.iter().filter(is_missing).map(|(feed, _)| *feed).collect();
+                    summary.missing.sort_unstable();
                     let workers = &self.reports;
                     watch(&Stretch { summary: &summary, interval: &interval, workers });
                     self.summaries.push(summary);
@@ -204,30 +259,10 @@ impl Collector {
         Collector { machines: vec![Machine::default()], ..self.clone() }.record()
     }
 
-    /// The record of the parts in `feeds`, each of which gives its intervals in order.
-    pub(crate) fn fed(
-        settings: CollectorSettings,
-        machines: Vec<Machine>,
-        reports: Vec<WorkerReport>,
-        (trace, kernel): (TraceCounts, Vec<KernelTimes>),
-        mut feeds: Vec<impl Iterator<Item = Result<Interval, MergeError>>>,
-    ) -> Result<RunRecord, MergeError> {
-        let mut collector = Collector::new(settings);
-        collector.delivered = vec![Ok(None); feeds.len()];
-        (collector.machines, collector.reports, collector.trace) = (machines, reports, trace);
-        kernel.into_iter().for_each(|times| collector.add_kernel(Some(times)));
-        // Takes one interval of each feed at a time, so only intervals that are out of step are in
-        // memory at once.
-        while collector.delivered.iter().any(Result::is_ok) {
-            for (feed, intervals) in feeds.iter_mut().enumerate() {
-                match intervals.next().transpose()? {
-                    Some(interval) => drop(collector.feed(feed, interval)),
-                    None => collector.delivered[feed] = Err(()),
-                }
-            }
-            collector.settle();
-        }
-        Ok(collector.record())
+    /// The record of parts on these machines.
+    pub(crate) fn finish_parts(mut self, machines: Vec<Machine>) -> RunRecord {
+        self.machines = machines;
+        self.record()
     }
 
     fn record(mut self) -> RunRecord {

@@ -1,7 +1,7 @@
 //! The ledger: every scheduled request ends in exactly one place.
 //!
 //! ```text
-//! scheduled = sent + shed + unsent
+//! scheduled = sent + shed + unsent + unaccounted
 //! sent      = ok + broken off + errors (by kind) + unfinished
 //! ```
 //! Both sides are counted independently, when the events happen, so the equations are a check and
@@ -29,16 +29,24 @@ pub struct Ledger {
     pub broken_off: u64,
     /// Failed after being sent, by [`ErrorKind`].
     pub errors: Tally<{ ErrorKind::ALL.len() }>,
-    /// Sent, but without a complete response when the drain ended.
+    /// Sent, but without a complete response when the drain ended, or when the records of a lost agent end.
     pub unfinished: u64,
+    /// Scheduled for a lost agent, after its last interval that arrived.
+    pub unaccounted: u64,
 }
 
 impl Ledger {
     /// Whether both equations hold.
     pub fn balances(&self) -> bool {
         let sum = |parts: &[u64]| parts.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
-        self.scheduled == sum(&[self.sent, self.shed, self.unsent])
-            && self.sent == sum(&[self.ok, self.broken_off, self.errors.total(), self.unfinished])
+        self.scheduled == sum(&[self.sent, self.shed, self.unsent, self.unaccounted])
+            && self.sent == self.outcomes()
+    }
+
+    /// Requests that were sent and have an outcome.
+    pub(crate) fn outcomes(&self) -> u64 {
+        let parts = [self.ok, self.broken_off, self.errors.total(), self.unfinished];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Count of one kind of error.
@@ -56,5 +64,6 @@ impl Ledger {
         add(&mut self.broken_off, other.broken_off);
         self.errors.merge(&other.errors);
         add(&mut self.unfinished, other.unfinished);
+        add(&mut self.unaccounted, other.unaccounted);
     }
 }

@@ -41,11 +41,12 @@ pub use interval::{
     RequestCounts, StatusCount,
 };
 pub use ledger::Ledger;
-pub use merge::{MergeError, merge};
+pub use merge::{MergeError, Merging, Planned, merge};
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, FailedRequest, Phase, Recorder, RecorderSettings, Sample};
 pub use run::{
-    EndReason, Host, Machine, Memory, RunRecord, WorkerFigures, WorkerHealth, WorkerReport, Workers,
+    Agent, EndReason, Host, Lost, Machine, Memory, RunRecord, WorkerFigures, WorkerHealth,
+    WorkerReport, Workers,
 };
 pub use summary::{Brief, IntervalSummary};
 pub use trace::{Outcome, TraceCounts, Traced};

@@ -1,14 +1,15 @@
-//! Merges the records of the parts of a run into the record of the whole.
+//! Merges the records of the parts of a run into the record of the whole: at once ([`merge`]), or while
+//! the parts arrive ([`Merging`]).
 //!
 //! Merging is exact: ledgers add up, histograms merge bucket by bucket, intervals are aligned by
 //! their index, as if one process had all the workers. The caller checks that the plans are the
 //! same; this module refuses records that cannot be added.
 
-use crate::collector::{Collector, CollectorSettings};
+use crate::collector::{Collector, CollectorSettings, Position, Stretch};
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
-use crate::run::{RunRecord, Workers};
-use crate::trace::TraceCounts;
+use crate::ledger::Ledger;
+use crate::run::{Agent, EndReason, Lost, Machine, RunRecord, WorkerReport, Workers};
 use crate::wire::{self, WireError};
 
 /// Why records are not the parts of one run. Records are named by their place in the list.
@@ -30,6 +31,21 @@ pub enum MergeError {
     Missing(Workers),
 }
 
+impl MergeError {
+    /// The error with the places of a list in another order.
+    fn placed(self, places: &[usize]) -> Self {
+        let at = |one: usize| places.get(one).copied().unwrap_or(one);
+        match self {
+            MergeError::Whole(one) => MergeError::Whole(at(one)),
+            MergeError::Damaged(one, why) => MergeError::Damaged(at(one), why),
+            MergeError::Overlap(one, other) => MergeError::Overlap(at(one), at(other)),
+            MergeError::OtherSize(one, other) => MergeError::OtherSize(at(one), at(other)),
+            MergeError::Shape(one, other) => MergeError::Shape(at(one), at(other)),
+            other @ (MergeError::Nothing | MergeError::Missing(_)) => other,
+        }
+    }
+}
+
 /// The record of the run with these parts. `digits` and `requests` are the plan's.
 pub fn merge(
     records: Vec<RunRecord>,
@@ -38,65 +54,64 @@ pub fn merge(
 ) -> Result<RunRecord, MergeError> {
     let mut records: Vec<(usize, RunRecord)> = records.into_iter().enumerate().collect();
     records.sort_by_key(|(_, record)| (record.of.first, record.of.count));
-    let (first, last) = match (records.first(), records.last()) {
-        (Some((_, first)), Some((_, last))) => (first, last),
-        _ => return Err(MergeError::Nothing),
+    let (places, records): (Vec<usize>, Vec<RunRecord>) = records.into_iter().unzip();
+    merge_sorted(records, digits, requests).map_err(|error| error.placed(&places))
+}
+
+fn merge_sorted(
+    mut records: Vec<RunRecord>,
+    digits: u8,
+    requests: usize,
+) -> Result<RunRecord, MergeError> {
+    let (Some(first), Some(last)) = (records.first(), records.last()) else {
+        return Err(MergeError::Nothing);
     };
-    let (of, warm_up_ns) = (first.of.of, first.warm_up_ns);
-    let workers = Workers {
-        first: first.of.first,
-        count: last.of.indices().end.saturating_sub(first.of.first),
-        of,
-    };
-    for (at, record) in &records {
-        check(*at, record, digits)?;
-    }
-    for pair in records.windows(2) {
-        let [(at, one), (behind, other)] = pair else { continue };
-        if other.of.of != of {
-            return Err(MergeError::OtherSize(*at, *behind));
+    let Workers { first: from, of, .. } = first.of;
+    let workers = Workers { first: from, count: last.of.indices().end.saturating_sub(from), of };
+    for (at, record) in records.iter().enumerate() {
+        if record.of.is_all() {
+            return Err(MergeError::Whole(at));
         }
-        if other.warm_up_ns != warm_up_ns {
-            return Err(MergeError::Shape(*at, *behind));
-        }
-        let (end, begin) = (one.of.indices().end, other.of.first);
-        if begin < end {
-            return Err(MergeError::Overlap(*at, *behind));
-        }
-        if begin > end {
-            return Err(MergeError::Missing(Workers { first: end, count: begin - end, of }));
+        check(at, record, digits)?;
+        if record.whole.is_empty() {
+            return Err(MergeError::Damaged(at, "it has no intervals".to_owned()));
         }
     }
     let connections_asked =
-        records.iter().fold(0u64, |sum, (_, one)| sum.saturating_add(one.connections_asked));
+        records.iter().fold(0u64, |sum, one| sum.saturating_add(one.connections_asked));
+    let warm_up_ns = first.warm_up_ns;
     let settings = CollectorSettings { digits, requests, warm_up_ns, connections_asked, workers };
-    let (mut trace, mut kernel) = (TraceCounts::default(), Vec::new());
-    let (mut machines, mut reports, mut feeds) = (Vec::new(), Vec::new(), Vec::new());
-    let first = records[0].0;
-    for (at, record) in records {
-        trace.merge(record.trace);
-        kernel.extend(record.kernel);
-        machines.extend(record.machines);
-        reports.extend(record.workers);
-        feeds.push(Feed { at, first, whole: record.whole.into_iter(), last: None, settings });
+    let parts: Vec<Workers> = records.iter().map(|one| one.of).collect();
+    let mut merging = Merging::new(settings, &parts)?;
+    let mut feeds: Vec<_> =
+        records.iter_mut().map(|one| std::mem::take(&mut one.whole).into_iter()).collect();
+    // Takes one interval of each part at a time, so only intervals that are out of step are in
+    // memory at once.
+    let mut records: Vec<Option<RunRecord>> = records.into_iter().map(Some).collect();
+    while records.iter().any(Option::is_some) {
+        for (part, intervals) in feeds.iter_mut().enumerate() {
+            match intervals.next() {
+                Some(bytes) => merging.deliver(part, &bytes)?,
+                None => {
+                    if let Some(record) = records[part].take() {
+                        merging.ended(part, record)?;
+                    }
+                }
+            }
+        }
+        merging.settle_with(&mut |_| {});
     }
-    Collector::fed(settings, machines, reports, (trace, kernel), feeds)
+    Ok(merging.finish())
 }
 
 fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
     let damaged = |why: &str| Err(MergeError::Damaged(at, why.to_owned()));
     let Workers { first, count, of } = record.of;
-    if record.of.is_all() {
-        return Err(MergeError::Whole(at));
-    }
     if count == 0 || u64::from(first) + u64::from(count) > u64::from(of) {
         return damaged("its workers do not belong to the run");
     }
     if record.workers.len() != count as usize || record.machines.is_empty() {
         return damaged("it does not have the stated workers");
-    }
-    if record.whole.is_empty() {
-        return damaged("it has no intervals");
     }
     let is_in_order = |pairs: &[(u64, u64)]| pairs.iter().all(|(from_ns, to_ns)| from_ns <= to_ns);
     if !record.workers.iter().all(|one| is_in_order(&one.gaps))
@@ -110,41 +125,208 @@ fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// The intervals of one record.
-struct Feed {
-    at: usize,
-    first: usize,
-    whole: std::vec::IntoIter<Vec<u8>>,
-    last: Option<Option<u64>>,
-    settings: CollectorSettings,
+/// Merges the parts of one run while they arrive: each part delivers its intervals in order, at its own
+/// pace, and then ends with the rest of its record, or is lost.
+///
+/// An interval stays in memory, merged, until every part has delivered it; the caller bounds how far one
+/// part may be ahead of others.
+#[derive(Debug)]
+pub struct Merging {
+    collector: Collector,
+    parts: Vec<Part>,
+    /// The shape of every interval.
+    empty: Interval,
 }
 
-impl Iterator for Feed {
-    type Item = Result<Interval, MergeError>;
+/// A part, as far as it has arrived.
+#[derive(Debug)]
+struct Part {
+    workers: Workers,
+    last: Option<Position>,
+    /// The end of its last interval.
+    known_to_ns: u64,
+    /// The counts of its warm-up, and the measured ones.
+    known: [Known; 2],
+    has_ended: bool,
+    /// It did not do all of its share.
+    is_short: bool,
+    machines: Vec<Machine>,
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.whole.next()?;
-        Some(self.decode(&bytes))
+/// The counts of a ledger that tell whether all of it is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Known {
+    scheduled: u64,
+    sent: u64,
+    outcomes: u64,
+}
+
+impl Known {
+    fn of(ledger: &Ledger) -> Self {
+        let Ledger { scheduled, sent, .. } = *ledger;
+        Known { scheduled, sent, outcomes: ledger.outcomes() }
+    }
+
+    fn add(&mut self, other: Known) {
+        crate::add(&mut self.scheduled, other.scheduled);
+        crate::add(&mut self.sent, other.sent);
+        crate::add(&mut self.outcomes, other.outcomes);
+    }
+
+    /// Closes the ledger of a part that delivers no more: its requests in flight are unfinished, and the
+    /// rest of the `planned` requests is unaccounted for.
+    fn close(&mut self, ledger: &mut Ledger, planned: u64) {
+        crate::add(&mut ledger.unfinished, self.sent.saturating_sub(self.outcomes));
+        let rest = planned.saturating_sub(self.scheduled);
+        crate::add(&mut ledger.unaccounted, rest);
+        crate::add(&mut ledger.scheduled, rest);
+        *self = Known { scheduled: planned.max(self.scheduled), outcomes: self.sent, ..*self };
     }
 }
 
-impl Feed {
-    fn decode(&mut self, bytes: &[u8]) -> Result<Interval, MergeError> {
-        let damaged = |why: String| MergeError::Damaged(self.at, why);
+/// Requests that the schedule has for a part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Planned {
+    /// Of the warm-up.
+    pub warm_up: u64,
+    /// Measured.
+    pub measured: u64,
+}
+
+impl Merging {
+    /// Merges parts with these workers, in order, which together are `settings.workers`.
+    pub fn new(settings: CollectorSettings, parts: &[Workers]) -> Result<Self, MergeError> {
+        let mut next = settings.workers.first;
+        for (at, &Workers { first, count, of }) in parts.iter().enumerate() {
+            if of != settings.workers.of {
+                return Err(MergeError::OtherSize(0, at));
+            }
+            if first < next {
+                return Err(MergeError::Overlap(at.saturating_sub(1), at));
+            }
+            if first > next {
+                return Err(MergeError::Missing(Workers { first: next, count: first - next, of }));
+            }
+            next = first.saturating_add(count);
+        }
+        if parts.is_empty() || next != settings.workers.indices().end {
+            return Err(MergeError::Nothing);
+        }
+        let part = |&workers: &Workers| Part {
+            workers,
+            last: None,
+            known_to_ns: 0,
+            known: [Known::default(); 2],
+            has_ended: false,
+            is_short: false,
+            machines: vec![Machine { workers: Some(workers), ..Machine::default() }],
+        };
+        Ok(Merging {
+            collector: Collector::of_feeds(settings, parts.len()),
+            parts: parts.iter().map(part).collect(),
+            empty: Interval::new(settings.digits, settings.requests),
+        })
+    }
+
+    /// Takes the next interval of a part, as bytes.
+    pub fn deliver(&mut self, part: usize, bytes: &[u8]) -> Result<(), MergeError> {
+        let damaged = |why: &str| MergeError::Damaged(part, why.to_owned());
         let interval: Interval =
-            wire::from_bytes(bytes).map_err(|error: WireError| damaged(error.to_string()))?;
-        if !interval.fits(&Interval::new(self.settings.digits, self.settings.requests)) {
-            return Err(match self.at == self.first {
-                true => damaged("its histograms do not match its plan".to_owned()),
-                false => MergeError::Shape(self.first, self.at),
+            wire::from_bytes(bytes).map_err(|error: WireError| damaged(&error.to_string()))?;
+        if !interval.fits(&self.empty) {
+            return Err(match part == 0 {
+                true => damaged("its histograms do not match its plan"),
+                false => MergeError::Shape(0, part),
             });
         }
-        if interval.start_ns > interval.end_ns
-            || self.last.is_some_and(|last| interval.index <= last)
-        {
-            return Err(damaged("its intervals are not in order".to_owned()));
+        let known = &mut self.parts[part];
+        if known.has_ended {
+            return Err(damaged("an interval follows its end"));
         }
-        self.last = Some(interval.index);
-        Ok(interval)
+        if interval.start_ns > interval.end_ns
+            || known.last.is_some_and(|last| interval.index <= last)
+        {
+            return Err(damaged("its intervals are not in order"));
+        }
+        known.last = Some(interval.index);
+        known.known_to_ns = known.known_to_ns.max(interval.end_ns);
+        known.known[0].add(Known::of(&interval.warm_up));
+        known.known[1].add(Known::of(&interval.ledger));
+        self.collector.feed(part, interval);
+        Ok(())
+    }
+
+    /// A part has delivered all its intervals, and this is its record without them.
+    pub fn ended(&mut self, part: usize, record: RunRecord) -> Result<(), MergeError> {
+        let settings = self.collector.settings();
+        check(part, &record, settings.digits)?;
+        if record.warm_up_ns != settings.warm_up_ns {
+            return Err(MergeError::Shape(0, part));
+        }
+        let damaged = |why: &str| MergeError::Damaged(part, why.to_owned());
+        let known = &mut self.parts[part];
+        if known.has_ended || record.of != known.workers {
+            return Err(damaged("it is the record of another part"));
+        }
+        if [&record.total.warm_up, &record.total.ledger].map(Known::of) != known.known {
+            return Err(damaged("its totals are not those of its intervals"));
+        }
+        known.has_ended = true;
+        known.machines = record.machines;
+        let from = (known.workers.first - settings.workers.first) as usize;
+        let workers = from..from + known.workers.count as usize;
+        self.collector.add_part(workers, record.workers, record.trace, record.kernel);
+        self.collector.feed_ended(part);
+        Ok(())
+    }
+
+    /// A part is lost: it delivers nothing more.
+    pub fn lost(&mut self, part: usize) {
+        let known = &mut self.parts[part];
+        if !std::mem::replace(&mut known.has_ended, true) {
+            let report = WorkerReport::new(known.known_to_ns, EndReason::AgentLost);
+            let from = (known.workers.first - self.collector.settings().workers.first) as usize;
+            let count = known.workers.count as usize;
+            let reports = vec![report; count];
+            self.collector.add_part(from..from + count, reports, Default::default(), None);
+            self.collector.feed_lost(part);
+        }
+    }
+
+    /// Closes the ledger of a part that did not do all of the requests `planned` for it. Returns the
+    /// number of unaccounted ones.
+    pub fn close(&mut self, part: usize, planned: Planned) -> u64 {
+        self.settle_with(&mut |_| {});
+        let total = self.collector.total();
+        let before = total.warm_up.unaccounted.saturating_add(total.ledger.unaccounted);
+        let [warm_up, measured] = &mut self.parts[part].known;
+        warm_up.close(&mut total.warm_up, planned.warm_up);
+        measured.close(&mut total.ledger, planned.measured);
+        total.warm_up.unaccounted.saturating_add(total.ledger.unaccounted).saturating_sub(before)
+    }
+
+    /// Describes a part's agent; `why` it was lost, if it was. Later intervals then name it as missing.
+    pub fn describe(&mut self, part: usize, agent: &Agent, why: Option<&str>) {
+        let known = &mut self.parts[part];
+        let known_to_ns = known.known_to_ns;
+        known.is_short = why.is_some();
+        let lost = why.map(|why| Lost { why: why.to_owned(), known_to_ns });
+        for machine in &mut known.machines {
+            machine.agent = Some(Agent { lost: lost.clone(), ..agent.clone() });
+        }
+    }
+
+    /// Summarises the intervals that every part has delivered, and shows them to `watch`.
+    pub fn settle_with(&mut self, watch: &mut dyn FnMut(&Stretch<'_>)) {
+        self.collector.settle_with(watch);
+    }
+
+    /// The record of the run. Every part has ended or is lost.
+    pub fn finish(mut self) -> RunRecord {
+        self.settle_with(&mut |_| {});
+        for (feed, part) in self.parts.iter().enumerate().filter(|(_, part)| part.is_short) {
+            self.collector.name_missing(feed, part.last);
+        }
+        self.collector.finish_parts(self.parts.into_iter().flat_map(|one| one.machines).collect())
     }
 }

@@ -33,6 +33,8 @@ pub enum EndReason {
     ScriptFailed,
     /// The managed target ended. The watch of the target reports this, never a worker.
     TargetEnded,
+    /// An agent of the fleet was lost. The coordinator reports this, never a worker.
+    AgentLost,
 }
 
 /// A range of a run's workers: those of a process, a machine or a record.
@@ -201,6 +203,31 @@ pub struct Machine {
     /// The stalls of its workers by the machine, from when to when, in order; the collector fills
     /// it.
     pub held_up: Vec<(u64, u64)>,
+    /// Its agent, in a run on many machines; the coordinator fills it.
+    pub agent: Option<Agent>,
+}
+
+/// The agent on a machine, as its coordinator saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// The largest possible error of its clock at the start, after the correction.
+    pub clock_bound_ns: Option<u64>,
+    /// How much faster its clock runs than the coordinator's, in parts of 10⁹; null if the error of
+    /// that figure is larger.
+    pub clock_drift_ppb: Option<i64>,
+    /// How it was lost; null if it was not.
+    pub lost: Option<Lost>,
+}
+
+/// How an agent was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lost {
+    /// Why, as a sentence.
+    pub why: String,
+    /// The end of its last interval that arrived, from the beginning of the run.
+    pub known_to_ns: u64,
 }
 
 /// The record of a run, or of a part of its workers: the source of its document.

@@ -45,6 +45,10 @@ pub struct IntervalSummary {
     /// Complete responses divided by the interval's length; null if that is zero.
     #[serde(default)]
     pub answered_per_s: Option<f64>,
+    /// Machines that are missing in it because their agents were lost, as indices into the list of
+    /// machines.
+    #[serde(default)]
+    pub missing: Vec<u32>,
     /// Response times.
     pub response: Brief,
     /// Service times.
@@ -76,6 +80,7 @@ impl IntervalSummary {
             backlog: interval.backlog,
             in_flight: interval.in_flight,
             answered_per_s: (length_ns > 0).then(|| answered as f64 * 1e9 / length_ns as f64),
+            missing: Vec::new(),
             response: Brief::of(&interval.latencies.response),
             service: Brief::of(&interval.latencies.service),
             send_lag: Brief::of(&interval.latencies.send_lag),

@@ -3,8 +3,9 @@
 //! matter.
 
 use candor_record::{
-    Collector, CollectorSettings, EndReason, ErrorKind, FailedRequest, Machine, Phase, Recorder,
-    RecorderSettings, RunRecord, Sample, WorkerReport, Workers, merge, wire,
+    Agent, Collector, CollectorSettings, EndReason, ErrorKind, FailedRequest, Interval, Lost,
+    Machine, Merging, Phase, Planned, Recorder, RecorderSettings, RunRecord, Sample, WorkerReport,
+    Workers, merge, wire,
 };
 use proptest::prelude::*;
 
@@ -278,6 +279,57 @@ proptest! {
         let whole = run(&requests, workers, interval_ns);
         let connections_asked = whole.connections_asked;
         prop_assert_eq!(merged, RunRecord { machines, connections_asked, ..whole });
+    }
+
+    /// A part that is lost after some of its intervals: its ledger is closed and balances, later
+    /// intervals name it, and the other part is as it was.
+    #[test]
+    fn a_lost_part_is_accounted_for(
+        requests in prop::collection::vec(request(), 0..200),
+        interval_ns in 300u64..2000,
+        kept in 0usize..6,
+    ) {
+        let parts = [Workers { first: 0, count: 1, of: 2 }, Workers { first: 1, count: 1, of: 2 }];
+        let [one, other] = parts.map(|part| run_part(&requests, part, interval_ns));
+        let kept = kept.min(other.whole.len());
+        let settings = CollectorSettings {
+            digits: 3,
+            requests: REQUESTS,
+            warm_up_ns: WARM_UP_NS,
+            connections_asked: 2,
+            workers: Workers::all(2),
+        };
+        let mut merging = Merging::new(settings, &parts).unwrap();
+        one.whole.iter().for_each(|bytes| merging.deliver(0, bytes).unwrap());
+        merging.ended(0, RunRecord { whole: Vec::new(), ..one.clone() }).unwrap();
+        other.whole[..kept].iter().for_each(|bytes| merging.deliver(1, bytes).unwrap());
+        merging.lost(1);
+        prop_assert!(merging.deliver(1, &other.whole[0]).is_err(), "nothing comes after the loss");
+        let ledgers = |record: &RunRecord| [record.total.warm_up.clone(), record.total.ledger.clone()];
+        let [warm_up, measured] = ledgers(&other).map(|ledger| ledger.scheduled);
+        let unaccounted = merging.close(1, Planned { warm_up, measured });
+        let end_ns = |bytes: &Vec<u8>| wire::from_bytes::<Interval>(bytes).unwrap().end_ns;
+        let known_to_ns = other.whole[..kept].last().map_or(0, end_ns);
+        let agent = Agent { name: "b".to_owned(), clock_bound_ns: None, clock_drift_ppb: None, lost: None };
+        merging.describe(1, &agent, Some("it was silent"));
+        let whole = merging.finish();
+        let (all, alone) = (ledgers(&whole), ledgers(&one));
+        for (at, scheduled) in [warm_up, measured].into_iter().enumerate() {
+            prop_assert!(all[at].balances(), "{:?}", all[at]);
+            prop_assert_eq!(all[at].scheduled, alone[at].scheduled + scheduled);
+            prop_assert!(all[at].sent >= alone[at].sent && all[at].ok >= alone[at].ok);
+        }
+        prop_assert_eq!(unaccounted, all[0].unaccounted + all[1].unaccounted);
+        if kept == other.whole.len() {
+            prop_assert_eq!(unaccounted, 0);
+        }
+        let lost = whole.machines[1].agent.as_ref().unwrap().lost.as_ref();
+        prop_assert_eq!(lost, Some(&Lost { why: "it was silent".to_owned(), known_to_ns }));
+        prop_assert_eq!(whole.end, EndReason::AgentLost);
+        for interval in &whole.intervals {
+            let is_missing = interval.end_ns > known_to_ns;
+            prop_assert_eq!(&interval.missing, if is_missing { &[1u32][..] } else { &[] });
+        }
     }
 }
 

@@ -195,6 +195,7 @@ impl Seen {
                 response,
                 service,
                 send_lag,
+                missing: stretch.summary.missing.clone(),
                 ..*stretch.summary
             },
             scheduled: stretch.interval.ledger.scheduled,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::latency::Distribution;
 use crate::remedies;
 
-/// The ledger. `scheduled = sent + shed + unsent` and `sent = ok + broken_off + errors +
+/// The ledger. `scheduled = sent + shed + unsent + unaccounted` and `sent = ok + broken_off + errors +
 /// unfinished`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerCounts {
@@ -32,6 +32,9 @@ pub struct LedgerCounts {
     pub errors: u64,
     /// Sent, but without a complete response when the drain ended.
     pub unfinished: u64,
+    /// Scheduled for a lost agent, after its last interval that arrived. Absent if zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unaccounted: u64,
 }
 
 impl LedgerCounts {
@@ -45,12 +48,14 @@ impl LedgerCounts {
             broken_off: ledger.broken_off,
             errors: ledger.errors.total(),
             unfinished: ledger.unfinished,
+            unaccounted: ledger.unaccounted,
         }
     }
 
     /// The right side of the first equation.
     pub fn scheduled_parts(&self) -> u64 {
-        self.sent.saturating_add(self.shed).saturating_add(self.unsent)
+        let left = self.shed.saturating_add(self.unsent).saturating_add(self.unaccounted);
+        self.sent.saturating_add(left)
     }
 
     /// The right side of the second equation.

@@ -28,8 +28,8 @@ mod time;
 use candor_plan::redact::Typed;
 use candor_plan::{Parts, Plan};
 use candor_record::{
-    Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary, Machine, PartCounts,
-    RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
+    Agent, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary, Machine,
+    PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory};
 use schemars::JsonSchema;
@@ -185,6 +185,9 @@ pub struct MachineRow {
     pub hiccups: Option<Hiccups>,
     /// Memory of the loader; null if it was not read.
     pub memory: Option<Memory>,
+    /// Its agent, in a run on many machines; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
 }
 
 /// How a run ended.
@@ -445,8 +448,13 @@ impl Document {
 
 impl Ending {
     fn new(reason: EndReason) -> Self {
-        let partial =
-            matches!(reason, EndReason::Interrupted | EndReason::GaveUp | EndReason::ScriptFailed);
+        let partial = matches!(
+            reason,
+            EndReason::Interrupted
+                | EndReason::GaveUp
+                | EndReason::ScriptFailed
+                | EndReason::AgentLost
+        );
         Ending { reason, partial }
     }
 }
@@ -461,6 +469,7 @@ impl MachineRow {
                 workers: count,
                 hiccups: machine.hiccups.as_ref().map(Hiccups::of),
                 memory: machine.memory,
+                agent: machine.agent.clone(),
             }
         };
         record.machines.iter().map(row).collect()

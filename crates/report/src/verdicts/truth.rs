@@ -12,7 +12,7 @@ use crate::document::{Document, EndReason};
 
 const REMEDY: &str = "Do not use these numbers; keep the result file and report the fault.";
 
-/// `scheduled = sent + shed + unsent` and `sent = ok + broken off + errors + unfinished`.
+/// `scheduled = sent + shed + unsent + unaccounted` and `sent = ok + broken off + errors + unfinished`.
 pub(super) fn ledger(document: &Document) -> Option<Finding> {
     let (name, ledger) = [("measured", &document.ledger), ("warm-up", &document.warm_up)]
         .into_iter()

@@ -123,6 +123,7 @@ pub(super) fn ended(document: &Document) -> Option<&'static str> {
         EndReason::Stopped => Some("stopped by its script"),
         EndReason::ScriptFailed => Some("until its script failed"),
         EndReason::TargetEnded => Some("until the target ended"),
+        EndReason::AgentLost => Some("an agent was lost"),
         EndReason::Duration | EndReason::Count => None,
     }
 }

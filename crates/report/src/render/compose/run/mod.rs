@@ -112,15 +112,17 @@ fn ledger(section: &mut Section, document: &Document) {
     parts.push(Term("errors", ledger.errors, "failed after being sent"));
     parts.push(Term("unfinished", ledger.unfinished, "no response when the drain ended"));
     let due = "due, and still waiting when the run ended";
+    let mut left = vec![
+        Term("sent", ledger.sent, "their first byte was handed to the kernel"),
+        Term("shed", ledger.shed, "dropped unsent: too old"),
+        Term("unsent", ledger.unsent, due),
+    ];
+    if ledger.unaccounted > 0 {
+        let lost = "scheduled for an agent that was lost";
+        left.push(Term("unaccounted", ledger.unaccounted, lost));
+    }
     section.blocks.push(Block::Sums(vec![
-        Sum {
-            total: Term("scheduled", ledger.scheduled, "requests of the load"),
-            parts: vec![
-                Term("sent", ledger.sent, "their first byte was handed to the kernel"),
-                Term("shed", ledger.shed, "dropped unsent: too old"),
-                Term("unsent", ledger.unsent, due),
-            ],
-        },
+        Sum { total: Term("scheduled", ledger.scheduled, "requests of the load"), parts: left },
         Sum { total: Term("sent", ledger.sent, ""), parts },
     ]));
     section.remark(words::warm_up(document).unwrap_or_default());

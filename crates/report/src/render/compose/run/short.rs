@@ -153,7 +153,8 @@ fn troubles(section: &mut Section, document: &Document) {
         let (more, missed) = (objectives - OBJECTIVES, misses.saturating_sub(OBJECTIVES));
         section.fact("Objective", None, format!("and {more} more, of which {missed} missed"));
     }
-    let went_elsewhere = [ledger.shed, ledger.unsent, ledger.unfinished].iter().any(|one| *one > 0);
+    let elsewhere = [ledger.shed, ledger.unsent, ledger.unfinished, ledger.unaccounted];
+    let went_elsewhere = elsewhere.iter().any(|one| *one > 0);
     if went_elsewhere || !ledger.balances() {
         let all = [
             (ledger.ok, "ok"),
@@ -162,6 +163,7 @@ fn troubles(section: &mut Section, document: &Document) {
             (ledger.unfinished, "unfinished"),
             (ledger.shed, "shed"),
             (ledger.unsent, "unsent"),
+            (ledger.unaccounted, "unaccounted"),
         ];
         let sum: u64 =
             all.iter().map(|(count, _)| count).fold(0, |sum, one| sum.saturating_add(*one));

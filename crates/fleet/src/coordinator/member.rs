@@ -1,0 +1,107 @@
+//! One agent of a run, as its coordinator sees it.
+
+use candor_record::Workers;
+
+use super::Loss;
+use crate::lease::Silence;
+use crate::message::{AgentName, Go, Head, Message, Phase, RunKey};
+use crate::offset::Clock;
+use crate::settlement::Inbox;
+
+/// The fate of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It has not delivered everything yet.
+    Active,
+    /// All of its results have arrived.
+    Settled,
+    /// It is lost.
+    Lost(Loss),
+}
+
+/// One agent of a run.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: AgentName,
+    pub(super) boot: u64,
+    pub(super) workers: Workers,
+    /// The request that is repeated until it beats: a reservation or a recall.
+    pub(super) request: Message,
+    pub(super) asked_ns: u64,
+    pub(super) silence: Silence,
+    pub(super) is_suspect: bool,
+    pub(super) phase: Option<Phase>,
+    pub(super) clock: Clock,
+    pub(super) probed_ns: u64,
+    pub(super) go: Option<Go>,
+    pub(super) inbox: Inbox,
+    /// When it last delivered an item or reached another phase.
+    pub(super) progress_ns: u64,
+    /// The end of its window, once its record is here.
+    pub(super) window_end_ns: Option<u64>,
+    pub(super) has_lapsed: bool,
+    pub(super) fate: Fate,
+    /// It has left the run.
+    pub(super) is_gone: bool,
+}
+
+impl Member {
+    pub(super) fn new(
+        name: AgentName,
+        boot: u64,
+        workers: Workers,
+        request: Message,
+        now_ns: u64,
+    ) -> Self {
+        Member {
+            name,
+            boot,
+            workers,
+            request,
+            // In the past, so that it is asked at once.
+            asked_ns: 0,
+            silence: Silence::new(now_ns),
+            is_suspect: false,
+            phase: None,
+            clock: Clock::default(),
+            probed_ns: 0,
+            go: None,
+            inbox: Inbox::default(),
+            progress_ns: now_ns,
+            window_end_ns: None,
+            has_lapsed: false,
+            fate: Fate::Active,
+            is_gone: false,
+        }
+    }
+
+    pub(super) fn head(&self, key: RunKey) -> Head {
+        Head { key, boot: self.boot }
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.fate == Fate::Active
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.fate, Fate::Lost(_))
+    }
+
+    pub(super) fn is_prepared(&self) -> bool {
+        matches!(self.phase, Some(Phase::Prepared { .. }))
+    }
+
+    /// Whether it has the order to start, with the right origin.
+    pub(super) fn has_order(&self) -> bool {
+        match self.phase {
+            Some(Phase::Armed { origin_ns }) => self.go.is_some_and(|go| go.origin_ns == origin_ns),
+            Some(Phase::Running) => true,
+            _ => self.has_stopped(),
+        }
+    }
+
+    /// Whether it sends nothing more.
+    pub(super) fn has_stopped(&self) -> bool {
+        matches!(self.phase, Some(Phase::Draining | Phase::Lapsed | Phase::Delivering(_)))
+    }
+}

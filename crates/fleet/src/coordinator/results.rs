@@ -1,0 +1,106 @@
+//! Merges the results of agents into the record of the run, and accounts for missing ones.
+
+use candor_record::{Agent, CollectorSettings, RunRecord, Workers, wire};
+
+use super::member::{Fate, Member};
+use super::{Coordinator, Event, Loss, Outcome, Stage, Verdict, Void};
+use crate::message::Phase;
+use crate::settlement::{Item, ItemError};
+use crate::share::planned;
+
+impl Coordinator {
+    pub(super) fn collecting(&self) -> CollectorSettings {
+        let plan = &self.settings.plan;
+        let of = self.members.first().map_or(1, |one| one.workers.of);
+        CollectorSettings {
+            digits: plan.recording.digits,
+            requests: plan.requests.list.len(),
+            warm_up_ns: plan.recording.warm_up_ns,
+            connections_asked: plan.connections.count.into(),
+            workers: Workers::all(of),
+        }
+    }
+
+    /// Adds a complete item of an agent.
+    pub(super) fn merge_item(&mut self, at: usize, item: Item) -> Result<(), String> {
+        let Some(merging) = &mut self.merging else { return Ok(()) };
+        let merged = match item {
+            Item::Interval(bytes) => merging.deliver(at, &bytes),
+            Item::Record(bytes) => {
+                let record: RunRecord =
+                    wire::from_bytes(&bytes).map_err(|error| error.to_string())?;
+                if record.machines.len() != 1 {
+                    return Err("its record is not of one machine".to_owned());
+                }
+                let end_ns = record.workers.iter().map(|one| one.window_end_ns).max();
+                self.members[at].window_end_ns = end_ns;
+                merging.ended(at, record)
+            }
+        };
+        merged.map_err(|error| format!("{error:?}"))
+    }
+
+    /// Settles an agent whose results are all here.
+    pub(super) fn finish_member(&mut self, now_ns: u64, at: usize) {
+        let member = &mut self.members[at];
+        let Some(Phase::Delivering(last)) = member.phase else { return };
+        if !member.is_active() || self.stage == Stage::Over {
+            return;
+        }
+        match member.inbox.is_complete(&last) {
+            Ok(true) => {
+                member.fate = Fate::Settled;
+                self.advance(now_ns);
+            }
+            Ok(false) => {}
+            // Merged intervals cannot be taken out again.
+            Err(ItemError::Digest) => {
+                let agent = member.name.clone();
+                self.void(now_ns, Void::Damaged(agent));
+            }
+            Err(error) => self.lose(now_ns, at, Loss::Damaged(error.to_string())),
+        }
+    }
+
+    /// Ends a run of which nothing more will arrive.
+    pub(super) fn end(&mut self, now_ns: u64) {
+        let Some(mut merging) = self.merging.take() else { return };
+        // A run that was stopped ended with the last agent that stopped because it was told to.
+        let has_obeyed = |one: &&Member| one.fate == Fate::Settled && !one.has_lapsed;
+        let end_ns = self.members.iter().filter(has_obeyed).filter_map(|one| one.window_end_ns);
+        let end_ns = end_ns.max().filter(|_| self.is_stopping);
+        let mut losses = Vec::new();
+        for (at, member) in self.members.iter().enumerate() {
+            let why = match &member.fate {
+                Fate::Lost(why) => Some(why.clone()),
+                _ if member.has_lapsed => Some(Loss::Lapsed),
+                _ => None,
+            };
+            let start = member.clock.at(self.origin_ns).zip(member.go);
+            let agent = Agent {
+                name: member.name.to_string(),
+                clock_bound_ns: start.map(|(reading, go)| {
+                    let exact_ns = self.origin_ns.saturating_add_signed(reading.offset_ns);
+                    go.origin_ns.abs_diff(exact_ns).saturating_add(reading.bound_ns)
+                }),
+                clock_drift_ppb: (member.clock.drift())
+                    .filter(|drift| drift.bound_ppb <= drift.ppb.unsigned_abs().max(1000))
+                    .map(|drift| drift.ppb),
+                lost: None,
+            };
+            let words = why.as_ref().map(Loss::to_string);
+            merging.describe(at, &agent, words.as_deref());
+            if let Some(why) = why {
+                let planned = planned(&self.settings.plan, member.workers, end_ns);
+                losses.push((member.name.clone(), why, merging.close(at, planned)));
+            }
+        }
+        let verdict = if losses.is_empty() { Verdict::Complete } else { Verdict::Degraded };
+        self.enter(now_ns, Stage::Over);
+        for at in 0..self.members.len() {
+            self.reply(at, None);
+        }
+        let outcome = Outcome { verdict, losses, record: Some(merging.finish()) };
+        self.events.push_back(Event::Over(Box::new(outcome)));
+    }
+}

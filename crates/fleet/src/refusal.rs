@@ -1,0 +1,67 @@
+//! Reasons why an agent does not take part in a run, or leaves it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::grant::GrantError;
+use crate::policy::PolicyRefusal;
+
+/// Why an agent does not take part in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Refusal {
+    /// It is busy with another run.
+    #[error("it is busy with another run; wait for its end, or use other agents")]
+    Busy,
+    /// The grant does not permit this.
+    #[error("the grant is refused: {0}")]
+    Grant(#[from] GrantError),
+    /// Its policy forbids it.
+    #[error("its policy forbids this: {0}")]
+    Policy(#[from] PolicyRefusal),
+    /// Its share has no workers, or more than the run.
+    #[error("its share has no workers, or more than the run")]
+    Share,
+    /// The plan is too large.
+    #[error("the plan has {0} bytes; the limit is {most}; shorten its bodies or replays", most = crate::agent::MOST_PLAN_BYTES)]
+    PlanSize(u32),
+    /// It fetched another plan.
+    #[error("the fetched plan is not the announced one")]
+    PlanDigest,
+    /// It cannot read the plan, or the plan itself forbids this.
+    #[error("it cannot use the plan: {0}")]
+    Plan(String),
+    /// It cannot resolve the target's name.
+    #[error("it cannot resolve the target: {0}")]
+    Resolve(String),
+    /// It could not prepare the run.
+    #[error("it could not prepare the run: {0}")]
+    Prepare(String),
+    /// The order to start came too late.
+    #[error("the order to start came too late; the network is slow, or its clock jumped")]
+    Late,
+    /// The run failed on it.
+    #[error("the run failed on it: {0}")]
+    Failed(String),
+}
+
+impl Refusal {
+    /// The most bytes of a reason.
+    pub(crate) const MOST_BYTES: usize = 1024;
+
+    /// The bytes of the words in it.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Refusal::Plan(words)
+            | Refusal::Resolve(words)
+            | Refusal::Prepare(words)
+            | Refusal::Failed(words) => words.len(),
+            Refusal::Policy(why) => why.length(),
+            _ => 0,
+        }
+    }
+}
+
+/// A text, cut to fit into a message.
+pub(crate) fn words(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(Refusal::MOST_BYTES));
+    text
+}
