@@ -16,8 +16,8 @@ use candor_fleet::{
 use candor_plan::{Plan, Rate};
 use candor_record::{Workers, wire};
 use common::lone::{
-    BOOT, LOOPBACK, NOW, OTHER, SHARE, agent, fetch, grant, head, key, order, policy, reserve,
-    said, usual,
+    BOOT, LOOPBACK, NOW, OTHER, SHARE, agent, fetch, fetch_with, grant, head, key, order, policy,
+    reserve, said, usual,
 };
 use common::{MS, S, UNIX_S, operator, plan};
 
@@ -216,6 +216,27 @@ fn targets_outside_of_the_policy_are_refused_after_they_were_resolved() {
         matches!(refused.refused, Some(Refusal::Policy(PolicyRefusal::Target(_)))),
         "{refused:?}"
     );
+}
+
+/// The agent itself asks its policy and its grant about the plan that it has fetched.
+#[test]
+fn a_fetched_plan_is_checked() {
+    let slow = fetch(&mut agent(policy(&format!("rate = \"49/s\"\n{LOOPBACK}"))), &usual(), 1);
+    let is_rate = matches!(slow.refused, Some(Refusal::Policy(PolicyRefusal::Rate { .. })));
+    assert!(is_rate && slow.events == [Event::Abandon { key: key(1) }], "{slow:?}");
+    let mut agent = agent(policy(LOOPBACK));
+    let grant = grant(&usual(), 1);
+    let caps = Caps { connections: Some(3), ..grant.caps };
+    let few = fetch_with(&mut agent, &usual(), 1, &Grant { caps, ..grant });
+    assert_eq!(few.refused, Some(Refusal::Grant(GrantError::Caps)));
+    assert_eq!(few.events, [Event::Abandon { key: key(1) }]);
+    // A reservation for another life of the agent is none for this one.
+    let stranger = Head { boot: BOOT + 1, ..head(2) };
+    let signed = operator().sign(&common::lone::grant(&usual(), 2));
+    let Message::Reserve { reserve, .. } = reserve(&usual(), 2, signed) else { unreachable!() };
+    agent.handle_message(NOW, Message::Reserve { head: stranger, reserve });
+    let ignored = said(&mut agent);
+    assert_eq!((ignored.refused, ignored.phase, agent.phase()), (None, None, None));
 }
 
 #[test]

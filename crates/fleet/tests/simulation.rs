@@ -298,6 +298,14 @@ fn the_share_of_a_lost_agent_is_unaccounted_for() {
     let record = stopped.outcome.as_ref().unwrap().record.as_ref().unwrap();
     assert!(record.window_ns < plan.stop.duration_ns.unwrap());
     assert_eq!(record.end, candor_record::EndReason::AgentLost);
+    // Unaccounted are those before the stop of the others, and not those that it spared.
+    let outcome = stopped.outcome.as_ref().unwrap();
+    let end_ns = hosts(&stopped.nodes[0]).next().unwrap().window_end_ns;
+    let known_to_ns = record.machines[1].agent.as_ref().unwrap().lost.as_ref().unwrap().known_to_ns;
+    let requests = hosts(&stopped.nodes[1]).next().unwrap().requests();
+    let known = requests.iter().filter(|one| one.due_ns < known_to_ns).count() as u64;
+    let planned = planned(&plan, share, Some(end_ns)).measured;
+    assert_eq!(known + outcome.losses[0].2, planned);
 }
 
 /// A network that is away for less than a lease does nothing to a run.

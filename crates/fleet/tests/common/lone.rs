@@ -118,8 +118,13 @@ pub(crate) fn said(agent: &mut Agent) -> Said {
 
 /// Takes an agent as far as it goes with a plan: until it wants a name, is to prepare, or refuses.
 pub(crate) fn fetch(agent: &mut Agent, plan: &Plan, epoch: u32) -> Said {
+    fetch_with(agent, plan, epoch, &grant(plan, epoch))
+}
+
+/// The same with another grant.
+pub(crate) fn fetch_with(agent: &mut Agent, plan: &Plan, epoch: u32, grant: &Grant) -> Said {
     let now = NOW;
-    agent.handle_message(now, reserve(plan, epoch, operator().sign(&grant(plan, epoch))));
+    agent.handle_message(now, reserve(plan, epoch, operator().sign(grant)));
     agent.handle_message(now, order(epoch, Command::Prepare));
     agent.handle_timeout(now);
     let before = said(agent);

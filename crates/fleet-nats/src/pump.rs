@@ -1,0 +1,204 @@
+//! The thread of a link: moves messages between its two queues and the broker.
+//!
+//! It ends when the link is dropped. A full queue drops messages; it never waits for the host.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::{Client, ConnectOptions, Event, Subscriber};
+use candor_fleet::{AgentName, codec};
+use futures_util::StreamExt;
+use futures_util::stream::{SelectAll, select_all};
+use tokio::sync::mpsc::{Receiver as Queue, Sender, channel};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{Arrival, Broker, LinkError, QUEUE};
+
+/// The longest wait for one message to leave, and for the last ones at the end.
+const LEAVE: Duration = Duration::from_secs(1);
+/// From one ping to the next. A broker that does not respond to two of them is gone.
+const PING: Duration = Duration::from_secs(1);
+/// From one attempt to connect to the next.
+const RETRY: Duration = Duration::from_millis(250);
+/// The longest attempt to connect.
+const ATTEMPT: Duration = Duration::from_secs(2);
+
+/// A message on its way to the broker.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) subject: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+type Started = (Sender<Outgoing>, Receiver<Arrival>, JoinHandle<()>);
+
+struct Pump {
+    broker: Broker,
+    subjects: Vec<String>,
+    /// The sender in a subject: `None` if it has none, `Some(None)` for a coordinator.
+    sender: fn(&str) -> Option<Option<AgentName>>,
+    incoming: SyncSender<Arrival>,
+    dropped: Arc<AtomicU64>,
+}
+
+/// Starts a thread and waits until it is connected and subscribed.
+pub(crate) fn start(
+    broker: Broker,
+    subjects: Vec<String>,
+    sender: fn(&str) -> Option<Option<AgentName>>,
+    dropped: Arc<AtomicU64>,
+) -> Result<Started, LinkError> {
+    let failed = |error: std::io::Error| LinkError::Thread(error.to_string());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(failed)?;
+    let (outgoing, queue) = channel(QUEUE);
+    let (incoming, arrivals) = mpsc::sync_channel(QUEUE);
+    let (ready, is_ready) = mpsc::sync_channel(1);
+    let pump = Pump { broker, subjects, sender, incoming, dropped };
+    let run = move || {
+        runtime.block_on(pump.run(queue, ready));
+        // Waits for no task of the client.
+        runtime.shutdown_background();
+    };
+    let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(run).map_err(failed)?;
+    // Every step before is bounded by the broker's patience.
+    let ended = || Err(LinkError::Thread("it ended".to_owned()));
+    is_ready.recv().unwrap_or_else(|_| ended())?;
+    Ok((outgoing, arrivals, thread))
+}
+
+impl Pump {
+    async fn run(self, mut queue: Queue<Outgoing>, ready: SyncSender<Result<(), LinkError>>) {
+        let (client, mut messages) = match self.connect().await {
+            Ok(connected) => connected,
+            Err(why) => {
+                let url = self.broker.url.clone();
+                let _ = ready.send(Err(LinkError::Unreachable { url, why }));
+                return;
+            }
+        };
+        let _ = ready.send(Ok(()));
+        loop {
+            tokio::select! {
+                outgoing = queue.recv() => match outgoing {
+                    Some(outgoing) => self.publish(&client, outgoing).await,
+                    None => break,
+                },
+                Some(message) = messages.next() => self.arrive(&message),
+            }
+        }
+        let _ = tokio::time::timeout(LEAVE, client.flush()).await;
+    }
+
+    /// A connection with all subscriptions, which the broker has confirmed; or the last error.
+    async fn connect(&self) -> Result<(Client, SelectAll<Subscriber>), String> {
+        let deadline = Instant::now() + self.broker.patience;
+        loop {
+            let attempt = async {
+                let connecting = self.options().connect(self.broker.url.as_str());
+                let client = connecting.await.map_err(|error| sentence(&error))?;
+                let mut subscribers = Vec::new();
+                for subject in &self.subjects {
+                    let subscribed = client.subscribe(subject.clone()).await;
+                    subscribers.push(subscribed.map_err(|error| sentence(&error))?);
+                }
+                client.flush().await.map_err(|error| sentence(&error))?;
+                Ok((client, select_all(subscribers)))
+            };
+            let why = match within(deadline.min(Instant::now() + ATTEMPT), attempt).await {
+                Some(Ok(connected)) => return Ok(connected),
+                Some(Err(why)) => why,
+                None => "it does not respond".to_owned(),
+            };
+            if Instant::now() + RETRY >= deadline {
+                return Err(why);
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    fn options(&self) -> ConnectOptions {
+        let (incoming, dropped) = (self.incoming.clone(), Arc::clone(&self.dropped));
+        let options = ConnectOptions::new()
+            .name("candor")
+            .ping_interval(PING)
+            .connection_timeout(ATTEMPT)
+            .subscription_capacity(QUEUE)
+            .client_capacity(QUEUE)
+            .max_reconnects(None)
+            .reconnect_delay_callback(|_| RETRY)
+            .event_callback(move |event| {
+                let arrival = match event {
+                    Event::Connected => Some(Arrival::Connected),
+                    Event::Disconnected => Some(Arrival::Disconnected),
+                    Event::SlowConsumer(_) => {
+                        dropped.fetch_add(1, Ordering::Relaxed);
+                        None
+                    }
+                    Event::ServerError(error) => Some(Arrival::Trouble(error.to_string())),
+                    Event::ClientError(error) => Some(Arrival::Trouble(error.to_string())),
+                    Event::LameDuckMode | Event::Draining | Event::Closed => None,
+                };
+                if let Some(arrival) = arrival {
+                    put(&incoming, &dropped, arrival);
+                }
+                std::future::ready(())
+            });
+        match &self.broker.tls {
+            None => options,
+            Some(files) => options
+                .require_tls(true)
+                .add_root_certificates(files.ca.clone())
+                .add_client_certificate(files.certificate.clone(), files.key.clone()),
+        }
+    }
+
+    async fn publish(&self, client: &Client, outgoing: Outgoing) {
+        let Outgoing { subject, bytes } = outgoing;
+        let is_connected = client.connection_state() == State::Connected;
+        let deadline = Instant::now() + LEAVE;
+        let has_left = is_connected
+            && matches!(
+                within(deadline, client.publish(subject, bytes.into())).await,
+                Some(Ok(()))
+            );
+        if !has_left {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn arrive(&self, message: &async_nats::Message) {
+        // A subject without the name of an agent is none of the protocol's.
+        let Some(from) = (self.sender)(message.subject.as_str()) else { return };
+        let arrival = match codec::decode(&message.payload) {
+            Ok(message) => Arrival::Message { from, message: Box::new(message) },
+            Err(why) => Arrival::Unreadable { from, why },
+        };
+        put(&self.incoming, &self.dropped, arrival);
+    }
+}
+
+/// Adds an arrival, unless the queue is full or the link is gone.
+fn put(incoming: &SyncSender<Arrival>, dropped: &AtomicU64, arrival: Arrival) {
+    if incoming.try_send(arrival).is_err() {
+        dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+async fn within<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
+    timeout_at(deadline, future).await.ok()
+}
+
+/// An error with its causes.
+fn sentence(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| match text.contains(&cause.to_string()) {
+        true => text,
+        false => format!("{text}: {cause}"),
+    })
+}
