@@ -28,7 +28,7 @@ use crate::codec::PIECE_BYTES;
 use crate::grant::OperatorKey;
 use crate::lease::Standing;
 use crate::message::{
-    AgentName, Beat, Command, Digest, Echo, Go, Head, Message, Order, Phase, RunKey, Segment,
+    AgentName, Beat, Command, Digest, Echo, Head, Message, Order, Phase, RunKey, Segment,
 };
 use crate::offset::Exchange;
 use crate::refusal::Refusal;
