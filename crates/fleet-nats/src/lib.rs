@@ -2,8 +2,8 @@
 //!
 //! A link is one thread with one connection, beside the threads that send load. It reconnects by itself.
 //! Every wait is bounded, and no call waits for the broker: a message that cannot be sent now is dropped and
-//! counted, because the protocol of `candor-fleet` makes up for lost messages. A stale one that arrives after
-//! a reconnection would be of no use.
+//! counted, because the protocol of `candor-fleet` makes up for lost messages. Those that the client had
+//! taken before it noticed the loss of its connection arrive late, which does no harm.
 //!
 //! This crate neither decides anything nor keeps anything: state machines are `candor-fleet`'s, clocks and
 //! load are the host's.

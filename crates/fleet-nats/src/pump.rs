@@ -86,7 +86,7 @@ impl Pump {
         loop {
             tokio::select! {
                 outgoing = queue.recv() => match outgoing {
-                    Some(outgoing) => self.publish(&client, outgoing).await,
+                    Some(outgoing) => self.publish(&client, outgoing, &mut queue).await,
                     None => break,
                 },
                 Some(message) = messages.next() => self.arrive(&message),
@@ -158,18 +158,22 @@ impl Pump {
         }
     }
 
-    async fn publish(&self, client: &Client, outgoing: Outgoing) {
+    /// Publishes a message. If the client has no room for it in time, the others in the queue are dropped
+    /// with it: they would wait as long, each of them, and the end of the link with them.
+    async fn publish(&self, client: &Client, outgoing: Outgoing, queue: &mut Queue<Outgoing>) {
         let Outgoing { subject, bytes } = outgoing;
         let is_connected = client.connection_state() == State::Connected;
-        let deadline = Instant::now() + LEAVE;
-        let has_left = is_connected
-            && matches!(
-                within(deadline, client.publish(subject, bytes.into())).await,
-                Some(Ok(()))
-            );
-        if !has_left {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
+        let dropped = match is_connected {
+            false => 1,
+            true => {
+                match within(Instant::now() + LEAVE, client.publish(subject, bytes.into())).await {
+                    Some(Ok(())) => 0,
+                    Some(Err(_)) => 1,
+                    None => 1 + std::iter::from_fn(|| queue.try_recv().ok()).count() as u64,
+                }
+            }
+        };
+        self.dropped.fetch_add(dropped, Ordering::Relaxed);
     }
 
     fn arrive(&self, message: &async_nats::Message) {

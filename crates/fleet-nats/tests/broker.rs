@@ -134,6 +134,26 @@ fn a_stopped_broker_is_noticed_and_holds_nothing_up() {
     server.signal("CONT");
 }
 
+/// The end of a link whose queues are full, before it has noticed that its broker takes nothing.
+#[test]
+fn a_link_with_full_queues_ends_in_time() {
+    let server = Server::start();
+    let agent = Link::of_agent(&server.broker(), name("a1")).unwrap();
+    server.signal("STOP");
+    let bytes = vec![7; 16 << 10];
+    let segment = Segment { sequence: 0, ends: candor_fleet::message::Ends::Nothing, bytes };
+    let segment = Message::Segment { head: head(RUN), segment };
+    let began = Instant::now();
+    while agent.dropped() < 100 {
+        assert!(began.elapsed() < PATIENCE, "{} were dropped", agent.dropped());
+        agent.send(To::Coordinator(RUN), &segment);
+    }
+    let began = Instant::now();
+    drop(agent);
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    server.signal("CONT");
+}
+
 #[test]
 fn a_missing_broker_is_an_error_in_time() {
     let mut server = Server::start();

@@ -15,27 +15,30 @@
 
 mod gather;
 mod member;
+mod outcome;
 mod results;
+mod stages;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use candor_plan::Plan;
-use candor_record::{Merging, RunRecord, Stretch, Workers, wire};
+use candor_record::{Merging, Stretch, Workers, wire};
 
 use crate::codec::PIECE_BYTES;
 use crate::grant::OperatorKey;
 use crate::lease::Standing;
 use crate::message::{
-    AgentName, Beat, Command, Digest, Echo, Go, Head, Message, Order, Phase, RunKey, Segment,
+    AgentName, Beat, Command, Digest, Echo, Head, Message, Order, Phase, RunKey, Segment,
 };
 use crate::offset::Exchange;
 use crate::refusal::Refusal;
 use crate::settlement::Item;
-use crate::share::{ShareError, Threads};
+use crate::share::Threads;
 use crate::timings::{PROBE_NS, Timings};
 use crate::{MS, policy::Demand};
 use gather::Candidate;
 use member::{Fate, Member};
+pub use outcome::{Loss, Outcome, Verdict, Void};
 
 /// From one look at all agents to the next.
 const TICK_NS: u64 = 50 * MS;
@@ -122,118 +125,6 @@ pub enum Event {
     Lost(AgentName, Loss),
     /// The run is over.
     Over(Box<Outcome>),
-}
-
-/// Why an agent did not do all of its share.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Loss {
-    /// It was silent for so long that its lease is over.
-    #[error("it was silent for longer than its lease")]
-    Silent,
-    /// It has another life.
-    #[error("it was restarted")]
-    Restarted,
-    /// It is free and does not know the run.
-    #[error("it gave the run up")]
-    Dropped,
-    /// It heard nothing from the coordinator and stopped.
-    #[error("it could not reach the coordinator and stopped by itself")]
-    Lapsed,
-    /// It refused to continue.
-    #[error("{0}")]
-    Refused(Refusal),
-    /// Its results cannot be used.
-    #[error("its results are damaged: {0}")]
-    Damaged(String),
-    /// It is heard, but does not end or deliver.
-    #[error("it did not deliver its results in time")]
-    Overdue,
-    /// It is not known which agent had this share.
-    #[error("no agent has the results of this share")]
-    Unknown,
-}
-
-/// Why a run has no result.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Void {
-    /// Too few agents were free in time.
-    #[error("{found} of {wanted} agents were free in time; start agents, or ask for fewer{others}")]
-    TooFewAgents {
-        /// How many the run needs.
-        wanted: usize,
-        /// How many were free.
-        found: usize,
-        /// An unreadable message, as the rest of the sentence.
-        others: String,
-    },
-    /// No agent kept results of the run.
-    #[error("no agent kept results of this run")]
-    NothingKept,
-    /// The run cannot be split.
-    #[error("{0}")]
-    Share(#[from] ShareError),
-    /// The grant would be too large.
-    #[error("a grant for {0} agents is larger than a message; use fewer, or shorter names")]
-    TooManyAgents(usize),
-    /// An agent does not take part.
-    #[error("agent {agent}: {why}")]
-    Refused {
-        /// The agent.
-        agent: AgentName,
-        /// Its reason.
-        why: Refusal,
-    },
-    /// An agent was lost before the start.
-    #[error("agent {agent} was lost before the start: {why}")]
-    Lost {
-        /// The agent.
-        agent: AgentName,
-        /// The reason.
-        why: Loss,
-    },
-    /// An agent did not reach a state in time.
-    #[error("agent {agent} was not {what} in time")]
-    Late {
-        /// The agent.
-        agent: AgentName,
-        /// The state.
-        what: &'static str,
-    },
-    /// An agent prepared another plan.
-    #[error("agent {0} prepared another plan; give all agents the same version")]
-    OtherPlan(AgentName),
-    /// An agent's results do not have the digest that it sent.
-    #[error("the results of agent {0} do not have the digest that it sent")]
-    Damaged(AgentName),
-    /// It was stopped before the start.
-    #[error("it was stopped before the start")]
-    Stopped,
-    /// It was killed.
-    #[error("it was killed")]
-    Killed,
-}
-
-/// How well a run went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// Every agent did its share.
-    Complete,
-    /// At least one did not.
-    Degraded,
-    /// It did not start as planned, and there is no result.
-    Void(Void),
-}
-
-/// The outcome of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// How it went.
-    pub verdict: Verdict,
-    /// The agents that did not do their share, why, and how many of their requests are unaccounted
-    /// for.
-    pub losses: Vec<(AgentName, Loss, u64)>,
-    /// The record; `None` if the run is void.
-    pub record: Option<RunRecord>,
 }
 
 /// A coordinator. See the module, and the crate for how it is driven.
@@ -607,113 +498,6 @@ impl Coordinator {
                 self.take(now_ns, at, None);
             }
         }
-    }
-
-    /// Enters the next stage if all agents are ready for it; voids or stops the run if its time is over.
-    fn advance(&mut self, now_ns: u64) {
-        let times = self.settings.timings;
-        let is_due = |length_ns: u64| now_ns.saturating_sub(self.since_ns) >= length_ns;
-        let first = |is_ready: fn(&Member) -> bool| {
-            self.members.iter().find(|one| !is_ready(one)).map(|one| one.name.clone())
-        };
-        match self.stage {
-            Stage::Reserving => match first(|one| one.phase.is_some()) {
-                None => self.enter(now_ns, Stage::Preparing),
-                Some(agent) if is_due(times.reserve_ns) => {
-                    self.void(now_ns, Void::Late { agent, what: "reserved" });
-                }
-                Some(_) => {}
-            },
-            Stage::Preparing => match first(Member::is_prepared) {
-                None => self.check_plans(now_ns),
-                Some(agent) if is_due(times.prepare_ns) => {
-                    self.void(now_ns, Void::Late { agent, what: "prepared" });
-                }
-                Some(_) => {}
-            },
-            Stage::Clocking => {
-                let all = first(|one| one.clock.exchanges() >= EXCHANGES).is_none();
-                match first(|one| one.clock.exchanges() > 0) {
-                    None if all || is_due(times.clock_ns) => self.arm(now_ns),
-                    Some(agent) if is_due(times.clock_ns) => {
-                        self.void(now_ns, Void::Late { agent, what: "synchronised" });
-                    }
-                    _ => {}
-                }
-            }
-            Stage::Armed if now_ns >= self.origin_ns => match first(Member::has_order) {
-                None => self.enter(now_ns, Stage::Running),
-                Some(agent) => self.void(now_ns, Void::Late { agent, what: "armed" }),
-            },
-            Stage::Running => {
-                if self.members.iter().all(|one| !one.is_active() || one.has_stopped()) {
-                    self.enter(now_ns, Stage::Settling);
-                } else if self.is_overdue(now_ns) {
-                    self.stop_agents(now_ns);
-                }
-            }
-            Stage::Settling if !self.members.iter().any(Member::is_active) => self.end(now_ns),
-            _ => {}
-        }
-    }
-
-    fn enter(&mut self, now_ns: u64, stage: Stage) {
-        (self.stage, self.since_ns) = (stage, now_ns);
-        self.events.push_back(Event::Stage(stage));
-        match stage {
-            Stage::Preparing | Stage::Armed => {
-                (0..self.members.len()).for_each(|at| self.reply(at, None));
-            }
-            Stage::Clocking => (0..self.members.len()).for_each(|at| self.probe(now_ns, at)),
-            Stage::Running => {
-                self.members.iter_mut().for_each(|one| one.progress_ns = now_ns);
-            }
-            _ => {}
-        }
-    }
-
-    fn check_plans(&mut self, now_ns: u64) {
-        let is_other = |one: &&Member| match one.phase {
-            Some(Phase::Prepared { plan, .. }) => plan != self.plan_digest,
-            _ => false,
-        };
-        match self.members.iter().find(is_other).map(|one| one.name.clone()) {
-            Some(agent) => self.void(now_ns, Void::OtherPlan(agent)),
-            None => self.enter(now_ns, Stage::Clocking),
-        }
-    }
-
-    /// Gives each agent the origin of time by its own clock.
-    fn arm(&mut self, now_ns: u64) {
-        let origin_ns = now_ns.saturating_add(self.settings.timings.lead_ns);
-        for at in 0..self.members.len() {
-            let member = &mut self.members[at];
-            let reading = member.clock.at(origin_ns);
-            let own =
-                reading.and_then(|one| origin_ns.checked_add_signed(one.offset_ns).zip(Some(one)));
-            let Some((own_ns, reading)) = own else {
-                let agent = member.name.clone();
-                return self.void(now_ns, Void::Late { agent, what: "synchronised" });
-            };
-            let (offset_ns, bound_ns) = (reading.offset_ns, reading.bound_ns);
-            member.go = Some(Go { origin_ns: own_ns, offset_ns, bound_ns });
-        }
-        self.origin_ns = origin_ns;
-        self.enter(now_ns, Stage::Armed);
-    }
-
-    /// Whether the run takes much longer than its plan.
-    fn is_overdue(&self, now_ns: u64) -> bool {
-        self.longest_ns.is_some_and(|longest_ns| now_ns > self.origin_ns.saturating_add(longest_ns))
-    }
-
-    /// The most items of an agent: full intervals, the warm-up, the record, and two short intervals at
-    /// the ends of window and drain.
-    fn most_of_a_run(&self) -> u32 {
-        self.longest_ns.map_or(u32::MAX, |longest_ns| {
-            let intervals = longest_ns / self.settings.plan.recording.interval_ns.max(1);
-            u32::try_from(intervals).unwrap_or(u32::MAX).saturating_add(4)
-        })
     }
 
     /// Loses an agent.
