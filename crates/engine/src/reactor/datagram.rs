@@ -190,6 +190,16 @@ mod tests {
     }
 
     #[test]
+    fn without_a_length_it_is_one_datagram() {
+        let (ours, peer) = pair("127.0.0.1");
+        let sent = send(&ours, &[IoSlice::new(b"hello")], segments(0));
+        assert!(matches!(sent, Sent::Written(5)), "{sent:?}");
+        assert_eq!(received(&peer), [(b"hello".to_vec(), 0)]);
+        let split: Vec<&[u8]> = segments(0).split(b"hello").collect();
+        assert_eq!((split, segments(0).count(5)), (vec![&b"hello"[..]], 1));
+    }
+
+    #[test]
     fn an_empty_datagram_is_one() {
         let (ours, peer) = pair("127.0.0.1");
         assert_eq!(send_one(&ours, &[IoSlice::new(b"")]), Ok(0));

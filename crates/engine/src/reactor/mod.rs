@@ -14,7 +14,7 @@
 //!
 //! - [`epoll`] is told that something came, and reads it: a system call to learn of a batch, one
 //!   for each read, one for each write.
-//! - [`uring`] is told what came: a system call for a batch of responses, one for a batch of writes.
+//! - [`uring`] is told what came: a system call for a batch of responses, one for each write.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
 //! - [`datagram`] has UDP sockets, for epoll.
 //! - [`socket`] and [`clock`] are what they share, [`choice`] which of them a run gets.
@@ -87,7 +87,7 @@ pub enum Received<'a> {
 /// Bytes that are datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segments {
-    /// Length of each but the last, which may be shorter; zero for one that is empty.
+    /// Length of each but the last, which may be shorter; zero for a single one of any length.
     pub bytes: u16,
     /// The two bits of explicit congestion notification of all of them (RFC 3168 5).
     pub ecn: u8,
@@ -112,13 +112,17 @@ impl Segments {
 
     /// The number of datagrams in this number of bytes.
     pub fn count(self, bytes: usize) -> u64 {
-        bytes.div_ceil(usize::from(self.bytes.max(1))).max(1) as u64
+        match self.bytes {
+            0 => 1,
+            each => bytes.div_ceil(each.into()).max(1) as u64,
+        }
     }
 
     /// Each of those in `bytes`.
     pub fn split(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let each = if self.bytes == 0 { bytes.len() } else { self.bytes.into() };
         let empty = bytes.is_empty().then_some(bytes);
-        empty.into_iter().chain(bytes.chunks(usize::from(self.bytes.max(1))))
+        empty.into_iter().chain(bytes.chunks(each.max(1)))
     }
 }
 
