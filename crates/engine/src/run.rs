@@ -161,7 +161,7 @@ pub fn run_part(
     };
     let refused =
         |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
-    let what = "make an epoll instance that waits by the nanosecond (Linux 5.11 and later)";
+    let what = "make an epoll instance";
     let with_stamps = |address: &Address| {
         dialer.transport == Transport::Stream && matches!(address, Address::Tcp(_))
     };

@@ -1,4 +1,4 @@
-//! The epoll reactor: Linux, any kernel.
+//! The epoll reactor: Linux, any kernel; before 5.11 with the wait of `old_kernel`.
 //!
 //! Sockets are registered once, edge-triggered, for reading, writing and the peer's end at the
 //! same time, so that no `epoll_ctl` is needed afterwards. A read that fills less than the buffer
@@ -8,13 +8,16 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
 
 use candor_protocol::Transport;
+use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::clock::Clock;
 use super::socket::{self, Dialer};
-use super::{ConnectFailure, Key, Reactor, Ready, Received, Segments, Sent, Start, datagram, scm};
+use super::{
+    ConnectFailure, Key, Reactor, Ready, Received, Segments, Sent, Start, datagram, old_kernel, scm,
+};
 
 /// Read at most so much at once. Large enough for a 64 KiB response in one call.
 const BUFFER_BYTES: usize = 128 * 1024;
@@ -45,12 +48,15 @@ const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventF
 #[derive(Debug)]
 pub struct Unstarted {
     epoll: OwnedFd,
+    old_kernel: bool,
     dialer: Dialer,
 }
 
 /// Sockets and clock of one worker, on epoll.
 pub struct EpollReactor {
     epoll: OwnedFd,
+    /// Without epoll_pwait2.
+    old_kernel: bool,
     dialer: Dialer,
     sockets: Vec<Socket>,
     clock: Clock,
@@ -60,14 +66,17 @@ pub struct EpollReactor {
 }
 
 impl Unstarted {
-    /// A reactor without sockets. Fails, among other things, on a kernel before 5.11, which
-    /// cannot wait for less than a millisecond.
+    /// A reactor without sockets.
     pub fn new(dialer: Dialer) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let mut events = Vec::with_capacity(1);
         let at_once = socket::timespec(0);
-        epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&at_once))?;
-        Ok(Unstarted { epoll, dialer })
+        let old_kernel = match epoll::wait(&epoll, spare_capacity(&mut events), Some(&at_once)) {
+            Ok(_) => old_kernel::pretended(),
+            Err(Errno::NOSYS) => true,
+            Err(errno) => return Err(errno),
+        };
+        Ok(Unstarted { epoll, old_kernel, dialer })
     }
 }
 
@@ -78,6 +87,7 @@ impl Start for Unstarted {
         socket::wake_punctually();
         EpollReactor {
             epoll: self.epoll,
+            old_kernel: self.old_kernel,
             dialer: self.dialer,
             sockets: Vec::new(),
             clock: Clock::default(),
@@ -242,9 +252,11 @@ impl Reactor for EpollReactor {
         };
         self.clock.time_passed();
         let timeout = socket::timespec(timeout_ns);
-        let buffer = rustix::buffer::spare_capacity(&mut self.events);
+        if self.old_kernel {
+            return old_kernel::wait(&self.epoll, &mut self.events, &timeout);
+        }
         // EINTR is an empty result: the worker looks at its flags and comes again.
-        let _ = epoll::wait(self.epoll.as_fd(), buffer, Some(&timeout));
+        let _ = epoll::wait(self.epoll.as_fd(), spare_capacity(&mut self.events), Some(&timeout));
     }
 
     #[inline]

@@ -83,8 +83,11 @@ impl Serving {
         listener: TcpListener,
         stop: &OwnedFd,
     ) -> Result<Self, Errno> {
-        // A kernel without nanosecond waits fails here.
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        // A kernel without nanosecond waits fails here, and not in a loop that never waits.
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut none: Vec<Event> = Vec::with_capacity(1);
+        epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut none), Some(&at_once))?;
         let input = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), input)?;
         epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
