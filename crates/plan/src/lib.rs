@@ -11,6 +11,7 @@
 
 pub mod allow;
 pub mod build;
+pub mod data;
 mod delivery;
 pub mod describe;
 pub mod error;
@@ -29,6 +30,7 @@ pub mod values;
 pub mod words;
 
 pub use build::Outputs;
+pub use data::{DataFormat, DataOrder, DataSet};
 pub use delivery::{Delivery, Pieces};
 pub use error::PlanError;
 pub use kept::Kept;
