@@ -76,6 +76,7 @@ mod tests {
             delivery: candor_plan::Delivery::default(),
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight,
+            holes: false,
             redacted: None,
         };
         Requests { list: weights.iter().map(request).collect(), order, sequence: [].into() }

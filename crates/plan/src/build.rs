@@ -3,6 +3,7 @@
 //! Each value was checked by its type; the plan checks whether the parts fit together. Files are read
 //! by the caller's [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
 
+mod data;
 mod delivery;
 mod load;
 mod once;
@@ -58,8 +59,9 @@ pub struct Outputs {
 
 impl Options {
     /// Makes the plan.
-    pub fn build(self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
+    pub fn build(mut self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
         let mut files = Files { files, known: HashMap::new() };
+        self.url_of_list(&files);
         let (target, url) = target::target(&self, &mut files)?;
         let requests = requests::requests(&self, &url, &mut files)?;
         delivery::check(&self, &requests.list)?;
@@ -68,7 +70,6 @@ impl Options {
         let script = script::script(&self, &mut files)?;
         let parts = Parts {
             target,
-            requests,
             stop: self.stop(load.shape_ns),
             load: load.load,
             threads: Threads {
@@ -95,10 +96,20 @@ impl Options {
                 held_up: false,
             },
             seed: self.load.seed.unwrap_or(DEFAULT_SEED),
+            data: data::data(&self, &files)?,
+            environment: data::environment(&requests.list, &files),
+            requests,
             script,
             secrets: Secrets::shown_if(self.output.show_secrets),
         };
         Ok((parts.try_into()?, self.outputs()))
+    }
+
+    /// Without a URL, the target is that of the list of URLs.
+    fn url_of_list(&mut self, files: &Files<'_>) {
+        if let (None, Some(list)) = (&self.url, &self.requests.urls) {
+            self.url = files.files.origin(&list.file);
+        }
     }
 
     /// The duration is the user's or the shape's, whichever is shorter; if neither ends, the

@@ -23,6 +23,7 @@ mod plan;
 pub mod plan_file;
 pub mod redact;
 pub mod suggest;
+pub mod template;
 mod tls;
 pub mod units;
 pub mod url;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub const NS_PER_S: u64 = 1_000_000_000;
 
 use crate::allow::AllowList;
+use crate::data::DataSet;
 use crate::delivery::Delivery;
 use crate::kept::Kept;
 use crate::redact::Secrets;
@@ -40,6 +41,12 @@ pub struct Parts {
     pub threads: Threads,
     /// Seed of everything random: Poisson gaps, weighted choice of requests.
     pub seed: u64,
+    /// The data sets that requests take values from.
+    #[serde(default)]
+    pub data: Vec<DataSet>,
+    /// The variables of the environment that requests take values from.
+    #[serde(default)]
+    pub environment: Vec<Variable>,
     /// The script that makes requests and reads responses, if there is one.
     pub script: Option<Script>,
     /// Whether results may contain in full what the user typed.
@@ -60,6 +67,15 @@ impl Parts {
         (self.connections.count, self.connections.max) = (count, max);
         self.threads.count = self.threads.count.map(|threads| threads.min(count));
     }
+}
+
+/// A variable of the environment, as it was when the plan was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value, always left out in a result.
+    pub value: Kept<u8>,
 }
 
 /// The server that the requests go to.
@@ -158,6 +174,10 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body; empty for none.
     pub body: Kept<u8>,
+    /// Whether method, path, header values and body are templates ([`template`](crate::template)),
+    /// filled anew for each request.
+    #[serde(default)]
+    pub holes: bool,
     /// How it leaves.
     pub delivery: Delivery,
     /// The condition for a right response.

@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::PlanError;
 use crate::options::{Options, RequestOptions};
 use crate::suggest::did_you_mean;
+use crate::values::DataFile;
 
 /// Parses a plan; `name` is its file.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Options, PlanError> {
@@ -35,7 +36,11 @@ pub fn explain(
 }
 
 fn plan_keys(path: &str) -> &'static [&'static str] {
-    if path.is_empty() { keys_of::<Options>() } else { keys_of::<RequestOptions>() }
+    match path {
+        "" => keys_of::<Options>(),
+        data if data.starts_with("data.") => keys_of::<DataFile>(),
+        _ => keys_of::<RequestOptions>(),
+    }
 }
 
 /// Keys that a TOML table for `T` may have.
@@ -91,7 +96,10 @@ fn table_of(place: &Place) -> String {
 /// Whether the keys of the table at this path are the user's own: names of fields, variables and
 /// files.
 fn has_free_keys(table: &str) -> bool {
-    matches!(table.rsplit('.').next(), Some("header" | "env" | "files"))
+    matches!(
+        table.rsplit('.').next(),
+        Some("header" | "headers" | "env" | "files" | "data" | "json")
+    )
 }
 
 /// A key, and the text of its value if that may be shown.
@@ -136,13 +144,15 @@ fn place(table: &DeTable<'_>, span: &Range<usize>, prefix: String) -> Option<Pla
 }
 
 /// Keys of plans and suites whose values may be secret.
-const SECRET_KEYS: [&str; 11] = [
+const SECRET_KEYS: [&str; 13] = [
     "arguments",
     "body",
     "command",
     "env",
     "files",
     "header",
+    "headers",
+    "json",
     "path",
     "profile-command",
     "script-arg",

@@ -478,6 +478,12 @@ impl Parts {
                 redact(&mut own.key);
             }
         }
+        for variable in &mut parts.environment {
+            variable.value = Kept::LeftOut { count: variable.value.count(), hash: String::new() };
+        }
+        for set in &mut parts.data {
+            set.file = set.file.to_string_lossy().into_owned().into();
+        }
         parts.requests.sequence = parts.requests.sequence.redacted();
         parts.requests.list.iter_mut().for_each(|request| request.redact(secrets));
         if let Load::Open(open) = &mut parts.load {

@@ -7,6 +7,8 @@
 
 use std::net::Ipv6Addr;
 
+use crate::template::without_holes;
+
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpUrl {
@@ -152,7 +154,9 @@ fn strip_scheme(text: &str) -> Result<(bool, &str), UrlError> {
 }
 
 fn refuse_blanks(text: &str) -> Result<(), UrlError> {
-    match text.char_indices().find(|(_, c)| c.is_whitespace() || c.is_control()) {
+    // Holes of a template may have blanks.
+    let outside = without_holes(text);
+    match outside.char_indices().find(|(_, c)| c.is_whitespace() || c.is_control()) {
         None => Ok(()),
         Some((at, character)) => {
             let mut buffer = [0; 4];
@@ -192,21 +196,25 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     decoded
 }
 
-/// RFC 4648 section 4.
 fn base64(bytes: &[u8]) -> String {
+    let mut text = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
+    base64_onto(bytes, &mut text);
+    text.into_iter().map(char::from).collect()
+}
+
+/// Appends `bytes` in base64 (RFC 4648 4).
+pub(crate) fn base64_onto(bytes: &[u8], text: &mut Vec<u8>) {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
         let group = byte(0) << 16 | byte(1) << 8 | byte(2);
         for index in 0..4 {
             match index <= chunk.len() {
-                true => text.push(char::from(ALPHABET[(group >> (18 - 6 * index)) as usize & 63])),
-                false => text.push('='),
+                true => text.push(ALPHABET[(group >> (18 - 6 * index)) as usize & 63]),
+                false => text.push(b'='),
             }
         }
     }
-    text
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! flag, or file and line). Conflicts between values are checked when the plan is built.
 
 mod address;
+mod data;
 mod from_toml;
 mod out;
 mod sampling;
@@ -11,7 +12,9 @@ mod tls;
 mod watching;
 
 pub use address::{HostPort, Resolve, Sources};
-pub(crate) use from_toml::{headers, one_or_many, one_or_many_typed, typed};
+pub use data::{Data, DataFile};
+pub(crate) use data::{data, urls};
+pub(crate) use from_toml::{headers, json, one_or_many, one_or_many_typed, typed};
 pub use out::{Out, Place, ReportDepth};
 pub use tls::{Names, OnOff, WindowBits};
 pub use watching::{ProgressForm, Tui};
@@ -21,6 +24,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
+use crate::data::DataOrder;
 use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
 use crate::suggest::did_you_mean;
 use crate::units::{self, Quantity, UnitError};
@@ -352,6 +356,21 @@ impl ValueEnum for ReactorChoice {
             ReactorChoice::Uring => {
                 PossibleValue::new("uring").help("io_uring: Linux 6.0 or later, unless forbidden")
             }
+        })
+    }
+}
+
+impl ValueEnum for DataOrder {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[DataOrder::Rotation, DataOrder::Shuffle, DataOrder::Random, DataOrder::Once]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            DataOrder::Rotation => PossibleValue::new("rotation"),
+            DataOrder::Shuffle => PossibleValue::new("shuffle"),
+            DataOrder::Random => PossibleValue::new("random"),
+            DataOrder::Once => PossibleValue::new("once"),
         })
     }
 }

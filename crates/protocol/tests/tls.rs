@@ -65,6 +65,7 @@ fn clients(plan: &TlsPlan) -> Make {
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Length(7) },
         weight: 1,
+        holes: false,
         redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();

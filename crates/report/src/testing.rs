@@ -298,6 +298,7 @@ fn request(name: &str, path: &str) -> Request {
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
+        holes: false,
         redacted: None,
     }
 }
@@ -356,6 +357,8 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
             reactor: candor_plan::ReactorChoice::Auto,
         },
         seed: 42,
+        data: Vec::new(),
+        environment: Vec::new(),
         script: None,
         secrets: Default::default(),
     }

@@ -65,6 +65,7 @@ fn request() -> Request {
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
+        holes: false,
         redacted: None,
     }
 }

@@ -59,6 +59,8 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             reactor: ReactorChoice::Auto,
         },
         seed: 1,
+        data: Vec::new(),
+        environment: Vec::new(),
         script: None,
         secrets: Default::default(),
     }
@@ -80,6 +82,7 @@ pub(crate) fn get(path: &str) -> Request {
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
+        holes: false,
         redacted: None,
     }
 }

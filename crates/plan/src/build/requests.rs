@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::data::URLS;
 use super::{Files, conflict, delivery};
 use crate::error::PlanError;
 use crate::model::{BodyExpect, Expect, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
+use crate::template;
 use crate::url::HttpUrl;
 use crate::values::{Header, RequestPath, Size, SmallCount};
 
@@ -50,18 +52,33 @@ fn request(
     files: &mut Files<'_>,
 ) -> Result<Request, PlanError> {
     let method = table.method.clone().or_else(|| options.requests.method.clone());
-    let method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
-    let path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
+    let mut method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
+    let mut path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
+    if options.requests.urls.is_some() && table.path.is_none() {
+        path = format!("${{path {URLS}.path}}");
+        method = format!("${{{URLS}.method}}");
+    }
     // A request without a name gets a redacted one, because every result contains the names.
     let shown = Secrets::shown_if(options.output.show_secrets).path(&path);
-    let name = table.name.clone().unwrap_or_else(|| format!("{method} {shown}"));
-    let body = match (&table.body, &table.body_file) {
-        (None, None) => body(&options.requests.body, &options.requests.body_file, files)?,
-        (text, file) => body(text, file, files)?,
+    let name = table.name.clone().unwrap_or_else(|| match method.starts_with('$') {
+        true => URLS.to_owned(),
+        false => format!("{method} {shown}"),
+    });
+    let (text, file) = match (&table.body, &table.json, &table.body_file) {
+        (None, None, None) => (&options.requests.body, &options.requests.body_file),
+        (Some(_), Some(_), _) => {
+            return Err(conflict("body", "json", "a request has one body; leave one of them out"));
+        }
+        (text, json, file) => (if json.is_some() { json } else { text }, file),
     };
-    let headers = headers_over(options.requests.header.clone(), table.header.clone());
+    let body = body(text, file, files)?;
+    let mut headers = headers_over(options.requests.header.clone(), table.header.clone());
+    let has_type = headers.iter().any(|one| one.name().eq_ignore_ascii_case("content-type"));
+    if table.json.is_some() && !has_type {
+        headers.extend(Header::new("Content-Type", "application/json"));
+    }
     let closes = options.requests.no_keepalive || options.load.once;
-    Ok(Request {
+    let mut request = Request {
         delivery: delivery::delivery(options, table, &headers, body.len())?,
         headers: with_implied(headers, closes, url.authorization.as_deref()),
         expect: Expect {
@@ -84,8 +101,34 @@ fn request(
         method,
         path,
         body: body.into(),
+        holes: false,
         redacted: None,
-    })
+    };
+    if options.requests.literal {
+        return Ok(request);
+    }
+    // A file is sent as it is.
+    fill(&mut request, text.as_deref().unwrap_or_default());
+    if request.holes && file.is_some() {
+        let why = "a file is sent as it is, and this request has holes; use --body";
+        return Err(conflict("--body-file", "${…}", why));
+    }
+    Ok(request)
+}
+
+/// Looks for holes; `body` is the body if it may have some. Without holes everything becomes what it stands for.
+fn fill(request: &mut Request, body: &str) {
+    let in_fields = request.headers.iter().any(|(_, value)| template::has_holes(value));
+    let others = [&request.path, &request.method, body];
+    request.holes = in_fields || others.into_iter().any(template::has_holes);
+    if !request.holes {
+        let plain = |text: &mut String| *text = template::plain(text);
+        plain(&mut request.path);
+        request.headers.iter_mut().for_each(|(_, value)| plain(value));
+        if body.contains("$${") {
+            request.body = template::plain(body).into_bytes().into();
+        }
+    }
 }
 
 fn body(

@@ -42,6 +42,7 @@ use clap::Args;
 
 use group::Group;
 
+use crate::data::DataFormat;
 use crate::error::PlanError;
 use crate::load::Part;
 use crate::plan_file;
@@ -66,10 +67,26 @@ Examples:
 
 Durations take ns us ms s m h d (a bare number is seconds), counts take k M G, rates take /s /m /h.";
 
-/// Where the bytes of files come from. `-` is the standard input.
+/// What a plan is made of besides options: files, and the environment. `-` is the standard input.
 pub trait ReadFile {
     /// All bytes of the file at `path`.
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>>;
+
+    /// The names of the columns of a data file, or a sentence that says why there are none.
+    fn columns(&self, path: &Path, _format: DataFormat) -> Result<Vec<String>, String> {
+        Err(format!("{} cannot be read here", path.display()))
+    }
+
+    /// The scheme and authority of the first URL in a list of URLs, such as `http://host:80`; `None` where
+    /// the list has paths alone, or cannot be read.
+    fn origin(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    /// A variable of the environment.
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
 }
 
 /// Whether an argument given as the URL names a plan: it ends in `.toml` and has no scheme.
@@ -165,12 +182,14 @@ impl Options {
         let TlsOptions { cacert, cert, key, .. } = tls;
         let own = [&mut requests.body_file, &mut expected.expect_body, &mut script.script];
         let own = own.into_iter().chain([cacert, cert, key]);
+        let data = requests.data.iter_mut().map(|one| &mut one.file);
+        let data = data.chain(&mut requests.urls).map(|one| &mut one.file);
         let parts = load.load.iter_mut().flat_map(|shape| &mut shape.parts);
         let replayed = parts.filter_map(|part| match part {
             Part::Replay(file) => Some(file),
             _ => None,
         });
-        of_requests.chain(own).flatten().chain(replayed)
+        of_requests.chain(own).flatten().chain(data).chain(replayed)
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::model::StatusSet;
-use crate::values::{Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers, typed};
+use crate::values::{
+    Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers, json, typed,
+};
 
 /// One `[[request]]` table of a plan. Missing keys are taken from the top level.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -18,10 +20,13 @@ pub struct RequestOptions {
     /// Path and query; by default the URL's.
     pub path: Option<RequestPath>,
     /// Like `--header`; replaces headers of the same name from the top level.
-    #[serde(deserialize_with = "headers")]
+    #[serde(alias = "headers", deserialize_with = "headers")]
     pub header: Vec<Header>,
     /// Like `--body`.
     pub body: Option<String>,
+    /// The body, as a value that is sent as JSON.
+    #[serde(deserialize_with = "json")]
+    pub json: Option<String>,
     /// Like `--body-file`.
     pub body_file: Option<PathBuf>,
     /// Like `--chunked`.

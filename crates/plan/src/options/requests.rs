@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use super::RequestOptions;
 use super::group::group;
 use crate::model::Order;
-use crate::values::{Count, Header, Method, PositiveNanos, Size, SmallCount, headers, typed};
+use crate::values::{
+    Count, Data, DataFile, Header, Method, PositiveNanos, Size, SmallCount, data, headers, typed,
+    urls,
+};
 
 group! {
     "Requests",
@@ -80,6 +83,23 @@ group! {
         #[arg(long)]
         pub no_keepalive: bool,
 
+        /// Data for requests: the file's columns as ${NAME.COLUMN}; may be repeated
+        ///
+        /// A CSV file whose first row has the names of the columns, or a file of JSON lines (.jsonl). A
+        /// path, a header and a body can have ${NAME.COLUMN}. Each request has one row, in this order:
+        /// rotation, shuffle, random, or once, which ends the run after the last row. docs/data.md has
+        /// all that can stand in ${…}.
+        #[arg(long, value_name = "NAME=FILE[:ORDER]")]
+        #[serde(deserialize_with = "data")]
+        pub data: Vec<Data>,
+
+        /// Request the URLs in FILE, a URL or METHOD URL in each line, or an access log
+        ///
+        /// All URLs have one host. ORDER as for --data.
+        #[arg(long, value_name = "FILE[:ORDER]")]
+        #[serde(deserialize_with = "urls")]
+        pub urls: Option<DataFile>,
+
         /// How to choose the next of a plan's [[request]] tables
         ///
         /// [default: rotation, or weighted if any table has a weight]
@@ -95,6 +115,10 @@ group! {
         /// For programs that make options; there is no flag for this.
         #[serde(skip)]
         pub sequence: Vec<u32>,
+
+        /// `${` has no meaning: for programs that take over the requests of other tools.
+        #[serde(skip)]
+        pub literal: bool,
     }
     one_of { body, body_file }
 }

@@ -5,12 +5,14 @@
 //! error names the part.
 
 use crate::build::conflict;
+use crate::data::DataOrder;
 use crate::delivery::Delivery;
 use crate::error::PlanError;
 use crate::model::{
     Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Parts,
     Rate, ReactorChoice, Request, Segment, Trace,
 };
+use crate::template::{self, Names, Template, TemplateError};
 use crate::tls::{Pem, Tls, TlsVersion, Trust};
 use crate::units::{MAX_DURATION_NS, fmt_count, fmt_duration_ns};
 use crate::url::{parse_host_port, parse_path};
@@ -70,6 +72,7 @@ fn whole(parts: &Parts) -> Result<(), PlanError> {
         || parts.requests.sequence.is_left_out()
         || load
         || parts.target.tls.as_ref().is_some_and(tls)
+        || parts.environment.iter().any(|one| one.value.is_left_out())
         || parts.script.as_ref().is_some_and(|script| script.source.is_left_out());
     if left_out { Err(PlanError::LeftOut) } else { Ok(()) }
 }
@@ -138,10 +141,14 @@ fn early_data(parts: &Parts) -> Result<(), PlanError> {
 fn requests(parts: &Parts) -> Result<(), PlanError> {
     let requests = &parts.requests;
     need(!requests.list.is_empty(), "requests.list", "has at least one request")?;
-    for one in &requests.list {
+    for (number, one) in requests.list.iter().enumerate() {
         request(one)?;
         delivery(parts, &one.delivery)?;
+        if one.holes {
+            holes(parts, one, number)?;
+        }
     }
+    data(parts)?;
     let named = requests.list.len();
     if requests.sequence.whole().iter().any(|&one| one as usize >= named) {
         let problem = "unknown request; use the names of [[request]]";
@@ -162,10 +169,13 @@ fn request(one: &Request) -> Result<(), PlanError> {
         }
         path => {
             let is_path = parse_path(path).is_ok_and(|parsed| parsed == *path);
+            let is_path =
+                if one.holes { is_hole(path) || is_path } else { is_path && !has_blank(path) };
             need(is_path, "a request's path", "begins with / and has no blanks")?;
         }
     }
-    need(method.parse::<Method>().is_ok(), "a request's method", "is a word")?;
+    let is_method = method.parse::<Method>().is_ok() || one.holes && is_hole(method);
+    need(is_method, "a request's method", "is a word")?;
     let body_bytes = one.body.count();
     for (name, text) in &one.headers {
         need(Header::new(name, text).is_ok(), "a request's header", "is one line")?;
@@ -187,6 +197,77 @@ fn request(one: &Request) -> Result<(), PlanError> {
     need(are_ranges, "a request's statuses", "are ranges from 100 to 999")?;
     need(is_small(one.weight), "a request's weight", "is from 1 to 1,000,000")?;
     own_delivery(&one.delivery, body_bytes)
+}
+
+/// Whether all of it is one hole, or several.
+fn is_hole(text: &str) -> bool {
+    text.starts_with("${") && !has_blank(&template::without_holes(text))
+}
+
+fn has_blank(text: &str) -> bool {
+    text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// A request whose text is made anew each time, as that of a script is.
+fn holes(parts: &Parts, one: &Request, number: usize) -> Result<(), PlanError> {
+    let wrong = |problem: String| Err(PlanError::Request { name: one.name.clone(), problem });
+    let names = Names { data: &parts.data, environment: &parts.environment };
+    if let Err(TemplateError(problem)) = Template::compile(one, number, names) {
+        return wrong(problem);
+    }
+    const FIXED: [&str; 4] = ["connection", "content-length", "transfer-encoding", "upgrade"];
+    let fixed =
+        |(name, _): &&(String, String)| FIXED.iter().any(|one| name.eq_ignore_ascii_case(one));
+    match one.headers.iter().find(fixed) {
+        Some((name, value)) if template::has_holes(value) => {
+            return wrong(format!(
+                "{name} has the same value in every request; leave ${{…}} out of it"
+            ));
+        }
+        Some((name, _)) if name.eq_ignore_ascii_case("content-length") => {
+            return wrong(format!("the length of a body with ${{…}} differs; leave {name} out"));
+        }
+        _ => {}
+    }
+    let deliveries = [
+        ("--pieces", one.delivery.pieces.is_some()),
+        ("--expect-continue", one.delivery.continue_ns.is_some()),
+        ("--break-off-after", one.delivery.break_off_after.is_some()),
+        ("--chunked", one.delivery.chunk_bytes.is_some()),
+        ("--script", parts.script.is_some()),
+        ("--early-data", parts.target.tls.as_ref().is_some_and(|tls| tls.early_data)),
+        ("--h2c-upgrade", parts.target.http == HttpVersion::Upgrade),
+    ];
+    match deliveries.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(conflict(
+            option,
+            "${…}",
+            "a request with ${…} is made anew each time and leaves in one go; leave one of them out",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn data(parts: &Parts) -> Result<(), PlanError> {
+    for (at, set) in parts.data.iter().enumerate() {
+        let is_first = parts.data[..at].iter().all(|other| other.name != set.name);
+        need(!set.name.is_empty() && is_first, "data", "has names, each once")?;
+        need(!set.columns.is_empty(), "data", "has columns")?;
+        if set.order == DataOrder::Once {
+            let is_poisson =
+                matches!(&parts.load, Load::Open(open) if open.arrivals == Arrivals::Poisson);
+            if is_poisson {
+                let why = "the order of random arrivals is known to no thread alone; leave --arrivals out, or use shuffle";
+                return Err(conflict("--arrivals poisson", "data in the order once", why));
+            }
+            if parts.recording.warm_up_ns > 0 {
+                let why =
+                    "a warm-up would use up rows that are not measured; leave one of them out";
+                return Err(conflict("--warm-up", "data in the order once", why));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Conflicts between a request and its delivery.

@@ -177,6 +177,11 @@ where
     input.deserialize_any(OneOrMany(PhantomData))
 }
 
+/// Any value, as the text of JSON for it.
+pub(crate) fn json<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
+    serde_json::Value::deserialize(input).map(|value| Some(value.to_string()))
+}
+
 /// The key of a header table, checked where it stands.
 struct HeaderName(String);
 

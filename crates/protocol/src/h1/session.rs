@@ -762,6 +762,7 @@ mod tests {
             delivery: Delivery::default(),
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight: 1,
+            holes: false,
             redacted: None,
         };
         let table = [prepare(&request, "example")].into();

@@ -23,6 +23,7 @@ pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) 
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
         weight: 1,
+        holes: false,
         redacted: None,
     }
 }

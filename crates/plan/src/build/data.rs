@@ -1,0 +1,60 @@
+//! Data sets, and the variables of the environment that templates name.
+
+use super::Files;
+use crate::data::{DataFormat, DataSet};
+use crate::error::PlanError;
+use crate::model::{Request, Variable};
+use crate::options::Options;
+use crate::template;
+
+/// The name of the set that a list of URLs is.
+pub(super) const URLS: &str = "urls";
+
+pub(super) fn data(options: &Options, files: &Files<'_>) -> Result<Vec<DataSet>, PlanError> {
+    let named = options
+        .requests
+        .data
+        .iter()
+        .map(|one| (one.name.as_str(), &one.file, one.file.format(), "--data"));
+    let urls = options.requests.urls.iter().map(|file| (URLS, file, DataFormat::Urls, "--urls"));
+    let mut all: Vec<DataSet> = Vec::new();
+    for (name, file, format, option) in named.chain(urls) {
+        let refuse = |problem| Err(PlanError::Value { option, problem });
+        if all.iter().any(|one| one.name == name) {
+            return refuse(format!(
+                "two data sets are named {name:?}; give one of them another name"
+            ));
+        }
+        let columns = match files.files.columns(&file.file, format) {
+            Ok(columns) => columns,
+            Err(problem) => return refuse(problem),
+        };
+        all.push(DataSet {
+            name: name.to_owned(),
+            file: file.file.clone(),
+            format,
+            order: file.order,
+            columns,
+        });
+    }
+    Ok(all)
+}
+
+/// Those that `requests` name and the environment has.
+pub(super) fn environment(requests: &[Request], files: &Files<'_>) -> Vec<Variable> {
+    let texts = requests.iter().filter(|one| one.holes).flat_map(|one| {
+        let body = std::str::from_utf8(one.body.whole()).unwrap_or_default();
+        let headers = one.headers.iter().map(|(_, value)| value.as_str());
+        headers.chain([one.path.as_str(), body])
+    });
+    let mut all: Vec<Variable> = Vec::new();
+    for name in texts.flat_map(template::variables) {
+        if all.iter().any(|one| one.name == name) {
+            continue;
+        }
+        if let Some(value) = files.files.variable(name) {
+            all.push(Variable { name: name.to_owned(), value: value.into_bytes().into() });
+        }
+    }
+    all
+}

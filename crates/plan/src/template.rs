@@ -1,0 +1,210 @@
+//! Templates: text with holes, `${…}`, that every request fills with values of its own.
+//!
+//! A request is compiled once, to fixed text and holes with the escapes of their places, so that no value can break
+//! the path, the field or the string of JSON that it stands in. This module fills nothing: the values of a request
+//! are known to whoever sends it.
+
+mod escape;
+mod parse;
+
+pub use escape::Escape;
+
+use crate::data::DataSet;
+use crate::model::{Request, Variable};
+use parse::Parser;
+
+/// A piece of compiled text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// The same in every request.
+    Text(Vec<u8>),
+    /// A value of each request.
+    Hole(Hole),
+}
+
+/// A value, and what is done to it before it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hole {
+    /// The value.
+    pub value: Value,
+    /// What is done to it, from first to last.
+    pub escapes: Vec<Escape>,
+}
+
+/// A value of each request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// The request's index in the load, from 0.
+    Index,
+    /// A random UUID (RFC 9562 5.4).
+    Uuid {
+        /// The number of this hole, which no other one of the plan has.
+        draw: u64,
+    },
+    /// A whole number, each with the same probability.
+    Random {
+        /// The lowest.
+        low: i64,
+        /// The highest.
+        high: i64,
+        /// The number of this hole.
+        draw: u64,
+    },
+    /// One of these texts, each with the same probability.
+    Choice {
+        /// The texts, at least one.
+        of: Vec<String>,
+        /// The number of this hole.
+        draw: u64,
+    },
+    /// Milliseconds since 1970, UTC.
+    UnixMs,
+    /// A column of the request's row in a data set.
+    Column {
+        /// The set, by its place in the plan.
+        set: usize,
+        /// The column, by its place in the set.
+        column: usize,
+    },
+    /// Several pieces together.
+    Group(Vec<Piece>),
+}
+
+/// A request, compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    /// The method.
+    pub method: Vec<Piece>,
+    /// Path and query.
+    pub path: Vec<Piece>,
+    /// Names and values of the header fields.
+    pub headers: Vec<(String, Vec<Piece>)>,
+    /// The body; empty for none.
+    pub body: Vec<Piece>,
+}
+
+/// What names in a template can stand for.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// The data sets.
+    pub data: &'a [DataSet],
+    /// Variables of the environment.
+    pub environment: &'a [Variable],
+}
+
+/// Why a template cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TemplateError(pub(crate) String);
+
+/// Whether `text` has a hole.
+pub fn has_holes(text: &str) -> bool {
+    text.match_indices("${").any(|(at, _)| !text[..at].ends_with('$'))
+}
+
+/// Text without holes, as it is meant: `$${` stands for `${`.
+pub fn plain(text: &str) -> String {
+    text.replace("$${", "${")
+}
+
+/// `text` with a letter for every byte of a hole; what cannot be read as holes stays as it is.
+pub fn without_holes(text: &str) -> String {
+    let Ok(parts) = parse::split(text) else { return text.to_owned() };
+    let shown = |part: &parse::Part<'_>| match part {
+        parse::Part::Text(text) => (*text).to_owned(),
+        parse::Part::Literal => "$${".to_owned(),
+        parse::Part::Hole(inner) => "x".repeat(inner.len() + 3),
+    };
+    parts.iter().map(shown).collect()
+}
+
+/// The names of the environment's variables in `text`, at any depth.
+pub fn variables(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("env:").filter_map(|(at, found)| {
+        let name = &text[at + found.len()..];
+        let end = name.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+        (end > 0).then(|| &name[..end])
+    })
+}
+
+impl Template {
+    /// Compiles request number `number` of a plan.
+    pub fn compile(
+        request: &Request,
+        number: usize,
+        names: Names<'_>,
+    ) -> Result<Self, TemplateError> {
+        let mut parser = Parser::new(names, number);
+        let mut text = |what: &str, text: &str, place| {
+            parser
+                .text(text, place)
+                .map_err(|TemplateError(problem)| TemplateError(format!("{what}: {problem}")))
+        };
+        let headers = request.headers.iter().map(|(name, value)| {
+            Ok((name.clone(), text(&format!("header {name}"), value, Place::Field)?))
+        });
+        let headers: Result<Vec<_>, _> = headers.collect();
+        let body = std::str::from_utf8(request.body.whole())
+            .map_err(|_| TemplateError("a body with holes is text in UTF-8".to_owned()))?;
+        Ok(Template {
+            headers: headers?,
+            method: text("the method", &request.method, Place::Field)?,
+            path: text("the path", &request.path, Place::Path)?,
+            body: text("the body", body, Place::of_body(request, body))?,
+        })
+    }
+
+    /// The sets that it takes values from, and of each the columns.
+    pub fn columns(&self) -> Vec<(usize, usize)> {
+        let mut all = Vec::new();
+        for pieces in self.parts() {
+            columns_of(pieces, &mut all);
+        }
+        all
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Vec<Piece>> {
+        [&self.method, &self.path, &self.body]
+            .into_iter()
+            .chain(self.headers.iter().map(|(_, value)| value))
+    }
+}
+
+fn columns_of(pieces: &[Piece], all: &mut Vec<(usize, usize)>) {
+    for piece in pieces {
+        match piece {
+            Piece::Hole(Hole { value: Value::Column { set, column }, .. }) => {
+                all.push((*set, *column))
+            }
+            Piece::Hole(Hole { value: Value::Group(inner), .. }) => columns_of(inner, all),
+            Piece::Hole(_) | Piece::Text(_) => {}
+        }
+    }
+}
+
+/// Where a hole stands, which decides how its value is escaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Path,
+    Field,
+    Json,
+    Form,
+    Body,
+}
+
+impl Place {
+    fn of_body(request: &Request, body: &str) -> Self {
+        let content_type =
+            request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let begins_as_json = body.trim_start().starts_with(['{', '[']);
+        match content_type.map(|(_, value)| value.to_ascii_lowercase()) {
+            Some(kind) if kind.contains("json") => Place::Json,
+            Some(kind) if kind.contains("x-www-form-urlencoded") => Place::Form,
+            None if begins_as_json => Place::Json,
+            _ => Place::Body,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

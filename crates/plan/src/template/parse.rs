@@ -1,0 +1,335 @@
+//! The grammar of templates: holes, functions and names.
+
+use super::escape::is_unreserved;
+use super::{Escape, Hole, Names, Piece, Place, TemplateError, Value};
+use crate::suggest::did_you_mean;
+
+/// The most holes of one text.
+const MOST_HOLES: usize = 10_000;
+/// The deepest hole within holes.
+const DEEPEST: usize = 8;
+/// The words that need no data.
+const WORDS: [&str; 9] =
+    ["seq", "uuid", "now_ms", "random", "choice", "base64", "url", "json", "path"];
+
+/// A part of a text: fixed, or what stands between `${` and `}`.
+pub(super) enum Part<'a> {
+    Text(&'a str),
+    /// `$${`.
+    Literal,
+    Hole(&'a str),
+}
+
+impl Part<'_> {
+    /// The fixed text.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Part::Text(text) => Some(text),
+            Part::Literal => Some("${"),
+            Part::Hole(_) => None,
+        }
+    }
+}
+
+fn wrong<T>(problem: impl Into<String>) -> Result<T, TemplateError> {
+    Err(TemplateError(problem.into()))
+}
+
+/// Takes a text apart.
+pub(super) fn split(text: &str) -> Result<Vec<Part<'_>>, TemplateError> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        if let Some(before) = rest[..at].strip_suffix('$') {
+            parts.push(Part::Text(before));
+            parts.push(Part::Literal);
+            rest = &rest[at + 2..];
+            continue;
+        }
+        parts.push(Part::Text(&rest[..at]));
+        let inner = &rest[at + 2..];
+        let Some(end) = end_of_hole(inner) else {
+            let shown: String = rest[at..].chars().take(40).collect();
+            return wrong(format!(
+                "{shown:?} has no closing brace; add }}, or write $${{ for the characters ${{"
+            ));
+        };
+        parts.push(Part::Hole(&inner[..end]));
+        rest = &inner[end + 1..];
+        if parts.len() > 2 * MOST_HOLES {
+            return wrong(format!("it has more than {MOST_HOLES} holes; use fewer"));
+        }
+    }
+    parts.push(Part::Text(rest));
+    Ok(parts)
+}
+
+/// The byte of the brace that closes the hole that `text` begins in.
+fn end_of_hole(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' if before == '$' => depth += 1,
+            '}' if depth == 0 => return Some(at),
+            '}' => depth -= 1,
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+/// Compiles texts of one request.
+pub(super) struct Parser<'a> {
+    names: Names<'a>,
+    /// The next hole's.
+    draw: u64,
+}
+
+impl<'a> Parser<'a> {
+    /// For request number `number` of the plan.
+    pub(super) fn new(names: Names<'a>, number: usize) -> Self {
+        Parser { names, draw: (number as u64) << 32 }
+    }
+
+    /// Compiles a text.
+    pub(super) fn text(&mut self, text: &str, place: Place) -> Result<Vec<Piece>, TemplateError> {
+        self.pieces(text, place, 0)
+    }
+
+    fn pieces(
+        &mut self,
+        text: &str,
+        place: Place,
+        depth: usize,
+    ) -> Result<Vec<Piece>, TemplateError> {
+        let mut pieces = Pieces::default();
+        let mut string = InString::default();
+        for part in split(text)? {
+            match part {
+                Part::Hole(expression) => {
+                    let mut hole = self.expression(expression.trim(), depth)?;
+                    hole.stand(place, string.is_in);
+                    pieces.hole(hole);
+                }
+                fixed => {
+                    let fixed = fixed.text().unwrap_or_default();
+                    string.pass(fixed);
+                    pieces.text(fixed.as_bytes());
+                }
+            }
+        }
+        Ok(pieces.0)
+    }
+
+    fn expression(&mut self, text: &str, depth: usize) -> Result<Hole, TemplateError> {
+        let (word, rest) = match text.split_once(char::is_whitespace) {
+            Some((word, rest)) => (word, rest.trim()),
+            None => (text, ""),
+        };
+        if let Some(name) = text.strip_prefix("env:") {
+            return self.variable(name.trim());
+        }
+        let value = match (word, rest) {
+            ("seq", "") => Value::Index,
+            ("uuid", "") => Value::Uuid { draw: self.draw() },
+            ("now_ms", "") => Value::UnixMs,
+            ("random", range) => self.random(range)?,
+            ("choice", list) => {
+                let of: Vec<String> = list.split(',').map(|one| one.trim().to_owned()).collect();
+                if list.is_empty() {
+                    return wrong(
+                        "${choice} has nothing to choose from; write e.g. ${choice a,b,c}",
+                    );
+                }
+                Value::Choice { of, draw: self.draw() }
+            }
+            ("base64" | "url" | "json" | "path", "") => {
+                return wrong(format!("${{{word}}} has no value; write e.g. ${{{word} ${{seq}}}}"));
+            }
+            ("base64", inner) => return self.function(Escape::Base64, inner, depth),
+            ("url", inner) => return self.function(Escape::Url, inner, depth),
+            ("json", inner) => return self.function(Escape::Json, inner, depth),
+            ("path", inner) => return self.function(Escape::Path, inner, depth),
+            _ => self.column(text)?,
+        };
+        Ok(Hole { value, escapes: Vec::new() })
+    }
+
+    /// `inner` is a text with holes, or what could stand in a hole.
+    fn function(
+        &mut self,
+        escape: Escape,
+        inner: &str,
+        depth: usize,
+    ) -> Result<Hole, TemplateError> {
+        if depth == DEEPEST {
+            return wrong(format!(
+                "holes stand within each other more than {DEEPEST} deep; use fewer"
+            ));
+        }
+        let mut hole = match inner.contains("${") {
+            true => {
+                let pieces = self.pieces(inner, Place::Body, depth + 1)?;
+                Hole { value: Value::Group(pieces), escapes: Vec::new() }
+            }
+            false => self.expression(inner, depth + 1)?,
+        };
+        hole.escapes.push(escape);
+        Ok(hole)
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.draw += 1;
+        self.draw
+    }
+
+    fn random(&mut self, range: &str) -> Result<Value, TemplateError> {
+        let ends =
+            range.split_once("..").map(|(low, high)| (low.trim().parse(), high.trim().parse()));
+        match ends {
+            Some((Ok(low), Ok(high))) if low <= high => {
+                Ok(Value::Random { low, high, draw: self.draw() })
+            }
+            Some((Ok(low), Ok(high))) => {
+                wrong(format!("${{random {low}..{high}}} is empty; write the lower number first"))
+            }
+            _ => wrong(format!("${{random {range}}} has no range; write e.g. ${{random 1..100}}")),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Result<Hole, TemplateError> {
+        let found = self.names.environment.iter().find(|one| one.name == name);
+        match found {
+            Some(one) => {
+                let text = Piece::Text(one.value.whole().to_vec());
+                Ok(Hole { value: Value::Group(vec![text]), escapes: Vec::new() })
+            }
+            None => wrong(format!(
+                "the environment has no variable {name:?}; set it for the command: {name}=… candor …"
+            )),
+        }
+    }
+
+    fn column(&self, text: &str) -> Result<Value, TemplateError> {
+        let data = self.names.data;
+        let (name, column) = text.split_once('.').unwrap_or((text, ""));
+        let Some(set) = data.iter().position(|one| one.name == name) else {
+            let columns = data
+                .iter()
+                .flat_map(|set| set.columns.iter().map(|one| format!("{}.{one}", set.name)));
+            let known: Vec<String> = columns.chain(WORDS.map(str::to_owned)).collect();
+            let mut hint = did_you_mean(text, known.iter().map(String::as_str));
+            if hint.is_empty() {
+                hint = "; write $${ for the characters ${".to_owned();
+            }
+            return wrong(format!("${{{text}}} is not known{hint}"));
+        };
+        let columns = &data[set].columns;
+        match columns.iter().position(|one| one == column) {
+            Some(column) => Ok(Value::Column { set, column }),
+            None => {
+                let mut hint = did_you_mean(column, columns.iter().map(String::as_str));
+                if hint.is_empty() {
+                    let first: Vec<&str> = columns.iter().take(20).map(String::as_str).collect();
+                    hint = format!("; it has {}", first.join(", "));
+                }
+                wrong(format!("data set {name:?} has no column {column:?}{hint}"))
+            }
+        }
+    }
+}
+
+impl Hole {
+    /// Adds the escape of the place where it stands, if it needs one.
+    fn stand(&mut self, place: Place, in_string: bool) {
+        let outermost = self.escapes.last().copied();
+        let is_number = self.escapes.is_empty()
+            && matches!(self.value, Value::Index | Value::Random { .. } | Value::UnixMs);
+        let is_safe = is_number
+            || outermost == Some(Escape::Url)
+            || self.escapes.is_empty()
+                && match &self.value {
+                    Value::Uuid { .. } => true,
+                    Value::Choice { of, .. } => of.iter().all(|one| one.bytes().all(is_unreserved)),
+                    _ => false,
+                };
+        let own = match place {
+            _ if place != Place::Json && is_safe => return,
+            Place::Path if outermost == Some(Escape::Path) => return,
+            Place::Path | Place::Form => Escape::Url,
+            Place::Field => Escape::Field,
+            Place::Body => return,
+            Place::Json if in_string => {
+                if is_safe || outermost == Some(Escape::Json) {
+                    return;
+                }
+                Escape::Json
+            }
+            Place::Json => {
+                if is_number {
+                    return;
+                }
+                self.escapes.pop_if(|last| *last == Escape::Json);
+                Escape::JsonValue
+            }
+        };
+        self.escapes.push(own);
+    }
+}
+
+/// Pieces, with neighbouring text joined.
+#[derive(Default)]
+struct Pieces(Vec<Piece>);
+
+impl Pieces {
+    fn text(&mut self, text: &[u8]) {
+        match self.0.last_mut() {
+            Some(Piece::Text(last)) => last.extend_from_slice(text),
+            _ if text.is_empty() => {}
+            _ => self.0.push(Piece::Text(text.to_vec())),
+        }
+    }
+
+    /// A hole that is the same in every request is text.
+    fn hole(&mut self, hole: Hole) {
+        match &hole.value {
+            Value::Group(inner) if inner.iter().all(|piece| matches!(piece, Piece::Text(_))) => {
+                let mut text = Vec::new();
+                for piece in inner {
+                    if let Piece::Text(one) = piece {
+                        text.extend_from_slice(one);
+                    }
+                }
+                for escape in &hole.escapes {
+                    let mut out = Vec::new();
+                    escape.write(&text, &mut out);
+                    text = out;
+                }
+                self.text(&text);
+            }
+            _ => self.0.push(Piece::Hole(hole)),
+        }
+    }
+}
+
+/// Whether text of JSON stands in a string.
+#[derive(Default)]
+struct InString {
+    is_in: bool,
+    is_escaped: bool,
+}
+
+impl InString {
+    fn pass(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if std::mem::take(&mut self.is_escaped) => {}
+                b'\\' if self.is_in => self.is_escaped = true,
+                b'"' => self.is_in = !self.is_in,
+                _ => {}
+            }
+        }
+    }
+}
