@@ -4,7 +4,7 @@
 
 mod common;
 
-use candor_engine::reactor::{old_kernel, uring};
+use candor_engine::reactor::{epoll_wait, uring};
 use candor_engine::{Control, probe_uring, run};
 use candor_plan::{Arrivals, Endpoint, ReactorChoice};
 use candor_testkit::peer::{Peer, Script};
@@ -27,7 +27,7 @@ fn a_forbidden_uring_falls_back_to_epoll() {
 
 #[test]
 fn an_old_kernels_epoll_keeps_the_schedule() {
-    old_kernel::pretend();
+    epoll_wait::pretend_old_kernel();
     let peer = Peer::start(Script::answers());
     let mut plan = plan(40, open(4_000, Arrivals::Constant), 200 * MS);
     let port = peer.addr().port();

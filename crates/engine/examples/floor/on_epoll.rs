@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use rustix::event::Timespec;
+use candor_engine::reactor::epoll_wait::Waiter;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use crate::Job;
@@ -47,6 +47,7 @@ pub(crate) fn work_paced(job: Job, rate: f64) -> usize {
     let Job { mut streams, batch, batch_answer_bytes, time } = job;
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
     let poll = epoll::create(CreateFlags::CLOEXEC).unwrap();
+    let waiter = Waiter::new(&poll).unwrap();
     for (index, stream) in streams.iter().enumerate() {
         let interest = EventFlags::IN | EventFlags::ET;
         epoll::add(&poll, stream, EventData::new_u64(index as u64), interest).unwrap();
@@ -70,9 +71,8 @@ pub(crate) fn work_paced(job: Job, rate: f64) -> usize {
             sent += 1;
         }
         let wait = if free.is_empty() { time - now } else { due(sent).saturating_sub(now) };
-        let wait = Timespec::try_from(wait).unwrap();
         events.clear();
-        epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&wait)).unwrap();
+        waiter.wait(&poll, &mut events, wait.as_nanos() as u64).unwrap();
         for event in &events {
             let index = event.data.u64() as usize;
             let Ok(n) = streams[index].read(&mut buffer) else { continue };

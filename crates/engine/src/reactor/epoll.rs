@@ -1,23 +1,21 @@
-//! The epoll reactor: Linux, any kernel; before 5.11 with the wait of `old_kernel`.
+//! The epoll reactor: Linux, any kernel.
 //!
 //! Sockets are registered once, edge-triggered, for reading, writing and the peer's end at the
 //! same time, so that no `epoll_ctl` is needed afterwards. A read that fills less than the buffer
 //! is the last one unless the peer has ended: no read is made only to be told EAGAIN.
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use candor_protocol::Transport;
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::clock::Clock;
+use super::epoll_wait::Waiter;
 use super::socket::{self, Dialer};
-use super::{
-    ConnectFailure, Key, Reactor, Ready, Received, Segments, Sent, Start, datagram, old_kernel, scm,
-};
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Segments, Sent, Start, datagram, scm};
 
 /// Read at most so much at once. Large enough for a 64 KiB response in one call.
 const BUFFER_BYTES: usize = 128 * 1024;
@@ -48,15 +46,14 @@ const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventF
 #[derive(Debug)]
 pub struct Unstarted {
     epoll: OwnedFd,
-    old_kernel: bool,
+    waiter: Waiter,
     dialer: Dialer,
 }
 
 /// Sockets and clock of one worker, on epoll.
 pub struct EpollReactor {
     epoll: OwnedFd,
-    /// Without epoll_pwait2.
-    old_kernel: bool,
+    waiter: Waiter,
     dialer: Dialer,
     sockets: Vec<Socket>,
     clock: Clock,
@@ -69,14 +66,8 @@ impl Unstarted {
     /// A reactor without sockets.
     pub fn new(dialer: Dialer) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let mut events = Vec::with_capacity(1);
-        let at_once = socket::timespec(0);
-        let old_kernel = match epoll::wait(&epoll, spare_capacity(&mut events), Some(&at_once)) {
-            Ok(_) => old_kernel::pretended(),
-            Err(Errno::NOSYS) => true,
-            Err(errno) => return Err(errno),
-        };
-        Ok(Unstarted { epoll, old_kernel, dialer })
+        let waiter = Waiter::new(&epoll)?;
+        Ok(Unstarted { epoll, waiter, dialer })
     }
 }
 
@@ -87,7 +78,7 @@ impl Start for Unstarted {
         socket::wake_punctually();
         EpollReactor {
             epoll: self.epoll,
-            old_kernel: self.old_kernel,
+            waiter: self.waiter,
             dialer: self.dialer,
             sockets: Vec::new(),
             clock: Clock::default(),
@@ -251,12 +242,8 @@ impl Reactor for EpollReactor {
             until_ns => until_ns.saturating_sub(self.clock.recent_ns()),
         };
         self.clock.time_passed();
-        let timeout = socket::timespec(timeout_ns);
-        if self.old_kernel {
-            return old_kernel::wait(&self.epoll, &mut self.events, &timeout);
-        }
-        // EINTR is an empty result: the worker looks at its flags and comes again.
-        let _ = epoll::wait(self.epoll.as_fd(), spare_capacity(&mut self.events), Some(&timeout));
+        // After a signal the worker looks at its flags and comes again.
+        let _ = self.waiter.wait(&self.epoll, &mut self.events, timeout_ns);
     }
 
     #[inline]

@@ -23,7 +23,7 @@ pub mod choice;
 pub mod clock;
 mod datagram;
 pub mod epoll;
-pub mod old_kernel;
+pub mod epoll_wait;
 mod realtime;
 mod scm;
 pub mod socket;

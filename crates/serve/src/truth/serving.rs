@@ -11,8 +11,8 @@ use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 
 use candor_record::HeldUp;
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -84,10 +84,6 @@ impl Serving {
         stop: &OwnedFd,
     ) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        // A kernel without nanosecond waits fails here, and not in a loop that never waits.
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut none: Vec<Event> = Vec::with_capacity(1);
-        epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut none), Some(&at_once))?;
         let input = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), input)?;
         epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
@@ -127,17 +123,13 @@ impl Serving {
             }
             self.begin_planned_stalls();
             self.answer_due();
-            let wait = self.wait_ns().map(|ns| Timespec {
-                tv_sec: (ns / NS_PER_S) as i64,
-                tv_nsec: (ns % NS_PER_S) as _,
-            });
+            let wait_ns = self.wait_ns();
             if self.spin {
                 self.held_up.looks(now_ns());
             }
             events.clear();
-            let room = rustix::buffer::spare_capacity(&mut events);
             // EINTR counts as no events.
-            let _ = epoll::wait(&self.epoll, room, wait.as_ref());
+            let _ = wait(&self.epoll, &mut events, wait_ns);
             if self.spin && !events.is_empty() {
                 self.held_up.found(now_ns(), || clock_ns(ClockId::ThreadCPUTime));
             }
@@ -346,4 +338,16 @@ impl Serving {
         self.places.clear();
         self.free.clear();
     }
+}
+
+/// Waits for events, up to `wait_ns` or without end. epoll's own wait would be rounded up to a millisecond on kernels
+/// before 5.11, so ppoll has the time.
+fn wait(epoll: &OwnedFd, events: &mut Vec<Event>, wait_ns: Option<u64>) -> Result<(), Errno> {
+    let timespec = |ns| Timespec { tv_sec: (ns / NS_PER_S) as i64, tv_nsec: (ns % NS_PER_S) as _ };
+    if wait_ns != Some(0) {
+        let timeout = wait_ns.map(timespec);
+        rustix::event::poll(&mut [PollFd::new(epoll, PollFlags::IN)], timeout.as_ref())?;
+    }
+    epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&timespec(0)))?;
+    Ok(())
 }
