@@ -1,4 +1,4 @@
-//! Requests made while the run goes on, by a script.
+//! Requests made while the run goes on: by a script, or of a template ([`Form`]).
 //!
 //! A script returns text: one HTTP/1.1 request, or several one after the other, which is
 //! pipelining. [`Batch`] finds where each of them ends and what a protocol must know of it, and
@@ -8,6 +8,10 @@
 //! Where a request ends depends on Content-Length, or on its chunks (RFC 9112 6.3). What cannot be
 //! told apart is refused here, before it could desynchronise a connection. Memory is reused: in the
 //! steady state nothing is allocated, and text that equals the text before is not parsed again.
+
+mod form;
+
+pub use form::{Form, Values};
 
 use std::borrow::Cow;
 use std::ops::Range;

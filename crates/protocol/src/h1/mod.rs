@@ -45,4 +45,5 @@ pub(crate) use head::is_token_byte;
 pub use memo::Memo;
 pub use pauses::{Pause, Until};
 pub use request::{Prepared, prepare};
+pub(crate) use request::{closes, wants_length};
 pub use session::{Limits, Session};

@@ -59,9 +59,7 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
     if chunk_size.is_some() {
         add("Transfer-Encoding", "chunked");
     }
-    // RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.
-    let wants_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
-    if (wants_length || !request.body.is_empty())
+    if (wants_length(request.method.as_bytes()) || !request.body.is_empty())
         && !has("content-length")
         && !has("transfer-encoding")
         && chunk_size.is_none()
@@ -69,12 +67,6 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         add("Content-Length", &request.body.count().to_string());
     }
     head.push_str("\r\n");
-    let closes = request
-        .headers
-        .iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("connection"))
-        .flat_map(|(_, value)| value.split(','))
-        .any(|option| option.trim().eq_ignore_ascii_case("close"));
     let body = match chunk_size {
         Some(size) => pauses::chunked(request.body.whole(), size).into(),
         None => request.body.shared(),
@@ -92,9 +84,22 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         expect: request.expect.clone(),
         is_head: request.method == "HEAD",
         is_connect: request.method == "CONNECT",
-        closes,
+        closes: closes(request),
         upgrades: has("upgrade"),
     }
+}
+
+/// RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.
+pub(crate) fn wants_length(method: &[u8]) -> bool {
+    matches!(method, b"POST" | b"PUT" | b"PATCH")
+}
+
+/// Whether `request` has `Connection: close`.
+pub(crate) fn closes(request: &Request) -> bool {
+    let connection =
+        request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
+    let mut options = connection.flat_map(|(_, value)| value.split(','));
+    options.any(|option| option.trim().eq_ignore_ascii_case("close"))
 }
 
 /// A longer batch is written request by request.

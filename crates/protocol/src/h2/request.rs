@@ -9,6 +9,7 @@ use std::sync::Arc;
 use candor_plan::{Expect, Request};
 
 use super::hpack::Fields;
+use crate::h1::wants_length;
 use crate::made::Made;
 
 /// One request, ready to be written as often as needed, and what its response must be.
@@ -105,8 +106,7 @@ fn set<'a>(
         fields.push(b":path", path);
     }
     fields.push(b":authority", authority);
-    // RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.
-    let wants_length = matches!(method, b"POST" | b"PUT" | b"PATCH") || body_bytes > 0;
+    let wants_length = wants_length(method) || body_bytes > 0;
     let adds_length = wants_length && find(b"content-length").is_none();
     let mut lower = [0; LONGEST_NAME];
     for (name, value) in headers {

@@ -1,0 +1,145 @@
+//! Requests made of templates: fixed text is copied, holes are filled, and nothing is parsed again.
+//!
+//! The result is a [`Made`] request as of a script. Escapes keep a value within its place, so that the text is one
+//! request whatever the values are. Memory is reused: in the steady state nothing is allocated.
+
+use std::io::Write;
+
+use candor_plan::Request;
+use candor_plan::template::{Hole, Piece, Template, Value};
+
+use super::{Made, Shape};
+use crate::h1;
+
+/// Where the values of holes come from.
+pub trait Values {
+    /// Appends this value of the present request to `out`; never called with a [`Value::Group`].
+    fn write(&mut self, value: &Value, out: &mut Vec<u8>);
+}
+
+/// What comes after the path in a request line.
+const VERSION: &[u8] = b" HTTP/1.1\r\n";
+
+/// A request of the plan, to be filled again and again.
+#[derive(Debug)]
+pub struct Form {
+    /// The request of the plan that it stands for.
+    request: u32,
+    method: Vec<Piece>,
+    path: Vec<Piece>,
+    /// The version and the header lines, each with its end.
+    fields: Vec<Piece>,
+    body: Vec<Piece>,
+    /// The request has a Content-Length of its own.
+    has_length: bool,
+    text: Vec<u8>,
+    filled_body: Vec<u8>,
+    scratch: Vec<u8>,
+    shape: Shape,
+}
+
+impl Form {
+    /// Of a template of `request`, which is number `number` of the plan. `authority` goes into Host, unless the
+    /// request has a Host of its own.
+    pub fn new(template: Template, request: &Request, number: u32, authority: &str) -> Self {
+        let mut fields = Joined(vec![Piece::Text(VERSION.to_vec())]);
+        let has =
+            |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        if !has("host") {
+            fields.line("Host", [Piece::Text(authority.as_bytes().to_vec())]);
+        }
+        for (name, value) in template.headers {
+            fields.line(&name, value);
+        }
+        Form {
+            request: number,
+            method: template.method,
+            path: template.path,
+            fields: fields.0,
+            body: template.body,
+            has_length: has("content-length"),
+            text: Vec::new(),
+            filled_body: Vec::new(),
+            scratch: Vec::new(),
+            shape: Shape {
+                whole: 0..0,
+                method_bytes: 0,
+                path: 0..0,
+                fields: 0..0,
+                body_bytes: 0,
+                is_chunked: false,
+                closes: h1::closes(request),
+                upgrades: has("upgrade"),
+            },
+        }
+    }
+
+    /// The request with these values.
+    pub fn fill(&mut self, values: &mut impl Values) -> Made<'_> {
+        let Form { text, filled_body, scratch, shape, .. } = self;
+        text.clear();
+        filled_body.clear();
+        put(&self.method, values, text, scratch);
+        shape.method_bytes = text.len();
+        text.push(b' ');
+        let path_start = text.len();
+        put(&self.path, values, text, scratch);
+        shape.path = path_start..text.len();
+        let fields_start = text.len() + VERSION.len();
+        put(&self.fields, values, text, scratch);
+        put(&self.body, values, filled_body, scratch);
+        let wants_length = h1::wants_length(&text[..shape.method_bytes]);
+        if (wants_length || !filled_body.is_empty()) && !self.has_length {
+            // Writing to memory does not fail.
+            let _ = write!(text, "Content-Length: {}\r\n", filled_body.len());
+        }
+        shape.fields = fields_start..text.len();
+        text.extend_from_slice(b"\r\n");
+        text.extend_from_slice(filled_body);
+        shape.whole = 0..text.len();
+        shape.body_bytes = filled_body.len();
+        Made { raw: text, request: self.request, shape }
+    }
+}
+
+/// Fills pieces at the end of `out`.
+fn put(pieces: &[Piece], values: &mut impl Values, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => out.extend_from_slice(text),
+            Piece::Hole(hole) => put_hole(hole, values, out, scratch),
+        }
+    }
+}
+
+fn put_hole(hole: &Hole, values: &mut impl Values, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
+    let start = out.len();
+    match &hole.value {
+        Value::Group(inner) => put(inner, values, out, scratch),
+        value => values.write(value, out),
+    }
+    for escape in &hole.escapes {
+        scratch.clear();
+        scratch.extend_from_slice(&out[start..]);
+        out.truncate(start);
+        escape.write(scratch, out);
+    }
+}
+
+/// Pieces, with neighbouring text joined.
+struct Joined(Vec<Piece>);
+
+impl Joined {
+    fn line(&mut self, name: &str, value: impl IntoIterator<Item = Piece>) {
+        self.push(Piece::Text(format!("{name}: ").into_bytes()));
+        value.into_iter().for_each(|piece| self.push(piece));
+        self.push(Piece::Text(b"\r\n".to_vec()));
+    }
+
+    fn push(&mut self, piece: Piece) {
+        match (self.0.last_mut(), piece) {
+            (Some(Piece::Text(last)), Piece::Text(text)) => last.extend_from_slice(&text),
+            (_, piece) => self.0.push(piece),
+        }
+    }
+}
