@@ -1,0 +1,93 @@
+//! Which row an index of the load has: a function of the order, the number of rows and the seed.
+//!
+//! Nothing is kept between two indices, so threads and machines that share a load need not agree on
+//! anything, and the millionth index costs what the first one does. Integers only: the rows are the
+//! same on every machine.
+
+use candor_plan::DataOrder;
+
+/// Separates these numbers from others that are made with the seed of the plan.
+const DOMAIN: u64 = 0x6361_6e64_6f72_6461;
+/// The rounds of the Feistel network. Luby and Rackoff ("How to construct pseudorandom permutations
+/// from pseudorandom functions", 1988) need 4 for large halves; the halves here may have one bit.
+const ROUNDS: u64 = 12;
+
+/// Chooses rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Selection {
+    order: DataOrder,
+    rows: u64,
+    key: u64,
+}
+
+impl Selection {
+    /// For a table with so many rows. Two sets of a plan need different seeds, or rows with the same
+    /// number go together.
+    pub fn new(order: DataOrder, rows: u64, seed: u64) -> Self {
+        Selection { order, rows, key: split_mix(seed, DOMAIN) }
+    }
+
+    /// The row of an index, both from 0. None: no row is left, or the table has none.
+    #[inline]
+    pub fn row(&self, index: u64) -> Option<u64> {
+        if self.rows == 0 {
+            return None;
+        }
+        match self.order {
+            DataOrder::Rotation => Some(index % self.rows),
+            DataOrder::Once => (index < self.rows).then_some(index),
+            DataOrder::Random => Some(uniform(split_mix(self.key, index), self.rows)),
+            DataOrder::Shuffle => {
+                let round_key = split_mix(self.key, index / self.rows);
+                Some(permuted(index % self.rows, self.rows, round_key))
+            }
+        }
+    }
+}
+
+/// A number below `n` from 64 random bits: ⌊bits·n / 2⁶⁴⌋ (Lemire, "Fast random integer generation
+/// in an interval", 2019, without its rejection). A probability is off by less than n / 2⁶⁴ of
+/// itself, which no run is long enough to show.
+fn uniform(bits: u64, n: u64) -> u64 {
+    ((u128::from(bits) * u128::from(n)) >> 64) as u64
+}
+
+/// The place of `number` in a permutation of the numbers below `n`.
+///
+/// A Feistel network permutes the numbers below 2ᵇ, b = ⌈log₂ n⌉. Walked along from a number below
+/// n, its cycle comes to another number below n, for no other start to the same (Black and Rogaway,
+/// "Ciphers with arbitrary finite domains", 2002). Since 2ᵇ < 2n, fewer than 2 steps are expected.
+fn permuted(number: u64, n: u64, key: u64) -> u64 {
+    let bits = u64::BITS - (n - 1).leading_zeros();
+    let mut place = number;
+    loop {
+        place = feistel(place, bits, key);
+        if place < n {
+            return place;
+        }
+    }
+}
+
+/// A permutation of the numbers of so many bits, which are cut into two parts. In turn, each is
+/// changed by a hash of the other one, which can be undone.
+fn feistel(number: u64, bits: u32, key: u64) -> u64 {
+    let low_bits = bits.div_ceil(2);
+    let low_mask = (1 << low_bits) - 1;
+    let high_mask = (1 << (bits - low_bits)) - 1;
+    let (mut high, mut low) = (number >> low_bits, number & low_mask);
+    for round in (0..ROUNDS).step_by(2) {
+        low ^= split_mix(key, high * ROUNDS + round) & low_mask;
+        high ^= split_mix(key, low * ROUNDS + round + 1) & high_mask;
+    }
+    high << low_bits | low
+}
+
+/// The `n`th output of SplitMix64 for a seed (Steele, Lea and Flood, "Fast splittable pseudorandom
+/// number generators", 2014): a counter-based hash.
+#[inline]
+fn split_mix(seed: u64, n: u64) -> u64 {
+    let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
