@@ -5,8 +5,7 @@
 //! and those that begin with `#` are skipped.
 
 use candor_plan::url::HttpUrl;
-use memchr::memchr;
-use memchr::memmem;
+use memchr::{memchr, memchr2, memmem};
 
 use crate::access_log;
 use crate::fault::{Problem, Wrong, shown};
@@ -18,11 +17,7 @@ pub(crate) const COLUMNS: [&str; 2] = ["method", "path"];
 
 /// Decodes the row that `bytes` begin with. `is_last`: the file ends with them.
 pub(crate) fn row(bytes: &[u8], is_last: bool, out: &mut Values) -> Result<Step, Wrong> {
-    let (line, length) = match memchr(b'\n', bytes) {
-        Some(length) => (&bytes[..length], length + 1),
-        None if is_last => (bytes, bytes.len()),
-        None => return Ok(Step::More),
-    };
+    let Some((line, length)) = line(bytes, is_last) else { return Ok(Step::More) };
     let (method, url) = match kind(line) {
         Kind::Empty => return Ok(Step::Skip { length }),
         Kind::Url(url) => (&b"GET"[..], url),
@@ -45,6 +40,26 @@ pub(crate) fn row(bytes: &[u8], is_last: bool, out: &mut Values) -> Result<Step,
     out.write(path);
     out.end();
     Ok(Step::Row { length, lines: 1 })
+}
+
+/// Finds the end of a row that has been checked before.
+pub(crate) fn skip(bytes: &[u8], is_last: bool, out: &mut Values) -> Result<Step, Wrong> {
+    match line(bytes, is_last) {
+        None => Ok(Step::More),
+        // The kind of any other line shows only when it is taken apart.
+        Some((line @ [b'/' | b'h', ..], length)) if memchr2(b' ', b'\t', line).is_none() => {
+            Ok(Step::Row { length, lines: 1 })
+        }
+        Some(_) => row(bytes, is_last, out),
+    }
+}
+
+/// The line that `bytes` begin with, and its length with its end. None: it goes on after them.
+fn line(bytes: &[u8], is_last: bool) -> Option<(&[u8], usize)> {
+    match memchr(b'\n', bytes) {
+        Some(length) => Some((&bytes[..length], length + 1)),
+        None => is_last.then_some((bytes, bytes.len())),
+    }
 }
 
 /// Scheme and authority of the absolute URL in a row, if it has one.
