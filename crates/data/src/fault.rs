@@ -53,7 +53,7 @@ pub enum Problem {
     #[error("standard input cannot be read more than once")]
     StandardInput,
     /// It is no regular file.
-    #[error("{0} has no rows that can be read in any order")]
+    #[error("this is {0} and not a regular file")]
     Special(&'static str),
     /// It has bytes, but a length of 0, such as files of /proc.
     #[error("the system reports no length for this file")]
@@ -186,7 +186,7 @@ impl Problem {
     pub fn remedy(&self) -> &'static str {
         match self {
             Problem::StandardInput => "save it to a file and name that",
-            Problem::Special(_) | Problem::NoLength => "copy the rows to a regular file",
+            Problem::Special(_) | Problem::NoLength => "save the rows to a regular file",
             Problem::Unreadable(_) => "check the path and its permissions",
             Problem::Utf16 => "convert it to UTF-8",
             Problem::Empty | Problem::HeaderAlone => "add one",
@@ -197,8 +197,8 @@ impl Problem {
             Problem::Name { .. } => "use letters, digits, `_`, `-`, `.`, and blanks between them",
             Problem::SameName { .. } => "rename one of them",
             Problem::Columns => "keep only columns that requests use",
-            Problem::OtherColumns => "do not change the file while a run begins",
-            Problem::Long => "remove it, or look for a line break or quote missing",
+            Problem::OtherColumns => "do not change the file while a run starts",
+            Problem::Long => "remove it, or look for a missing line break or quote",
             Problem::Fields { .. } => "put values with a comma or line break in quotes",
             Problem::QuoteInside | Problem::AfterQuote | Problem::CarriageReturn => {
                 "put the whole value in quotes and double each quote inside it"

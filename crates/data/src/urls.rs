@@ -5,7 +5,7 @@
 //! and those that begin with `#` are skipped.
 
 use candor_plan::url::HttpUrl;
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr2, memchr3};
 
 use crate::access_log;
 use crate::fault::{Problem, Wrong, shown};
@@ -102,8 +102,7 @@ fn kind(line: &[u8]) -> Kind<'_> {
     if *first == b'#' {
         return Kind::Empty;
     }
-    let blank = line.iter().position(|byte| matches!(byte, b' ' | b'\t'));
-    let (word, rest) = match blank {
+    let (word, rest) = match memchr2(b' ', b'\t', line) {
         None => return Kind::Url(line),
         Some(at) => (&line[..at], line[at..].trim_ascii_start()),
     };
@@ -129,12 +128,15 @@ fn path(url: &[u8]) -> Option<&[u8]> {
 
 /// An absolute URL's scheme and authority, and the rest.
 fn split(url: &[u8]) -> Option<(&[u8], &[u8])> {
-    let scheme = memmem::find(url, b"://")?;
-    if scheme == 0 || !url[..scheme].iter().all(u8::is_ascii_alphanumeric) {
+    let scheme = memchr(b':', url)?;
+    let host = scheme + 3;
+    if scheme == 0
+        || !url[..scheme].iter().all(u8::is_ascii_alphanumeric)
+        || !url[scheme + 1..].starts_with(b"//")
+    {
         return None;
     }
-    let host = scheme + 3;
-    let length = url[host..].iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+    let length = memchr3(b'/', b'?', b'#', &url[host..]);
     Some(url.split_at(length.map_or(url.len(), |length| host + length)))
 }
 

@@ -5,8 +5,8 @@ use candor_plan::DataFormat::{self, Csv, JsonLines, Urls};
 use super::{fault, file, set_of};
 use crate::{HEAD_BYTES, MOST_COLUMNS, MOST_ROW_BYTES, Table, columns};
 
-const LONG: &str = "the row is longer than 1 MiB; remove it, or look for a line break or quote \
-                    missing";
+const LONG: &str = "the row is longer than 1 MiB; remove it, or look for a missing line break or \
+                    quote";
 const OPEN: &str = "a quote opens here and does not close; close it, or double it if it is part of \
                     the value";
 

@@ -82,6 +82,6 @@ fn a_header_that_is_not_the_plans_is_refused() {
     set.columns.swap(0, 1);
     let fault = Table::open(&set).unwrap_err();
     let sentence = ": the columns are no longer those that the plan was made with; do not change \
-                    the file while a run begins";
+                    the file while a run starts";
     assert_eq!(fault.to_string(), file.path().display().to_string() + sentence);
 }

@@ -107,6 +107,11 @@ fn columns_that_cannot_be_used_are_named() {
     let utf16: Vec<u8> = "\u{feff}a,b\n1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let sentence = "FILE: the file is encoded in UTF-16; convert it to UTF-8";
     assert_eq!(fault(Csv, &utf16), sentence);
+    let fault = crate::columns(Csv, b"").unwrap_err();
+    assert_eq!(fault.to_string(), "the file has no row; add one");
+    let fault = crate::columns(Csv, b"a,").unwrap_err();
+    assert_eq!(fault.to_string(), "line 1: column 2 has no name; name it in the first row");
+    assert!(fault.of("x.csv".as_ref()).to_string().starts_with("x.csv:1: column 2"));
     let columns = crate::columns(Csv, "First Name,größe,a.b-c_d2\n".as_bytes()).unwrap();
     assert_eq!(columns, ["First Name", "größe", "a.b-c_d2"]);
 }

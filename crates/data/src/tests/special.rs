@@ -22,10 +22,10 @@ fn only_regular_files_are_read() {
     mknodat(CWD, path("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let _listener = UnixListener::bind(path("socket")).unwrap();
     std::fs::write(path("bad\x1b[2J\nname"), "a,\n1,2").unwrap();
-    let special = "has no rows that can be read in any order; copy the rows to a regular file";
+    let special = "and not a regular file; save the rows to a regular file";
     let missing = "the file cannot be read: No such file or directory (os error 2); check the \
                    path and its permissions";
-    let no_length = "the system reports no length for this file; copy the rows to a regular file";
+    let no_length = "the system reports no length for this file; save the rows to a regular file";
     let name = directory.path().display();
     let table = [
         (
@@ -33,10 +33,10 @@ fn only_regular_files_are_read() {
             "-: standard input cannot be read more than once; save it to a file and name that"
                 .to_owned(),
         ),
-        (directory.path().to_owned(), format!("{name}: a directory {special}")),
-        (path("pipe"), format!("{name}/pipe: a pipe {special}")),
-        (path("socket"), format!("{name}/socket: a socket {special}")),
-        ("/dev/null".into(), format!("/dev/null: a device {special}")),
+        (directory.path().to_owned(), format!("{name}: this is a directory {special}")),
+        (path("pipe"), format!("{name}/pipe: this is a pipe {special}")),
+        (path("socket"), format!("{name}/socket: this is a socket {special}")),
+        ("/dev/null".into(), format!("/dev/null: this is a device {special}")),
         ("/proc/self/status".into(), format!("/proc/self/status: {no_length}")),
         (path("none"), format!("{name}/none: {missing}")),
         (
