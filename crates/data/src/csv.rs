@@ -5,7 +5,7 @@
 //! that nobody meant, so all of these are refused here. What is taken beyond the RFC is unambiguous:
 //! lines may end in LF, the last one in nothing, and empty lines are skipped.
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memchr2_iter};
 
 use crate::MOST_COLUMNS;
 use crate::fault::{Problem, Wrong};
@@ -36,6 +36,26 @@ pub(crate) fn row(
             Err(Problem::Fields { found, expected: columns }.into())
         }
         step => Ok(step),
+    }
+}
+
+/// Finds the end of a row that has been checked before: the first line feed after an even number of
+/// quotes.
+pub(crate) fn skip(bytes: &[u8], is_last: bool) -> Step {
+    if let Some(step) = empty_line(bytes, is_last) {
+        return step;
+    }
+    let (mut lines, mut is_in_quotes) = (1, false);
+    for at in memchr2_iter(b'"', b'\n', bytes) {
+        match bytes[at] {
+            b'"' => is_in_quotes = !is_in_quotes,
+            _ if is_in_quotes => lines += 1,
+            _ => return Step::Row { length: at + 1, lines },
+        }
+    }
+    match is_last {
+        true => Step::Row { length: bytes.len(), lines },
+        false => Step::More,
     }
 }
 

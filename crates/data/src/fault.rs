@@ -53,7 +53,7 @@ pub enum Problem {
     #[error("standard input cannot be read more than once")]
     StandardInput,
     /// It is no regular file.
-    #[error("{0} has no rows that can be read in any order")]
+    #[error("this is {0} and not a regular file")]
     Special(&'static str),
     /// It has bytes, but a length of 0, such as files of /proc.
     #[error("the system reports no length for this file")]
@@ -80,7 +80,7 @@ pub enum Problem {
     #[error("column {0} has no name")]
     Unnamed(usize),
     /// A name that templates cannot use.
-    #[error("the name of column {column}, {name:?}, has the character {character:?}")]
+    #[error("the name of column {column}, \"{name}\", has the character {character:?}")]
     Name {
         /// The column, from 1.
         column: usize,
@@ -90,7 +90,7 @@ pub enum Problem {
         character: char,
     },
     /// Two columns with the same name.
-    #[error("columns {first} and {second} are both named {name:?}")]
+    #[error("columns {first} and {second} are both named \"{name}\"")]
     SameName {
         /// The first of them, from 1.
         first: usize,
@@ -140,16 +140,16 @@ pub enum Problem {
         byte: usize,
     },
     /// A string with half of a surrogate pair.
-    #[error("the value of {0:?} has half of a surrogate pair")]
+    #[error("the value of \"{0}\" has half of a surrogate pair")]
     Surrogate(String),
     /// A member that the first object has.
-    #[error("the object has no member {0:?}")]
+    #[error("the object has no member \"{0}\"")]
     Missing(String),
     /// A member that is there twice.
-    #[error("the object has two members {0:?}")]
+    #[error("the object has two members \"{0}\"")]
     Twice(String),
     /// A line that is neither a URL, nor a method with a URL, nor a line of a log.
-    #[error("{0} is neither a URL, nor a method and a URL, nor a line of an access log")]
+    #[error("\"{0}\" is neither a URL, nor a method and a URL, nor a line of an access log")]
     NotUrl(String),
     /// A blank or control character in a URL.
     #[error("the URL has the blank or control character {0:?}")]
@@ -186,7 +186,7 @@ impl Problem {
     pub fn remedy(&self) -> &'static str {
         match self {
             Problem::StandardInput => "save it to a file and name that",
-            Problem::Special(_) | Problem::NoLength => "copy the rows to a regular file",
+            Problem::Special(_) | Problem::NoLength => "save the rows to a regular file",
             Problem::Unreadable(_) => "check the path and its permissions",
             Problem::Utf16 => "convert it to UTF-8",
             Problem::Empty | Problem::HeaderAlone => "add one",
@@ -197,8 +197,8 @@ impl Problem {
             Problem::Name { .. } => "use letters, digits, `_`, `-`, `.`, and blanks between them",
             Problem::SameName { .. } => "rename one of them",
             Problem::Columns => "keep only columns that requests use",
-            Problem::OtherColumns => "do not change the file while a run begins",
-            Problem::Long => "remove it, or look for a line break or quote missing",
+            Problem::OtherColumns => "do not change the file while a run starts",
+            Problem::Long => "remove it, or look for a missing line break or quote",
             Problem::Fields { .. } => "put values with a comma or line break in quotes",
             Problem::QuoteInside | Problem::AfterQuote | Problem::CarriageReturn => {
                 "put the whole value in quotes and double each quote inside it"
@@ -261,7 +261,7 @@ pub(crate) fn shown(text: &[u8]) -> String {
 }
 
 /// At most so many characters of a text, with escapes for those that could control a terminal.
-fn plain(text: &str, most: usize) -> String {
+pub(crate) fn plain(text: &str, most: usize) -> String {
     let escaped = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
         c => c.escape_debug().to_string(),

@@ -59,6 +59,21 @@ impl Format {
         }
     }
 
+    /// The same step over a row that has been checked before, without its values. What it adds to
+    /// `out` is to be removed.
+    pub(crate) fn skip(
+        &self,
+        bytes: &[u8],
+        is_last: bool,
+        out: &mut Values,
+    ) -> Result<Step, Wrong> {
+        match self {
+            Format::Csv(_) => Ok(csv::skip(bytes, is_last)),
+            Format::Json(_) => json::skip(bytes, is_last),
+            Format::Urls => urls::skip(bytes, is_last, out),
+        }
+    }
+
     /// What is wrong with a row that begins with `bytes` and does not end in time.
     pub(crate) fn too_long(&self, bytes: &[u8]) -> Wrong {
         match self {

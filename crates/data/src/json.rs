@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::MOST_COLUMNS;
-use crate::fault::{Problem, Wrong, shown};
+use crate::fault::{Problem, Wrong, plain, shown};
 use crate::format::{Scratch, Step};
 use crate::names::Names;
 use crate::values::Values;
@@ -53,6 +53,11 @@ pub(crate) fn row(
     Ok(step)
 }
 
+/// Finds the end of a row that has been checked before.
+pub(crate) fn skip(bytes: &[u8], is_last: bool) -> Result<Step, Wrong> {
+    line(bytes, is_last).map(|(_, step)| step)
+}
+
 /// Reads the names of the columns.
 pub(crate) fn header(bytes: &[u8], is_last: bool, names: &mut Names) -> Result<Step, Wrong> {
     let (line, step) = line(bytes, is_last)?;
@@ -90,7 +95,7 @@ fn read<'de, V: Visitor<'de>>(line: &'de [u8], visitor: V) -> Result<(), Problem
     outcome.map_err(|error| {
         let text = error.to_string();
         let end = text.find(" at line ").unwrap_or(text.len());
-        Problem::Json { message: shown(&text.as_bytes()[..end]), byte: error.column() }
+        Problem::Json { message: plain(&text[..end], 100), byte: error.column() }
     })
 }
 

@@ -83,7 +83,10 @@ impl Reader {
         out: &mut Values,
     ) -> Result<Step, Wrong> {
         let mark = out.mark();
-        let mut step = self.try_step(source, format, at, ahead, out);
+        let mut step = self.with_bytes(source, format, at, ahead, |bytes, is_last, scratch| {
+            out.return_to(mark);
+            format.step(bytes, is_last, out, scratch)
+        });
         if let Ok(Step::Row { length, .. }) = &step
             && *length > MOST_ROW_BYTES
         {
@@ -95,25 +98,37 @@ impl Reader {
         step
     }
 
-    fn try_step(
+    /// The same over a row that has been checked before. `unused` gets parts of it.
+    pub(crate) fn skip(
         &mut self,
         source: &Source,
         format: &Format,
         at: u64,
         ahead: usize,
-        out: &mut Values,
+        unused: &mut Values,
     ) -> Result<Step, Wrong> {
-        let mark = out.mark();
+        self.with_bytes(source, format, at, ahead, |bytes, is_last, _| {
+            format.skip(bytes, is_last, unused)
+        })
+    }
+
+    /// Takes a step over the bytes at a place, with more of them while they are not enough.
+    fn with_bytes(
+        &mut self,
+        source: &Source,
+        format: &Format,
+        at: u64,
+        ahead: usize,
+        mut step: impl FnMut(&[u8], bool, &mut Scratch) -> Result<Step, Wrong>,
+    ) -> Result<Step, Wrong> {
         loop {
             let known = self.from(at).len();
             let is_last = at + known as u64 == source.length;
             if known > 0 {
-                // The borrow of the block ends before the block changes.
-                let from = self.filled - known;
-                let bytes = &self.block[from..self.filled];
-                match format.step(bytes, is_last, out, &mut self.scratch)? {
+                let bytes = &self.block[self.filled - known..self.filled];
+                match step(bytes, is_last, &mut self.scratch)? {
                     Step::More if known > MOST_ROW_BYTES => return Err(format.too_long(bytes)),
-                    Step::More => out.return_to(mark),
+                    Step::More => {}
                     step => return Ok(step),
                 }
             }

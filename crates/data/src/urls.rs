@@ -5,8 +5,7 @@
 //! and those that begin with `#` are skipped.
 
 use candor_plan::url::HttpUrl;
-use memchr::memchr;
-use memchr::memmem;
+use memchr::{memchr, memchr2, memchr3};
 
 use crate::access_log;
 use crate::fault::{Problem, Wrong, shown};
@@ -18,11 +17,7 @@ pub(crate) const COLUMNS: [&str; 2] = ["method", "path"];
 
 /// Decodes the row that `bytes` begin with. `is_last`: the file ends with them.
 pub(crate) fn row(bytes: &[u8], is_last: bool, out: &mut Values) -> Result<Step, Wrong> {
-    let (line, length) = match memchr(b'\n', bytes) {
-        Some(length) => (&bytes[..length], length + 1),
-        None if is_last => (bytes, bytes.len()),
-        None => return Ok(Step::More),
-    };
+    let Some((line, length)) = line(bytes, is_last) else { return Ok(Step::More) };
     let (method, url) = match kind(line) {
         Kind::Empty => return Ok(Step::Skip { length }),
         Kind::Url(url) => (&b"GET"[..], url),
@@ -45,6 +40,26 @@ pub(crate) fn row(bytes: &[u8], is_last: bool, out: &mut Values) -> Result<Step,
     out.write(path);
     out.end();
     Ok(Step::Row { length, lines: 1 })
+}
+
+/// Finds the end of a row that has been checked before.
+pub(crate) fn skip(bytes: &[u8], is_last: bool, out: &mut Values) -> Result<Step, Wrong> {
+    match line(bytes, is_last) {
+        None => Ok(Step::More),
+        // The kind of any other line shows only when it is taken apart.
+        Some((line @ [b'/' | b'h', ..], length)) if memchr2(b' ', b'\t', line).is_none() => {
+            Ok(Step::Row { length, lines: 1 })
+        }
+        Some(_) => row(bytes, is_last, out),
+    }
+}
+
+/// The line that `bytes` begin with, and its length with its end. None: it goes on after them.
+fn line(bytes: &[u8], is_last: bool) -> Option<(&[u8], usize)> {
+    match memchr(b'\n', bytes) {
+        Some(length) => Some((&bytes[..length], length + 1)),
+        None => is_last.then_some((bytes, bytes.len())),
+    }
 }
 
 /// Scheme and authority of the absolute URL in a row, if it has one.
@@ -87,8 +102,7 @@ fn kind(line: &[u8]) -> Kind<'_> {
     if *first == b'#' {
         return Kind::Empty;
     }
-    let blank = line.iter().position(|byte| matches!(byte, b' ' | b'\t'));
-    let (word, rest) = match blank {
+    let (word, rest) = match memchr2(b' ', b'\t', line) {
         None => return Kind::Url(line),
         Some(at) => (&line[..at], line[at..].trim_ascii_start()),
     };
@@ -114,12 +128,15 @@ fn path(url: &[u8]) -> Option<&[u8]> {
 
 /// An absolute URL's scheme and authority, and the rest.
 fn split(url: &[u8]) -> Option<(&[u8], &[u8])> {
-    let scheme = memmem::find(url, b"://")?;
-    if scheme == 0 || !url[..scheme].iter().all(u8::is_ascii_alphanumeric) {
+    let scheme = memchr(b':', url)?;
+    let host = scheme + 3;
+    if scheme == 0
+        || !url[..scheme].iter().all(u8::is_ascii_alphanumeric)
+        || !url[scheme + 1..].starts_with(b"//")
+    {
         return None;
     }
-    let host = scheme + 3;
-    let length = url[host..].iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+    let length = memchr3(b'/', b'?', b'#', &url[host..]);
     Some(url.split_at(length.map_or(url.len(), |length| host + length)))
 }
 

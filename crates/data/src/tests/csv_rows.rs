@@ -1,8 +1,10 @@
 //! Comma-separated values.
 
 use candor_plan::DataFormat::Csv;
+use csv::{QuoteStyle, ReaderBuilder, Terminator, WriterBuilder};
+use proptest::prelude::*;
 
-use super::{fault, texts};
+use super::{SMALL, fault, rows_within, texts};
 
 #[test]
 fn rows_are_as_rfc_4180_has_them() {
@@ -68,5 +70,90 @@ fn broken_rows_are_named_with_their_line() {
     ];
     for (text, sentence) in table {
         assert_eq!(fault(Csv, text.as_bytes()), sentence, "{text:?}");
+    }
+}
+
+#[test]
+fn columns_that_cannot_be_used_are_named() {
+    let names = "use letters, digits, `_`, `-`, `.`, and blanks between them";
+    let table = [
+        ("\na,,b\n1,2,3\n", "FILE:2: column 2 has no name; name it in the first row".to_owned()),
+        ("a, \n1,2\n", "FILE:1: column 2 has no name; name it in the first row".to_owned()),
+        (
+            "a,b,a\n1,2,3\n",
+            "FILE:1: columns 1 and 3 are both named \"a\"; rename one of them".to_owned(),
+        ),
+        (
+            "a,b}\n1,2\n",
+            format!("FILE:1: the name of column 2, \"b}}\", has the character '}}'; {names}"),
+        ),
+        (
+            "a,\"b\x1b[2J\"\n1,2\n",
+            format!(
+                "FILE:1: the name of column 2, \"b\\u{{1b}}[2J\", has the character \
+                 '\\u{{1b}}'; {names}"
+            ),
+        ),
+        (
+            "name;password\n1;2\n",
+            "FILE:1: the name of column 1, \"name;password\", has the character ';'; separate \
+             columns by commas"
+                .to_owned(),
+        ),
+    ];
+    for (text, sentence) in table {
+        assert_eq!(fault(Csv, text.as_bytes()), sentence, "{text:?}");
+    }
+    let utf16: Vec<u8> = "\u{feff}a,b\n1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let sentence = "FILE: the file is encoded in UTF-16; convert it to UTF-8";
+    assert_eq!(fault(Csv, &utf16), sentence);
+    let fault = crate::columns(Csv, b"").unwrap_err();
+    assert_eq!(fault.to_string(), "the file has no row; add one");
+    let fault = crate::columns(Csv, b"a,").unwrap_err();
+    assert_eq!(fault.to_string(), "line 1: column 2 has no name; name it in the first row");
+    assert!(fault.of("x.csv".as_ref()).to_string().starts_with("x.csv:1: column 2"));
+    let columns = crate::columns(Csv, "First Name,größe,a.b-c_d2\n".as_bytes()).unwrap();
+    assert_eq!(columns, ["First Name", "größe", "a.b-c_d2"]);
+}
+
+/// What makes a difference to CSV, and some other bytes.
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![
+        3 => Just(b'x'), 1 => Just(b','), 1 => Just(b'"'), 1 => Just(b'\n'), 1 => Just(b'\r'),
+        1 => Just(b' '), 1 => any::<u8>(),
+    ];
+    prop::collection::vec(byte, 0..6)
+}
+
+proptest! {
+    #[test]
+    fn a_written_file_is_read_back(
+        rows in (1..4usize).prop_flat_map(|columns| {
+            prop::collection::vec(prop::collection::vec(value(), columns), 1..20)
+        }),
+        (always, crlf) in any::<(bool, bool)>(),
+    ) {
+        let mut writer = WriterBuilder::new()
+            .quote_style(if always { QuoteStyle::Always } else { QuoteStyle::Necessary })
+            .terminator(if crlf { Terminator::CRLF } else { Terminator::Any(b'\n') })
+            .from_writer(Vec::new());
+        writer.write_record(["a", "b", "c"].iter().take(rows[0].len())).unwrap();
+        for row in &rows {
+            writer.write_record(row).unwrap();
+        }
+        let bytes = writer.into_inner().unwrap();
+        prop_assert_eq!(rows_within(Csv, &bytes, SMALL), Ok(rows));
+    }
+
+    #[test]
+    fn other_readers_agree_on_the_files_that_are_accepted(text in "(a,b\n)?([x,\"\r\n ]{0,5}\n){0,4}[x,\"\r]{0,3}") {
+        if let Ok(rows) = rows_within(Csv, text.as_bytes(), SMALL) {
+            let mut reader = ReaderBuilder::new().from_reader(text.as_bytes());
+            let expected: Vec<Vec<Vec<u8>>> = reader
+                .byte_records()
+                .map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect())
+                .collect();
+            prop_assert_eq!(rows, expected);
+        }
     }
 }

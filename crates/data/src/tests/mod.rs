@@ -1,6 +1,13 @@
 //! Tests of what crosses the modules: files in, rows or a fault out.
 
+mod bounds;
+mod changes;
 mod csv_rows;
+mod json_rows;
+mod large;
+mod select;
+mod special;
+mod url_rows;
 
 use std::io::Write;
 use std::sync::Arc;
