@@ -21,6 +21,7 @@ pub(crate) fn request(method: &str, body: &[u8]) -> Request {
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
         weight: 1,
+        holes: false,
         redacted: None,
     }
 }

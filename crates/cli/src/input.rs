@@ -61,6 +61,7 @@ pub(crate) fn take_plan_file(
 /// Whether the user named a target.
 pub(crate) fn is_elsewhere(options: &Options) -> bool {
     options.url.is_some()
+        || options.requests.urls.is_some()
         || options.connecting.unix_socket.is_some()
         || options.connecting.connect_to.is_some()
 }

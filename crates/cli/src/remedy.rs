@@ -93,8 +93,12 @@ fn engine(error: &EngineError) -> Option<String> {
             "add local addresses with --source, widen the range, or ask for fewer with -c"
         }
         EngineError::Tls(error) => tls(error),
+        EngineError::Site { .. } => "leave the target out, or split the file by host",
         // These contain their remedy, or do not come from the command line.
-        EngineError::AllowList(_) | EngineError::Workers { .. } | EngineError::System { .. } => {
+        EngineError::Data(_)
+        | EngineError::AllowList(_)
+        | EngineError::Workers { .. }
+        | EngineError::System { .. } => {
             return None;
         }
     };

@@ -8,6 +8,7 @@ use candor_protocol::{CaptureRoom, Protocol};
 use candor_record::{Collector, Interval, Machine, RunRecord, Traced, WorkerReport, Workers};
 
 use crate::control::Control;
+use crate::fill::Tables;
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
 use crate::registry::{Spoken, Use};
@@ -20,7 +21,7 @@ use crate::worker::{Sink, Worker};
 ///
 /// # Panics
 ///
-/// Where the plan asks for TLS that cannot be had: a test is wrong then.
+/// Where the plan asks for TLS or data that cannot be had: a test is wrong then.
 pub fn drive<R: Reactor>(plan: &Plan, reactor: R, control: &Control) -> RunRecord {
     drive_observed(plan, reactor, control, &mut ())
 }
@@ -112,6 +113,8 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
     observer: &mut O,
     with: impl Fn(&Parts, Option<CaptureRoom>, Drive<'_, R, O>) -> (u64, WorkerReport),
 ) -> RunRecord {
+    let tables = Tables::open(plan).unwrap_or_else(|error| panic!("{error}"));
+    let plan = &*tables.limited(plan).unwrap_or_else(|error| panic!("{error}"));
     let mut collector = Collector::new(collecting_part(plan, workers));
     let mut intake = TraceIntake::new(plan);
     let mut origin_monotonic_ns = 0;
@@ -127,7 +130,7 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
             back: Vec::new(),
             observer: &mut *observer,
         };
-        let drive = Drive { plan, share, reactor, script, control, sink };
+        let drive = Drive { plan, tables: &tables, share, reactor, script, control, sink };
         let (origin_ns, report) = with(&own, room, drive);
         if at == 0 {
             origin_monotonic_ns = origin_ns;
@@ -141,6 +144,7 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
 /// A worker that waits for its sessions.
 struct Drive<'a, R, O: ?Sized> {
     plan: &'a Plan,
+    tables: &'a Tables,
     share: Share,
     reactor: R,
     script: Option<Scripted>,
@@ -153,9 +157,10 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
     type Output = (u64, WorkerReport);
 
     fn with<S: Protocol>(self, sessions: impl Fn() -> S) -> (u64, WorkerReport) {
-        let Drive { plan, share, reactor, script, control, mut sink } = self;
+        let Drive { plan, tables, share, reactor, script, control, mut sink } = self;
         let mut worker = Worker::new(plan, share, reactor, sessions);
         worker.follow(script);
+        worker.fill_with(plan, tables);
         worker.prepare(control);
         let origin_ns = worker.now_ns();
         if sink.at == 0 {

@@ -89,6 +89,19 @@ pub enum EngineError {
         /// Remote addresses.
         destinations: u64,
     },
+    /// A data file cannot be used.
+    #[error(transparent)]
+    Data(#[from] candor_data::Fault),
+    /// A list of URLs is of another server.
+    #[error("{file} has URLs of {site}, and the target is {target}")]
+    Site {
+        /// The file.
+        file: String,
+        /// The server of its URLs.
+        site: String,
+        /// The target.
+        target: String,
+    },
     /// The system refused something else.
     #[error("cannot {what}: {reason}")]
     System {

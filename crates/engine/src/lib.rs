@@ -16,6 +16,7 @@ mod connection;
 mod control;
 mod drive;
 mod error;
+mod fill;
 mod flight;
 mod gaps;
 mod health;

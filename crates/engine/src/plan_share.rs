@@ -5,7 +5,7 @@
 
 use candor_pace::{Limit, Share};
 use candor_plan::{Load, Plan, Timeouts};
-use candor_record::Workers;
+use candor_record::{EndReason, Workers};
 
 /// What a worker must know of the plan.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ pub(crate) struct WorkerPlan {
     pub(crate) stop_ns: Option<u64>,
     /// Whether a count ends the run.
     pub(crate) counted: bool,
+    /// Why the run ends when no request is left.
+    pub(crate) exhausted: EndReason,
     pub(crate) drain_ns: u64,
     pub(crate) give_up_ns: u64,
 }
@@ -82,6 +84,10 @@ impl WorkerPlan {
             warm_up_ns,
             stop_ns: plan.stop.duration_ns.map(|length| warm_up_ns.saturating_add(length)),
             counted: plan.stop.count.is_some(),
+            exhausted: match plan.stop.count {
+                Some(_) => EndReason::Count,
+                None => EndReason::Duration,
+            },
             drain_ns: plan.stop.drain_ns,
             give_up_ns: plan.stop.give_up_ns,
         }

@@ -20,6 +20,7 @@ use candor_record::{
 use crate::control::Control;
 use crate::drive::own_plan;
 use crate::error::EngineError;
+use crate::fill::Tables;
 use crate::health::Snapshot;
 use crate::hiccup;
 use crate::machine::{check_ports, host, keep_to_cores, reserve_files, usable_cores};
@@ -135,7 +136,10 @@ pub fn run_part(
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     observer.prepares(plan);
+    let tables = Tables::open(plan)?;
+    let plan = &*tables.limited(plan)?;
     let spoken = Spoken::of(plan)?;
+    let opened = Opened { plan, tables: &tables, spoken: &spoken };
     let Workers { count: workers, of, .. } = part.workers;
     if of > plan.connections.count {
         return Err(EngineError::Workers { workers: of, connections: plan.connections.count });
@@ -171,7 +175,7 @@ pub fn run_part(
         let one = |worker| stamped::Unstarted::new(dialer_of(worker), stamps.one_in);
         let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
         let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-        return run_on(reactors, plan, part, &spoken, scripts, control, observer);
+        return run_on(reactors, opened, part, scripts, control, observer);
     }
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     let choice = match dialer.transport {
@@ -184,28 +188,36 @@ pub fn run_part(
             let one = |worker| epoll::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
             let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, plan, part, &spoken, scripts, control, observer)
+            run_on(reactors, opened, part, scripts, control, observer)
         }
         ReactorKind::Uring => {
             let what = "make an io_uring instance for each thread";
             let one = |worker| uring::Unstarted::new(dialer_of(worker));
             let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
             let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, plan, part, &spoken, scripts, control, observer)
+            run_on(reactors, opened, part, scripts, control, observer)
         }
     }
+}
+
+/// A plan, and what was opened for it.
+#[derive(Clone, Copy)]
+struct Opened<'a> {
+    plan: &'a Plan,
+    tables: &'a Tables,
+    spoken: &'a Spoken,
 }
 
 /// The run with a worker for each of `reactors`.
 fn run_on<U: Start>(
     reactors: Vec<U>,
-    plan: &Plan,
+    opened: Opened<'_>,
     part: Part,
-    spoken: &Spoken,
     scripts: &Scripts,
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
+    let Opened { plan, tables, spoken } = opened;
     let cores = usable_cores();
     let Workers { first, count: workers, of } = part.workers;
     let meeting = Meeting {
@@ -236,8 +248,18 @@ fn run_on<U: Start>(
                 let script = scripts.take(share.worker);
                 let own = own_plan(plan, script.as_ref());
                 let room = script.as_ref().and_then(Scripted::capture_room);
-                let thread =
-                    Thread { plan, script, share, part, reactor, link, core, meeting, control };
+                let thread = Thread {
+                    plan,
+                    tables,
+                    script,
+                    share,
+                    part,
+                    reactor,
+                    link,
+                    core,
+                    meeting,
+                    control,
+                };
                 spoken.with_sessions(&own, room, thread);
             });
         }
@@ -287,6 +309,7 @@ fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
 /// One worker's thread, from its connections to its end.
 struct Thread<'a, U> {
     plan: &'a Plan,
+    tables: &'a Tables,
     script: Option<Scripted>,
     share: Share,
     part: Part,
@@ -301,10 +324,12 @@ impl<U: Start> Use for Thread<'_, U> {
     type Output = ();
 
     fn with<S: Protocol>(self, sessions: impl Fn() -> S) {
-        let Thread { plan, script, share, part, reactor, mut link, core, meeting, control } = self;
+        let Thread { plan, tables, script, share, part, reactor, mut link, core, meeting, control } =
+            self;
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let mut worker = Worker::new(plan, share, reactor.start(), sessions);
         worker.follow(script);
+        worker.fill_with(plan, tables);
         meeting.memory.add_tables(worker.connection_table_bytes());
         if meeting.barrier.wait().is_leader() {
             meeting.memory.made();

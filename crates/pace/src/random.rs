@@ -18,6 +18,12 @@ pub(crate) fn split_mix(seed: u64, n: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// 64 random bits: a pure function of seed, stream and index.
+#[inline]
+pub fn draw(seed: u64, stream: u64, index: u64) -> u64 {
+    split_mix(split_mix(seed, stream), index)
+}
+
 /// xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021),
 /// seeded as its authors recommend. Its period of 2²⁵⁶ keeps a thousand streams from ever
 /// overlapping.

@@ -23,6 +23,8 @@ pub enum EndReason {
     Duration,
     /// Its number of requests was reached.
     Count,
+    /// Every row of its data was used, where rows are used once.
+    RowsUsed,
     /// Its script stopped at least one thread, as scripts may.
     Stopped,
     /// No request could be sent for too long.
@@ -31,6 +33,8 @@ pub enum EndReason {
     Interrupted,
     /// Its script failed.
     ScriptFailed,
+    /// A data file changed, or could not be read any more.
+    DataFailed,
     /// The managed target ended. The watch of the target reports this, never a worker.
     TargetEnded,
     /// An agent of the fleet was lost. The coordinator reports this, never a worker.

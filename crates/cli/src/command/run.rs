@@ -144,6 +144,18 @@ pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
         fn read(&self, _: &std::path::Path) -> std::io::Result<Vec<u8>> {
             Ok(b"0\n".to_vec())
         }
+
+        fn columns(
+            &self,
+            _: &std::path::Path,
+            _: candor_plan::DataFormat,
+        ) -> Result<Vec<String>, String> {
+            Ok(["name", "password", "id"].map(str::to_owned).to_vec())
+        }
+
+        fn variable(&self, _: &str) -> Option<String> {
+            Some(String::new())
+        }
     }
     let RunArguments { mut options, part, instead, .. } = arguments;
     let built = input::take_plan_file(&mut options, instead).and_then(|plan_file| {

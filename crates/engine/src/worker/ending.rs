@@ -18,7 +18,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         if self.stage != Stage::Running {
             return None;
         }
-        if let Some(end) = self.script_end(control) {
+        if let Some(end) = self.script_end(control).or_else(|| self.filling_end(control)) {
             return Some(end);
         }
         if control.is_stopping() {
@@ -32,7 +32,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             && self.books.flights.len() == 0
             && self.dispatch.source.is_exhausted()
         {
-            return Some(if self.own.counted { EndReason::Count } else { EndReason::Duration });
+            return Some(self.own.exhausted);
         }
         if self.is_able() {
             self.able_ns = now_ns;

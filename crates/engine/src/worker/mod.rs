@@ -17,6 +17,7 @@ mod dispatch;
 mod ending;
 mod events;
 mod expire;
+mod filled;
 mod intake;
 pub(crate) mod kernel;
 mod pool;
@@ -46,6 +47,7 @@ use self::turn::Turn;
 use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
 use crate::control::Control;
+use crate::fill::Filling;
 use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Reactor};
@@ -115,6 +117,8 @@ pub(crate) struct Worker<R, S, M> {
     turn: Turn,
     /// Makes requests or reads responses; plain runs have none.
     script: Option<Box<Scripted>>,
+    /// Fills requests that have holes; plans without have none.
+    filling: Option<Box<Filling>>,
 }
 
 impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
@@ -151,6 +155,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             waits: 0,
             turn: Turn::default(),
             script: None,
+            filling: None,
             own,
         }
     }

@@ -104,6 +104,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         if self.is_made() {
             return self.hand_over_made(departure);
         }
+        if self.has_holes(departure.request) {
+            return self.hand_over_filled(departure);
+        }
         let connection = &mut self.pool[departure.connection];
         let Some(session) = &mut connection.session else { return true };
         let id = self.books.depart(departure, &mut connection.account.flights);

@@ -453,6 +453,7 @@ impl Ending {
             EndReason::Interrupted
                 | EndReason::GaveUp
                 | EndReason::ScriptFailed
+                | EndReason::DataFailed
                 | EndReason::AgentLost
         );
         Ending { reason, partial }

@@ -48,6 +48,13 @@ pub(super) fn script_failed(document: &Document) -> Option<Finding> {
         .then(|| partial(document, "The script failed", REMEDY))
 }
 
+/// A data file failed.
+pub(super) fn data_failed(document: &Document) -> Option<Finding> {
+    const REMEDY: &str = "Leave data files as they are while a run uses them, and run again.";
+    (document.end.reason == EndReason::DataFailed)
+        .then(|| partial(document, "A data file changed or could no longer be read", REMEDY))
+}
+
 /// The managed target ended during the run.
 pub(super) fn target_ended(document: &Document) -> Option<Finding> {
     const REMEDY: &str =

@@ -93,6 +93,7 @@ const CHECKS: &[Check] = &[
     Check { id: "interrupted", find: Run(ending::interrupted) },
     Check { id: "gave-up", find: Run(ending::gave_up) },
     Check { id: "script-failed", find: Run(ending::script_failed) },
+    Check { id: "data-failed", find: Run(ending::data_failed) },
     Check { id: "target-ended", find: Run(ending::target_ended) },
     Check { id: "profiled", find: Run(profiling::profiled) },
     Check { id: "profile-failed", find: Run(profiling::profile_failed) },

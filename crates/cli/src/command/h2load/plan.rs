@@ -89,6 +89,7 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
     options.load.drain = Some(Nanos(LONGEST_DRAIN_NS));
     options.requests.header.clone_from(&asked.headers);
     options.requests.method = method(asked, is_get)?;
+    options.requests.literal = true;
     options.requests.body_file.clone_from(&asked.data);
     options.requests.connection_lifetime = asked.active_timeout;
     // As in h2load, a response of any status has a time; the output counts statuses separately.

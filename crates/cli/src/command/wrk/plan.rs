@@ -20,6 +20,7 @@ pub(super) fn options(asked: &Asked) -> Options {
     options.load.rate = asked.rate;
     options.load.drain = Some(Nanos(asked.timeout.get().min(LONGEST_DRAIN_NS)));
     options.requests.header.clone_from(&asked.headers);
+    options.requests.literal = true;
     options.timeouts.timeout = Some(asked.timeout);
     options.recording.digits = asked.digits;
     options.recording.interval = asked.report_interval;

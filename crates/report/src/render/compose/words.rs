@@ -122,6 +122,8 @@ pub(super) fn ended(document: &Document) -> Option<&'static str> {
         EndReason::GaveUp => Some("given up"),
         EndReason::Stopped => Some("stopped by its script"),
         EndReason::ScriptFailed => Some("until its script failed"),
+        EndReason::RowsUsed => Some("until every row of its data was used"),
+        EndReason::DataFailed => Some("until its data failed"),
         EndReason::TargetEnded => Some("until the target ended"),
         EndReason::AgentLost => Some("an agent was lost"),
         EndReason::Duration | EndReason::Count => None,

@@ -1,0 +1,50 @@
+//! What a worker does for requests that have holes.
+
+use candor_plan::Plan;
+use candor_protocol::{Outgoing, Protocol};
+use candor_record::EndReason;
+
+use super::Worker;
+use crate::books::Departure;
+use crate::control::Control;
+use crate::fill::{Filling, Tables};
+use crate::reactor::Reactor;
+
+impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+    /// Gives the worker what it fills requests with, before it prepares.
+    pub(crate) fn fill_with(&mut self, plan: &Plan, tables: &Tables) {
+        self.filling = Filling::new(plan, tables).map(Box::new);
+        if tables.limit.is_some() {
+            self.own.exhausted = EndReason::RowsUsed;
+        }
+    }
+
+    /// Whether this request has holes.
+    #[inline]
+    pub(super) fn has_holes(&self, request: u32) -> bool {
+        self.filling.as_ref().is_some_and(|filling| filling.has(request))
+    }
+
+    /// Hands a request over with the values of its index. False: it has none, and nothing more is to be sent.
+    pub(super) fn hand_over_filled(&mut self, departure: Departure) -> bool {
+        let Some(filling) = &mut self.filling else { return false };
+        let Some(made) = filling.fill(departure.request, departure.index) else { return false };
+        let connection = &mut self.pool[departure.connection];
+        let Some(session) = &mut connection.session else { return true };
+        let id = self.books.depart(departure, &mut connection.account.flights);
+        session.handle_request(id, Outgoing::Made(&made));
+        connection.offered -= 1;
+        self.handed_over(departure);
+        true
+    }
+
+    /// Whether a row could not be read. Then everybody's run ends.
+    #[inline]
+    pub(super) fn filling_end(&self, control: &Control) -> Option<EndReason> {
+        let failed = self.filling.as_ref().is_some_and(|filling| filling.has_failed());
+        if failed && !control.is_stopping() {
+            control.stop();
+        }
+        failed.then_some(EndReason::DataFailed)
+    }
+}
