@@ -20,8 +20,8 @@ type Log = Arc<Mutex<Vec<String>>>;
 
 /// A server that reads as HTTP asks and keeps what it read. `at` is called with the number of each request.
 fn server(at: impl Fn(usize) + Clone + Send + 'static) -> (SocketAddr, Log) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
     let log = Log::default();
     let kept = Arc::clone(&log);
     thread::spawn(move || {
@@ -56,7 +56,7 @@ fn serve(mut stream: TcpStream, log: &Log, at: impl Fn(usize)) -> Option<()> {
         let mut body = vec![0; body_bytes];
         input.read_exact(&mut body).ok()?;
         whole += &String::from_utf8_lossy(&body);
-        let mut log = log.lock().unwrap();
+        let mut log = log.lock().expect("the log");
         log.push(whole);
         at(log.len());
         drop(log);
@@ -89,7 +89,7 @@ fn rows(directory: &Path, count: usize) -> std::path::PathBuf {
     let file = directory.join("users.csv");
     let row = |one| format!("user {one},\"a \"\"note\"\", {one}\"\n");
     let text: String = (0..count).map(row).collect();
-    std::fs::write(&file, format!("name,note\n{text}")).unwrap();
+    std::fs::write(&file, format!("name,note\n{text}")).expect("a file");
     file
 }
 

@@ -32,7 +32,7 @@ fn form(request: &Request) -> Form {
         columns: vec!["a".to_owned(), "b".to_owned()],
     }];
     let names = Names { data: &data, environment: &[] };
-    let template = Template::compile(request, 0, names).unwrap();
+    let template = Template::compile(request, 0, names).expect("a template");
     Form::new(template, request, 7, "host:80")
 }
 
@@ -51,7 +51,7 @@ impl Values for Row<'_> {
 
 fn filled(form: &mut Form, values: [&str; 2], index: u64) -> String {
     let made = form.fill(&mut Row(values.map(str::as_bytes), index));
-    String::from_utf8(made.raw.to_vec()).unwrap()
+    String::from_utf8(made.raw.to_vec()).expect("text")
 }
 
 #[test]

@@ -482,9 +482,10 @@ pub(crate) fn broken() -> Document {
     broken_run().document()
 }
 
-pub(crate) fn every_document() -> [Document; 5] {
-    let scripted = Run { end: EndReason::ScriptFailed, ..healthy_closed_run() };
-    [healthy_open(), healthy_closed(), broken(), empty_run().document(), scripted.document()]
+pub(crate) fn every_document() -> [Document; 6] {
+    let ended = |end| Run { end, ..healthy_closed_run() }.document();
+    let [scripted, changed] = [EndReason::ScriptFailed, EndReason::DataFailed].map(ended);
+    [healthy_open(), healthy_closed(), broken(), empty_run().document(), scripted, changed]
 }
 
 /// A distribution of these durations.
