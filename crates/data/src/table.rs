@@ -52,7 +52,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { held_bytes: 8 << 20, entries: (4 << 20) / size_of::<u64>(), block_bytes: 64 << 10 }
+        Limits { held_bytes: 8 << 20, entries: (4 << 20) / size_of::<u32>(), block_bytes: 64 << 10 }
     }
 }
 
