@@ -40,21 +40,21 @@ pub(crate) fn row(
 }
 
 /// Finds the end of a row that has been checked before: the first line feed after an even number of
-/// quotes.
+/// quotes. Its line breaks are not counted.
 pub(crate) fn skip(bytes: &[u8], is_last: bool) -> Step {
     if let Some(step) = empty_line(bytes, is_last) {
         return step;
     }
-    let (mut lines, mut is_in_quotes) = (1, false);
+    let mut is_in_quotes = false;
     for at in memchr2_iter(b'"', b'\n', bytes) {
         match bytes[at] {
             b'"' => is_in_quotes = !is_in_quotes,
-            _ if is_in_quotes => lines += 1,
-            _ => return Step::Row { length: at + 1, lines },
+            _ if is_in_quotes => {}
+            _ => return Step::Row { length: at + 1, lines: 0 },
         }
     }
     match is_last {
-        true => Step::Row { length: bytes.len(), lines },
+        true => Step::Row { length: bytes.len(), lines: 0 },
         false => Step::More,
     }
 }
@@ -166,7 +166,6 @@ fn quoted(
                 out.write(b"\"");
                 at += 1;
             }
-            None if !is_last => return Ok(None),
             _ => return Ok(Some((at, breaks))),
         }
     }

@@ -1,6 +1,6 @@
 //! Data files: tables whose rows requests take their values from.
 //!
-//! [`columns`] reads the names of a file's columns from its first bytes, for the plan.
+//! [`columns_of`] reads the names of a file's columns from its first bytes, for the plan.
 //! [`Table::open`] checks the whole file once, row by row, so that a broken row is an error before
 //! the run and not in its middle. Each thread then reads rows through a [`Rows`] of its own, and
 //! [`Selection`] says which row an index of the load has.
@@ -31,7 +31,7 @@ use candor_plan::DataFormat;
 pub use fault::{Fault, Problem};
 pub use rows::Rows;
 pub use select::Selection;
-pub use table::Table;
+pub use table::{Table, columns_of, site_of};
 
 /// The longest row, in bytes of the file.
 pub const MOST_ROW_BYTES: usize = 1 << 20;

@@ -52,7 +52,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { held_bytes: 8 << 20, entries: (4 << 20) / size_of::<u64>(), block_bytes: 64 << 10 }
+        Limits { held_bytes: 8 << 20, entries: (4 << 20) / size_of::<u32>(), block_bytes: 64 << 10 }
     }
 }
 
@@ -67,13 +67,14 @@ impl Table {
     }
 
     pub(crate) fn open_within(set: &DataSet, limits: Limits) -> Result<Table, Fault> {
-        let whole = |problem| Fault::whole(&set.file, problem);
-        let source = open(&set.file).map_err(whole)?;
-        let mut scan = Scan::begin(set, source, limits).map_err(|fault| fault.of(&set.file))?;
-        while scan.is_unfinished() {
-            scan.step().map_err(|wrong| wrong.on_line(scan.lines + 1).of(&set.file))?;
+        let mut scan = Scan::begin(&set.file, set.format, limits)?;
+        if scan.columns != set.columns {
+            return Err(Fault::whole(&set.file, Problem::OtherColumns));
         }
-        scan.finish(set).map_err(whole)
+        while scan.is_unfinished() {
+            scan.next(&set.file)?;
+        }
+        scan.finish(set).map_err(|problem| Fault::whole(&set.file, problem))
     }
 
     /// The number of its rows, at least 1.
@@ -92,6 +93,29 @@ impl Table {
     pub fn unusable_lines(&self) -> u64 {
         self.unusable_lines
     }
+}
+
+/// The columns of a file, from its first [`HEAD_BYTES`] bytes.
+///
+/// # Errors
+/// As [`columns`](crate::columns) has them, and those of a file that cannot be read.
+pub fn columns_of(file: &Path, format: DataFormat) -> Result<Vec<String>, Fault> {
+    let scan = Scan::begin(file, format, Limits::default())?;
+    Ok(scan.columns)
+}
+
+/// The server of the first absolute URL in a file of URLs, as [`Table::site`] has it. The file is
+/// read up to there: as a whole if there is none.
+///
+/// # Errors
+/// The file cannot be read, or a row up to that URL is broken.
+pub fn site_of(file: &Path) -> Result<Option<HttpUrl>, Fault> {
+    let limits = Limits { held_bytes: 0, ..Limits::default() };
+    let mut scan = Scan::begin(file, DataFormat::Urls, limits)?;
+    while scan.site.is_none() && scan.is_unfinished() {
+        scan.next(file)?;
+    }
+    Ok(scan.site.map(|(_, url)| url))
 }
 
 /// Opens a regular file and nothing else: opening a pipe would wait for a writer.
@@ -129,6 +153,7 @@ fn check_kind(kind: FileType) -> Result<(), Problem> {
 /// The one reading of a whole file.
 struct Scan {
     source: Source,
+    columns: Vec<String>,
     format: Format,
     limits: Limits,
     reader: Reader,
@@ -145,20 +170,19 @@ struct Scan {
 }
 
 impl Scan {
-    fn begin(set: &DataSet, source: Source, limits: Limits) -> Result<Scan, Fault> {
-        let of_file = |problem| Fault { file: None, line: None, problem };
+    fn begin(file: &Path, format: DataFormat, limits: Limits) -> Result<Scan, Fault> {
+        let whole = |problem| Fault::whole(file, problem);
+        let source = open(file).map_err(whole)?;
         let size = source.length().min(HEAD_BYTES as u64) as usize;
         let mut head = vec![0; size];
-        source.read(&mut head, 0).map_err(of_file)?;
+        source.read(&mut head, 0).map_err(whole)?;
         let is_whole = size as u64 == source.length();
-        let beginning = format::beginning(set.format, &head, is_whole);
-        let beginning = beginning.map_err(|wrong| wrong.on_line(1))?;
-        if beginning.columns != set.columns {
-            return Err(of_file(Problem::OtherColumns));
-        }
+        let beginning = format::beginning(format, &head, is_whole);
+        let beginning = beginning.map_err(|wrong| wrong.on_line(1).of(file))?;
         Ok(Scan {
             is_held: source.length() <= limits.held_bytes as u64,
             source,
+            columns: beginning.columns,
             format: beginning.format,
             limits,
             reader: Reader::default(),
@@ -169,6 +193,11 @@ impl Scan {
             unusable_lines: 0,
             site: None,
         })
+    }
+
+    /// A step through this file.
+    fn next(&mut self, file: &Path) -> Result<(), Fault> {
+        self.step().map_err(|wrong| wrong.on_line(self.lines + 1).of(file))
     }
 
     fn is_unfinished(&self) -> bool {

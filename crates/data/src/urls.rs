@@ -47,7 +47,7 @@ pub(crate) fn skip(bytes: &[u8], is_last: bool, out: &mut Values) -> Result<Step
     match line(bytes, is_last) {
         None => Ok(Step::More),
         // The kind of any other line shows only when it is taken apart.
-        Some((line @ [b'/' | b'h', ..], length)) if memchr2(b' ', b'\t', line).is_none() => {
+        Some((line @ [b'/' | b'h', ..], length)) if memchr(b' ', line).is_none() => {
             Ok(Step::Row { length, lines: 1 })
         }
         Some(_) => row(bytes, is_last, out),

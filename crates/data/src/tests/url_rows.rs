@@ -3,7 +3,7 @@
 use candor_plan::DataFormat::Urls;
 
 use super::{SMALL, fault, file, rows_within, set_of, texts};
-use crate::Table;
+use crate::{Table, columns_of, site_of};
 
 #[test]
 fn urls_methods_and_paths() {
@@ -87,6 +87,19 @@ fn the_server_of_absolute_urls_is_told() {
     let plain = Some((false, "example.com".to_owned(), 80));
     assert_eq!(site("/a\nhttp://Example.com/b\nPUT http://example.com:80?c\n"), plain);
     assert_eq!(site("https://[::1]:8443"), Some((true, "::1".to_owned(), 8443)));
+}
+
+#[test]
+fn a_glance_reads_no_further_than_it_must() {
+    let broken = file(b"/a\nhttp://h/b\nbroken\n");
+    assert_eq!(site_of(broken.path()).unwrap().unwrap().host, "h");
+    assert_eq!(columns_of(broken.path(), Urls).unwrap(), ["method", "path"]);
+    let alone = file(b"/a\nbroken\n");
+    let fault = site_of(alone.path()).unwrap_err();
+    assert_eq!((fault.file.as_deref(), fault.line), (Some(alone.path()), Some(2)));
+    assert_eq!(site_of(file(b"/a\n/b\n").path()), Ok(None));
+    let fault = columns_of("-".as_ref(), Urls).unwrap_err().to_string();
+    assert!(fault.starts_with("-: standard input"));
 }
 
 #[test]
