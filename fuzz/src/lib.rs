@@ -11,6 +11,7 @@
 //! `regressions/`, which once crashed.
 #![forbid(unsafe_code)]
 
+mod data;
 mod documents;
 mod drivers;
 mod fleet;
@@ -47,6 +48,8 @@ pub const TARGETS: &[Target] = &[
     target("tls-handshake", tls::handshake, 1000),
     target("tls-records", tls::records, 100),
     target("made", h1::made, 3000),
+    target("data", data::head, 2000),
+    target("templates", data::template, 3000),
     target("units", plans::units, 3000),
     target("plans", plans::plan, 1000),
     target("suites", plans::suite, 500),

@@ -12,8 +12,10 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use candor_plan::units::fmt_count;
 use candor_report::Style;
 use candor_report::render::{visible_lines, visible_styled};
 
@@ -133,6 +135,18 @@ pub(crate) fn public_target(host: &str, addresses: &[IpAddr]) -> Option<String> 
     let line = is_new.then(|| public_target_line(host, addresses))?;
     say(format_args!("candor: {line}"));
     Some(line)
+}
+
+/// Says how many lines of a file of URLs are left out.
+pub(crate) fn lines_left_out(file: &Path, lines: u64) -> String {
+    let (lines, verb) = match lines {
+        1 => ("1 line".to_owned(), "is"),
+        _ => (format!("{} lines", fmt_count(lines)), "are"),
+    };
+    let line =
+        format!("{}: {lines} {verb} left out: no request in it can be repeated", file.display());
+    say(format_args!("candor: {line}"));
+    line
 }
 
 fn public_target_line(host: &str, addresses: &[IpAddr]) -> String {

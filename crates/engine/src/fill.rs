@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,6 +48,13 @@ impl Tables {
         Ok(Tables { sets, limit })
     }
 
+    /// Files with lines that cannot be used, and how many.
+    pub(crate) fn unusable<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a Path, u64)> {
+        let sets = plan.data.iter().zip(&self.sets);
+        let all = sets.map(|(set, table)| (set.file.as_path(), table.unusable_lines()));
+        all.filter(|(_, lines)| *lines > 0)
+    }
+
     /// The plan, which ends when the rows are used.
     pub(crate) fn limited<'a>(&self, plan: &'a Plan) -> Result<Cow<'a, Plan>, EngineError> {
         match self.limit {
@@ -63,6 +71,9 @@ fn is_target(site: &HttpUrl, plan: &Plan) -> bool {
         is_host && (target.port, target.is_https) == (site.port, site.is_https)
     })
 }
+
+/// Keeps the choice of rows independent of the values of holes, whose numbers are below.
+const DATA_STREAM: u64 = u64::MAX;
 
 /// What one thread fills requests with.
 pub(crate) struct Filling {
@@ -83,9 +94,12 @@ impl Filling {
         };
         let forms: Vec<_> = plan.requests.list.iter().enumerate().map(form).collect();
         forms.iter().any(Option::is_some).then(|| {
-            let sets = plan.data.iter().zip(&tables.sets).map(|(set, table)| Set {
+            // Two files with as many rows are not in the same order.
+            let seed = |number: usize| draw(plan.seed, DATA_STREAM, number as u64);
+            let sets = plan.data.iter().zip(&tables.sets).enumerate();
+            let sets = sets.map(|(number, (set, table))| Set {
                 rows: Rows::new(Arc::clone(table)),
-                selection: Selection::new(set.order, table.rows(), plan.seed),
+                selection: Selection::new(set.order, table.rows(), seed(number)),
                 present: None,
             });
             let row = Row { sets: sets.collect(), seed: plan.seed, index: 0, fault: None };

@@ -5,6 +5,7 @@
 //! is counted as dropped.
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use candor_plan::{Plan, Trace};
 use candor_record::trace::LowestRanks;
@@ -23,6 +24,11 @@ pub trait Observer {
     /// before the first of them.
     fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
         let _ = (host, addresses);
+    }
+
+    /// This many lines of an access log are left out, because their requests cannot be repeated.
+    fn leaves_out(&mut self, file: &Path, lines: u64) {
+        let _ = (file, lines);
     }
 
     /// The run has begun; all times of requests count from here, which is `origin_monotonic_ns` of

@@ -137,6 +137,7 @@ pub fn run_part(
 ) -> Result<RunRecord, EngineError> {
     observer.prepares(plan);
     let tables = Tables::open(plan)?;
+    tables.unusable(plan).for_each(|(file, lines)| observer.leaves_out(file, lines));
     let plan = &*tables.limited(plan)?;
     let spoken = Spoken::of(plan)?;
     let opened = Opened { plan, tables: &tables, spoken: &spoken };

@@ -61,7 +61,7 @@ impl Options {
     /// Makes the plan.
     pub fn build(mut self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
         let mut files = Files { files, known: HashMap::new() };
-        self.url_of_list(&files);
+        self.url_of_list(&files)?;
         let (target, url) = target::target(&self, &mut files)?;
         let requests = requests::requests(&self, &url, &mut files)?;
         delivery::check(&self, &requests.list)?;
@@ -106,10 +106,12 @@ impl Options {
     }
 
     /// Without a URL, the target is that of the list of URLs.
-    fn url_of_list(&mut self, files: &Files<'_>) {
+    fn url_of_list(&mut self, files: &Files<'_>) -> Result<(), PlanError> {
         if let (None, Some(list)) = (&self.url, &self.requests.urls) {
-            self.url = files.files.origin(&list.file);
+            let origin = files.files.origin(&list.file);
+            self.url = origin.map_err(|problem| PlanError::Value { option: "--urls", problem })?;
         }
+        Ok(())
     }
 
     /// The duration is the user's or the shape's, whichever is shorter; if neither ends, the

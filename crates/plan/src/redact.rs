@@ -295,7 +295,6 @@ fn command_word(word: &str, place: &Place) -> (String, Place) {
     // The word after such a name is its value, even if it looks like an option.
     if let Place::Behind(name) = place
         && is_secret(name)
-        && (name.starts_with('-') || !word.starts_with('-'))
     {
         return (REDACTED.to_owned(), after_word(word));
     }

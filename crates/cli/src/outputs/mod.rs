@@ -11,7 +11,7 @@ mod trace;
 mod whole;
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use candor_engine::Observer;
 use candor_plan::{Out, Place, Plan};
@@ -162,6 +162,11 @@ impl Observer for Outputs {
         if let Some(said) = console::public_target(host, addresses) {
             self.show.notice(&said);
         }
+    }
+
+    fn leaves_out(&mut self, file: &Path, lines: u64) {
+        let said = console::lines_left_out(file, lines);
+        self.show.notice(&said);
     }
 
     fn prepares(&mut self, plan: &Plan) {

@@ -78,9 +78,9 @@ pub trait ReadFile {
     }
 
     /// The scheme and authority of the first URL in a list of URLs, such as `http://host:80`; `None` where
-    /// the list has paths alone, or cannot be read.
-    fn origin(&self, _path: &Path) -> Option<String> {
-        None
+    /// the list has paths alone.
+    fn origin(&self, _path: &Path) -> Result<Option<String>, String> {
+        Ok(None)
     }
 
     /// A variable of the environment.

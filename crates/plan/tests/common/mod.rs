@@ -29,11 +29,11 @@ impl ReadFile for Memory {
         Ok(text.lines().next().unwrap_or_default().split(',').map(str::to_owned).collect())
     }
 
-    fn origin(&self, path: &Path) -> Option<String> {
-        let text = String::from_utf8(self.read(path).ok()?).ok()?;
-        let first = text.lines().nth(1)?;
-        let end = first.strip_prefix("http://")?.find('/')? + 7;
-        Some(first[..end].to_owned())
+    fn origin(&self, path: &Path) -> std::result::Result<Option<String>, String> {
+        let text = self.read(path).map_err(|error| error.to_string())?;
+        let text = String::from_utf8(text).map_err(|error| error.to_string())?;
+        let first = text.lines().nth(1).unwrap_or_default();
+        Ok(first.find("/a").map(|end| first[..end].to_owned()))
     }
 
     fn variable(&self, name: &str) -> Option<String> {
