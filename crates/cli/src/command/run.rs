@@ -150,7 +150,7 @@ pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
             _: &std::path::Path,
             _: candor_plan::DataFormat,
         ) -> Result<Vec<String>, String> {
-            Ok(["name", "password", "id"].map(str::to_owned).to_vec())
+            Ok(["name", "password", "id", "method", "path"].map(str::to_owned).to_vec())
         }
 
         fn variable(&self, _: &str) -> Option<String> {

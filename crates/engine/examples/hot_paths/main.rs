@@ -39,6 +39,9 @@ fn main() {
         "exchange-open" => {
             mirror::exchanges(repetitions, "rate = '100k'\npacing = 'sleep'", answer(1).leak());
         }
+        "exchange-hole" => {
+            mirror::exchanges(repetitions, "[[request]]\npath = '/item/${seq}'", answer(1).leak());
+        }
         // Sixteen to a write, and to a read.
         "exchange-pipelined" => {
             mirror::exchanges(repetitions, "pipeline = 16", answer(1).repeat(16).leak());
@@ -51,7 +54,7 @@ fn usage() {
     println!(
         "parse parse-again encode h2-encode h2-made h2-exchange h2-exchange-new \
          schedule-constant schedule-poisson record exchange-closed exchange-open \
-         exchange-pipelined"
+         exchange-hole exchange-pipelined"
     );
 }
 
