@@ -6,7 +6,8 @@
 //! only says where its first node is; the text of the value comes from the body in both cases, so that
 //! a number has all its digits.
 //!
-//! Function extensions (RFC 9535 2.4) are not supported.
+//! Of the function extensions (RFC 9535 2.4) `length`, `count` and `value` are supported, and `match` and
+//! `search` are not: they would compile expressions that the body can choose, once for each node.
 
 mod general;
 mod plain;

@@ -4,6 +4,7 @@
 //! values in responses, and keeps nothing of them.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::fields;
 use crate::json::Path;
@@ -13,10 +14,14 @@ use crate::{MOST_VALUE_BYTES, Why};
 const KINDS: [&str; 5] = ["json", "header", "regex", "cookie", "body"];
 
 /// A place in a response, compiled.
-#[derive(Debug, Clone)]
-pub struct Source(Kind);
+#[derive(Clone)]
+pub struct Source {
+    /// As it was written.
+    text: Box<str>,
+    kind: Kind,
+}
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum Kind {
     Json(Path),
     Header(Box<[u8]>),
@@ -64,7 +69,12 @@ impl Source {
                 did_you_mean(kind)
             )),
         };
-        source.map(Source).map_err(wrong)
+        source.map(|kind| Source { text: text.into(), kind }).map_err(wrong)
+    }
+
+    /// The source as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Finds the value in a response: `fields` are header lines `Name: value`, `body` has no framing.
@@ -81,7 +91,7 @@ impl Source {
     /// # Errors
     /// There is no value, or it is too long.
     pub fn find<'a>(&self, fields: &'a [u8], body: &'a [u8]) -> Result<Cow<'a, [u8]>, Why> {
-        let found = match &self.0 {
+        let found = match &self.kind {
             Kind::Json(path) => return path.find(body),
             Kind::Header(name) => fields::values(fields, name).next(),
             Kind::Regex(pattern) => pattern.find(body).map(|place| &body[place]),
@@ -93,6 +103,21 @@ impl Source {
             return Err(Why::TooLong);
         }
         Ok(Cow::Borrowed(value))
+    }
+}
+
+/// A source is what it was written as; its automata and trees are made of that.
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Source {}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Source({:?})", self.text)
     }
 }
 

@@ -36,20 +36,22 @@ impl General {
             return Err("the JSON path is empty; write e.g. json:$.token".to_owned());
         }
         if !text.starts_with('$') {
-            return Err(format!(
-                "a JSON path begins with $; write json:${}{text}",
-                if text.starts_with(['[', '.']) { "" } else { "." }
-            ));
+            let dot = if text.starts_with(['[', '.']) { "" } else { "." };
+            return Err(format!("a JSON path begins with $; put ${dot} in front of it"));
         }
         let form = Form::of(text)?;
         let path = JsonPath::parse(text).map_err(|error| {
             let at = error.position().min(text.len());
-            let found = text.get(at..).and_then(|rest| rest.chars().next());
-            let what = match found {
-                Some(found) => format!("{found:?} at position {} is not valid there", at + 1),
-                None => format!("it is not complete at position {}", at + 1),
-            };
-            format!("the JSON path {text} cannot be read: {what}{}; see RFC 9535", hint(text))
+            match text.get(at..).and_then(|rest| rest.chars().next()) {
+                Some(found) => format!(
+                    "the JSON path is not valid from {found:?} at position {} on; {}",
+                    at + 1,
+                    remedy(text, found)
+                ),
+                None => {
+                    "the JSON path is not complete; write on after its end, e.g. $.token".to_owned()
+                }
+            }
         })?;
         Ok(General { path, most_values: MOST_VALUES[usize::from(form.scans > 1)] })
     }
@@ -123,15 +125,14 @@ impl Form {
     }
 }
 
-/// What a path that is not valid may be meant to be.
-fn hint(text: &str) -> &'static str {
-    const FUNCTIONS: [&str; 5] = ["length(", "count(", "match(", "search(", "value("];
-    match () {
-        _ if FUNCTIONS.iter().any(|function| text.contains(function)) => {
-            "; function extensions are not supported"
-        }
-        _ if text.contains('-') => "; a name with a hyphen is written ['a-b']",
-        _ => "",
+/// What to do about a path that is not valid from `found` on.
+fn remedy(text: &str, found: char) -> &'static str {
+    if ["match(", "search("].iter().any(|function| text.contains(function)) {
+        return "match() and search() are not supported, remove them";
+    }
+    match found {
+        '-' => "write a name with a hyphen as ['a-b']",
+        _ => "correct it by RFC 9535, e.g. $.items[0]['a b']",
     }
 }
 
