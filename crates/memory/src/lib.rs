@@ -40,7 +40,8 @@ pub enum Why {
     /// The value is longer than [`MOST_VALUE_BYTES`].
     #[error("the value is longer than {MOST_VALUE_BYTES} bytes")]
     TooLong,
-    /// The body is not JSON up to the value, or it is nested too deep for the path.
+    /// The body is not JSON, as far as it was read; or it is nested deeper than 127 levels, and the path
+    /// is not one of names and indices alone.
     #[error("the body is not valid JSON")]
     NotJson,
     /// The body has more values than a path with wildcards, filters or `..` looks at.

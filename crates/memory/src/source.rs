@@ -14,6 +14,9 @@ use crate::{MOST_VALUE_BYTES, Why};
 const KINDS: [&str; 5] = ["json", "header", "regex", "cookie", "body"];
 
 /// A place in a response, compiled.
+///
+/// Each thread should have a clone of its own: clones share the automata of an expression, and not the
+/// working memory of its search.
 #[derive(Clone)]
 pub struct Source {
     /// As it was written.

@@ -17,10 +17,10 @@ const MOST_DEPTH: usize = 8;
 /// The most `..` and inner `$`, each of which looks at the whole body for every node.
 const MOST_SCANS: usize = 2;
 /// The most commas: selectors of one pair of brackets can each select everything.
-const MOST_COMMAS: usize = 8;
+const MOST_COMMAS: usize = 4;
 /// The most values in a body, for a path with up to one scan and with two. A tree takes some hundred
 /// bytes for each value.
-const MOST_VALUES: [usize; 2] = [1 << 16, 1 << 12];
+const MOST_VALUES: [usize; 2] = [1 << 16, 1 << 10];
 
 /// A path, and how many values a body may have for it.
 #[derive(Debug, Clone)]

@@ -1,13 +1,12 @@
-//! Paths of names and indices: one pass over the body, which ends at the value.
+//! Paths of names and indices: one pass over the body, which ends at the value, without a tree and
+//! without allocation.
 //!
-//! serde_json reads the body here and builds nothing: values that are passed are skipped without
-//! recursion, and the one that is found is a slice of the body. What follows it is not read, so a body
-//! that is broken behind the value is not noticed.
+//! Values on the way are skipped: brackets are counted, strings stepped over. That is enough to come to
+//! the right place in valid JSON, in any depth. serde_json then reads the value itself, so what is
+//! captured is valid JSON; what stands before it or follows it need not be.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Step;
@@ -15,35 +14,38 @@ use crate::{MOST_VALUE_BYTES, Why};
 
 /// The value at the end of `steps`.
 pub(super) fn find<'a>(steps: &[Step], body: &'a [u8]) -> Result<Cow<'a, [u8]>, Why> {
-    let mut outcome = Outcome::Unknown;
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let search = Search { steps, outcome: &mut outcome };
-    let read = search.deserialize(&mut json);
-    match outcome {
-        // The body itself, so all of it has been read.
-        Outcome::Found(_) if steps.is_empty() && json.end().is_err() => Err(Why::NotJson),
-        Outcome::Found(raw) => text(raw.get()),
-        Outcome::Absent => Err(Why::NotFound),
-        Outcome::Unknown if read.is_ok() => Err(Why::NotFound),
-        Outcome::Unknown => Err(Why::NotJson),
+    let mut at = Cursor { bytes: body, at: 0 };
+    at.skip_blanks();
+    for step in steps {
+        match step {
+            Step::Name(name) => at.enter_member(name)?,
+            Step::Index(index) => at.enter_element(*index)?,
+        }
     }
+    let start = at.at;
+    at.skip_value()?;
+    let json = &body[start..at.at];
+    at.skip_blanks();
+    // The body itself, so nothing may follow.
+    if steps.is_empty() && at.peek().is_some() {
+        return Err(Why::NotJson);
+    }
+    value_of(json)
 }
 
 /// The value that a JSON text stands for, as it is captured.
-fn text(json: &str) -> Result<Cow<'_, [u8]>, Why> {
+fn value_of(json: &[u8]) -> Result<Cow<'_, [u8]>, Why> {
     // Each byte of a string takes at most six in JSON, `\u0041`, and there are two quotes.
     if json.len() > 6 * MOST_VALUE_BYTES + 2 {
         return Err(Why::TooLong);
     }
-    let value = match json.as_bytes() {
-        [b'"', content @ .., b'"'] => match memchr::memchr(b'\\', content) {
-            None => Cow::Borrowed(content),
-            Some(_) => {
-                let text: String = serde_json::from_str(json).map_err(|_| Why::NotJson)?;
-                Cow::Owned(text.into_bytes())
-            }
-        },
+    serde_json::from_slice::<&RawValue>(json).map_err(|_| Why::NotJson)?;
+    let value = match json {
         b"null" => return Err(Why::NotFound),
+        [b'"', content @ .., b'"'] if memchr::memchr(b'\\', content).is_none() => {
+            Cow::Borrowed(content)
+        }
+        [b'"', ..] => Cow::Owned(unescaped(json).ok_or(Why::NotJson)?.into_bytes()),
         other => Cow::Borrowed(other),
     };
     if value.len() > MOST_VALUE_BYTES {
@@ -52,113 +54,158 @@ fn text(json: &str) -> Result<Cow<'_, [u8]>, Why> {
     Ok(value)
 }
 
-enum Outcome<'de> {
-    Unknown,
-    Found(&'de RawValue),
-    Absent,
+/// The content of a string, which is given with its quotes.
+fn unescaped(json: &[u8]) -> Option<String> {
+    serde_json::from_slice(json).ok()
 }
 
-struct Search<'s, 'o, 'de> {
-    steps: &'s [Step],
-    outcome: &'o mut Outcome<'de>,
+/// A place in a body.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    /// At most the length of `bytes`.
+    at: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for Search<'_, '_, 'de> {
-    type Value = ();
+impl<'a> Cursor<'a> {
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        match self.steps.first() {
-            Some(_) => json.deserialize_any(self),
-            None => {
-                *self.outcome = Outcome::Found(serde::Deserialize::deserialize(json)?);
+    /// Steps over one byte, which has to be `byte`.
+    #[inline]
+    fn expect(&mut self, byte: u8) -> Result<(), Why> {
+        if self.peek() != Some(byte) {
+            return Err(Why::NotJson);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn skip_blanks(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// From an object to the value of its first member with this name.
+    fn enter_member(&mut self, name: &str) -> Result<(), Why> {
+        self.enter(b'{', b'}')?;
+        loop {
+            let key = self.skip_string()?;
+            self.skip_blanks();
+            self.expect(b':')?;
+            self.skip_blanks();
+            if is_name(key, name) {
+                return Ok(());
+            }
+            self.skip_to_next(b'}')?;
+        }
+    }
+
+    /// From an array to one of its elements.
+    fn enter_element(&mut self, index: usize) -> Result<(), Why> {
+        self.enter(b'[', b']')?;
+        for _ in 0..index {
+            self.skip_to_next(b']')?;
+        }
+        Ok(())
+    }
+
+    /// To the first thing in an object or an array. Another value has nothing in it.
+    fn enter(&mut self, open: u8, close: u8) -> Result<(), Why> {
+        if self.peek() != Some(open) {
+            self.skip_value()?;
+            return Err(Why::NotFound);
+        }
+        self.at += 1;
+        self.skip_blanks();
+        if self.peek() == Some(close) { Err(Why::NotFound) } else { Ok(()) }
+    }
+
+    /// Over a value, to what stands after the next comma.
+    #[inline]
+    fn skip_to_next(&mut self, close: u8) -> Result<(), Why> {
+        self.skip_value()?;
+        self.skip_blanks();
+        if self.peek() == Some(close) {
+            return Err(Why::NotFound);
+        }
+        self.expect(b',')?;
+        self.skip_blanks();
+        Ok(())
+    }
+
+    #[inline]
+    fn skip_value(&mut self) -> Result<(), Why> {
+        match self.peek().ok_or(Why::NotJson)? {
+            b'"' => self.skip_string().map(drop),
+            b'{' | b'[' => self.skip_brackets(),
+            b't' => self.skip_word(b"true"),
+            b'f' => self.skip_word(b"false"),
+            b'n' => self.skip_word(b"null"),
+            b'-' | b'0'..=b'9' => {
+                let is_part =
+                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                self.at += self.bytes[self.at..].iter().take_while(|byte| is_part(byte)).count();
                 Ok(())
             }
+            _ => Err(Why::NotJson),
         }
     }
-}
 
-/// A value that is neither object nor array has nothing in it, so these say nothing: the outcome is
-/// unknown and the reading went well.
-macro_rules! nothing_in {
-    ($($method:ident($type:ty)),*) => {
-        $(fn $method<E: Error>(self, _: $type) -> Result<(), E> {
-            Ok(())
-        })*
-    };
-}
-
-impl<'de> Visitor<'de> for Search<'_, '_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any value")
-    }
-
-    nothing_in!(visit_bool(bool), visit_i64(i64), visit_u64(u64), visit_f64(f64), visit_str(&str));
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
+    fn skip_word(&mut self, word: &[u8]) -> Result<(), Why> {
+        if !self.bytes[self.at..].starts_with(word) {
+            return Err(Why::NotJson);
+        }
+        self.at += word.len();
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let Some((Step::Name(name), steps)) = self.steps.split_first() else {
-            return stop(self.outcome);
-        };
-        while let Some(is_it) = members.next_key_seed(IsName(name))? {
-            if is_it {
-                members.next_value_seed(Search { steps, outcome: self.outcome })?;
-                return stop(self.outcome);
+    /// Over a string, and returns it with its quotes.
+    #[inline]
+    fn skip_string(&mut self) -> Result<&'a [u8], Why> {
+        let start = self.at;
+        self.expect(b'"')?;
+        loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let found = memchr::memchr2(b'"', b'\\', rest).ok_or(Why::NotJson)?;
+            self.at += found + 1;
+            if rest[found] == b'"' {
+                return Ok(&self.bytes[start..self.at]);
             }
-            members.next_value::<IgnoredAny>()?;
+            self.at += 1;
         }
-        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        let Some((Step::Index(index), steps)) = self.steps.split_first() else {
-            return stop(self.outcome);
-        };
-        for _ in 0..*index {
-            if elements.next_element::<IgnoredAny>()?.is_none() {
-                return stop(self.outcome);
+    /// Over an object or an array, without recursion: only the number of open brackets counts.
+    fn skip_brackets(&mut self) -> Result<(), Why> {
+        let mut open = 0usize;
+        loop {
+            match self.peek().ok_or(Why::NotJson)? {
+                b'"' => {
+                    self.skip_string()?;
+                    continue;
+                }
+                b'{' | b'[' => open += 1,
+                b'}' | b']' => open -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if open == 0 {
+                return Ok(());
             }
         }
-        elements.next_element_seed(Search { steps, outcome: self.outcome })?;
-        stop(self.outcome)
     }
 }
 
-/// Nothing that follows can change the outcome: an error is how a visitor ends the reading.
-fn stop<E: Error>(outcome: &mut Outcome<'_>) -> Result<(), E> {
-    if let Outcome::Unknown = outcome {
-        *outcome = Outcome::Absent;
-    }
-    Err(E::custom(""))
-}
-
-/// Compares a name, without a copy of it. Names that are not UTF-8 differ from any.
-struct IsName<'s>(&'s str);
-
-impl<'de> DeserializeSeed<'de> for IsName<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<bool, D::Error> {
-        json.deserialize_bytes(self)
-    }
-}
-
-impl Visitor<'_> for IsName<'_> {
-    type Value = bool;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a name")
-    }
-
-    fn visit_bytes<E: Error>(self, name: &[u8]) -> Result<bool, E> {
-        Ok(name == self.0.as_bytes())
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<bool, E> {
-        Ok(name == self.0)
+/// Whether a key, with its quotes, is this name.
+#[inline]
+fn is_name(key: &[u8], name: &str) -> bool {
+    let content = &key[1..key.len() - 1];
+    match memchr::memchr(b'\\', content) {
+        None => content == name.as_bytes(),
+        Some(_) => unescaped(key).is_some_and(|key| key == name),
     }
 }

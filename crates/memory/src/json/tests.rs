@@ -109,6 +109,12 @@ fn the_first_of_a_name_counts_and_what_follows_is_not_read() {
     assert_eq!(find("$.a.b", r#"{"a":1,"a":{"b":2}}"#), Err(Why::NotFound));
     assert_eq!(find("$.a", r#"{"a":1, broken"#).unwrap(), "1");
     assert_eq!(find("$[0].b", r#"[{"b":[1]"#).unwrap(), "[1]");
+    // Brackets that do not match are noticed in the value, and not before it.
+    assert_eq!(find("$.a", r#"{"b":[},"a":1}"#).unwrap(), "1");
+    assert_eq!(find("$.a", r#"{"a":[}}"#), Err(Why::NotJson));
+    assert_eq!(find("$.a", r#"{"b":"\\","c":"\"","a":"]"}"#).unwrap(), "]");
+    assert_eq!(find("$.a", "{\n\t\"b\" : [ \"]\" , {} ] ,\r\n \"a\" : 1 }").unwrap(), "1");
+    assert_eq!(find("$[2]", "[ 1 , \"[\" , 2 ]").unwrap(), "2");
 }
 
 #[test]
@@ -120,6 +126,11 @@ fn a_body_that_is_not_json_is_named() {
         "{\"b\":1,",
         "{\"b\" 1}",
         "{\"b\":tru,\"a\":1}",
+        "{\"b\":1 \"a\":1}",
+        "{\"b\":1,}",
+        "{\"b\":,\"a\":1}",
+        "{b:1,\"a\":1}",
+        "{\"a\\",
         "{\"a\":\"x",
         "{\"a\":\"\\ud800\"}",
         "{\"a\":01}",
@@ -183,13 +194,12 @@ fn paths_that_are_not_valid_have_a_place() {
 #[test]
 fn paths_are_bounded() {
     let problem = |text: &str| Path::parse(text).unwrap_err();
-    assert!(problem(&format!("${}", ".a".repeat(101))).contains("more than 100 steps"));
-    assert!(Path::parse(&format!("${}", ".a".repeat(100))).is_ok());
+    assert!(is_plain(&format!("${}", ".a".repeat(500))));
     assert!(problem(&format!("$.{}", "a".repeat(2000))).contains("longer than 1024"));
     assert!(problem("$..a..b..c").contains("more than 2 of"));
     assert!(Path::parse("$['..','$..$']..a..b").is_ok(), "quoted");
     assert!(problem("$[?$..a].b[?$.c]").contains("more than 2 of"));
-    assert!(problem("$[*,*,*,*,*,*,*,*,*,*]").contains("more than 8 commas"));
+    assert!(problem("$[*,*,*,*,*,*,*,*,*,*]").contains("more than 4 commas"));
     assert!(
         problem(&format!("$[?{}@.a{}]", "(".repeat(500), ")".repeat(500)))
             .contains("deeper than 8")
@@ -211,22 +221,18 @@ fn hostile_bodies_are_bounded() {
     assert_eq!(find("$[*]", &nested(127)).unwrap(), nested(126));
     assert_eq!(find("$[*]", &nested(128)), Err(Why::NotJson));
     let way = |levels: usize| format!("${}", "[0]".repeat(levels));
-    assert_eq!(find(&way(100), &nested(100)).unwrap(), "7");
+    assert_eq!(find(&way(300), &nested(300)).unwrap(), "7");
     // The most nodes that a path with two scans can select: each of a chain is below all above it.
     let chain = nested(127);
     assert_eq!(find("$..[*]..[*]", &chain).unwrap(), nested(125));
     let wide = format!("[{}1]", "1,".repeat(1 << 16));
     assert_eq!(find("$[-1]", &wide), Err(Why::TooManyValues));
-    assert_eq!(find("$..*..*", &format!("[{}1]", "1,".repeat(1 << 12))), Err(Why::TooManyValues));
+    assert_eq!(find("$..*..*", &format!("[{}1]", "1,".repeat(1 << 10))), Err(Why::TooManyValues));
     assert_eq!(find("$[-1]", &format!("[{}2]", "1,".repeat(60_000))).unwrap(), "2");
     assert_eq!(find("$.a", "{\"b\":1e999999999,\"a\":2}").unwrap(), "2");
     let digits = "9".repeat(MOST_VALUE_BYTES + 1);
     assert_eq!(find("$.a", &format!("{{\"a\":{digits}}}")), Err(Why::TooLong));
-    assert_eq!(
-        find("$.a.b", &format!("{{\"a\":{digits}}}")),
-        Err(Why::NotJson),
-        "it is no number for serde_json"
-    );
+    assert_eq!(find("$.a.b", &format!("{{\"a\":{digits}}}")), Err(Why::NotFound));
     let escaped = format!("{{\"a\":\"{}\"}}", "\\u0041".repeat(MOST_VALUE_BYTES));
     assert_eq!(find("$.a", &escaped).unwrap(), "A".repeat(MOST_VALUE_BYTES));
     let escaped = format!("{{\"a\":\"{}\"}}", "\\u0041".repeat(MOST_VALUE_BYTES + 1));
