@@ -66,6 +66,8 @@ pub enum Value {
         /// The column, by its place in the set.
         column: usize,
     },
+    /// A variable that an earlier step captured.
+    Variable(usize),
     /// Several pieces together.
     Group(Vec<Piece>),
 }
@@ -90,6 +92,8 @@ pub struct Names<'a> {
     pub data: &'a [DataSet],
     /// Variables of the environment.
     pub environment: &'a [Variable],
+    /// Variables of a user that are known by then, and their numbers.
+    pub captured: &'a [(&'a str, usize)],
 }
 
 /// Why a template cannot be used.
@@ -125,6 +129,11 @@ pub fn variables(text: &str) -> impl Iterator<Item = &str> {
         let end = name.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(name.len());
         (end > 0).then(|| &name[..end])
     })
+}
+
+/// Compiles a text that stands by itself: values are not escaped.
+pub fn compile_text(text: &str, names: Names<'_>) -> Result<Vec<Piece>, TemplateError> {
+    Parser::new(names, usize::MAX >> 32).text(text, Place::Body)
 }
 
 impl Template {
