@@ -33,6 +33,7 @@ const LARGEST_OWN_TABLE: u32 = 4096;
 pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     whole(parts)?;
     target(parts)?;
+    journeys(parts)?;
     requests(parts)?;
     connections(parts)?;
     early_data(parts)?;
@@ -150,7 +151,6 @@ fn requests(parts: &Parts) -> Result<(), PlanError> {
         }
     }
     data(parts)?;
-    journeys(parts)?;
     let named = requests.list.len();
     if requests.sequence.whole().iter().any(|&one| one as usize >= named) {
         let problem = "unknown request; use the names of [[request]]";
