@@ -75,6 +75,11 @@ impl Source {
         source.map(|kind| Source { text: text.into(), kind }).map_err(wrong)
     }
 
+    /// Whether it is in the body of a response, and not among its header fields.
+    pub fn is_in_body(&self) -> bool {
+        matches!(self.kind, Kind::Json(_) | Kind::Regex(_) | Kind::Body)
+    }
+
     /// The source as it was written.
     pub fn text(&self) -> &str {
         &self.text

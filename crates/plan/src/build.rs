@@ -4,8 +4,8 @@
 //! by the caller's [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
 
 mod data;
-mod journeys;
 mod delivery;
+mod journeys;
 mod load;
 mod once;
 mod requests;
@@ -105,6 +105,7 @@ impl Options {
             environment: data::environment(&requests.list, &files),
             requests,
             journeys,
+            users: self.load.users.map(SmallCount::get),
             script,
             secrets: Secrets::shown_if(self.output.show_secrets),
         };

@@ -31,6 +31,9 @@ pub struct Parts {
     /// What users do; empty: each request is by itself.
     #[serde(default)]
     pub journeys: Vec<Journey>,
+    /// The most users at a time, of a plan with journeys; in a closed load, how many there are.
+    #[serde(default)]
+    pub users: Option<u32>,
     /// How requests are timed.
     pub load: Load,
     /// When the run ends.

@@ -8,7 +8,7 @@ use crate::build::conflict;
 use crate::data::DataOrder;
 use crate::delivery::Delivery;
 use crate::error::PlanError;
-use crate::journey::{Journey, Step, Think, known_before};
+use crate::journey::{Journey, JourneyConnection, Step, Think, known_before};
 use crate::model::{
     Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Parts,
     Rate, ReactorChoice, Request, Segment, Trace,
@@ -253,8 +253,12 @@ fn holes(parts: &Parts, one: &Request, number: usize) -> Result<(), PlanError> {
 
 fn journeys(parts: &Parts) -> Result<(), PlanError> {
     if parts.journeys.is_empty() {
-        return Ok(());
+        return match parts.users {
+            Some(_) => Err(value("--users", "only a plan with a [[journey]] has users; use --connections")),
+            None => Ok(()),
+        };
     }
+    need(parts.users.is_none_or(is_small), "users", "is from 1 to 1,000,000")?;
     let steps = parts.journeys.iter().flat_map(|one| &one.steps);
     let in_order = steps.clone().map(|step| step.request as usize).eq(0..parts.requests.list.len());
     need(in_order, "journeys", "has each request once, in order")?;
@@ -262,6 +266,15 @@ fn journeys(parts: &Parts) -> Result<(), PlanError> {
     if parts.script.is_some() {
         let why = "the script decides what is sent; leave one of them out";
         return Err(conflict("--script", "[[journey]]", why));
+    }
+    if parts.target.http == HttpVersion::Upgrade {
+        let why = "an upgraded connection cannot be given requests of users; use --h2";
+        return Err(conflict("--h2c-upgrade", "[[journey]]", why));
+    }
+    let own = parts.journeys.iter().any(|one| one.connection == JourneyConnection::Own);
+    if own && parts.connections.requests_per_connection.is_some() {
+        let why = "a connection of one user lasts as long as the user; leave one of them out";
+        return Err(conflict("--requests-per-connection", "connection = \"own\"", why));
     }
     for (at, journey) in parts.journeys.iter().enumerate() {
         let wrong = |problem: String| Err(PlanError::Journey { name: journey.name.clone(), problem });
