@@ -186,9 +186,9 @@ impl Users {
         self.filling = filling;
     }
 
-    /// What their requests are filled with.
-    pub(crate) fn filling(&self) -> Option<&Filling> {
-        self.filling.as_ref()
+    /// Whether a row of data could not be read.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.filling.as_ref().is_some_and(Filling::has_failed)
     }
 
     /// The schedule, in an open load.
@@ -305,6 +305,7 @@ impl Users {
             self.table.push(User::nobody(self.variables));
             (self.table.len() - 1) as UserKey
         });
+        recorder.set_users(self.under_way() as u64);
         let journey = self.picker.pick(index) as u32;
         let user = &mut self.table[key as usize];
         (user.index, user.phase, user.journey) = (index, phase, journey);
@@ -407,7 +408,7 @@ impl Users {
             recorder.step_failed(at_ns, user.journey, (user.request, why), ends);
         }
         if ends {
-            self.leave(key, at_ns);
+            self.leave(key, at_ns, recorder);
             return None;
         }
         Some(self.steps[user.request as usize].next)
@@ -449,7 +450,7 @@ impl Users {
             let took_ns = at_ns.saturating_sub(user.arrived_ns);
             recorder.user_completed(at_ns, user.journey, took_ns, user.thought_ns);
         }
-        self.leave(key, at_ns);
+        self.leave(key, at_ns, recorder);
         false
     }
 
@@ -469,7 +470,7 @@ impl Users {
     }
 
     /// A user is gone. In a closed load the next one comes.
-    fn leave(&mut self, key: UserKey, at_ns: u64) {
+    fn leave(&mut self, key: UserKey, at_ns: u64, recorder: &mut Recorder) {
         let user = &mut self.table[key as usize];
         user.state = State::Gone;
         user.memory.clear();
@@ -480,6 +481,7 @@ impl Users {
             let at = due_ns.partition_point(|other_ns| *other_ns <= next_ns);
             due_ns.insert(at, next_ns);
         }
+        recorder.set_users(self.under_way() as u64);
     }
 
     /// Takes the first step that was due before `end_ns`; its user stays where it is.

@@ -61,6 +61,12 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// Whether requests have a time at which they are due, apart from that of a free place: in an open load, and
+    /// those of users.
+    pub fn has_due_times(&self) -> bool {
+        self.load.is_open() || !self.journeys.is_empty()
+    }
+
     /// The number of threads if `own` cores are usable: the number asked for, or else `own`, but
     /// never more than connections.
     pub fn threads_of(&self, own: usize) -> u32 {

@@ -186,6 +186,7 @@ impl Recorder {
         self.slots.carry(&done);
         done.end_ns = end_ns;
         done.connections.established = self.established;
+        self.current.users = done.users;
         self.finished.push(done);
     }
 

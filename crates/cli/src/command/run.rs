@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Use
         None => UserError::usage(error),
     })?;
     let part = part.of(&plan)?;
-    let expectations = expectations(&outputs)?;
+    let expectations = expectations(&outputs, &plan)?;
 
     let mut facts = facts(typed);
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
@@ -110,9 +110,12 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Use
     Ok(exit(&document, met, outputs.strict).into())
 }
 
-fn expectations(outputs: &Outputs) -> Result<Vec<Expectation>, UserError> {
+fn expectations(outputs: &Outputs, plan: &Plan) -> Result<Vec<Expectation>, UserError> {
+    let wrong = |error: String| UserError::usage(format!("--expect {error}"));
     let parse = |text: &String| {
-        Expectation::parse(text).map_err(|error| UserError::usage(format!("--expect {error}")))
+        let one = Expectation::parse(text).map_err(|error| wrong(error.to_string()))?;
+        one.check(plan).map_err(wrong)?;
+        Ok(one)
     };
     outputs.expect.iter().map(parse).collect()
 }
@@ -166,7 +169,7 @@ pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
         options.url.get_or_insert_with(|| format!("{scheme}://localhost:8080/"));
         let (plan, outputs) = options.build(&AnyFile).map_err(UserError::usage)?;
         part.of(&plan)?;
-        expectations(&outputs).map(drop)
+        expectations(&outputs, &plan).map(drop)
     });
     built.err().map(|failure| failure.to_string())
 }

@@ -33,7 +33,10 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     pub(super) fn hand_over_filled(&mut self, departure: Departure) -> bool {
         let Some(filling) = &mut self.filling else { return false };
         let whose = Whose { index: departure.index, ..Whose::default() };
-        let Some(made) = filling.fill(departure.request, whose) else { return false };
+        let Some(made) = filling.fill(departure.request, whose) else {
+            self.data_failed = true;
+            return false;
+        };
         let connection = &mut self.pool[departure.connection];
         let Some(session) = &mut connection.session else { return true };
         let id = self.books.depart(departure, &mut connection.account.flights);
@@ -45,13 +48,10 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 
     /// Whether a row could not be read. Then everybody's run ends.
     #[inline]
-    pub(super) fn filling_end(&mut self, control: &Control) -> Option<EndReason> {
-        let of_users = self.dispatch.users().and_then(|users| users.filling());
-        let filling = self.filling.as_deref().or(of_users);
-        let failed = filling.is_some_and(Filling::has_failed);
-        if failed && !control.is_stopping() {
+    pub(super) fn filling_end(&self, control: &Control) -> Option<EndReason> {
+        if self.data_failed && !control.is_stopping() {
             control.stop();
         }
-        failed.then_some(EndReason::DataFailed)
+        self.data_failed.then_some(EndReason::DataFailed)
     }
 }

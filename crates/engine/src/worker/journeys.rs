@@ -13,6 +13,7 @@ const SHED_AT_ONCE: u32 = 4096;
 impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Sends every step that is due, each by itself, with a time of its own.
     pub(super) fn dispatch_users(&mut self, now_ns: u64) {
+        self.tell_users();
         let mut shed = 0;
         self.has_more = false;
         while !self.has_more {
@@ -30,7 +31,12 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                     self.has_more = shed == SHED_AT_ONCE;
                 }
                 Next::NoPlace => return self.open_for_backlog(now_ns),
-                Next::Nothing => return,
+                Next::Nothing => {
+                    // A condition may need a row of data.
+                    self.data_failed |=
+                        self.dispatch.users().is_some_and(|users| users.has_failed());
+                    return;
+                }
                 Next::Later => self.has_more = true,
             }
         }
@@ -44,7 +50,10 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         let made = match users.is_made(departure.request) {
             false => None,
             true => match users.make(departure.user) {
-                None => return false,
+                None => {
+                    self.data_failed = true;
+                    return false;
+                }
                 made => made,
             },
         };
@@ -62,7 +71,6 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// Tells users what became of their steps, other than by a response.
-    #[inline]
     pub(super) fn tell_users(&mut self) {
         if !self.books.ended.is_empty() {
             self.tell_all();

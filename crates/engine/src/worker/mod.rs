@@ -119,6 +119,8 @@ pub(crate) struct Worker<R, S, M> {
     script: Option<Box<Scripted>>,
     /// Fills requests that have holes; plans without have none.
     filling: Option<Box<Filling>>,
+    /// A row of data could not be read.
+    data_failed: bool,
 }
 
 impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
@@ -157,6 +159,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             turn: Turn::default(),
             script: None,
             filling: None,
+            data_failed: false,
             own,
         }
     }
@@ -234,7 +237,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
                 return end;
             }
-            if self.expire(now_ns) {
+            if self.expire(now_ns) || !self.books.ended.is_empty() {
                 self.dispatch(now_ns);
             }
             self.close_interval(now_ns, sink);
@@ -259,9 +262,6 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         if self.stage == Stage::Running {
             let backlog = self.dispatch.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);
-        }
-        if let Some(users) = self.dispatch.users() {
-            self.books.recorder.set_users(users.under_way() as u64);
         }
         self.books.recorder.set_in_flight(self.books.flights.len() as u64);
         self.books.recorder.advance(now_ns);

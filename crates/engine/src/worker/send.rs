@@ -24,7 +24,6 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Sends everything that can be sent at `now_ns`.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64) {
-        self.tell_users();
         if self.stage != Stage::Running {
             return;
         }

@@ -16,7 +16,6 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// time it is, if that was asked for already and nothing was done since.
     #[inline]
     pub(super) fn pause(&mut self, now_ns: u64) -> Option<u64> {
-        self.tell_users();
         let has_more = self.has_more && self.stage == Stage::Running;
         if has_more || (self.turn.has_more() && !self.never_sleeps()) {
             self.pacer.rest(now_ns);

@@ -32,10 +32,23 @@ impl Saved for Document {
             return Err("machines is empty and must have at least one".to_owned());
         }
         self.hiccups().try_for_each(|one| one.late.check("hiccups.late"))?;
-        self.requests
-            .iter()
-            .filter_map(|one| one.response.as_ref())
-            .try_for_each(|one| one.check("requests.response"))?;
+        for one in &self.requests {
+            let step = one.step.iter().flat_map(|step| {
+                [
+                    ("service", &step.service),
+                    ("queue_wait", &step.queue_wait),
+                    ("send_lag", &step.send_lag),
+                ]
+            });
+            let response = one.response.iter().map(|response| ("response", response));
+            response
+                .chain(step)
+                .try_for_each(|(name, one)| one.check(&format!("requests.{name}")))?;
+        }
+        for one in self.users.iter().flat_map(|users| &users.journeys) {
+            one.duration.check("users.journeys.duration")?;
+            one.active.check("users.journeys.active")?;
+        }
         for (at, one) in self.intervals.iter().enumerate() {
             let name = |what: &str| format!("intervals[{at}].{what}");
             ordered(&name("start_ns"), Some(one.start_ns), &name("end_ns"), Some(one.end_ns))?;

@@ -1,5 +1,6 @@
 //! Counts: ledger, statuses, errors, connections, bytes, requests.
 
+use candor_plan::Journey;
 use candor_plan::Parts;
 use candor_record::{
     ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind, RunRecord, StatusCount, Tally,
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
+use super::users::StepRow;
 use crate::remedies;
 
 /// The ledger. `scheduled = sent + shed + unsent + unaccounted` and `sent = ok + broken_off + errors +
@@ -285,21 +287,35 @@ pub struct RequestRow {
     pub errors: u64,
     /// Response times; null if the plan has too many requests for a histogram each.
     pub response: Option<Distribution>,
+    /// The journey whose step it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journey: Option<String>,
+    /// The other figures of a step; omitted if the plan has too many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepRow>,
 }
 
 impl RequestRow {
     pub(super) fn all(plan: &Parts, total: &Interval) -> Vec<Self> {
-        let several = Some(&plan.requests.list).filter(|list| list.len() > 1);
+        let is_several = plan.requests.list.len() > 1 || !plan.journeys.is_empty();
+        let several = Some(&plan.requests.list).filter(|_| is_several);
+        let journey = |number: usize| {
+            let has = |one: &&Journey| one.steps.iter().any(|step| step.request as usize == number);
+            plan.journeys.iter().find(has).map(|one| one.name.clone())
+        };
         several
             .into_iter()
             .flatten()
             .zip(&total.requests)
-            .map(|(request, counts)| RequestRow {
+            .enumerate()
+            .map(|(number, (request, counts))| RequestRow {
                 name: request.name.clone(),
                 sent: counts.sent,
                 ok: counts.ok,
                 errors: counts.errors,
                 response: counts.response.as_ref().map(Distribution::of),
+                journey: journey(number),
+                step: counts.step.as_deref().map(StepRow::of),
             })
             .collect()
     }

@@ -24,6 +24,7 @@ pub mod realised;
 pub mod schema;
 pub mod target;
 mod time;
+pub mod users;
 
 use candor_plan::redact::Typed;
 use candor_plan::{Parts, Plan};
@@ -44,6 +45,7 @@ use latency::Latencies;
 use part::Part;
 use realised::Realised;
 pub use time::rfc3339;
+use users::Users;
 
 /// The value of [`Document::format`] that this version writes.
 pub const FORMAT: &str = "candor.result/2";
@@ -130,6 +132,9 @@ pub struct Document {
     pub datagrams: DatagramCounts,
     /// Each request of the plan, if it has several.
     pub requests: Vec<RequestRow>,
+    /// Users, of a plan with journeys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<Users>,
     /// The time series of the run.
     pub intervals: Vec<IntervalSummary>,
     /// The resources of each engine thread.
@@ -386,6 +391,7 @@ impl Document {
             parts: total.parts,
             datagrams: total.datagrams,
             requests: RequestRow::all(plan, total),
+            users: Users::of(plan, record),
             intervals: record.intervals.clone(),
             workers: record.workers.iter().map(WorkerRow::of).collect(),
             thread_rate: Some(ThreadRate::of(&total.rates)),
@@ -485,7 +491,10 @@ impl Rates {
         let to_ns = from_ns.saturating_add(record.window_ns);
         let asked = asked::asked_between(&plan.load, from_ns, to_ns);
         Rates {
-            asked_per_s: asked.and_then(|count| per_s(count * record.of.share())),
+            // With journeys it is the users' rate that is asked for.
+            asked_per_s: asked
+                .filter(|_| plan.journeys.is_empty())
+                .and_then(|count| per_s(count * record.of.share())),
             scheduled_per_s: per_s(record.total.ledger.scheduled as f64),
             achieved_per_s: per_s(record.answered_in_window as f64),
             answered_in_window: record.answered_in_window,

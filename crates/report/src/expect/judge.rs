@@ -14,9 +14,9 @@ use candor_stats::order;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counter, Expectation, Metric, Series, Statistic};
+use super::scope::{Outcomes, Scope};
+use super::{Expectation, Metric, Statistic};
 use crate::document::Document;
-use crate::document::counts::count_of;
 use crate::document::latency::{Distribution, enough_samples, is_useful};
 
 /// An expectation and its outcome.
@@ -98,41 +98,52 @@ impl Expectation {
     }
 
     fn measure(&self, document: &Document) -> Measured {
-        let ledger = &document.ledger;
+        let nothing = |why: &str| Measured::Nothing(why.to_owned());
+        let Some(scope) = self.scope(document) else {
+            return nothing("the run has no step or journey of this name");
+        };
+        const NONE: &str = "a step or journey has no such figure";
         match self.metric {
-            Metric::Latency(series, statistic) => latency(document, series, statistic),
-            Metric::Count(counter) => Measured::Value(match counter {
-                Counter::Scheduled => ledger.scheduled,
-                Counter::Sent => ledger.sent,
-                Counter::Ok => ledger.ok,
-                Counter::BrokenOff => ledger.broken_off,
-                Counter::Errors => ledger.errors,
-                Counter::Shed => ledger.shed,
-                Counter::Unsent => ledger.unsent,
-                Counter::Unfinished => ledger.unfinished,
-            } as f64),
-            Metric::ErrorRate if ledger.sent == 0 => {
-                Measured::Nothing("no request was sent".to_owned())
+            Metric::Latency(series, statistic) => match scope.latencies(series) {
+                Some((distribution, never)) => latency(distribution, never, statistic),
+                None => nothing(NONE),
+            },
+            Metric::Count(counter) => match scope.count(counter) {
+                Some(count) => Measured::Value(count as f64),
+                None => nothing(NONE),
+            },
+            Metric::ErrorRate => match scope.outcomes() {
+                Outcomes { all: 0, .. } => nothing("no request was sent"),
+                Outcomes { all, failed } => Measured::Value(failed as f64 / all as f64),
+            },
+            Metric::Journeys => {
+                let all = document.users.iter().flat_map(|users| &users.journeys);
+                let rates: Vec<f64> = match scope {
+                    Scope::Run(_) => all.filter_map(|one| one.completed_per_s).collect(),
+                    Scope::Journey(row) => row.completed_per_s.into_iter().collect(),
+                    Scope::Step(_) => Vec::new(),
+                };
+                match rates.is_empty() {
+                    true => nothing("the run has no such journey"),
+                    false => Measured::Value(rates.iter().sum()),
+                }
             }
-            Metric::ErrorRate => {
-                let failed = ledger.errors.saturating_add(ledger.unfinished);
-                Measured::Value(failed as f64 / ledger.sent as f64)
+            Metric::RateShare | Metric::Rate if !matches!(scope, Scope::Run(_)) => nothing(NONE),
+            Metric::RateShare if !document.plan.load.is_open() => {
+                nothing("a closed load has no asked rate; write e.g. rate >= 20k/s")
             }
-            Metric::RateShare if !document.plan.load.is_open() => Measured::Nothing(
-                "a closed load has no asked rate; write e.g. rate >= 20k/s".to_owned(),
-            ),
             Metric::RateShare => {
                 match (document.rate.achieved_per_s, document.rate.scheduled_per_s) {
                     (Some(achieved), Some(scheduled)) if scheduled > 0.0 => {
                         Measured::Value(achieved / scheduled)
                     }
-                    _ => Measured::Nothing("nothing was scheduled".to_owned()),
+                    _ => nothing("nothing was scheduled"),
                 }
             }
-            Metric::Rate => document.rate.achieved_per_s.map_or_else(
-                || Measured::Nothing("the measured window has no length".to_owned()),
-                Measured::Value,
-            ),
+            Metric::Rate => document
+                .rate
+                .achieved_per_s
+                .map_or_else(|| nothing("the measured window has no length"), Measured::Value),
         }
     }
 
@@ -147,30 +158,12 @@ impl Expectation {
             Metric::RateShare => {
                 format!("{} of the scheduled rate was achieved", fmt_share(value))
             }
-            Metric::Rate => format!("it was {}", fmt_per_second(value)),
+            Metric::Rate | Metric::Journeys => format!("it was {}", fmt_per_second(value)),
         }
     }
 }
 
-/// The distribution of a series, and the number of its requests without a response.
-pub(super) fn never_answered(document: &Document, series: Series) -> (&Distribution, u64) {
-    let latencies = &document.latencies;
-    let errors = |kind: &str| count_of(&document.errors, kind);
-    let ledger = &document.ledger;
-    let sent = errors("timeout").saturating_add(errors("idle-timeout"));
-    let sent = sent.saturating_add(ledger.unfinished);
-    match series {
-        Series::Response => (&latencies.response, sent.saturating_add(ledger.unsent)),
-        Series::Service => (&latencies.service, sent),
-        Series::FirstByte => (&latencies.first_byte, 0),
-        Series::QueueWait => (&latencies.queue_wait, 0),
-        Series::SendLag => (&latencies.send_lag, 0),
-        Series::Connect => (&latencies.connect, 0),
-    }
-}
-
-fn latency(document: &Document, series: Series, statistic: Statistic) -> Measured {
-    let (distribution, never) = never_answered(document, series);
+fn latency(distribution: &Distribution, never: u64, statistic: Statistic) -> Measured {
     let (Some(min_ns), Some(mean_ns), Some(max_ns)) =
         (distribution.min_ns, distribution.mean_ns, distribution.max_ns)
     else {

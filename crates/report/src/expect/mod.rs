@@ -8,6 +8,7 @@
 
 mod judge;
 mod parse;
+mod scope;
 mod weigh;
 
 pub use judge::{Judgement, Outcome};
@@ -21,6 +22,8 @@ use std::cmp::Ordering;
 pub struct Expectation {
     /// As the user wrote it, trimmed.
     pub expression: String,
+    /// The step or the journey that it is about, by its name; `None`: the whole run.
+    scope: Option<String>,
     metric: Metric,
     comparison: Comparison,
     wanted: f64,
@@ -39,6 +42,8 @@ enum Metric {
     RateShare,
     /// Achieved rate per second.
     Rate,
+    /// Users who came to the end of a journey, per second.
+    Journeys,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -77,7 +77,8 @@ fn parse(expression: &str) -> Result<Expectation, Problem> {
         let end = expression.trim_end().len();
         (end, "a comparison is missing; write for example 'p99 < 5ms'".to_owned())
     })?;
-    let name = expression[..comparison_at].trim();
+    let (scope, name) =
+        scoped(expression[..comparison_at].trim()).map_err(|problem| (trimmed_start, problem))?;
     if name.is_empty() {
         return Err((
             comparison_at,
@@ -96,7 +97,22 @@ fn parse(expression: &str) -> Result<Expectation, Problem> {
     }
     let metric = metric(name).map_err(|problem| (trimmed_start, problem))?;
     let (metric, wanted) = wanted(metric, value).map_err(|problem| (value_at, problem))?;
-    Ok(Expectation { expression: expression.trim().to_owned(), metric, comparison, wanted })
+    let expression = expression.trim().to_owned();
+    Ok(Expectation { expression, scope, metric, comparison, wanted })
+}
+
+/// `[login] p99`: the step or journey, and the metric.
+fn scoped(text: &str) -> Result<(Option<String>, &str), String> {
+    let Some(inner) = text.strip_prefix('[') else { return Ok((None, text)) };
+    match inner.split_once(']') {
+        Some((name, metric)) if !name.trim().is_empty() => {
+            Ok((Some(name.trim().to_owned()), metric.trim()))
+        }
+        Some(_) => {
+            Err("the brackets are empty; write the name of a step or journey in them".to_owned())
+        }
+        None => Err("the bracket does not end; write for example '[login] p99 < 5ms'".to_owned()),
+    }
 }
 
 fn comparison_of(text: &str) -> Option<(&'static str, Comparison)> {
@@ -107,6 +123,7 @@ fn metric(name: &str) -> Result<Metric, String> {
     match name {
         "error-rate" | "error_rate" => return Ok(Metric::ErrorRate),
         "rate" => return Ok(Metric::RateShare),
+        "journeys/s" => return Ok(Metric::Journeys),
         _ => {}
     }
     if let Some(counter) = lookup(&COUNTERS, name) {
@@ -131,7 +148,7 @@ fn metric(name: &str) -> Result<Metric, String> {
         None => {
             let mut known = vec!["p50", "p90", "p99", "p99.9"];
             known.extend(STATISTICS.map(|(name, _)| name));
-            known.extend(["error-rate", "rate"]);
+            known.extend(["error-rate", "rate", "journeys/s"]);
             known.extend(COUNTERS.map(|(name, _)| name));
             Err(unknown(statistic_name, &known))
         }
@@ -163,6 +180,7 @@ fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
         Metric::RateShare | Metric::Rate if value.ends_with('%') => {
             units::parse_share(value).map(|share| (Metric::RateShare, share))
         }
+        Metric::Journeys => units::parse_rate_or_zero(value).map(|rate| (metric, rate.per_s_f64())),
         Metric::RateShare | Metric::Rate => {
             units::parse_rate_or_zero(value).map(|rate| (Metric::Rate, rate.per_s_f64()))
         }
@@ -228,6 +246,10 @@ mod tests {
         assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, at_least, 0.99));
         assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, at_least, 20_000.0));
         assert_eq!(parsed("rate>20k").0, Metric::Rate);
+        assert_eq!(parsed("journeys/s > 150"), (Metric::Journeys, Comparison(&[Greater]), 150.0));
+        let of_step = Expectation::parse(" [log in] p99 < 300ms").unwrap();
+        assert_eq!(of_step.scope.as_deref(), Some("log in"));
+        assert_eq!(of_step.metric, latency(response, 0.99));
         for counter in ["shed", "unsent", "unfinished", "ok", "broken-off", "sent", "scheduled"] {
             assert!(matches!(parsed(&format!("{counter} != 1k")).0, Metric::Count(_)));
         }
@@ -254,6 +276,9 @@ mod tests {
             ("wibble-wobble < 1", 1, "use one of p50"),
             ("shed < 1%", 8, "'1%': not a count; write"),
             ("µ99 < 5", 1, "did you mean \"p99\"?"),
+            ("[login p99 < 5ms", 1, "the bracket does not end"),
+            ("[] p99 < 5ms", 1, "the brackets are empty"),
+            ("[login] < 5ms", 9, "metric is missing"),
             ("error-rate < 5", 14, "'5': too large; a share can be at most 1 without a % sign"),
         ] {
             let error = Expectation::parse(expression).unwrap_err();

@@ -7,7 +7,7 @@
 
 use candor_stats::order;
 
-use super::judge::never_answered;
+use super::scope::Outcomes;
 use super::{Expectation, Metric, Statistic};
 use crate::document::Document;
 use crate::document::latency::{Distribution, PERCENTILES};
@@ -84,10 +84,12 @@ impl Expectation {
         }
     }
 
-    fn estimate(&self, runs: &[&Document]) -> Option<Estimate> {
+    fn estimate<'a>(&self, runs: &[&'a Document]) -> Option<Estimate> {
         match self.metric {
             Metric::Latency(series, statistic) => {
-                let parts: Vec<_> = runs.iter().map(|run| never_answered(run, series)).collect();
+                let part = |run: &&'a Document| self.scope(run)?.latencies(series);
+                let parts: Option<Vec<_>> = runs.iter().map(part).collect();
+                let parts = parts?;
                 match statistic {
                     Statistic::Quantile(q) => quantile(&parts, q),
                     Statistic::Mean => mean(&parts),
@@ -104,12 +106,15 @@ impl Expectation {
                     }
                 }
             }
-            Metric::ErrorRate => error_rate(runs),
+            Metric::ErrorRate => {
+                let outcomes = |run: &&Document| self.scope(run).map(|scope| scope.outcomes());
+                error_rate(&runs.iter().map(outcomes).collect::<Option<Vec<_>>>()?)
+            }
             Metric::Count(_) => {
                 let values = runs.iter().map(|run| self.judge(run).measured.unwrap_or(0.0));
                 Some(Estimate::exact(values.sum()))
             }
-            Metric::RateShare | Metric::Rate => {
+            Metric::RateShare | Metric::Rate | Metric::Journeys => {
                 let values: Option<Vec<f64>> =
                     runs.iter().map(|run| self.judge(run).measured).collect();
                 let values = values.filter(|values| !values.is_empty())?;
@@ -198,10 +203,9 @@ fn mean(parts: &[(&Distribution, u64)]) -> Option<Estimate> {
 /// The share of failed requests with Wilson's interval (Wilson, "Probable inference, the law of
 /// succession, and statistical inference", 1927): of k in n, with p = k/n and z,
 /// (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n).
-fn error_rate(runs: &[&Document]) -> Option<Estimate> {
-    let sent: u64 = runs.iter().map(|run| run.ledger.sent).sum();
-    let failed: u64 =
-        runs.iter().map(|run| run.ledger.errors.saturating_add(run.ledger.unfinished)).sum();
+fn error_rate(runs: &[Outcomes]) -> Option<Estimate> {
+    let sent: u64 = runs.iter().map(|run| run.all).sum();
+    let failed: u64 = runs.iter().map(|run| run.failed).sum();
     if sent == 0 {
         return None;
     }

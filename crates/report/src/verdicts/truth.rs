@@ -8,6 +8,7 @@ use candor_record::{IntervalSummary, StatusCount};
 use super::{Finding, Severity};
 use crate::document::counts::{LedgerCounts, RequestRow, count_of};
 use crate::document::latency::Distribution;
+use crate::document::users::JourneyRow;
 use crate::document::{Document, EndReason};
 
 const REMEDY: &str = "Do not use these numbers; keep the result file and report the fault.";
@@ -165,7 +166,16 @@ fn counts(document: &Document, found: &mut Vec<String>) {
             document.rate.answered_in_window
         ));
     }
-    if let Some(asked) = document.plan.stop.count {
+    for one in document.users.iter().flat_map(|users| &users.journeys) {
+        if !one.balances() {
+            let JourneyRow { name, started, completed, failed, unfinished, .. } = one;
+            found.push(format!(
+                "users of {name}: {started} started against {completed} completed, {failed} failed and {unfinished} unfinished"
+            ));
+        }
+    }
+    // With journeys the count is one of users.
+    if let Some(asked) = document.plan.stop.count.filter(|_| document.users.is_none()) {
         let scheduled = ledger.scheduled;
         // A duration or a schedule may end a run before its count, but nothing can in a closed load
         // that ended by its count.

@@ -165,7 +165,7 @@ pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &
         ("first byte", "sent→first", &latencies.first_byte),
     ];
     // There is no queue wait in a closed load: a due request is ready.
-    let is_open = document.plan.load.is_open();
+    let is_open = document.plan.has_due_times();
     columns.retain(|(name, ..)| is_open || !matches!(*name, "response" | "queue wait"));
     columns
 }

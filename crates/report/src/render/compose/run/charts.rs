@@ -27,7 +27,7 @@ const WITH_INTERVAL: [(&str, f64); 6] =
 /// Response and service time by percentile, on an axis that spreads the tail.
 pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
     let latencies = &document.latencies;
-    let open = document.plan.load.is_open();
+    let open = document.plan.has_due_times();
     let mut series = vec![curve("service time", 1, &latencies.service)?];
     let mut main = &latencies.service;
     if open {

@@ -4,6 +4,7 @@ mod charts;
 mod course;
 mod loader;
 mod short;
+mod users;
 
 use candor_plan::HttpVersion;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural};
@@ -40,6 +41,7 @@ pub fn page(document: &Document, depth: Depth) -> Page {
     findings(&mut page.findings, document);
     ledger(page.section("ledger", "Ledger"), document);
     latency(page.section("latency", "Latency"), document);
+    users::section(page.section("users", "Users"), document);
     requests(page.section("requests", "Requests"), document);
     course(page.section("course", "Over time"), document);
     connections(page.section("connections", "Connections"), document);
@@ -56,7 +58,7 @@ fn header(header: &mut Section, document: &Document) {
     header.remark(words::identity(document));
     let (tone, word, sentence) = words::verdict(document);
     header.standing(tone, word, sentence);
-    let open = document.plan.load.is_open();
+    let open = document.plan.has_due_times();
     let (name, timed) = match open {
         true => ("response time", &document.latencies.response),
         false => ("service time", &document.latencies.service),
@@ -178,7 +180,7 @@ fn latency(section: &mut Section, document: &Document) {
             row.insert(2, interval);
         }
         section.table(table);
-        let closed = !document.plan.load.is_open();
+        let closed = !document.plan.has_due_times();
         let closed = closed.then(|| words::CLOSED.to_owned());
         let notes = [words::missing(&columns), words::standings(first), closed];
         notes.into_iter().flatten().for_each(|note| section.remark(note));
@@ -213,9 +215,32 @@ fn requests(section: &mut Section, document: &Document) {
     for one in &document.requests {
         let figure = |row| or_nothing(one.response.as_ref(), |timed| words::cell(timed, row));
         let counts = [one.sent, one.ok, one.errors].map(fmt_count);
-        let name = shorten(&one.name, NAME - 1);
+        let name = match &one.journey {
+            None => shorten(&one.name, NAME - 1),
+            Some(journey) => shorten(&format!("{journey}: {}", one.name), NAME + 8),
+        };
         let figures = counts.into_iter().chain(["p50", "p99", "max"].map(figure));
         table.row(std::iter::once(name).chain(figures));
+    }
+    section.table(table);
+    section.full(|section| steps(section, document));
+}
+
+/// Statuses of each step, and where its response time comes from.
+fn steps(section: &mut Section, document: &Document) {
+    let figures = ["service p50", "service p99", "queue wait p99", "send lag p99"];
+    let columns = [Column::words("step"), Column::words("statuses")];
+    let mut table = Table::new(columns.into_iter().chain(figures.map(Column::figures)));
+    for one in &document.requests {
+        let Some(step) = &one.step else { continue };
+        let cells = [
+            words::cell(&step.service, "p50"),
+            words::cell(&step.service, "p99"),
+            words::cell(&step.queue_wait, "p99"),
+            words::cell(&step.send_lag, "p99"),
+        ];
+        let name = shorten(&one.name, NAME - 1);
+        table.row([name, words::statuses(&step.statuses)].into_iter().chain(cells));
     }
     section.table(table);
 }
@@ -238,7 +263,7 @@ fn course(section: &mut Section, document: &Document) {
 /// Requests per second in each interval. In a long run, a row covers several consecutive intervals. Empty
 /// for a run with only one interval.
 fn rates(document: &Document) -> Table {
-    let open = document.plan.load.is_open();
+    let open = document.plan.has_due_times();
     let streams = document.plan.target.http != HttpVersion::H1;
     let mut columns: Vec<_> =
         ["from – to", "responses", "errors", "connections"].map(Column::figures).into();

@@ -1,14 +1,13 @@
 //! The short page of a run, to be read in ten seconds: 25 lines for a healthy run, 35 for others. It omits
 //! the obvious, and has nothing that the full page lacks.
 
-use candor_plan::Load;
 use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 
 use super::course::Rows;
 use super::loader::used;
-use super::words;
+use super::{users, words};
 use crate::document::{Document, MachineRow};
 use crate::render::page::{Block, Column, Depth, Finding, Page, Section, Table, share_of};
 use crate::render::shorten;
@@ -32,6 +31,11 @@ pub(super) fn page(document: &Document) -> Page {
     let mut page = Page::new(Depth::Short, title(document));
     let (tone, word, _) = words::verdict(document);
     page.header.standing(tone, word, outcome(document));
+    if let Some(users) = &document.users {
+        let section = page.section("users", "");
+        section.fact("users", None, users::in_short(users));
+        section.toned(Some(Tone::Doubtful), users::worst(users).unwrap_or_default());
+    }
     latency(page.section("latency", ""), document);
     course(page.section("course", ""), document);
     troubles(page.section("troubles", ""), document);
@@ -86,9 +90,9 @@ fn latency(section: &mut Section, document: &Document) {
     if latencies.response.count == 0 {
         return section.text(words::UNTIMED);
     }
-    let (first, second) = match document.plan.load {
-        Load::Open(_) => (("response", &latencies.response), Some(&latencies.service)),
-        Load::Closed { .. } => (("service", &latencies.service), None),
+    let (first, second) = match document.plan.has_due_times() {
+        true => (("response", &latencies.response), Some(&latencies.service)),
+        false => (("service", &latencies.service), None),
     };
     let names = [first.0, "± 95 %"].into_iter().chain(second.map(|_| "service"));
     let mut table =

@@ -1,0 +1,146 @@
+//! Users and their journeys: the ledger of users, and the rows of their steps.
+
+use candor_plan::{Parts, Step};
+use candor_record::{Failures, JourneyCounts, RunRecord, StepCounts, StepFailure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::StatusCount;
+use super::asked::asked_between;
+use super::latency::Distribution;
+
+/// The users of a run with journeys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Users {
+    /// Mean of the planned arrivals per second over the window; null in a closed load.
+    pub asked_per_s: Option<f64>,
+    /// Users who began in the measured window, per second.
+    pub started_per_s: Option<f64>,
+    /// Each journey.
+    pub journeys: Vec<JourneyRow>,
+}
+
+/// A journey: what became of its users, each in exactly one place, and how long they took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JourneyRow {
+    /// Its name.
+    pub name: String,
+    /// Users who began, after the warm-up.
+    pub started: u64,
+    /// Users who came to the end.
+    pub completed: u64,
+    /// Users whose journey ended with a step that failed.
+    pub failed: u64,
+    /// Users who were under way when the run ended.
+    pub unfinished: u64,
+    /// Those who came to the end, per second of the measured window.
+    pub completed_per_s: Option<f64>,
+    /// The steps that failed and ended a journey, by step and reason.
+    pub failures: Vec<StepFailures>,
+    /// The steps that failed without ending it, by step and reason.
+    pub passed_over: Vec<StepFailures>,
+    /// From arrival to the last response, of those who came to the end.
+    pub duration: Distribution,
+    /// The same without the times that they thought.
+    pub active: Distribution,
+}
+
+/// How often a step failed for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StepFailures {
+    /// The step.
+    pub step: String,
+    /// The kind of error of its request; or `capture`: its response did not have a value; `unset`: a variable
+    /// had no value, and it was not sent; `shed`: it was due for too long, and was not sent.
+    pub reason: String,
+    /// The variable, of `capture` and `unset`.
+    pub variable: Option<String>,
+    /// How often.
+    pub count: u64,
+}
+
+/// The figures of a step besides those of every request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepRow {
+    /// Complete responses by status.
+    pub statuses: Vec<StatusCount>,
+    /// sent → done.
+    pub service: Distribution,
+    /// due → ready: no connection was free.
+    pub queue_wait: Distribution,
+    /// ready → sent: the loader was late.
+    pub send_lag: Distribution,
+}
+
+impl Users {
+    pub(super) fn of(plan: &Parts, record: &RunRecord) -> Option<Self> {
+        let window_s = record.window_ns as f64 / 1e9;
+        let per_s = |count: f64| (window_s > 0.0).then(|| count / window_s);
+        let from_ns = record.warm_up_ns;
+        let asked = asked_between(&plan.load, from_ns, from_ns.saturating_add(record.window_ns));
+        let counts = &record.total.journeys;
+        let started = counts.iter().fold(0u64, |sum, one| sum.saturating_add(one.started));
+        let row = |(journey, counts): (&candor_plan::Journey, &JourneyCounts)| JourneyRow {
+            name: journey.name.clone(),
+            started: counts.started,
+            completed: counts.completed,
+            failed: counts.failures(),
+            unfinished: counts.unfinished,
+            completed_per_s: per_s(counts.completed as f64),
+            failures: counts.failed.iter().map(|one| StepFailures::of(plan, one)).collect(),
+            passed_over: counts.passed_over.iter().map(|one| StepFailures::of(plan, one)).collect(),
+            duration: Distribution::of(&counts.duration),
+            active: Distribution::of(&counts.active),
+        };
+        (!plan.journeys.is_empty()).then(|| Users {
+            asked_per_s: asked.and_then(|count| per_s(count * record.of.share())),
+            started_per_s: per_s(started as f64),
+            journeys: plan.journeys.iter().zip(counts).map(row).collect(),
+        })
+    }
+}
+
+impl JourneyRow {
+    /// Whether every user who began is accounted for.
+    pub fn balances(&self) -> bool {
+        let ends = [self.completed, self.failed, self.unfinished];
+        self.started == ends.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+impl StepFailures {
+    /// Parts of other processes may name what the plan does not have.
+    fn of(plan: &Parts, failures: &Failures) -> Self {
+        let Failures { request, why, count } = *failures;
+        let named = plan.requests.list.get(request as usize).map(|one| one.name.clone());
+        let steps = || plan.journeys.iter().flat_map(|one| &one.steps);
+        let captured = |step: &Step, capture: u32| {
+            step.captures.get(capture as usize).map(|one| one.variable.clone())
+        };
+        let (reason, variable) = match why {
+            StepFailure::Error(kind) => (kind.id(), None),
+            StepFailure::Capture(capture) => {
+                let step = steps().find(|step| step.request == request);
+                ("capture", step.and_then(|step| captured(step, capture)))
+            }
+            StepFailure::Unset(variable) => {
+                let all = candor_plan::journey::variables(&plan.journeys);
+                ("unset", all.get(variable as usize).map(|name| (*name).to_owned()))
+            }
+            StepFailure::Shed => ("shed", None),
+        };
+        let step = named.unwrap_or_else(|| format!("request {request}"));
+        StepFailures { step, reason: reason.to_owned(), variable, count }
+    }
+}
+
+impl StepRow {
+    pub(super) fn of(counts: &StepCounts) -> Self {
+        StepRow {
+            statuses: super::counts::statuses(&counts.statuses),
+            service: Distribution::of(&counts.service),
+            queue_wait: Distribution::of(&counts.queue_wait),
+            send_lag: Distribution::of(&counts.send_lag),
+        }
+    }
+}
