@@ -224,6 +224,7 @@ impl Users {
     }
 
     /// Steps that are due at `now_ns` and have not left, and users who have come by then.
+    #[cold]
     pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
         let steps = self.wheel.due(now_ns);
         steps + self.open().map_or(0, |open| open.backlog(now_ns))

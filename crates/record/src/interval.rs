@@ -353,7 +353,7 @@ impl Interval {
             backlog: 0,
             in_flight: 0,
             requests: vec![one; requests],
-            journeys: vec![JourneyCounts::new(digits); journeys],
+            journeys: (0..journeys).map(|_| JourneyCounts::new(digits)).collect(),
             users: 0,
             rates: RateSamples::default(),
         }

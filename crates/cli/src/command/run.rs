@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use candor_lab::Running;
-use candor_plan::Outputs;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
+use candor_plan::{Outputs, Plan};
 use candor_report::document::EndReason;
 use candor_report::render::json;
 use candor_report::{Document, Expectation, Severity};

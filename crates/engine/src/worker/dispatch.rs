@@ -216,6 +216,7 @@ impl Dispatch {
     }
 
     /// Requests that are due and have not left.
+    #[inline]
     pub(super) fn backlog(&mut self, now_ns: u64) -> u64 {
         match &mut self.source {
             Source::Closed(_) => 0,

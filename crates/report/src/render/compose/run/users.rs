@@ -107,3 +107,61 @@ pub(super) fn worst(users: &Users) -> Option<String> {
     let (journey, why) = all.max_by_key(|(_, why)| why.count)?;
     Some(failed(journey, why, "ended at"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::expect::Expectation;
+    use crate::render::{Depth, Style, compose};
+    use crate::testing;
+
+    #[test]
+    fn users_and_their_failures_are_told() {
+        let document = testing::users_run().document();
+        assert_eq!(document.verdicts, []);
+        let full = compose::run(&document, Depth::Full).text(Style::Plain);
+        for line in [
+            "buy: 20 users (2.00 %) ended at login: token was not in the response",
+            "buy: 6 users (0.60 %) ended at cart: status",
+            "buy: 1 user (0.10 %) went on after cart: token had no value, so it was not sent",
+        ] {
+            assert!(full.contains(line), "{line}\n{full}");
+        }
+        assert!(full.contains("buy: login"), "{full}");
+    }
+
+    #[test]
+    fn expectations_are_of_steps_and_journeys() {
+        let document = testing::users_run().document();
+        let judged = |expression: &str| Expectation::parse(expression).unwrap().judge(&document);
+        for expression in [
+            "[login] p99 < 5ms",
+            "[cart] errors == 0",
+            "[login] service.p50 > 1us",
+            "[buy] p50 < 60ms",
+            "[buy] service.p99 < 50ms",
+            "[buy] journeys/s > 300",
+            "[buy] errors == 26",
+            "[buy] error-rate < 3%",
+            "journeys/s > 300",
+        ] {
+            let judgement = judged(expression);
+            assert!(judgement.met(), "{}", judgement.sentence);
+        }
+        for (expression, part) in [
+            ("[buy] journeys/s > 400", "not met"),
+            ("[login] journeys/s > 1", "not measurable"),
+            ("[log] p99 < 5ms", "no step or journey of this name"),
+            ("[buy] rate > 1/s", "has no such figure"),
+        ] {
+            let sentence = judged(expression).sentence;
+            assert!(sentence.contains(part), "{sentence}");
+        }
+        let plan = testing::users_run().checked();
+        let wrong = Expectation::parse("[logn] p99 < 5ms").unwrap().check(&plan);
+        assert_eq!(
+            wrong.unwrap_err(),
+            "'[logn] p99 < 5ms': the plan has no step or journey 'logn'; did you mean \"login\"?"
+        );
+        assert_eq!(Expectation::parse("[buy] p99 < 5ms").unwrap().check(&plan), Ok(()));
+    }
+}
