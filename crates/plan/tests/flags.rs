@@ -227,7 +227,11 @@ fn tables_of_a_plan_have_these_keys() {
             "weight",
             "expect-status",
             "expect-body-bytes",
-            "expect-body"
+            "expect-body",
+            "think",
+            "repeat",
+            "when",
+            "capture"
         ]
     );
 }

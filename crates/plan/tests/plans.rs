@@ -218,6 +218,9 @@ fn the_plan_with_every_key_has_every_key() {
         "once",
         "early-data",
         "urls",
+        // Users take the place of requests; tests/journeys.rs has them.
+        "journey",
+        "users",
     ];
     // These are refused here, because the plan uses HTTP/2; tests/deliveries.rs covers them.
     let of_http1 = [
@@ -238,7 +241,7 @@ fn the_plan_with_every_key_has_every_key() {
     for key in plan_file::keys_of::<options::RequestOptions>() {
         let there = requests.iter().any(|one| one.get(key).is_some());
         // Another spelling, and the other ways to have a body.
-        let others = ["headers", "json"];
+        let others = ["headers", "json", "think", "repeat", "when", "capture"];
         assert_eq!(there, !of_http1.contains(key) && !others.contains(key), "{key}");
     }
 }

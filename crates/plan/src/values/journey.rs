@@ -125,7 +125,7 @@ mod tests {
             ("uniform 3s..1s", "3s..1s is empty"),
             ("uniform 3s", "`3s` is not a range"),
             ("normal 1s", "`normal` is not a distribution"),
-            ("soon", "soon"),
+            ("soon", "not a duration"),
         ];
         for (text, message) in refused {
             let error = text.parse::<ThinkTime>().expect_err(text).to_string();
