@@ -33,3 +33,26 @@ impl ReadFile for Disk {
         std::env::var(name).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_files_are_read_as_far_as_a_plan_needs_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let users = file("users.csv", "name,id\na,1\n");
+        assert_eq!(Disk.columns(&users, DataFormat::Csv).unwrap(), ["name", "id"]);
+        let urls = file("urls", "/a\nhttp://H:81/b?c\n");
+        assert_eq!(Disk.origin(&urls).unwrap().as_deref(), Some("http://H:81/"));
+        assert_eq!(Disk.origin(&file("paths", "/a\n")), Ok(None));
+        let missing = Disk.columns(&directory.path().join("none.csv"), DataFormat::Csv);
+        assert!(missing.unwrap_err().contains("none.csv: "), "the file is named");
+        assert!(Disk.variable("PATH").is_some() && Disk.variable("CANDOR_NO_SUCH").is_none());
+    }
+}

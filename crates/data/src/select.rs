@@ -4,6 +4,7 @@
 //! anything, and the millionth index costs what the first one does. Integers only: the rows are the
 //! same on every machine.
 
+use candor_pace::{below, split_mix};
 use candor_plan::DataOrder;
 
 /// Separates these numbers from others that are made with the seed of the plan.
@@ -39,20 +40,13 @@ impl Selection {
         match self.order {
             DataOrder::Rotation => Some(index % self.rows),
             DataOrder::Once => (index < self.rows).then_some(index),
-            DataOrder::Random => Some(uniform(split_mix(self.key, index), self.rows)),
+            DataOrder::Random => Some(below(self.rows.into(), split_mix(self.key, index))),
             DataOrder::Shuffle => {
                 let round_key = split_mix(self.key, index / self.rows);
                 Some(permuted(index % self.rows, self.rows, round_key))
             }
         }
     }
-}
-
-/// A number below `n` from 64 random bits: ⌊bits·n / 2⁶⁴⌋ (Lemire, "Fast random integer generation
-/// in an interval", 2019, without its rejection). A probability is off by less than n / 2⁶⁴ of
-/// itself, which no run is long enough to show.
-fn uniform(bits: u64, n: u64) -> u64 {
-    ((u128::from(bits) * u128::from(n)) >> 64) as u64
 }
 
 /// The place of `number` in a permutation of the numbers below `n`.
@@ -84,14 +78,4 @@ fn feistel(number: u64, bits: u32, key: u64) -> u64 {
         high ^= split_mix(key, low * ROUNDS_OF_FEW + round + 1) & high_mask;
     }
     high << low_bits | low
-}
-
-/// The `n`th output of SplitMix64 for a seed (Steele, Lea and Flood, "Fast splittable pseudorandom
-/// number generators", 2014): a counter-based hash.
-#[inline]
-fn split_mix(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

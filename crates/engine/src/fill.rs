@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_data::{Fault, Rows, Selection, Table};
-use candor_pace::draw;
+use candor_pace::{below, draw};
 use candor_plan::template::{Names, Template, Value};
 use candor_plan::url::HttpUrl;
 use candor_plan::{DataOrder, Plan};
@@ -153,9 +153,9 @@ impl Row {
         Ok(rows.value(column))
     }
 
-    /// Uniform in 0..`count`: the high half of the product. Its bias is below count/2⁶⁴.
-    fn below(&self, hole: u64, count: u128) -> u64 {
-        ((u128::from(draw(self.seed, hole, self.index)) * count) >> 64) as u64
+    /// One of `count` numbers from 0 on, for this hole.
+    fn one_of(&self, hole: u64, count: u128) -> u64 {
+        below(count, draw(self.seed, hole, self.index))
     }
 }
 
@@ -170,10 +170,10 @@ impl Values for Row {
             }
             Value::Random { low, high, draw } => {
                 let count = u128::from(high.abs_diff(*low)) + 1;
-                write!(out, "{}", low.wrapping_add_unsigned(self.below(*draw, count)))
+                write!(out, "{}", low.wrapping_add_unsigned(self.one_of(*draw, count)))
             }
             Value::Choice { of, draw } => {
-                let which = self.below(*draw, of.len() as u128) as usize;
+                let which = self.one_of(*draw, of.len() as u128) as usize;
                 out.extend_from_slice(of[which].as_bytes());
                 Ok(())
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candor_plan::{Order, Requests};
 
-use crate::random::split_mix;
+use crate::random::{below, split_mix};
 
 /// Keeps the choice of requests independent of the gaps, which use the same seed.
 const STREAM: u64 = 0x7069_636b; // "pick"
@@ -46,9 +46,7 @@ impl Picker {
         let Some(&total) = self.sums.last() else {
             return if self.requests <= 1 { 0 } else { self.in_turn(index) };
         };
-        // Uniform in 0..total: the high half of the product. Its bias is below total/2⁶⁴.
-        let random = u128::from(split_mix(self.seed, index));
-        let ticket = ((random * u128::from(total)) >> 64) as u64;
+        let ticket = below(total.into(), split_mix(self.seed, index));
         self.sums.partition_point(|&sum| sum <= ticket)
     }
 

@@ -11,11 +11,17 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The `n`th output of SplitMix64 for a seed (Steele, Lea and Flood, "Fast splittable
 /// pseudorandom number generators", 2014): a counter-based hash.
 #[inline]
-pub(crate) fn split_mix(seed: u64, n: u64) -> u64 {
+pub fn split_mix(seed: u64, n: u64) -> u64 {
     let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(GOLDEN));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// A number below `n` from 64 random bits, n up to 2⁶⁴: the high half of the product. Its bias is below n/2⁶⁴.
+#[inline]
+pub fn below(n: u128, bits: u64) -> u64 {
+    ((u128::from(bits) * n) >> 64) as u64
 }
 
 /// 64 random bits: a pure function of seed, stream and index.

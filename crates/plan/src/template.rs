@@ -118,13 +118,15 @@ pub fn without_holes(text: &str) -> String {
     parts.iter().map(shown).collect()
 }
 
-/// The names of the environment's variables in `text`, at any depth.
-pub fn variables(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices("env:").filter_map(|(at, found)| {
-        let name = &text[at + found.len()..];
-        let end = name.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(name.len());
-        (end > 0).then(|| &name[..end])
-    })
+/// The names of the environment's variables in the holes of `text`, at any depth.
+pub fn variables(text: &str) -> Vec<&str> {
+    let holes = parse::split(text).unwrap_or_default().into_iter().filter_map(|part| match part {
+        parse::Part::Hole(inner) => Some(inner),
+        parse::Part::Text(_) | parse::Part::Literal => None,
+    });
+    let names = holes.flat_map(|hole| hole.split("env:").skip(1));
+    let is_of_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    names.map(|name| &name[..name.find(|c| !is_of_name(c)).unwrap_or(name.len())]).collect()
 }
 
 impl Template {

@@ -128,6 +128,15 @@ fn what_is_the_same_in_every_request_is_text() {
 }
 
 #[test]
+fn variables_are_named_in_holes_alone() {
+    assert_eq!(
+        variables("env:A ${env:B} ${base64 ${env:C_1}:${seq}} $${env:D} ${base64 env:E}"),
+        ["B", "C_1", "E"]
+    );
+    assert_eq!(variables("${env:A"), [""; 0]);
+}
+
+#[test]
 fn functions_take_texts_with_holes() {
     let one =
         compiled(&request("/", &[("A", "Basic ${base64 ${users.name}:${users.pass word}}")], ""))
