@@ -93,7 +93,8 @@ impl AccessLog {
                 remedy: remedy.to_owned(),
             });
         }
-        self.draft(options).map(|draft| draft.finish(Secrets::default()))
+        let mut secrets = Secrets::default();
+        self.draft(options, &mut secrets).map(|draft| draft.finish(secrets))
     }
 
     fn add(&mut self, piece: &[u8]) {
@@ -138,9 +139,8 @@ impl AccessLog {
         }
     }
 
-    fn draft(&self, options: &Options) -> Result<Draft, ImportError> {
-        let url =
-            base_url(options.url.as_deref(), "http://localhost:8080").map_err(ImportError::Url)?;
+    fn draft(&self, options: &Options, secrets: &mut Secrets) -> Result<Draft, ImportError> {
+        let url = base_url(options.url.as_deref(), "http://localhost:8080")?;
         let mut draft = Draft { url, ..Draft::default() };
         if options.url.is_none() {
             draft.remark("guess: a log does not name its server; the URL is to be set");
@@ -185,6 +185,7 @@ impl AccessLog {
         let divisor = largest.div_ceil(MAX_WEIGHT).max(1);
         for one in kept {
             let mut step = Step { target: Target::parse(&one.path), ..Step::default() };
+            top::with_variables(&mut step, secrets);
             step.name = if one.method == "GET" {
                 String::new()
             } else {

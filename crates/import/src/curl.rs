@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use self::arguments::{Command, Data};
 use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError, Position};
-use crate::recorded::{self, Noise, Server, base_url, split_url};
+use crate::recorded::{self, Noise, Room, Server, base_url, most_frequent, split_url};
 use crate::secrets::Secrets;
 use crate::target::{form_encoded, parse_form, sendable};
 use crate::template::Template;
@@ -22,6 +22,7 @@ const BOUNDARY: &str = "candor-7MA4YWxkTrZu0gW";
 
 /// A plan from command lines as they would be typed or pasted into a shell.
 pub fn curl(text: &str, options: &Options) -> Result<Imported, ImportError> {
+    Format::Curl.check(text.as_bytes())?;
     let commands = words::commands(text).map_err(|unclosed| ImportError::Curl {
         at: unclosed.at,
         problem: format!(
@@ -53,20 +54,25 @@ pub fn curl(text: &str, options: &Options) -> Result<Imported, ImportError> {
     let mut noise = Noise::from_browser(
         requests.iter().flat_map(|one| &one.header).map(|(name, value)| (&**name, &**value)),
     );
-    let total = requests.len();
-    for command in requests.iter().take(options.max_requests()) {
-        for url in &command.urls {
-            found.push(step(command, &url.text, url.at, &mut noise, &mut secrets)?);
+    let mut room = Room::default();
+    let mut beyond = 0;
+    for (command, url) in requests.iter().flat_map(|one| one.urls.iter().map(move |url| (one, url)))
+    {
+        if found.len() == options.max_requests() || !room.take(command.size() + url.text.len()) {
+            beyond += 1;
+            continue;
         }
+        found.push(step(command, &url.text, url.at, &mut noise, &mut secrets)?);
     }
-    if total > options.max_requests() {
+    if beyond > 0 {
         draft.remark(format!(
             "Left out: {} behind the first {}",
-            counted(total - options.max_requests(), "command"),
-            options.max_requests()
+            counted(beyond, "request"),
+            found.len()
         ));
     }
-    let server = most_frequent(&found);
+    let server = most_frequent(found.iter().map(|(server, _)| server))
+        .expect("the first request always fits");
     let elsewhere = found.iter().filter(|(one, _)| *one != server).count();
     if elsewhere > 0 {
         draft.remark(format!(
@@ -75,7 +81,7 @@ pub fn curl(text: &str, options: &Options) -> Result<Imported, ImportError> {
             server.authority()
         ));
     }
-    draft.url = base_url(options.url.as_deref(), server.url()).map_err(ImportError::Url)?;
+    draft.url = base_url(options.url.as_deref(), server.url())?;
     settings(&mut draft, &requests, &server);
     noise.remark(&mut draft);
     let mut steps: Vec<Step> =
@@ -89,13 +95,6 @@ pub fn curl(text: &str, options: &Options) -> Result<Imported, ImportError> {
         draft.journeys.push(Journey { name: "commands".to_owned(), steps, ..Journey::default() });
     }
     Ok(draft.finish(secrets))
-}
-
-fn most_frequent(found: &[(Server, Step)]) -> Server {
-    let count = |server: &Server| found.iter().filter(|(one, _)| one == server).count();
-    // The first of those with the same count.
-    let best = found.iter().rev().max_by_key(|(server, _)| count(server));
-    best.map(|(server, _)| server.clone()).expect("there is a request")
 }
 
 /// What curl's options say about all requests.

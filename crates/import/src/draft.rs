@@ -3,8 +3,10 @@
 //! Importers fill a [`Draft`]; [`Draft::finish`] moves secrets out, gives names, gathers what all
 //! requests share, and writes it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use aho_corasick::AhoCorasick;
+use candor_plan::units::fmt_plural;
 use toml_edit::Value;
 
 use crate::Imported;
@@ -16,6 +18,8 @@ use crate::write;
 
 /// More remarks of one request are noise.
 const MAX_REMARKS: usize = 12;
+/// Characters of a remark that are kept.
+const MAX_REMARK: usize = 4000;
 
 /// What becomes a plan.
 #[derive(Debug, Default)]
@@ -89,12 +93,15 @@ impl Draft {
         self.requests.iter_mut().chain(journeys)
     }
 
-    /// Removes secret values from comments.
-    pub(crate) fn hide_remarks(&mut self, secrets: &[&str]) {
-        let journeys = self.journeys.iter_mut().flat_map(|journey| &mut journey.remarks);
-        for remark in self.remarks.iter_mut().chain(&mut self.suggestions).chain(journeys) {
-            hide(remark, secrets);
+    /// Removes secret values from names and comments.
+    pub(crate) fn hide_names(&mut self, secrets: &AhoCorasick) {
+        let own = self.remarks.iter_mut().chain(&mut self.suggestions);
+        own.for_each(|text| hide(text, secrets));
+        for journey in &mut self.journeys {
+            hide(&mut journey.name, secrets);
+            journey.remarks.iter_mut().for_each(|text| hide(text, secrets));
         }
+        self.steps_mut().for_each(|step| step.hide_names(secrets));
     }
 
     /// Writes the plan.
@@ -118,14 +125,20 @@ impl Draft {
     /// Each name once: reports have a row for each.
     fn name_steps(&mut self) {
         let mut taken = HashSet::new();
+        let mut counts: HashMap<String, usize> = HashMap::new();
         for step in self.steps_mut() {
             let name = match step.name.is_empty() {
                 true => step.name_of_target(),
                 false => slug(&step.name),
             };
-            let numbered = (2..).map(|number| format!("{name}-{number}"));
-            let mut names = std::iter::once(name.clone()).chain(numbered);
-            step.name = names.find(|name| taken.insert(name.clone())).unwrap_or_default();
+            let count = counts.entry(name.clone()).or_default();
+            step.name = loop {
+                *count += 1;
+                let numbered = if *count == 1 { name.clone() } else { format!("{name}-{count}") };
+                if taken.insert(numbered.clone()) {
+                    break numbered;
+                }
+            };
         }
     }
 
@@ -153,11 +166,19 @@ impl Draft {
 
 impl Step {
     /// Adds a comment above the request.
-    pub(crate) fn remark(&mut self, text: impl Into<String>) {
-        let text = text.into();
+    pub(crate) fn remark(&mut self, text: impl AsRef<str>) {
+        // Far behind what is shown, so that no secret is cut before it is hidden.
+        let text: String = text.as_ref().chars().take(MAX_REMARK).collect();
         if self.remarks.len() < MAX_REMARKS && !self.remarks.contains(&text) {
             self.remarks.push(text);
         }
+    }
+
+    /// The bytes of all values.
+    pub(crate) fn size(&mut self) -> usize {
+        let mut bytes = 0;
+        self.values(&mut |_, name, value| bytes += name.len() + value.render().len());
+        bytes
     }
 
     /// Calls `visit` with each value, its place and its name.
@@ -188,7 +209,7 @@ impl Step {
     }
 
     /// Removes secret values from what is not a value: names and comments.
-    pub(crate) fn hide_names(&mut self, secrets: &[&str]) {
+    fn hide_names(&mut self, secrets: &AhoCorasick) {
         hide(&mut self.name, secrets);
         self.remarks.iter_mut().for_each(|remark| hide(remark, secrets));
         self.capture.iter_mut().for_each(|(_, from)| hide(from, secrets));
@@ -232,7 +253,7 @@ impl Step {
     }
 }
 
-fn hide_keys(json: &mut Json<Template>, secrets: &[&str]) {
+fn hide_keys(json: &mut Json<Template>, secrets: &AhoCorasick) {
     match json {
         Json::Object(fields) => fields.iter_mut().for_each(|(key, value)| {
             hide(key, secrets);
@@ -243,17 +264,20 @@ fn hide_keys(json: &mut Json<Template>, secrets: &[&str]) {
     }
 }
 
-fn hide(text: &mut String, secrets: &[&str]) {
-    for secret in secrets {
-        if text.contains(secret) {
-            *text = text.replace(secret, "…");
-        }
+fn hide(text: &mut String, secrets: &AhoCorasick) {
+    if secrets.is_match(text.as_str()) {
+        let mut hidden = String::new();
+        secrets.replace_all_with(text, &mut hidden, |_, _, to| {
+            to.push('…');
+            true
+        });
+        *text = hidden;
     }
 }
 
 /// `1 request`, `2 requests`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    fmt_plural(count as u64, noun)
 }
 
 /// Mostly digits, or long and with digits.

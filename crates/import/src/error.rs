@@ -18,6 +18,24 @@ pub enum Format {
 }
 
 impl Format {
+    /// The longest input, in bytes. A log is read piece by piece, and has none.
+    pub fn most_bytes(self) -> Option<usize> {
+        match self {
+            Format::Curl => Some(1 << 20),
+            Format::Har => Some(1 << 30),
+            Format::OpenApi | Format::Postman => Some(1 << 26),
+            Format::AccessLog => None,
+        }
+    }
+
+    /// Refuses an input that is too long.
+    pub(crate) fn check(self, bytes: &[u8]) -> Result<(), ImportError> {
+        match self.most_bytes().is_some_and(|most| bytes.len() > most) {
+            true => Err(ImportError::TooLong { format: self }),
+            false => Ok(()),
+        }
+    }
+
     fn with_article(self) -> String {
         let article = if self == Format::OpenApi || self == Format::AccessLog { "an" } else { "a" };
         format!("{article} {self}")
@@ -55,6 +73,12 @@ impl fmt::Display for Position {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
+    /// More bytes than are read.
+    #[error("{format}: it is longer than {}; {}", most(*format), shorter(*format))]
+    TooLong {
+        /// What was expected.
+        format: Format,
+    },
     /// The bytes are not text.
     #[error("not {}: byte {at} is not UTF-8; save the file as UTF-8", format.with_article())]
     NotText {
@@ -106,4 +130,36 @@ pub enum ImportError {
     /// A base URL that cannot be used.
     #[error("URL of the server: {0}")]
     Url(candor_plan::url::UrlError),
+    /// A base URL with user information, which would stand in the plan.
+    #[error(
+        "URL of the server: it has a user or a password, which would stand in the plan; leave them out, and add \
+         an Authorization header with ${{env:NAME}} to the plan"
+    )]
+    Credentials,
+}
+
+impl ImportError {
+    /// JSON that cannot be read.
+    pub(crate) fn json(format: Format, error: &serde_json::Error, remedy: &'static str) -> Self {
+        let problem = error.to_string();
+        ImportError::Syntax {
+            format,
+            at: Position { line: error.line(), column: error.column() },
+            problem: problem.split(" at line ").next().unwrap_or_default().to_owned(),
+            remedy,
+        }
+    }
+}
+
+fn most(format: Format) -> String {
+    format!("{} MiB", format.most_bytes().unwrap_or(usize::MAX) >> 20)
+}
+
+fn shorter(format: Format) -> &'static str {
+    match format {
+        Format::Har => "record fewer pages, or without the bodies of responses",
+        Format::OpenApi => "import a part of it",
+        Format::Postman => "export fewer folders",
+        Format::Curl | Format::AccessLog => "import it in parts",
+    }
 }

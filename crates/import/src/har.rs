@@ -16,19 +16,19 @@ use base64::engine::general_purpose::STANDARD;
 
 use self::read::{Entry, Field, Outline, Text};
 use crate::draft::{Body, Draft, Journey, Step, counted};
-use crate::error::{Format, ImportError, Position};
+use crate::error::{Format, ImportError};
 use crate::json::Json;
-use crate::recorded::{self, Noise, Server, base_url, is_method, split_url};
+use crate::recorded::{self, Noise, Room, Server, base_url, is_method, split_url};
 use crate::secrets::Secrets;
 use crate::target::{form_encoded, parse_form};
 use crate::template::Template;
 use crate::{Imported, Options};
 
-/// More hosts are counted together.
+/// Further hosts are not looked at.
 const MAX_HOSTS: usize = 10_000;
 /// The hosts that a comment names.
 const NAMED_HOSTS: usize = 8;
-/// Bodies of responses that are kept for the search of values, together.
+/// Bodies and fields of responses that are kept for the search of values, together.
 const MAX_SEARCHED: usize = 64 * 1024 * 1024;
 
 const EXPORT: &str = "export it again from the network panel of the browser (\"Save all as HAR\")";
@@ -36,6 +36,7 @@ const EXPORT: &str = "export it again from the network panel of the browser (\"S
 /// A plan from a recording of a browser. Bodies of responses above 512 KiB are not searched for values
 /// that come again.
 pub fn har(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
+    Format::Har.check(bytes)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let hosts = Hosts::count(bytes, options)?;
     let server = hosts.chosen(options)?;
@@ -46,14 +47,7 @@ pub fn har(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
 }
 
 fn syntax(error: &serde_json::Error) -> ImportError {
-    let problem = error.to_string();
-    let problem = problem.split(" at line ").next().unwrap_or_default().to_owned();
-    ImportError::Syntax {
-        format: Format::Har,
-        at: Position { line: error.line(), column: error.column() },
-        problem,
-        remedy: EXPORT,
-    }
+    ImportError::json(Format::Har, error, EXPORT)
 }
 
 /// What the first pass finds.
@@ -208,6 +202,7 @@ impl Seen {
 struct Recording {
     server: Server,
     most: usize,
+    room: Room,
     static_files: bool,
     clock: time::Clock,
     noise: Noise,
@@ -228,6 +223,7 @@ impl Recording {
         Recording {
             server,
             most: options.max_requests(),
+            room: Room::default(),
             static_files: options.static_files,
             clock: time::Clock::default(),
             noise: Noise::of_browser(),
@@ -274,7 +270,7 @@ impl Recording {
             self.cached += 1;
             return None;
         }
-        if self.steps.len() == self.most {
+        if self.steps.len() == self.most || !self.room.take(entry.request.size()) {
             self.beyond += 1;
             return None;
         }
@@ -330,10 +326,17 @@ impl Recording {
         let content = &entry.response.content;
         let mime = content.mime_type.to_ascii_lowercase();
         let is_text = mime.contains("json") || mime.starts_with("text/") || mime.contains("xml");
-        let mut body = String::new();
-        if is_text && self.searched + content.text.len() <= MAX_SEARCHED {
-            self.searched += content.text.len();
-            body = match &*content.encoding {
+        let mut seen = Seen::default();
+        let mut has_room = |bytes: usize| {
+            let is_left = self.searched + bytes <= MAX_SEARCHED;
+            self.searched += if is_left { bytes } else { 0 };
+            is_left
+        };
+        if has_room(read::size(&entry.response.headers)) {
+            seen.header = pairs(&entry.response.headers);
+        }
+        if is_text && has_room(content.text.len()) {
+            seen.body = match &*content.encoding {
                 "base64" => STANDARD
                     .decode(&*content.text)
                     .ok()
@@ -342,7 +345,7 @@ impl Recording {
                 _ => content.text.to_string(),
             };
         }
-        self.seen.push(Seen { header: pairs(&entry.response.headers), body });
+        self.seen.push(seen);
     }
 
     fn into_draft(
@@ -358,7 +361,7 @@ impl Recording {
             });
         }
         correlate::correlate(&mut self.steps, &self.seen);
-        let url = base_url(options.url.as_deref(), self.server.url()).map_err(ImportError::Url)?;
+        let url = base_url(options.url.as_deref(), self.server.url())?;
         let mut draft = Draft { url, ..Draft::default() };
         let others = hosts.named(Some(&self.server));
         if !others.is_empty() {

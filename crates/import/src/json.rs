@@ -1,15 +1,21 @@
 //! JSON values that keep the order of keys, read from JSON (by serde) and from YAML (by `yaml`).
 //!
 //! serde_json's own value would keep the order only with a feature that changes all documents of the
-//! workspace. Depth is bounded by the reader: 128 for serde_json.
+//! workspace. Depth is bounded by the reader, 128 for serde_json, and the number of values by [`MAX_VALUES`]:
+//! a value of two bytes in a text takes some hundred in memory.
 
+use std::cell::Cell;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
 use crate::template::Template;
+
+/// Values of a document. The largest descriptions of real services have some hundred thousand.
+pub(crate) const MAX_VALUES: usize = 2_000_000;
+/// The keys among which one is looked for. Longer objects are lists of names, which are gone through.
+const MAX_KEYS: usize = 256;
 
 /// A value. Strings are text when read, and templates in a request of a plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,14 +31,10 @@ pub(crate) enum Json<S = String> {
 }
 
 impl<S> Json<S> {
-    /// The value of a key of an object.
+    /// The value of a key that the format of a document defines.
     pub(crate) fn get(&self, key: &str) -> Option<&Json<S>> {
-        match self {
-            Json::Object(fields) => {
-                fields.iter().find(|(name, _)| name == key).map(|(_, value)| value)
-            }
-            _ => None,
-        }
+        let known = self.fields().iter().take(MAX_KEYS).find(|(name, _)| name == key);
+        known.map(|(_, value)| value)
     }
 
     /// The entries of an object; none of other values.
@@ -54,7 +56,14 @@ impl<S> Json<S> {
 
 impl Json {
     pub(crate) fn parse(text: &str) -> Option<Json> {
-        serde_json::from_str(text).ok()
+        Json::read(text.as_bytes()).ok()
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Result<Json, serde_json::Error> {
+        let mut input = serde_json::Deserializer::from_slice(bytes);
+        let value = AnyJson { left: &Cell::new(MAX_VALUES) }.deserialize(&mut input)?;
+        input.end()?;
+        Ok(value)
     }
 
     pub(crate) fn as_str(&self) -> Option<&str> {
@@ -95,15 +104,15 @@ impl Json {
 }
 
 impl Json<Template> {
-    /// Calls `visit` with each string and the key that it belongs to.
+    /// Calls `visit` with each string and each number, and the key that it belongs to.
     pub(crate) fn strings(&mut self, key: &str, visit: &mut dyn FnMut(&str, &mut Json<Template>)) {
         match self {
             Json::List(items) => items.iter_mut().for_each(|item| item.strings(key, visit)),
             Json::Object(fields) => {
                 fields.iter_mut().for_each(|(key, value)| value.strings(key, visit));
             }
-            Json::Text(_) | Json::Number(_) => visit(key, self),
-            Json::Null | Json::Bool(_) | Json::Raw(_) => {}
+            Json::Text(_) | Json::Number(_) | Json::Raw(_) => visit(key, self),
+            Json::Null | Json::Bool(_) => {}
         }
     }
 
@@ -152,15 +161,28 @@ fn quoted_inner(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(AnyJson)
+/// Reads a value.
+#[derive(Clone, Copy)]
+struct AnyJson<'l> {
+    /// Values that may still come.
+    left: &'l Cell<usize>,
+}
+
+impl<'de> DeserializeSeed<'de> for AnyJson<'_> {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Json, D::Error> {
+        match self.left.get().checked_sub(1) {
+            Some(left) => self.left.set(left),
+            None => {
+                return Err(D::Error::custom(format_args!("more than {MAX_VALUES} values")));
+            }
+        }
+        input.deserialize_any(self)
     }
 }
 
-struct AnyJson;
-
-impl<'de> Visitor<'de> for AnyJson {
+impl<'de> Visitor<'de> for AnyJson<'_> {
     type Value = Json;
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -197,7 +219,7 @@ impl<'de> Visitor<'de> for AnyJson {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = list.next_element()? {
+        while let Some(item) = list.next_element_seed(self)? {
             items.push(item);
         }
         Ok(Json::List(items))
@@ -205,8 +227,8 @@ impl<'de> Visitor<'de> for AnyJson {
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Json, A::Error> {
         let mut fields = Vec::new();
-        while let Some(field) = object.next_entry()? {
-            fields.push(field);
+        while let Some(key) = object.next_key()? {
+            fields.push((key, object.next_value_seed(self)?));
         }
         Ok(Json::Object(fields))
     }

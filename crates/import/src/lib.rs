@@ -6,9 +6,13 @@
 //! sends nothing, and runs no script of an input. Where it has to guess, the plan has a comment.
 //!
 //! Inputs are untrusted: a recording may come from anybody. All of them end in a plan or in one
-//! [`ImportError`], in time and memory bounded by their size; nothing of an input leaves its string or
-//! its comment; and values that look secret are replaced by `${env:NAME}`. Names come from a fixed
-//! list, but for the variables of a Postman collection, which keep theirs.
+//! [`ImportError`]; nothing of an input leaves its string or its comment; and values that look secret are
+//! replaced by `${env:NAME}`. Names come from a fixed list, but for the variables of a Postman collection,
+//! which keep theirs.
+//!
+//! An input has a longest length ([`Format::most_bytes`]). Its values have a number, what it refers to more than
+//! once is copied within a bound, and the requests of a plan have 8 MiB together; so memory is that of the input
+//! and some hundred MiB at most (`tests/memory.rs`), and no part of an input is gone through for each other part.
 #![forbid(unsafe_code)]
 
 mod access_log;

@@ -11,7 +11,7 @@ use self::document::Document;
 use crate::draft::{Body, Draft, Step, counted};
 use crate::error::{Format, ImportError};
 use crate::json::Json;
-use crate::recorded::{add_header, base_url, split_url};
+use crate::recorded::{Room, add_header, base_url, split_url};
 use crate::secrets::Secrets;
 use crate::target::{Target, form_encoded, sendable};
 use crate::template::Template;
@@ -19,28 +19,40 @@ use crate::{Imported, Options};
 
 /// Parameters of an operation.
 const MAX_PARAMETERS: usize = 500;
+/// Methods and other keys of a path.
+const MAX_KEYS: usize = 64;
+/// The longest path.
+const MAX_PATH: usize = 4096;
+/// The longest text that is an example of JSON.
+const MAX_EXAMPLE: usize = 256 * 1024;
 const METHODS: [&str; 8] = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
 
 /// A plan from a description of an interface: independent requests, one for each operation.
 pub fn openapi(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
+    Format::OpenApi.check(bytes)?;
     let root = document::parse(bytes)?;
     let document = Document::new(&root);
     let mut secrets = Secrets::default();
     let mut draft = Draft::default();
     let prefix = server(&document, options, &mut draft)?;
+    let mut room = Room::default();
     let mut left_out = 0;
     for (path, item) in root.get("paths").map_or(&[][..], Json::fields) {
         let item = document.resolve(item);
-        for (method, operation) in item.fields() {
+        for (method, operation) in item.fields().iter().take(MAX_KEYS) {
             if !METHODS.contains(&method.as_str()) || !matches!(operation, Json::Object(_)) {
                 continue;
             }
-            if draft.requests.len() == options.max_requests() {
+            if draft.requests.len() == options.max_requests() || path.len() > MAX_PATH {
                 left_out += 1;
                 continue;
             }
             let operation = Operation { document: &document, path, method, item, operation };
-            draft.requests.push(operation.step(&prefix, &mut secrets));
+            let mut step = operation.step(&prefix, &mut secrets);
+            match room.take(step.size()) {
+                true => draft.requests.push(step),
+                false => left_out += 1,
+            }
         }
     }
     if draft.requests.is_empty() {
@@ -52,7 +64,7 @@ pub fn openapi(bytes: &[u8], options: &Options) -> Result<Imported, ImportError>
     }
     if left_out > 0 {
         draft.remark(format!(
-            "Left out: {} behind the first {}",
+            "Left out: {}; the first {} are here",
             counted(left_out, "operation"),
             draft.requests.len()
         ));
@@ -94,7 +106,7 @@ fn server(
             (UNKNOWN.to_owned(), sendable(path))
         }
     };
-    draft.url = base_url(options.url.as_deref(), &found).map_err(ImportError::Url)?;
+    draft.url = base_url(options.url.as_deref(), &found)?;
     let prefix = prefix.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     Ok(match prefix.is_empty() || prefix.starts_with('/') {
         true => prefix.to_owned(),
@@ -114,7 +126,7 @@ impl<'d> Operation<'d> {
     fn step(&self, prefix: &str, secrets: &mut Secrets) -> Step {
         let name = self.operation.str("operationId").or(self.operation.str("summary"));
         let name = name.map_or_else(|| format!("{} {}", self.method, self.path), str::to_owned);
-        let mut step = Step { name, ..Step::default() };
+        let mut step = Step { name: name.chars().take(MAX_PATH).collect(), ..Step::default() };
         step.method = if self.method == "get" { String::new() } else { self.method.to_uppercase() };
         step.target = Target::parse(&format!("{prefix}{}", self.path.replace('?', "%3F")));
         if self.operation.get("deprecated") == Some(&Json::Bool(true)) {
@@ -180,7 +192,9 @@ impl<'d> Operation<'d> {
 
     /// A query parameter or a header field, if it has to be there.
     fn parameter(&self, step: &mut Step, parameter: &'d Json) {
-        let Some(name) = parameter.str("name") else { return };
+        let Some(name) = parameter.str("name").filter(|name| name.len() <= MAX_PATH) else {
+            return;
+        };
         if parameter.get("required") != Some(&Json::Bool(true)) {
             return;
         }
@@ -218,6 +232,9 @@ impl<'d> Operation<'d> {
             let mut pairs = Vec::new();
             for field in fields {
                 let name = field.str("name").unwrap_or_default();
+                if name.len() > MAX_PATH {
+                    continue;
+                }
                 if field.str("type") == Some("file") {
                     step.remark(format!("left out: file {name}"));
                     continue;
@@ -237,7 +254,7 @@ impl<'d> Operation<'d> {
             "multipart/form-data" => 3,
             _ => 2,
         };
-        let best = contents.iter().min_by_key(|(kind, _)| rank(kind));
+        let best = contents.iter().take(MAX_KEYS).min_by_key(|(kind, _)| rank(kind));
         if let Some((kind, media)) = best {
             let media = self.document.resolve(media);
             let example = self.document.example_of(media);
@@ -249,8 +266,11 @@ impl<'d> Operation<'d> {
         let is_json = kind.ends_with("json") || kind == "*/*";
         let value = match example {
             Some(example) => {
-                let text = example.as_str().filter(|_| is_json).and_then(Json::parse);
-                text.unwrap_or_else(|| example.clone()).into_template()
+                let text = example.as_str().filter(|text| is_json && text.len() <= MAX_EXAMPLE);
+                match text.and_then(Json::parse) {
+                    Some(json) => self.document.example(&json),
+                    None => self.document.example(example),
+                }
             }
             None => {
                 step.remark("guess: the body is made from its schema");
@@ -288,7 +308,7 @@ impl<'d> Operation<'d> {
         let root = self.document.root();
         let ways = self.operation.get("security").or(root.get("security"));
         let Some(way) = ways.and_then(|ways| ways.items().first()) else { return };
-        for (name, _) in way.fields() {
+        for (name, _) in way.fields().iter().take(MAX_KEYS) {
             let Some(scheme) = self.document.security_scheme(name) else { continue };
             let http = scheme.str("scheme").unwrap_or_default().to_ascii_lowercase();
             match (scheme.str("type"), http.as_str()) {
@@ -304,7 +324,8 @@ impl<'d> Operation<'d> {
                 }
                 (Some("apiKey"), _) => {
                     let key = Template::hole(secrets.variable("API_KEY"));
-                    let field = scheme.str("name").unwrap_or("X-Api-Key");
+                    let field = scheme.str("name").filter(|name| name.len() <= MAX_PATH);
+                    let field = field.unwrap_or("X-Api-Key");
                     match scheme.str("in") {
                         Some("query") => step.target.push_query(field, key),
                         Some("cookie") => {

@@ -11,9 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use self::variables::Variables;
 use crate::draft::{Body, Draft, Journey, Step, counted};
-use crate::error::{Format, ImportError, Position};
+use crate::error::{Format, ImportError};
 use crate::json::Json;
-use crate::recorded::{Server, add_header, base_url, is_method, split_url};
+use crate::recorded::{Room, Server, add_header, base_url, is_method, most_frequent, split_url};
 use crate::secrets::Secrets;
 use crate::target::{Target, form_encoded, sendable};
 use crate::template::Template;
@@ -21,6 +21,10 @@ use crate::{Imported, Options};
 
 /// Folders in folders; serde_json's own bound is not far above.
 const MAX_FOLDERS: usize = 40;
+/// Requests that are read, before those to other servers are left out.
+const MAX_STEPS: usize = 10_000;
+/// Variables of a URL, parameters of an authentication, fields of a header.
+const MAX_LISTED: usize = 200;
 const EXPORT: &str = "export the collection from Postman as v2.1";
 /// Stands in an address for a variable that has no value.
 const UNKNOWN: &str = "http://localhost:8080";
@@ -28,24 +32,23 @@ const UNKNOWN: &str = "http://localhost:8080";
 /// A plan from an exported collection.
 pub fn postman(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
     let format = Format::Postman;
+    format.check(bytes)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let root: Json = serde_json::from_slice(bytes).map_err(|error| {
-        let problem = error.to_string();
-        ImportError::Syntax {
-            format,
-            at: Position { line: error.line(), column: error.column() },
-            problem: problem.split(" at line ").next().unwrap_or_default().to_owned(),
-            remedy: EXPORT,
-        }
-    })?;
+    let root = Json::read(bytes).map_err(|error| ImportError::json(format, &error, EXPORT))?;
     // The interface of Postman has it in an envelope.
     let root = root.get("collection").unwrap_or(&root);
     let Some(items) = root.get("item") else {
         let problem = "it has no `item`".to_owned();
         return Err(ImportError::Kind { format, problem, remedy: EXPORT });
     };
-    let mut collection =
-        Collection { variables: Variables::of(root), steps: Vec::new(), scripts: 0, disabled: 0 };
+    let mut collection = Collection {
+        variables: Variables::of(root),
+        steps: Vec::new(),
+        room: Room::default(),
+        beyond: 0,
+        scripts: 0,
+        disabled: 0,
+    };
     collection.folder(items, root.get("auth"), 0);
     collection.into_draft(root, options).map(|(draft, secrets)| draft.finish(secrets))
 }
@@ -53,6 +56,9 @@ pub fn postman(bytes: &[u8], options: &Options) -> Result<Imported, ImportError>
 struct Collection<'c> {
     variables: Variables<'c>,
     steps: Vec<(Option<Server>, Step)>,
+    room: Room,
+    /// Requests for which there was no room.
+    beyond: usize,
     scripts: usize,
     disabled: usize,
 }
@@ -78,9 +84,13 @@ impl<'c> Collection<'c> {
         if !is_method(method) {
             return;
         }
+        if self.steps.len() == MAX_STEPS {
+            self.beyond += 1;
+            return;
+        }
         step.method = if method == "GET" { String::new() } else { method.to_owned() };
         let server = self.address(&mut step, request);
-        for field in request.get("header").map_or(&[][..], Json::items) {
+        for field in request.get("header").map_or(&[][..], Json::items).iter().take(MAX_LISTED) {
             if field.get("disabled") == Some(&Json::Bool(true)) {
                 self.disabled += 1;
                 continue;
@@ -115,7 +125,10 @@ impl<'c> Collection<'c> {
                 }
             }
         }
-        self.steps.push((server, step));
+        match self.room.take(step.size()) {
+            true => self.steps.push((server, step)),
+            false => self.beyond += 1,
+        }
     }
 
     /// The URL as text, or as an object that has it as `raw`.
@@ -152,16 +165,16 @@ impl<'c> Collection<'c> {
     }
 
     /// `/:id` is filled from the URL's variables.
-    fn path_variables(&self, path: &str, variables: &[Json]) -> String {
+    fn path_variables(&mut self, path: &str, variables: &[Json]) -> String {
         let (path, query) = match path.split_once('?') {
             Some((path, query)) => (path, format!("?{query}")),
             None => (path, String::new()),
         };
-        let fill = |segment: &str| {
+        let mut fill = |segment: &str| {
             let name = segment.strip_prefix(':')?;
-            let variable =
-                variables.iter().find(|one| one.str("key").or(one.str("id")) == Some(name))?;
-            variable.get("value")?.scalar().filter(|value| !value.is_empty())
+            let is_this = |one: &&Json| one.str("key").or(one.str("id")) == Some(name);
+            let value = variables.iter().take(MAX_LISTED).find(is_this)?.get("value")?.scalar()?;
+            (!value.is_empty() && self.variables.may_fill(value.len())).then_some(value)
         };
         let segments =
             path.split('/').map(|segment| fill(segment).unwrap_or_else(|| segment.to_owned()));
@@ -263,7 +276,8 @@ impl<'c> Collection<'c> {
         let parameters = auth.get(kind).unwrap_or(&Json::Null);
         let get = |name: &str| match parameters {
             Json::List(list) => {
-                list.iter().find(|one| one.str("key") == Some(name))?.get("value")?.scalar()
+                let mut list = list.iter().take(MAX_LISTED);
+                list.find(|one| one.str("key") == Some(name))?.get("value")?.scalar()
             }
             all => all.get(name)?.scalar(),
         };
@@ -328,18 +342,9 @@ impl<'c> Collection<'c> {
             });
         }
         let mut draft = Draft::default();
-        let count = |server: &Server| {
-            self.steps.iter().filter(|(one, _)| one.as_ref() == Some(server)).count()
-        };
-        let best = self
-            .steps
-            .iter()
-            .rev()
-            .filter_map(|(server, _)| server.as_ref())
-            .max_by_key(|one| count(one));
-        let best = best.cloned();
+        let best = most_frequent(self.steps.iter().filter_map(|(server, _)| server.as_ref()));
         let found = best.as_ref().map_or(UNKNOWN, Server::url);
-        draft.url = base_url(options.url.as_deref(), found).map_err(ImportError::Url)?;
+        draft.url = base_url(options.url.as_deref(), found)?;
         // Those with an unknown server may well be meant for the one that is known.
         let total = self.steps.len();
         self.steps.retain(|(server, _)| server.is_none() || *server == best);
@@ -350,12 +355,14 @@ impl<'c> Collection<'c> {
             ));
         }
         let most = options.max_requests();
-        if self.steps.len() > most {
+        let beyond = self.beyond + self.steps.len().saturating_sub(most);
+        self.steps.truncate(most);
+        if beyond > 0 {
             draft.remark(format!(
-                "Left out: {} behind the first {most}",
-                counted(self.steps.len() - most, "request")
+                "Left out: {} behind the first {}",
+                counted(beyond, "request"),
+                self.steps.len()
             ));
-            self.steps.truncate(most);
         }
         if self.scripts > 0 {
             draft.remark(format!(

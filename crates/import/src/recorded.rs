@@ -1,13 +1,14 @@
 //! One request as it was recorded, by a browser or as a command line, to a step: the part that all
 //! formats share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
 
 use candor_plan::url::{HttpUrl, UrlError};
 use candor_plan::values::{Header, Method};
 
 use crate::draft::{Body, Draft, Step};
+use crate::error::ImportError;
 use crate::json::Json;
 use crate::target::{Target, parse_form, sendable};
 use crate::template::Template;
@@ -48,6 +49,34 @@ const OF_BROWSERS: [&str; 16] = [
     "access-control-request-private-network",
 ];
 
+/// Header fields of a request. Servers accept some hundred.
+const MAX_FIELDS: usize = 200;
+/// The longest value of a header field.
+const MAX_FIELD: usize = 16 * 1024;
+/// Bytes of all requests of a plan together. In memory each takes up to some thirty times as much, because
+/// every value of a body is apart.
+const MAX_PLAN: usize = 8 * 1024 * 1024;
+
+/// How much a plan has room for.
+#[derive(Debug)]
+pub(crate) struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Room(MAX_PLAN)
+    }
+}
+
+impl Room {
+    /// Whether a request of this many bytes fits. After the first one that does not, none does: a journey has no
+    /// gaps.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes.max(1));
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
 /// A server: all of a URL before the path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Server(String);
@@ -67,6 +96,15 @@ impl Server {
     }
 }
 
+/// The server of most requests; of those with as many, the first one.
+pub(crate) fn most_frequent<'s>(servers: impl Iterator<Item = &'s Server>) -> Option<Server> {
+    let mut counts: HashMap<&Server, (usize, usize)> = HashMap::new();
+    for (place, server) in servers.enumerate() {
+        counts.entry(server).or_insert((0, usize::MAX - place)).0 += 1;
+    }
+    counts.into_iter().max_by_key(|(_, order)| *order).map(|(server, _)| server.clone())
+}
+
 /// Splits a URL. User information is returned as the value of an `Authorization` field.
 pub(crate) fn split_url(url: &str) -> Result<(Server, Target, Option<String>), UrlError> {
     let url = HttpUrl::parse(&sendable(url))?;
@@ -77,10 +115,11 @@ pub(crate) fn split_url(url: &str) -> Result<(Server, Target, Option<String>), U
 
 /// The URL to write: the user's, or that of the input. A user's URL may have a path of its own, which
 /// the paths of requests do not repeat.
-pub(crate) fn base_url(asked: Option<&str>, found: &str) -> Result<String, UrlError> {
-    match asked {
-        Some(url) => HttpUrl::parse(url).map(|_| url.to_owned()),
-        None => Ok(found.to_owned()),
+pub(crate) fn base_url(asked: Option<&str>, found: &str) -> Result<String, ImportError> {
+    let Some(url) = asked else { return Ok(found.to_owned()) };
+    match HttpUrl::parse(url).map_err(ImportError::Url)?.authorization {
+        Some(_) => Err(ImportError::Credentials),
+        None => Ok(url.to_owned()),
     }
 }
 
@@ -135,9 +174,12 @@ impl Noise {
                 "accept" if value == "*/*" => continue,
                 // A page's: browsers list images and formats of their own behind it.
                 "accept" if self.is_browser && value.starts_with("text/html,") => "text/html",
+                // Where it came from; a query may have secrets.
+                "referer" => value.split(['?', '#']).next().unwrap_or_default(),
                 _ => value,
             };
             match Header::new(name, value) {
+                _ if is_too_much(step, value) => step.remark(TOO_MUCH),
                 // Some recorders list fields twice.
                 Ok(_) if step.header(name).and_then(Template::as_text) == Some(value) => {}
                 Ok(_) => step.header.push((canonical(name), Template::text(value))),
@@ -168,6 +210,12 @@ fn canonical(name: &str) -> String {
     name.split('-').map(word).collect::<Vec<_>>().join("-")
 }
 
+const TOO_MUCH: &str = "left out: header fields above 200, or longer than 16 KiB";
+
+fn is_too_much(step: &Step, value: &str) -> bool {
+    step.header.len() >= MAX_FIELDS || value.len() > MAX_FIELD
+}
+
 /// Adds a field once. Control characters in its value become blanks (RFC 9110 section 5.5).
 pub(crate) fn add_header(step: &mut Step, name: &str, value: Template) {
     let value = match value.as_text() {
@@ -175,6 +223,9 @@ pub(crate) fn add_header(step: &mut Step, name: &str, value: Template) {
         None => value,
     };
     let value = value.map_text(|text| text.replace(char::is_control, " "));
+    if is_too_much(step, name) || is_too_much(step, &value.render()) {
+        return step.remark(TOO_MUCH);
+    }
     match Header::new(name, "") {
         Ok(_) if is_of_the_connection(name) || step.header(name).is_some() => {}
         Ok(_) => step.header.push((name.to_owned(), value)),

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use percent_encoding::percent_decode_str;
 
 use crate::draft::{Body, Draft, Slot};
@@ -16,10 +17,16 @@ use crate::template::{Piece, Template};
 const LEAST_TO_SEARCH: usize = 6;
 /// A token that is shorter is rather a word, e.g. `token_type=bearer`.
 const LEAST_TOKEN: usize = 8;
-/// Secrets that are searched for in all text. Recordings have a few; more is an attempt to take time.
-const MOST_TO_SEARCH: usize = 100;
+/// Longer values are replaced where they were found: they are texts rather than tokens.
+const MOST_TO_SEARCH: usize = 16 * 1024;
+/// Bytes of all values that are searched for. A search takes some twenty times as much memory.
+const ALL_TO_SEARCH: usize = 2 * 1024 * 1024;
 /// Values of switches, e.g. `show-password=on`.
 const SWITCHES: [&str; 8] = ["", "0", "1", "true", "false", "on", "off", "null"];
+
+/// The variables of [`kind_of_field`].
+pub(crate) const KINDS: [&str; 8] =
+    ["PASSWORD", "CARD", "CODE", "SECRET", "CSRF_TOKEN", "API_KEY", "SESSION", "TOKEN"];
 
 /// Begins each part of a `multipart/form-data` body (RFC 7578 section 4.2).
 const FORM_PART: &str = "Content-Disposition: form-data";
@@ -89,8 +96,12 @@ impl Secrets {
             });
             if let Some(Body::Json(json)) = &mut step.body {
                 json.strings("", &mut |name, value| {
-                    let Json::Number(number) = value else { return };
-                    let text = number.to_string();
+                    let text = match value {
+                        Json::Number(number) => number.to_string(),
+                        // A number that is longer than the library's.
+                        Json::Raw(text) => text.as_text().unwrap_or_default().to_owned(),
+                        _ => return,
+                    };
                     if let Some(kind @ ("PASSWORD" | "CARD" | "CODE")) = kind_of_field(name, &text)
                     {
                         *value = Json::Raw(Template::hole(self.hole(kind, &text)));
@@ -126,26 +137,32 @@ impl Secrets {
     }
 
     /// Replaces secret values wherever else they stand, encoded or not.
-    pub(crate) fn hide(&self, draft: &mut Draft) {
-        let long = self.known.iter().filter(|(value, _)| value.len() >= LEAST_TO_SEARCH);
-        for (value, name) in long.take(MOST_TO_SEARCH) {
-            let hole = format!("env:{name}");
+    fn hide(&self, draft: &mut Draft) {
+        let (mut needles, mut holes) = (Vec::new(), Vec::new());
+        let mut left = ALL_TO_SEARCH;
+        let lengths = LEAST_TO_SEARCH..=MOST_TO_SEARCH;
+        for (value, name) in self.known.iter().filter(|(value, _)| lengths.contains(&value.len())) {
             let encoded = form_encoded(value);
             let form = encoded.replace("%20", "+");
             let json = serde_json::Value::from(value.as_str()).to_string();
-            let json = &json[1..json.len() - 1];
-            for step in draft.steps_mut() {
-                step.values(&mut |_, _, text| {
-                    for needle in [value.as_str(), &encoded, &form, json] {
-                        if text.replace(needle, &hole) {
-                            break;
-                        }
-                    }
-                });
-                step.hide_names(&[value, &encoded, &form]);
-            }
-            draft.hide_remarks(&[value, &encoded, &form]);
+            let mut forms = vec![value.clone(), encoded, form, json[1..json.len() - 1].to_owned()];
+            forms.sort();
+            forms.dedup();
+            let Some(rest) = left.checked_sub(forms.iter().map(String::len).sum()) else { break };
+            left = rest;
+            holes.resize(holes.len() + forms.len(), format!("env:{name}"));
+            needles.extend(forms);
         }
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            // Its memory is a small multiple of the texts.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(&needles)
+            .expect("the texts are far shorter than the library's bound");
+        for step in draft.steps_mut() {
+            step.values(&mut |_, _, text| text.replace(&search, &holes));
+        }
+        draft.hide_names(&search);
     }
 
     /// The variables that a draft reads, in order of appearance.
@@ -190,7 +207,7 @@ pub(crate) fn kind_of_header<'v>(name: &str, value: &'v str) -> Option<(&'v str,
 
 /// The variable for the value of a field of a form, a query or a JSON object, if it is secret.
 pub(crate) fn kind_of_field(name: &str, value: &str) -> Option<&'static str> {
-    if SWITCHES.contains(&value.to_ascii_lowercase().as_str()) {
+    if SWITCHES.iter().any(|switch| switch.eq_ignore_ascii_case(value)) {
         return None;
     }
     let name: String =
@@ -235,7 +252,7 @@ pub(crate) fn kind_of_field(name: &str, value: &str) -> Option<&'static str> {
 }
 
 /// A JSON Web Token (RFC 7519): three parts in base64url, the first of which is an object.
-fn is_jwt(value: &str) -> bool {
+pub(crate) fn is_jwt(value: &str) -> bool {
     value.starts_with("eyJ") && value.len() > 40 && value.split('.').count() == 3
 }
 

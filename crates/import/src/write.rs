@@ -198,7 +198,9 @@ fn header(fields: &[(String, Template)]) -> Value {
 fn as_toml(json: &Json<Template>) -> Option<Value> {
     let is_short = |value: &Value| value.to_string().chars().count() <= JSON_WIDTH;
     match json {
-        Json::Object(_) | Json::List(_) => toml_value(json, 0).filter(is_short),
+        Json::Object(_) | Json::List(_) if json.to_text().render().len() <= 2 * JSON_WIDTH => {
+            toml_value(json, 0).filter(is_short)
+        }
         _ => None,
     }
 }

@@ -7,8 +7,10 @@
 
 use std::collections::HashMap;
 
-use crate::secrets::kind_of_field;
+use crate::draft::Step;
+use crate::secrets::{KINDS, Secrets, is_jwt, kind_of_field};
 use crate::target::form_decoded;
+use crate::template::Template;
 
 /// Different requests that are counted at the same time.
 const CAPACITY: usize = 1 << 15;
@@ -100,13 +102,21 @@ impl Top {
     }
 }
 
-/// Values of a query that are secret become the same text, so that they are counted as one request. The
-/// plan has a variable there.
+/// Begins the text that stands for a secret value; its kind follows.
+const SECRET: &str = "secret-value-";
+
+/// Secret values become the same text for each kind, so that they are counted as one request.
 fn without_secrets(path: &str) -> String {
-    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let (path, query) = match path.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (path, None),
+    };
+    let segment = |one| if is_jwt(one) { format!("{SECRET}TOKEN") } else { one.to_owned() };
+    let path = path.split('/').map(segment).collect::<Vec<_>>().join("/");
+    let Some(query) = query else { return path };
     let pair = |pair: &str| match pair.split_once('=') {
         Some((name, value)) => match kind_of_field(&form_decoded(name), &form_decoded(value)) {
-            Some(kind) => format!("{name}=secret-{kind}"),
+            Some(kind) => format!("{name}={SECRET}{kind}"),
             None => pair.to_owned(),
         },
         None => pair.to_owned(),
@@ -114,9 +124,20 @@ fn without_secrets(path: &str) -> String {
     format!("{path}?{}", query.split('&').map(pair).collect::<Vec<_>>().join("&"))
 }
 
+/// Puts variables where secret values were.
+pub(super) fn with_variables(step: &mut Step, secrets: &mut Secrets) {
+    step.values(&mut |_, _, value| {
+        let kind = value.as_text().and_then(|text| text.strip_prefix(SECRET));
+        if let Some(kind) = kind.and_then(|kind| KINDS.iter().find(|known| **known == kind)) {
+            *value = Template::hole(secrets.variable(kind));
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Target;
 
     #[test]
     fn counts_are_exact_while_there_is_room() {
@@ -163,6 +184,11 @@ mod tests {
         top.count("GET", "/a?token=9876543210&b=1", 200);
         let list = top.list();
         assert_eq!((list.len(), list[0].count), (1, 2));
-        assert_eq!(list[0].path, "/a?token=secret-TOKEN&b=1");
+        assert_eq!(list[0].path, "/a?token=secret-value-TOKEN&b=1");
+        let mut step = Step { target: Target::parse(&list[0].path), ..Step::default() };
+        with_variables(&mut step, &mut Secrets::default());
+        assert_eq!(step.target.to_template().render(), "/a?token=${env:TOKEN}&b=1");
+        let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.sig";
+        assert_eq!(without_secrets(&format!("/a/{jwt}/b")), "/a/secret-value-TOKEN/b");
     }
 }

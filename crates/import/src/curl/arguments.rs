@@ -189,12 +189,40 @@ pub(super) enum Data {
 }
 
 impl Command {
+    /// The bytes that a request has from it.
+    pub(super) fn size(&self) -> usize {
+        let pairs = self.header.iter().chain(&self.form);
+        let pairs: usize = pairs.map(|(name, value)| name.len() + value.len()).sum();
+        let data = self.data.iter().map(|data| match data {
+            Data::Text(text) | Data::File { name: text, .. } => text.len(),
+            Data::Encoded { name, value } => name.len() + value.len(),
+        });
+        pairs + data.sum::<usize>()
+    }
+
     pub(super) fn default_type(&self) -> &'static str {
         if self.is_json { "application/json" } else { "application/x-www-form-urlencoded" }
     }
 
     fn add_header(&mut self, name: &str, value: &str) {
         self.header.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Adds a URL. curl would expand brackets and braces; browsers escape them with a backslash.
+    fn add_url(&mut self, word: &Word, url: &str) {
+        let mut text = url.to_owned();
+        for c in ["[", "]", "{", "}"] {
+            text = text.replace(&format!("\\{c}"), c);
+        }
+        self.urls.push(Word { text, ..word.clone() });
+    }
+
+    /// Joins cookies in one field, as curl does (RFC 6265 section 5.4).
+    fn add_cookies(&mut self, cookies: &str) {
+        match self.header.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
+            Some((_, value)) => *value += &format!("; {cookies}"),
+            None => self.add_header("Cookie", cookies),
+        }
     }
 
     fn leave_out(&mut self, option: &str, why: &str) {
@@ -220,8 +248,12 @@ pub(super) fn parse(words: &[Word]) -> Result<Option<Vec<Command>>, ImportError>
         let command = commands.last_mut().expect("there is always one");
         command.has_expansion |= word.has_expansion;
         let text = word.text.as_str();
-        if only_urls || !text.starts_with('-') || text == "-" {
-            command.urls.push(word.clone());
+        if let Some(file) = redirection(word) {
+            if file.is_empty() {
+                words.next();
+            }
+        } else if only_urls || !text.starts_with('-') || text == "-" {
+            command.add_url(word, text);
         } else if text == "--" {
             only_urls = true;
         } else if text.strip_prefix("--") == Some("next") || text == "-:" {
@@ -243,6 +275,12 @@ pub(super) fn parse(words: &[Word]) -> Result<Option<Vec<Command>>, ImportError>
         }
     }
     Ok(Some(commands))
+}
+
+/// What follows `>`, `2>`, `>>` or `<` in a word that redirects.
+fn redirection(word: &Word) -> Option<&str> {
+    let file = word.text.trim_start_matches(|c: char| c.is_ascii_digit());
+    file.strip_prefix(">>").or(file.strip_prefix(['>', '<']))
 }
 
 /// `-sXPOST`: letters together, the last of which may have its value behind it.
@@ -303,14 +341,17 @@ fn option(
             }
             command.method = Some(method);
         }
-        "url" => command.urls.push(Word { text: next()?, ..word.clone() }),
+        "url" => {
+            let url = next()?;
+            command.add_url(word, &url);
+        }
         "header" => header(command, &next()?),
         "user-agent" => command.add_header("User-Agent", &next()?),
         "referer" => command.add_header("Referer", next()?.trim_end_matches(";auto")),
         "cookie" => {
             let cookie = next()?;
             match cookie.contains('=') {
-                true => command.add_header("Cookie", &cookie),
+                true => command.add_cookies(&cookie),
                 false => {
                     command.leave_out("the cookies of a file", "write them as a Cookie header")
                 }

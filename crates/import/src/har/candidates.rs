@@ -7,10 +7,10 @@ use super::Seen;
 
 /// Values longer than this are not compared.
 const MAX_VALUE: usize = 4096;
-/// The most candidates of one response.
-const MAX_CANDIDATES: usize = 20_000;
 /// The text before a value that its regular expression may have.
 const MAX_CONTEXT: usize = 80;
+/// Places with the same text before them of which the first match may be one.
+const MAX_PLACES: usize = 20;
 
 /// Fields of a response that say nothing about the user, in lower case.
 const NOT_CAPTURED: [&str; 22] = [
@@ -48,14 +48,23 @@ pub(super) struct Candidate {
     pub(super) hint: String,
 }
 
-/// All candidates for which `is_wanted` holds.
-pub(super) fn find(seen: &Seen, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
+/// The candidates for which `is_wanted` holds; `left` is how many more places there may be.
+pub(super) fn find(
+    seen: &Seen,
+    is_wanted: &dyn Fn(&str) -> bool,
+    left: &mut usize,
+) -> Vec<Candidate> {
+    let mut is_wanted = |value: &str| {
+        let is_wanted = *left > 0 && value.len() <= MAX_VALUE && is_wanted(value);
+        *left -= usize::from(is_wanted);
+        is_wanted
+    };
     let mut found = Vec::new();
     match Json::parse(&seen.body) {
         Some(json @ (Json::Object(_) | Json::List(_))) => {
-            in_json(&json, &mut "$".to_owned(), "", is_wanted, &mut found);
+            in_json(&json, &mut "$".to_owned(), "", &mut is_wanted, &mut found);
         }
-        _ => in_text(&seen.body, is_wanted, &mut found),
+        _ => in_text(&seen.body, &mut is_wanted, &mut found),
     }
     for (name, value) in &seen.header {
         let lower = name.to_ascii_lowercase();
@@ -78,17 +87,14 @@ fn in_json(
     json: &Json,
     path: &mut String,
     key: &str,
-    is_wanted: &dyn Fn(&str) -> bool,
+    is_wanted: &mut dyn FnMut(&str) -> bool,
     found: &mut Vec<Candidate>,
 ) {
-    if found.len() >= MAX_CANDIDATES {
-        return;
-    }
     let length = path.len();
     match json {
         Json::Text(_) | Json::Number(_) => {
             let value = json.scalar().unwrap_or_default();
-            if value.len() <= MAX_VALUE && is_wanted(&value) {
+            if is_wanted(&value) {
                 let source = format!("json:{path}");
                 found.push(Candidate { value, source, hint: key.to_owned() });
             }
@@ -131,7 +137,7 @@ fn member(key: &str) -> String {
 }
 
 /// Quoted texts and words of HTML or of any other text.
-fn in_text(text: &str, is_wanted: &dyn Fn(&str) -> bool, found: &mut Vec<Candidate>) {
+fn in_text(text: &str, is_wanted: &mut dyn FnMut(&str) -> bool, found: &mut Vec<Candidate>) {
     let mut start = 0;
     let is_end = |c: char| "\"'<>&?=#;, \t\r\n/".contains(c);
     // Between any two ends a value may stand whole, or with the ends that base64 has inside.
@@ -146,11 +152,8 @@ fn in_text(text: &str, is_wanted: &dyn Fn(&str) -> bool, found: &mut Vec<Candida
             Some(&text[word_at..word_at + length])
         });
         for value in whole.into_iter().chain([word]) {
-            if value.is_empty() || value.len() > MAX_VALUE || !is_wanted(value) {
-                continue;
-            }
-            if found.len() < MAX_CANDIDATES
-                && !found.iter().any(|one| one.value == value)
+            if !found.iter().any(|one| one.value == value)
+                && is_wanted(value)
                 && let Some((source, hint)) = expression(text, word_at, value)
             {
                 found.push(Candidate { value: value.to_owned(), source, hint });
@@ -163,10 +166,14 @@ fn in_text(text: &str, is_wanted: &dyn Fn(&str) -> bool, found: &mut Vec<Candida
 fn expression(text: &str, at: usize, value: &str) -> Option<(String, String)> {
     let after = text[at + value.len()..].chars().next();
     let stop = after.filter(|c| !c.is_alphanumeric()).unwrap_or('"');
-    let line = text[..at].rfind('\n').map_or(0, |at| at + 1);
-    let tag = text[line..at].rfind('<').map_or(line, |at| line + at);
-    let from = text.floor_char_boundary(tag.max(at.saturating_sub(MAX_CONTEXT)));
-    let before = &text[from..at];
+    let before = &text[text.ceil_char_boundary(at.saturating_sub(MAX_CONTEXT))..at];
+    let before = before.rsplit('\n').next().unwrap_or_default();
+    let before = &before[before.rfind('<').unwrap_or(0)..];
+    // With the text that follows, if the beginning alone is not enough.
+    let behind = &text[at + value.len()..];
+    let behind = &behind[..behind.floor_char_boundary(2 * MAX_CONTEXT)];
+    let tail = behind.split(['>', '\n']).next().unwrap_or_default();
+    let tail = &tail[..tail.floor_char_boundary(MAX_CONTEXT)];
     // From the attribute that names the value, or from the whole of what stands before it.
     let name_at = ["name=", "id=", "property="]
         .iter()
@@ -174,16 +181,12 @@ fn expression(text: &str, at: usize, value: &str) -> Option<(String, String)> {
     let prefix = &before[name_at.max().unwrap_or(0)..];
     let named = attribute(prefix).or_else(|| {
         // `value="…" name="…"`: the name comes behind.
-        let rest = text[at + value.len()..].split('>').next()?;
-        attribute(rest)
+        attribute(behind.split('>').next()?)
     });
     let hint = named.unwrap_or_else(|| last_word(prefix));
     if prefix.chars().filter(|c| c.is_alphabetic()).count() < 3 {
         return None;
     }
-    // With the text that follows, if the beginning alone is not enough.
-    let tail = text[at + value.len()..].split(['>', '\n']).next()?;
-    let tail = &tail[..tail.floor_char_boundary(MAX_CONTEXT)];
     for tail in ["", tail] {
         if first_match(text, prefix, stop, tail) == Some(at) {
             // The quotation mark shows where the value ends.
@@ -198,10 +201,10 @@ fn expression(text: &str, at: usize, value: &str) -> Option<(String, String)> {
 
 /// Where the first match of prefix, value and tail has its value.
 fn first_match(text: &str, prefix: &str, stop: char, tail: &str) -> Option<usize> {
-    // Each byte is looked at once for each occurrence of the prefix; a page of nothing else ends early.
-    text.match_indices(prefix).take(1000).find_map(|(at, _)| {
+    text.match_indices(prefix).take(MAX_PLACES).find_map(|(at, _)| {
         let begin = at + prefix.len();
-        let length = text[begin..].find(stop)?;
+        let value = &text[begin..text.floor_char_boundary(begin + MAX_VALUE)];
+        let length = value.find(stop)?;
         (length > 0 && text[begin + length..].starts_with(tail)).then_some(begin)
     })
 }
@@ -256,7 +259,7 @@ mod tests {
 
     fn found(body: &str, value: &str) -> Vec<(String, String)> {
         let seen = Seen { body: body.to_owned(), ..Seen::default() };
-        let all = find(&seen, &|one| one == value);
+        let all = find(&seen, &|one| one == value, &mut 100);
         all.into_iter().map(|one| (one.source, one.hint)).collect()
     }
 

@@ -3,6 +3,7 @@
 //! Only values that look made by a server count (tokens, ids), only if no earlier request had them, so
 //! that what the user typed and the server repeated is left alone.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use percent_encoding::percent_decode_str;
@@ -18,50 +19,67 @@ use crate::template::Template;
 /// The fewest characters of a value with letters, and of a number.
 const LEAST_TEXT: usize = 8;
 const LEAST_NUMBER: usize = 4;
+/// Places in responses that are looked at more closely. Recordings have some ten.
+const MAX_CAPTURES: usize = 1000;
 
 /// Changes steps so that values come from the responses before them. Both lists have one entry for each
-/// step.
+/// step. Each request and each response is gone through once.
 pub(super) fn correlate(steps: &mut [Step], seen: &[Seen]) {
     let first_use = first_uses(steps);
     let mut names = HashSet::new();
-    let mut captured: HashSet<String> = HashSet::new();
-    for index in 0..steps.len() {
+    // By value: the variable that has it, the cookie that has it.
+    let mut captured: HashMap<String, String> = HashMap::new();
+    let mut cookies: HashMap<String, &str> = HashMap::new();
+    let mut used = HashSet::new();
+    let mut left = MAX_CAPTURES;
+    for (index, seen) in seen.iter().enumerate() {
         let is_created = steps[index].method == "POST";
         let is_wanted = |value: &str| {
             first_use.get(value).is_some_and(|first| *first > index)
                 && looks_made(value, is_created)
         };
-        for candidate in candidates::find(&seen[index], &is_wanted) {
-            if !captured.insert(candidate.value.clone()) {
-                continue;
-            }
-            let name = variable(&candidate.hint, &mut names);
-            let mut count = 0;
-            for step in &mut steps[index + 1..] {
-                count += replace(step, &candidate.value, &name);
-            }
-            if count > 0 {
-                steps[index].capture.push((name, candidate.source));
+        for candidate in candidates::find(seen, &is_wanted, &mut left) {
+            if let Entry::Vacant(place) = captured.entry(candidate.value) {
+                let name = place.insert(variable(&candidate.hint, &mut names));
+                steps[index].capture.push((name.clone(), candidate.source));
             }
         }
-        location(steps, index, &seen[index], &mut names);
-        cookies(steps, index, &seen[index]);
+        let set = seen.cookies().map(|(name, value)| (form_decoded(value), name));
+        cookies.extend(set.filter(|(value, _)| looks_made(value, false)));
+        let Some(next) = steps.get_mut(index + 1) else { break };
+        replace(next, &captured, &mut used);
+        repeats_cookie(next, &cookies);
+        if let Some(field) = location(next, seen) {
+            let name = variable("location", &mut names);
+            next.target.segments = vec![Template::hole(format!("path {name}"))];
+            next.target.query = None;
+            used.insert(name.clone());
+            steps[index].capture.push((name, format!("header:{field}")));
+        }
+    }
+    for step in steps {
+        step.capture.retain(|(name, _)| used.contains(name));
     }
 }
 
-/// Each value that a request has, with the first step that has it.
+/// Each value of a request that a server may have made, with the first step that has it.
 fn first_uses(steps: &mut [Step]) -> HashMap<String, usize> {
     let mut uses = HashMap::new();
+    let mut add = |value: String, index: usize| {
+        if looks_made(&value, true) {
+            uses.entry(value).or_insert(index);
+        }
+    };
     for (index, step) in steps.iter_mut().enumerate() {
         step.values(&mut |slot, name, value| {
             if let Some(text) = value.as_text() {
-                uses.entry(plain(slot, name, text).1).or_insert(index);
+                add(plain(slot, name, text).1, index);
             }
         });
         if let Some(Body::Json(json)) = &mut step.body {
             json.strings("", &mut |_, value| {
                 if let Json::Number(number) = value {
-                    uses.entry(number.to_string()).or_insert(index);
+                    add(number.to_string(), index);
                 }
             });
         }
@@ -83,28 +101,31 @@ fn plain(slot: Slot, name: &str, text: &str) -> (String, String) {
     (String::new(), value)
 }
 
-/// Puts `${name}` in the place of a value; returns how often.
-fn replace(step: &mut Step, wanted: &str, name: &str) -> usize {
-    let mut count = 0;
+/// Puts `${name}` in the place of captured values.
+fn replace(step: &mut Step, captured: &HashMap<String, String>, used: &mut HashSet<String>) {
+    let mut name_of = |value: &str| {
+        let name = captured.get(value)?;
+        used.insert(name.clone());
+        Some(name)
+    };
     step.values(&mut |slot, field, value| {
         let Some(text) = value.as_text() else { return };
         let (prefix, text) = plain(slot, field, text);
-        if text == wanted {
+        if let Some(name) = name_of(&text) {
             let mut template = Template::text(prefix);
             template.push_hole(name);
             *value = template;
-            count += 1;
         }
     });
     if let Some(Body::Json(json)) = &mut step.body {
         json.strings("", &mut |_, value| {
-            if matches!(value, Json::Number(number) if number.to_string() == wanted) {
+            if let Json::Number(number) = value
+                && let Some(name) = name_of(&number.to_string())
+            {
                 *value = Json::Raw(Template::hole(name));
-                count += 1;
             }
         });
     }
-    count
 }
 
 /// Whether a server made this value, by its looks. `is_created`: the response is to a request that
@@ -133,26 +154,19 @@ fn is_date(value: &str) -> bool {
     shape == "9999-99-99"
 }
 
-/// A redirect: the step that follows it has the path of the response, if no capture has changed it yet.
-fn location(steps: &mut [Step], index: usize, seen: &Seen, names: &mut HashSet<String>) {
-    let Some((name, place)) =
-        seen.header.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"))
-    else {
-        return;
-    };
-    let Some(next) = steps.get_mut(index + 1) else { return };
+/// Of a redirect to a path that differs each time: the name of the field that has it, if it is the path of the
+/// next step as it was recorded.
+fn location<'s>(next: &mut Step, seen: &'s Seen) -> Option<&'s str> {
+    let (name, place) =
+        seen.header.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"))?;
     let path = next.target.to_template();
-    let Some(path) = path.as_text().filter(|path| is_made_path(path)) else { return };
-    if place == path {
-        let variable = variable("location", names);
-        next.target.segments = vec![Template::hole(format!("path {variable}"))];
-        next.target.query = None;
-        steps[index].capture.push((variable, format!("header:{name}")));
-    } else if place.ends_with(path) && place.contains("://") {
+    let path = path.as_text().filter(|path| is_made_path(path))?;
+    if place.ends_with(path) && place.contains("://") {
         next.remark(
             "guess: this path came from the Location of the step before, whose URL is absolute",
         );
     }
+    (place == path).then_some(name)
 }
 
 /// Whether a part of a path or a query differs each time.
@@ -160,31 +174,19 @@ fn is_made_path(path: &str) -> bool {
     path.split(['/', '?', '&', '=']).any(|part| looks_made(&form_decoded(part), true))
 }
 
-/// A token that a script copied from a cookie into a field: there is no capture for it.
-fn cookies(steps: &mut [Step], index: usize, seen: &Seen) {
-    for (name, value) in seen.cookies() {
-        let value = form_decoded(value);
-        if !looks_made(&value, false) {
-            continue;
-        }
-        for step in &mut steps[index + 1..] {
-            let mut is_there = None;
-            step.values(&mut |slot, field, template| {
-                let text = template.as_text().unwrap_or_default();
-                if slot == Slot::Header
-                    && !field.eq_ignore_ascii_case("cookie")
-                    && form_decoded(text) == value
-                {
-                    is_there = Some(field.to_owned());
-                }
-            });
-            if let Some(field) = is_there {
-                step.remark(format!(
-                    "guess: the header {field} repeats the cookie {name}; no capture reads cookies, so it is a variable"
-                ));
-            }
+/// Says where a script copied a token from a cookie into a field: there is no capture for it.
+fn repeats_cookie(step: &mut Step, cookies: &HashMap<String, &str>) {
+    let mut found = Vec::new();
+    for (field, value) in &step.header {
+        let value = form_decoded(value.as_text().unwrap_or_default());
+        if let Some(cookie) = cookies.get(&value).filter(|_| !field.eq_ignore_ascii_case("cookie"))
+        {
+            found.push(format!(
+                "guess: the header {field} repeats the cookie {cookie}; no capture reads cookies, so it is a variable"
+            ));
         }
     }
+    found.iter().for_each(|text| step.remark(text));
 }
 
 /// A name of letters, digits and `_`, each once.

@@ -41,6 +41,19 @@ pub(super) struct Request {
     pub(super) post_data: Option<PostData>,
 }
 
+impl Request {
+    /// The bytes that a step has from it.
+    pub(super) fn size(&self) -> usize {
+        let body = self.post_data.as_ref().map_or(0, |post| post.text.len() + size(&post.params));
+        self.url.len() + size(&self.headers) + body
+    }
+}
+
+/// The bytes of names and values.
+pub(super) fn size(fields: &[Field]) -> usize {
+    fields.iter().map(|one| one.name.len() + one.value.len()).sum()
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct PostData {

@@ -3,13 +3,17 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::error::{Format, ImportError, Position};
+use crate::error::{Format, ImportError};
 use crate::json::Json;
 use crate::template::Template;
 use crate::yaml;
 
 /// References to references, one after another.
 const MAX_CHAIN: usize = 32;
+/// The longest reference, and the longest URL of a server.
+const MAX_REFERENCE: usize = 4096;
+/// The longest value of a parameter, and of a variable.
+pub(super) const MAX_VALUE: usize = 1024;
 const REMEDY: &str = "import a description of OpenAPI 3 or Swagger 2.0, in JSON or YAML";
 
 /// Reads the text and checks that it is a description.
@@ -19,15 +23,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Json, ImportError> {
         .map_err(|error| ImportError::NotText { format, at: error.valid_up_to() })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root: Json = match text.trim_start().starts_with('{') {
-        true => serde_json::from_str(text).map_err(|error| {
-            let problem = error.to_string();
-            ImportError::Syntax {
-                format,
-                at: Position { line: error.line(), column: error.column() },
-                problem: problem.split(" at line ").next().unwrap_or_default().to_owned(),
-                remedy: REMEDY,
-            }
-        })?,
+        true => Json::read(text.as_bytes())
+            .map_err(|error| ImportError::json(format, &error, REMEDY))?,
         false => yaml::parse(text).map_err(|error| ImportError::Syntax {
             format,
             at: error.at,
@@ -71,7 +68,10 @@ impl<'d> Document<'d> {
         let mut value = value;
         for _ in 0..MAX_CHAIN {
             let Some(reference) = value.str("$ref") else { return value };
-            let Some(pointer) = reference.strip_prefix('#') else { return &Json::Null };
+            let pointer = reference.strip_prefix('#');
+            let Some(pointer) = pointer.filter(|pointer| pointer.len() <= MAX_REFERENCE) else {
+                return &Json::Null;
+            };
             let mut target = self.root;
             for part in pointer.split('/').skip(1) {
                 let part = percent_encoding::percent_decode_str(part).decode_utf8_lossy();
@@ -115,12 +115,14 @@ impl<'d> Document<'d> {
             return self.root.str("basePath").unwrap_or_default().to_owned();
         };
         let mut url = server.str("url").unwrap_or_default().to_owned();
+        url.truncate(url.floor_char_boundary(MAX_REFERENCE));
         for (name, variable) in
             server.get("variables").map_or(&[][..], Json::fields).iter().take(32)
         {
-            if let Some(default) = variable.get("default").and_then(Json::scalar) {
+            let default = variable.get("default").and_then(Json::scalar);
+            if let Some(default) = default.filter(|default| default.len() <= MAX_VALUE) {
                 url = url.replace(&format!("{{{name}}}"), &default);
-                url.truncate(url.floor_char_boundary(4096));
+                url.truncate(url.floor_char_boundary(MAX_REFERENCE));
             }
         }
         url
@@ -166,13 +168,14 @@ impl<'d> Document<'d> {
 
     /// A list as `a,b`, the default style of paths and of Swagger's queries.
     fn flat(&self, value: &Json) -> Option<String> {
-        match value {
+        let flat = match value {
             Json::List(items) => {
-                let items: Option<Vec<String>> = items.iter().map(Json::scalar).collect();
-                items.map(|items| items.join(","))
+                let items = items.iter().take(MAX_VALUE).map(Json::scalar);
+                items.collect::<Option<Vec<String>>>()?.join(",")
             }
-            value => value.scalar(),
-        }
+            value => value.scalar()?,
+        };
+        (flat.len() <= MAX_VALUE).then_some(flat)
     }
 }
 

@@ -4,10 +4,11 @@
 //! none. So a schema that contains itself ends.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 use serde_json::Number;
 
-use super::document::Document;
+use super::document::{Document, MAX_VALUE};
 use crate::json::Json;
 use crate::template::Template;
 
@@ -15,22 +16,30 @@ use crate::template::Template;
 const MAX_DEPTH: usize = 8;
 /// Levels at which fields are made that are not required.
 const FULL_DEPTH: usize = 3;
-/// Values of one body.
+/// Values of one body, and of one example.
 const MAX_VALUES: usize = 500;
+const MAX_EXAMPLE: usize = 2000;
+/// Bytes of the texts and the names in one body.
+const MAX_BYTES: usize = 256 * 1024;
+/// Properties, and kinds of a choice, that are looked at for each value that there may be.
+const LOOKS: usize = 10;
 /// Parts of `allOf` and the like within each other.
 const MAX_COMPOSED: usize = 16;
 
 impl<'d> Document<'d> {
     /// A value for a body.
     pub(super) fn value_of(&self, schema: &'d Json) -> Json<Template> {
-        let maker = Maker { document: self, left: Cell::new(MAX_VALUES), open: RefCell::default() };
-        maker.value(schema, 0).0
+        Maker::new(self, MAX_VALUES, MAX_BYTES).value(schema, 0).0
+    }
+
+    /// An example as a body; null if it is larger than a body may be.
+    pub(super) fn example(&self, example: &Json) -> Json<Template> {
+        Maker::new(self, MAX_VALUES, MAX_BYTES).bounded(example)
     }
 
     /// A value for a parameter, and whether it is a guess.
     pub(super) fn scalar_of(&self, schema: &'d Json) -> (Json<Template>, bool) {
-        let maker = Maker { document: self, left: Cell::new(MAX_VALUES), open: RefCell::default() };
-        match maker.value(schema, 0) {
+        match Maker::new(self, MAX_DEPTH, MAX_VALUE).value(schema, 0) {
             (Json::List(items), is_guess) => {
                 (items.into_iter().next().unwrap_or(Json::Text(Template::default())), is_guess)
             }
@@ -46,18 +55,37 @@ struct Maker<'d, 'r> {
     document: &'r Document<'d>,
     /// Values that may still be made.
     left: Cell<usize>,
+    /// Bytes of texts that may still be made.
+    bytes: Cell<usize>,
+    /// Properties that may still be looked at.
+    looks: Cell<usize>,
     /// Objects that are being made: one within itself is left out.
     open: RefCell<Vec<*const Json>>,
 }
 
-impl<'d> Maker<'d, '_> {
+/// Takes from what is left, if there is as much.
+fn take(left: &Cell<usize>, count: usize) -> bool {
+    let rest = left.get().checked_sub(count);
+    left.set(rest.unwrap_or(left.get()));
+    rest.is_some()
+}
+
+impl<'d, 'r> Maker<'d, 'r> {
+    fn new(document: &'r Document<'d>, values: usize, bytes: usize) -> Self {
+        Maker {
+            document,
+            left: Cell::new(values),
+            bytes: Cell::new(bytes),
+            looks: Cell::new(values * LOOKS),
+            open: RefCell::default(),
+        }
+    }
+
     fn value(&self, schema: &'d Json, depth: usize) -> (Json<Template>, bool) {
         let schema = self.document.resolve(schema);
-        let left = self.left.get();
-        if left == 0 || depth > MAX_DEPTH {
+        if depth > MAX_DEPTH || !take(&self.left, 1) {
             return (Json::Null, true);
         }
-        self.left.set(left - 1);
         let given =
             self.document.example_of(schema).or(schema.get("default")).or(schema.get("const"));
         if let Some(given) = given.filter(|given| **given != Json::Null) {
@@ -68,8 +96,8 @@ impl<'d> Maker<'d, '_> {
         }
         for choice in ["oneOf", "anyOf"] {
             let choices = schema.get(choice).map_or(&[][..], Json::items);
-            let is_null = |one: &&Json| one.str("type") == Some("null");
-            if let Some(first) = choices.iter().find(|one| !is_null(one))
+            let is_other = |one: &&Json| take(&self.looks, 1) && one.str("type") != Some("null");
+            if let Some(first) = choices.iter().take(MAX_VALUES).find(is_other)
                 && schema.get("properties").is_none()
             {
                 return self.value(first, depth + 1);
@@ -96,18 +124,20 @@ impl<'d> Maker<'d, '_> {
         }
     }
 
-    /// An example of the document, if it is not larger than a body may be.
+    /// An example of the document; null if it is larger than a body may be.
     fn bounded(&self, given: &Json) -> Json<Template> {
-        fn count(value: &Json) -> usize {
-            let inner: usize = value.items().iter().map(count).sum();
-            1 + inner + value.fields().iter().map(|(_, value)| count(value)).sum::<usize>()
+        fn fits(value: &Json, values: &Cell<usize>, bytes: &Cell<usize>) -> bool {
+            let fits = |value: &Json| fits(value, values, bytes);
+            take(values, 1)
+                && take(bytes, value.as_str().map_or(0, str::len))
+                && value.items().iter().all(fits)
+                && value.fields().iter().all(|(name, value)| take(bytes, name.len()) && fits(value))
         }
-        let size = count(given);
-        let left = self.left.get();
-        if size > MAX_VALUES * 4 {
+        let values = Cell::new(MAX_EXAMPLE);
+        if !fits(given, &values, &self.bytes) {
             return Json::Null;
         }
-        self.left.set(left.saturating_sub(size));
+        self.left.set(self.left.get().saturating_sub(MAX_EXAMPLE - values.get()));
         given.clone().into_template()
     }
 
@@ -116,8 +146,8 @@ impl<'d> Maker<'d, '_> {
         match schema.get("type") {
             Some(Json::Text(kind)) => kind,
             Some(Json::List(kinds)) => {
-                let kinds = kinds.iter().filter_map(Json::as_str);
-                kinds.into_iter().find(|kind| *kind != "null").unwrap_or("null")
+                let mut kinds = kinds.iter().take(MAX_DEPTH).filter_map(Json::as_str);
+                kinds.find(|kind| *kind != "null").unwrap_or("null")
             }
             _ if schema.get("properties").or(schema.get("allOf")).is_some() => "object",
             _ if schema.get("additionalProperties").is_some() => "object",
@@ -130,41 +160,49 @@ impl<'d> Maker<'d, '_> {
     fn object(&self, schema: &'d Json, depth: usize) -> Json<Template> {
         let mut parts = Vec::new();
         self.parts(schema, 0, &mut parts);
-        let required: Vec<&str> = parts
+        let required: HashSet<&str> = parts
             .iter()
             .filter_map(|part| part.get("required"))
             .flat_map(|names| names.items().iter().filter_map(Json::as_str))
+            .take_while(|_| take(&self.looks, 1))
             .collect();
+        let mut known: HashSet<&str> = HashSet::new();
         let mut fields: Vec<(String, Json<Template>)> = Vec::new();
-        for part in parts {
-            for (name, property) in part.get("properties").map_or(&[][..], Json::fields) {
-                if self.left.get() == 0 {
-                    break;
-                }
-                let is_required = required.contains(&name.as_str());
-                let resolved = self.document.resolve(property);
-                let is_read_only = resolved.get("readOnly") == Some(&Json::Bool(true));
-                let is_known = fields.iter().any(|(known, _)| known == name);
-                if is_known || is_read_only || !is_required && depth >= FULL_DEPTH {
-                    continue;
-                }
-                match self.value(property, depth + 1).0 {
-                    Json::Null if !is_required => {}
-                    value => fields.push((name.clone(), value)),
+        let properties = parts.iter().filter_map(|part| part.get("properties"));
+        for (name, property) in properties.flat_map(|all| all.fields()) {
+            if self.left.get() == 0 || !take(&self.looks, 1) {
+                break;
+            }
+            let is_required = required.contains(name.as_str());
+            let resolved = self.document.resolve(property);
+            let is_read_only = resolved.get("readOnly") == Some(&Json::Bool(true));
+            if known.contains(name.as_str())
+                || is_read_only
+                || !is_required && depth >= FULL_DEPTH
+                || !take(&self.bytes, name.len())
+            {
+                continue;
+            }
+            match self.value(property, depth + 1).0 {
+                Json::Null if !is_required => {}
+                value => {
+                    known.insert(name);
+                    fields.push((name.clone(), value));
                 }
             }
         }
         Json::Object(fields)
     }
 
-    /// A schema and the parts that it is composed of.
+    /// A schema and the parts that it is composed of, each once.
     fn parts(&self, schema: &'d Json, depth: usize, parts: &mut Vec<&'d Json>) {
         let schema = self.document.resolve(schema);
-        if depth > MAX_COMPOSED || parts.len() > MAX_VALUES {
+        let is_known = parts.iter().any(|one| std::ptr::eq(*one, schema));
+        if is_known || depth > MAX_COMPOSED || parts.len() > MAX_VALUES || !take(&self.looks, 1) {
             return;
         }
         parts.push(schema);
-        for part in schema.get("allOf").map_or(&[][..], Json::items) {
+        for part in schema.get("allOf").map_or(&[][..], Json::items).iter().take(MAX_VALUES) {
             self.parts(part, depth + 1, parts);
         }
     }

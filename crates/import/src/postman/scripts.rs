@@ -34,6 +34,7 @@ pub(super) fn captures(script: &str) -> Vec<(String, String)> {
         let statement = statement.trim();
         if let Some((left, right)) = statement.split_once('=')
             && RESPONSES.contains(&right.trim())
+            && responses.len() < MOST
         {
             let name = left.trim().rsplit(' ').next().unwrap_or_default();
             responses.push(name.to_owned());

@@ -10,8 +10,7 @@ use crate::template::Template;
 
 /// Variables in variables.
 const MAX_DEPTH: usize = 4;
-/// Bytes and names that filling makes, in all requests together: variables in variables could double them
-/// without end.
+/// Bytes that filling makes, in all requests together: variables in variables could double them without end.
 const MAX_FILLED: usize = 256 * 1024;
 /// The longest address.
 const MAX_ADDRESS: usize = 4096;
@@ -21,7 +20,7 @@ pub(super) struct Variables<'c> {
     captured: HashMap<String, String>,
     guessed: BTreeSet<String>,
     pub(super) secrets: Secrets,
-    /// Bytes and names that may still be filled, in the whole collection.
+    /// Bytes that may still be filled in, in the whole collection.
     left: usize,
 }
 
@@ -92,22 +91,16 @@ impl<'c> Variables<'c> {
         for part in split(text) {
             let name = match part {
                 Part::Text(text) => {
-                    if depth > 0 {
-                        self.left = self.left.saturating_sub(text.len());
-                    }
                     to.push_text(text);
                     continue;
                 }
                 Part::Name(name) => name,
             };
-            self.left = self.left.saturating_sub(1);
             if let Some(captured) = self.captured.get(name) {
                 to.push_hole(captured);
             } else if let Some(own) = name.strip_prefix('$') {
                 self.dynamic(own, to, step);
-            } else if let Some(value) =
-                self.known.get(name).cloned().filter(|_| depth < MAX_DEPTH && self.left > 0)
-            {
+            } else if let Some(value) = self.value(name, depth) {
                 match kind_of_field(name, &value) {
                     Some(kind) => to.push_hole(self.secrets.hole(kind, &value)),
                     None => self.fill_into(&value, to, step, depth + 1),
@@ -118,6 +111,19 @@ impl<'c> Variables<'c> {
                 to.push_hole(self.secrets.variable(&variable));
             }
         }
+    }
+
+    /// The value of the collection, as long as there is room for it.
+    fn value(&mut self, name: &str, depth: usize) -> Option<String> {
+        let length = self.known.get(name)?.len();
+        (depth < MAX_DEPTH && self.may_fill(length)).then(|| self.known[name].clone())
+    }
+
+    /// Whether there is room for a value of this length.
+    pub(super) fn may_fill(&mut self, bytes: usize) -> bool {
+        let left = self.left.checked_sub(bytes.max(1));
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
     }
 
     /// Postman's `{{$guid}}` and the like.
