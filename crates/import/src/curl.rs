@@ -21,15 +21,16 @@ use crate::{Imported, Options};
 const BOUNDARY: &str = "candor-7MA4YWxkTrZu0gW";
 
 /// A plan from command lines as they would be typed or pasted into a shell.
-pub fn curl(text: &str, options: &Options) -> Result<Imported, ImportError> {
-    Format::Curl.check(text.as_bytes())?;
-    let commands = words::commands(text).map_err(|unclosed| ImportError::Curl {
-        at: unclosed.at,
-        problem: format!(
-            "the quotation mark {} is not closed; add it at the end of the text",
-            unclosed.mark
-        ),
-    })?;
+pub fn curl(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
+    Format::Curl.check(bytes)?;
+    let commands =
+        words::commands(Format::Curl.text(bytes)?).map_err(|unclosed| ImportError::Curl {
+            at: unclosed.at,
+            problem: format!(
+                "the quotation mark {} is not closed; add it at the end of the text",
+                unclosed.mark
+            ),
+        })?;
     let mut draft = Draft::default();
     let mut secrets = Secrets::default();
     let mut requests = Vec::new();

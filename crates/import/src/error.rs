@@ -36,6 +36,13 @@ impl Format {
         }
     }
 
+    /// The text of an input, without a mark of its encoding.
+    pub(crate) fn text(self, bytes: &[u8]) -> Result<&str, ImportError> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| ImportError::NotText { format: self, at: error.valid_up_to() })?;
+        Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    }
+
     fn with_article(self) -> String {
         let article = if self == Format::OpenApi || self == Format::AccessLog { "an" } else { "a" };
         format!("{article} {self}")
@@ -117,6 +124,17 @@ pub enum ImportError {
         /// What is wrong, and the remedy.
         problem: String,
     },
+    /// A recording without the host that was asked for.
+    #[error("HAR file: there is no request to {asked}, but to {hosts}")]
+    NoHost {
+        /// What was asked for.
+        asked: String,
+        /// The most frequent hosts, with their numbers of requests.
+        hosts: String,
+    },
+    /// A recording whose requests are all left out.
+    #[error("HAR file: all its requests are for images, styles, scripts and fonts")]
+    OnlyFiles,
     /// Nothing to make a plan of.
     #[error("{format}: {problem}; {remedy}")]
     Empty {

@@ -102,12 +102,7 @@ impl Hosts {
             let best = self.list.iter().rev().max_by_key(|(_, count)| count);
             let (server, count) = best.expect("there is a host");
             return match count {
-                0 => Err(ImportError::Empty {
-                    format: Format::Har,
-                    problem: "all its requests are for images, styles, scripts and fonts"
-                        .to_owned(),
-                    remedy: "import these too".to_owned(),
-                }),
+                0 => Err(ImportError::OnlyFiles),
                 _ => Ok(server),
             };
         };
@@ -120,11 +115,8 @@ impl Hosts {
         };
         let matching = self.list.iter().filter(|(server, _)| is_asked(server));
         let best = matching.rev().max_by_key(|(_, count)| count);
-        best.map(|(server, _)| server).ok_or_else(|| ImportError::Empty {
-            format: Format::Har,
-            problem: format!("there is no request to {asked}"),
-            remedy: format!("choose one of its hosts: {}", self.named(None)),
-        })
+        best.map(|(server, _)| server)
+            .ok_or_else(|| ImportError::NoHost { asked: asked.clone(), hosts: self.named(None) })
     }
 
     /// Hosts with their counts, the most frequent first.

@@ -1,5 +1,5 @@
 //! The TOML text of a draft. Everything of an input passes through `toml_edit`, as a key or a value, or
-//! through [`one_line`], as a comment; neither can be left.
+//! through [`one_line`], as a comment; neither can be left. Nothing in a plan is invisible.
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table, Value};
 
@@ -20,9 +20,10 @@ const JSON_WIDTH: usize = 400;
 pub(crate) fn plan(draft: &Draft) -> String {
     let mut document = DocumentMut::new();
     let root = document.as_table_mut();
-    put(root, "url", draft.url.as_str());
+    put(root, "url", shown(&draft.url));
     for (key, value) in &draft.settings {
-        put(root, key, value.clone());
+        let value = value.as_str().map_or_else(|| value.clone(), |text| shown(text).into());
+        put(root, key, value);
     }
     if !draft.header.is_empty() {
         put(root, "header", header(&draft.header));
@@ -45,23 +46,44 @@ pub(crate) fn plan(draft: &Draft) -> String {
     }
     let head = comment(&draft.remarks);
     let gap = if head.is_empty() { "" } else { "\n" };
+    let document = document.to_string().replace(WRITTEN, "\\U");
     format!("{head}{gap}{document}{below}")
 }
 
 /// One line without control characters, so that a comment ends where it should.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line: String =
-        text.chars().take(MAX_COMMENT).map(|c| if is_odd(c) { '·' } else { c }).collect();
+        text.chars().take(MAX_COMMENT).map(|c| if is_hidden(c) { '·' } else { c }).collect();
     if text.chars().nth(MAX_COMMENT).is_some() {
         line.push('…');
     }
     line
 }
 
-/// Controls, separators of lines, and marks that change the direction of text.
-fn is_odd(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+/// Controls, separators of lines, marks that change the direction of text, and all else that is not seen. Of
+/// letters, these are the blanks of Hangul.
+fn is_hidden(c: char) -> bool {
+    let is_plain = matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1;
+    !is_plain || matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
+}
+
+/// Stands before the number of a character that is not seen. A control character has only one form in TOML, an
+/// escape; and the one behind it is not seen either, so no text of an input has it.
+const NUMBER: &str = "\u{1}\u{fdd0}";
+/// The same as TOML has it.
+const WRITTEN: &str = "\\u0001\u{fdd0}";
+
+/// The text of a key or a value, with numbers for what is not seen.
+fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' | '\t' => shown.push(c),
+            c if is_hidden(c) => shown += &format!("{NUMBER}{:08X}", u32::from(c)),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Comment lines for texts, each beginning on a line of its own.
@@ -93,7 +115,7 @@ fn with_comment(mut table: Table, below: &str, remarks: &[String]) -> Table {
 
 fn journey(journey: &Journey) -> Table {
     let mut table = Table::new();
-    put(&mut table, "name", journey.name.as_str());
+    put(&mut table, "name", shown(&journey.name));
     if journey.cookies {
         put(&mut table, "cookies", true);
     }
@@ -108,15 +130,15 @@ fn journey(journey: &Journey) -> Table {
 /// A step of a journey, or an independent request: they have the same keys.
 fn step(step: &Step) -> Table {
     let mut table = Table::new();
-    put(&mut table, "name", step.name.as_str());
+    put(&mut table, "name", shown(&step.name));
     if !step.method.is_empty() && step.method != "GET" {
         put(&mut table, "method", step.method.as_str());
     }
-    put(&mut table, "path", step.target.to_template().render());
+    put(&mut table, "path", shown(&step.target.to_template().render()));
     let mut fields = step.header.clone();
     let mut long = Vec::new();
     match &step.body {
-        Some(Body::File(name)) => put(&mut table, "body-file", name.as_str()),
+        Some(Body::File(name)) => put(&mut table, "body-file", shown(name)),
         Some(Body::Json(json)) => match as_toml(json) {
             Some(value) => {
                 // `json` sends this header by itself.
@@ -126,10 +148,10 @@ fn step(step: &Step) -> Table {
                 });
                 put(&mut table, "json", value);
             }
-            None => put(&mut table, "body", json.to_text().render()),
+            None => put(&mut table, "body", shown(&json.to_text().render())),
         },
         Some(Body::Form(_) | Body::Text(_)) => {
-            put(&mut table, "body", step.body_text().unwrap_or_default().render());
+            put(&mut table, "body", shown(&step.body_text().unwrap_or_default().render()));
         }
         None => {}
     }
@@ -137,7 +159,7 @@ fn step(step: &Step) -> Table {
         short_or_long(&mut table, "header", header(&fields), &mut long);
     }
     if !step.capture.is_empty() {
-        let pairs = step.capture.iter().map(|(name, from)| (name.as_str(), from.as_str()));
+        let pairs = step.capture.iter().map(|(name, from)| (name.as_str(), shown(from)));
         let captures = Value::InlineTable(pairs.collect::<InlineTable>());
         short_or_long(&mut table, "capture", captures, &mut long);
     }
@@ -188,9 +210,10 @@ fn header(fields: &[(String, Template)]) -> Value {
     });
     if is_twice {
         let lines = fields.iter().map(|(name, value)| format!("{name}: {}", value.render()));
+        let lines = lines.map(|line| shown(&line));
         return Value::Array(lines.collect::<Array>());
     }
-    let pairs = fields.iter().map(|(name, value)| (Key::new(name.as_str()), value.render()));
+    let pairs = fields.iter().map(|(name, value)| (Key::new(name), shown(&value.render())));
     Value::InlineTable(pairs.collect::<InlineTable>())
 }
 
@@ -217,7 +240,7 @@ fn toml_value(json: &Json<Template>, depth: usize) -> Option<Value> {
             None if number.is_u64() => return None,
             None => Value::from(number.as_f64()?),
         },
-        Json::Text(text) => Value::from(text.render()),
+        Json::Text(text) => shown(&text.render()).into(),
         Json::List(items) => {
             let values: Option<Array> =
                 items.iter().map(|item| toml_value(item, depth + 1)).collect();
@@ -228,7 +251,7 @@ fn toml_value(json: &Json<Template>, depth: usize) -> Option<Value> {
             for (key, value) in fields {
                 // A key twice has no form in TOML; whether keys are templates is left open.
                 if escaped(key) != *key
-                    || table.insert(key, toml_value(value, depth + 1)?).is_some()
+                    || table.insert(shown(key), toml_value(value, depth + 1)?).is_some()
                 {
                     return None;
                 }

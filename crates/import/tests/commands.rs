@@ -6,7 +6,7 @@ mod common;
 use candor_import::{Format, ImportError, Options, curl};
 
 fn plan(command: &str) -> String {
-    let plan = curl(command, &Options::default()).unwrap().plan;
+    let plan = curl(command.as_bytes(), &Options::default()).unwrap().plan;
     common::check(&plan);
     plan
 }
@@ -56,7 +56,7 @@ fn numbers_that_are_secret_are_moved_however_long() {
 fn a_server_with_a_password_is_refused() {
     let url = Some("http://me:secret@h/".to_owned());
     let options = Options { url, ..Options::default() };
-    let error = curl("curl http://h/", &options).unwrap_err();
+    let error = curl(b"curl http://h/", &options).unwrap_err();
     assert_eq!(error, ImportError::Credentials);
     assert_eq!(
         error.to_string(),
@@ -68,7 +68,7 @@ fn a_server_with_a_password_is_refused() {
 #[test]
 fn what_is_too_long_is_refused_before_it_is_read() {
     let text = "curl http://h/ ".to_owned() + &"x".repeat(1 << 20);
-    let error = curl(&text, &Options::default()).unwrap_err();
+    let error = curl(text.as_bytes(), &Options::default()).unwrap_err();
     assert_eq!(error, ImportError::TooLong { format: Format::Curl });
     assert_eq!(error.to_string(), "curl command: it is longer than 1 MiB; import it in parts");
     // A field is left out, and that is said.

@@ -28,7 +28,7 @@ fn is_as_recorded(name: &str, imported: Result<Imported, ImportError>) -> Import
 }
 
 fn curl(name: &str) -> Result<Imported, ImportError> {
-    candor_import::curl(&String::from_utf8(fixture(name)).unwrap(), &Options::default())
+    candor_import::curl(&fixture(name), &Options::default())
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn memory_and_time_are_bounded() {
         check("postman", at, &|options| drop(postman(text.as_bytes(), options)));
     }
     for (at, text) in of_curl().iter().enumerate() {
-        check("curl", at, &|options| drop(curl(text, options)));
+        check("curl", at, &|options| drop(curl(text.as_bytes(), options)));
     }
     for (at, text) in of_har().iter().enumerate() {
         check("har", at, &|options| drop(har(text.as_bytes(), options)));

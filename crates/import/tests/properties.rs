@@ -57,6 +57,9 @@ fn check(imported: Result<Imported, ImportError>) -> Option<String> {
     match imported {
         Ok(imported) => {
             common::check(&imported.plan);
+            let is_seen = |c: char| c == '\n' || c == '\t' || c.escape_debug().len() == 1;
+            let is_seen = |c: char| "\"'\\".contains(c) || is_seen(c);
+            assert!(imported.plan.chars().all(is_seen), "{}", imported.plan);
             assert!(imported.notes.iter().all(|note| !note.chars().any(char::is_control)));
             Some(imported.plan + &imported.notes.concat())
         }
@@ -134,8 +137,8 @@ proptest! {
             check(openapi(bytes, &options));
             check(postman(bytes, &options));
             check(access_log(bytes, &options));
-            check(curl(&String::from_utf8_lossy(bytes), &options));
-            check(curl(&format!("curl {}", String::from_utf8_lossy(bytes)), &options));
+            check(curl(bytes, &options));
+            check(curl(&[b"curl ", bytes].concat(), &options));
         }
     }
 
@@ -160,7 +163,7 @@ proptest! {
             "openapi" => openapi(&bytes, &options),
             "postman" => postman(&bytes, &options),
             "log" => access_log(&bytes, &options),
-            _ => curl(&String::from_utf8_lossy(&bytes), &options),
+            _ => curl(&bytes, &options),
         });
     }
 
@@ -178,8 +181,8 @@ proptest! {
             shell(&format!("{name}: {value}")),
             shell(&body)
         );
-        check(curl(&text, &Options::default()));
-        check(curl(&format!("{text}\n{text} -F {}", shell(&body)), &Options::default()));
+        check(curl(text.as_bytes(), &Options::default()));
+        check(curl(format!("{text}\n{text} -F {}", shell(&body)).as_bytes(), &Options::default()));
     }
 
     #[test]
@@ -264,7 +267,7 @@ proptest! {
             shell(&one.body)
         );
         let text: String = entries.iter().map(command).collect();
-        let plan = check(curl(&text, &Options::default())).expect("a plan");
+        let plan = check(curl(text.as_bytes(), &Options::default())).expect("a plan");
         prop_assert!(!plan.contains(SECRET), "{}", plan);
     }
 }

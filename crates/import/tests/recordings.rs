@@ -195,3 +195,18 @@ fn responses_from_the_cache_and_long_bodies() {
     assert!(plan.contains("left out: a body of 614400 bytes") && !steps[1].contains_key("body"));
     assert_eq!(captures(&steps[2]), [("token", "json:$.token")]);
 }
+
+#[test]
+fn nothing_in_a_plan_is_invisible() {
+    let odd = "a\u{200b}\u{202e}b\"\\\u{3164}\u{1}é";
+    let json_type = [("content-type", "application/json")];
+    let (_, steps, plan) = imported(vec![
+        exchange("PUT /a", &json_type, &json!({"odd": odd}).to_string(), 200, &[], ""),
+        exchange("PUT /b", &json_type, &json!({odd: 1}).to_string(), 200, &[], ""),
+        exchange("PUT /c", &[], odd, 200, &[], ""),
+    ]);
+    assert!(plan.chars().all(|c| c.is_ascii() || c == 'é'), "{plan}");
+    assert_eq!(steps[0]["json"]["odd"].as_str(), Some(odd));
+    assert_eq!(steps[1]["json"][odd].as_integer(), Some(1));
+    assert_eq!(steps[2]["body"].as_str(), Some(odd));
+}

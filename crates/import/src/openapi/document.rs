@@ -19,9 +19,7 @@ const REMEDY: &str = "import a description of OpenAPI 3 or Swagger 2.0, in JSON 
 /// Reads the text and checks that it is a description.
 pub(super) fn parse(bytes: &[u8]) -> Result<Json, ImportError> {
     let format = Format::OpenApi;
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| ImportError::NotText { format, at: error.valid_up_to() })?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = format.text(bytes)?;
     let root: Json = match text.trim_start().starts_with('{') {
         true => Json::read(text.as_bytes())
             .map_err(|error| ImportError::json(format, &error, REMEDY))?,
