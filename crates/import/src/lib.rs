@@ -7,8 +7,8 @@
 //!
 //! Inputs are untrusted: a recording may come from anybody. All of them end in a plan or in one
 //! [`ImportError`]; nothing of an input leaves its string or its comment; and values that look secret are
-//! replaced by `${env:NAME}`. Names come from a fixed list, but for the variables of a Postman collection,
-//! which keep theirs.
+//! replaced by `${env:NAME}`. Names come from a fixed list, or begin with `VAR_` (variables of a Postman
+//! collection).
 //!
 //! An input has a longest length ([`Format::most_bytes`]). Its values have a number, what it refers to more than
 //! once is copied within a bound, and the requests of a plan have 8 MiB together; so memory is that of the input

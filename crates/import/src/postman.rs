@@ -49,7 +49,7 @@ pub fn postman(bytes: &[u8], options: &Options) -> Result<Imported, ImportError>
         scripts: 0,
         disabled: 0,
     };
-    collection.folder(items, root.get("auth"), 0);
+    collection.folder(items, own_auth(root), 0);
     collection.into_draft(root, options).map(|(draft, secrets)| draft.finish(secrets))
 }
 
@@ -66,7 +66,7 @@ struct Collection<'c> {
 impl<'c> Collection<'c> {
     fn folder(&mut self, items: &'c Json, auth: Option<&'c Json>, depth: usize) {
         for item in items.items() {
-            let auth = item.get("auth").or(auth);
+            let auth = own_auth(item).or(auth);
             if let Some(request) = item.get("request") {
                 self.request(item, request, auth);
             } else if let Some(items) = item.get("item")
@@ -111,7 +111,7 @@ impl<'c> Collection<'c> {
         if step.body.is_none() {
             step.header.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
         }
-        self.authorize(&mut step, request.get("auth").or(auth));
+        self.authorize(&mut step, own_auth(request).or(auth));
         for event in item.get("event").map_or(&[][..], Json::items) {
             let script = scripts::text(event);
             if script.trim().is_empty() {
@@ -131,10 +131,11 @@ impl<'c> Collection<'c> {
         }
     }
 
-    /// The URL as text, or as an object that has it as `raw`.
+    /// The URL as text, or as an object that has it as `raw` or in parts.
     fn address(&mut self, step: &mut Step, request: &'c Json) -> Option<Server> {
         let url = request.get("url").unwrap_or(request);
-        let raw = url.as_str().or(url.str("raw")).or(request.as_str()).unwrap_or_default();
+        let raw = url.as_str().or(url.str("raw")).map(str::to_owned);
+        let raw = raw.unwrap_or_else(|| joined(url));
         let raw = raw.split('#').next().unwrap_or_default();
         // `{{host}}` at the beginning is filled as text: a plan's URL has no holes.
         let (begin, rest) = match raw.split_once("://") {
@@ -386,6 +387,37 @@ impl<'c> Collection<'c> {
         draft.journeys.push(journey);
         Ok((draft, self.variables.secrets))
     }
+}
+
+/// The authentication of a request or a folder; null is that of the folder above.
+fn own_auth(of: &Json) -> Option<&Json> {
+    of.get("auth").filter(|auth| **auth != Json::Null)
+}
+
+/// A URL from its parts: texts, or lists of texts and of objects with a `value`.
+fn joined(url: &Json) -> String {
+    let part = |one: &Json| one.scalar().or_else(|| one.get("value")?.scalar()).unwrap_or_default();
+    let parts = |key: &str, separator: &str| match url.get(key) {
+        Some(Json::List(list)) => {
+            list.iter().take(MAX_LISTED).map(part).collect::<Vec<_>>().join(separator)
+        }
+        Some(one) => one.scalar().unwrap_or_default(),
+        None => String::new(),
+    };
+    let protocol = parts("protocol", "");
+    let protocol = if protocol.is_empty() { protocol } else { protocol + "://" };
+    let port = parts("port", "");
+    let port = if port.is_empty() { port } else { format!(":{port}") };
+    let query = url.get("query").map_or(&[][..], Json::items).iter().take(MAX_LISTED);
+    let query = query.filter(|one| one.get("disabled") != Some(&Json::Bool(true))).map(|one| {
+        let value = one.get("value").and_then(Json::scalar);
+        let value = value.map_or(String::new(), |value| format!("={value}"));
+        one.str("key").unwrap_or_default().to_owned() + &value
+    });
+    let query = query.collect::<Vec<_>>().join("&");
+    let query = if query.is_empty() { query } else { format!("?{query}") };
+    let path = parts("path", "/");
+    format!("{protocol}{}{port}/{}{query}", parts("host", "."), path.trim_start_matches('/'))
 }
 
 /// `{{a/b?c}}` is one word: its separators must not split a path.

@@ -150,6 +150,7 @@ impl Noise {
     pub(crate) fn header(&mut self, step: &mut Step, server: &Server, fields: &[(String, String)]) {
         let is_unsafe = !["", "GET", "HEAD", "OPTIONS"].contains(&step.method.as_str());
         for (name, value) in fields {
+            let name = name.trim_end();
             let lower = name.to_ascii_lowercase();
             let value = value.trim();
             if name.starts_with(':') || is_of_the_connection(name) {
@@ -218,6 +219,7 @@ fn is_too_much(step: &Step, value: &str) -> bool {
 
 /// Adds a field once. Control characters in its value become blanks (RFC 9110 section 5.5).
 pub(crate) fn add_header(step: &mut Step, name: &str, value: Template) {
+    let name = name.trim_end();
     let value = match value.as_text() {
         Some(text) => Template::text(text.trim()),
         None => value,

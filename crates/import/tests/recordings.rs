@@ -1,9 +1,9 @@
-//! What becomes of the parts of a recording: values that come again, cookies, statuses, bodies.
+//! What becomes of the parts of a recording, or of a collection: values that come again, cookies, statuses, bodies.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
 
-use candor_import::{Options, har};
+use candor_import::{Options, har, postman};
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -209,4 +209,30 @@ fn nothing_in_a_plan_is_invisible() {
     assert_eq!(steps[0]["json"]["odd"].as_str(), Some(odd));
     assert_eq!(steps[1]["json"][odd].as_integer(), Some(1));
     assert_eq!(steps[2]["body"].as_str(), Some(odd));
+}
+
+/// Converters write URLs in parts only, and `null` for the authentication of the folder above.
+#[test]
+fn collections_may_have_urls_in_parts() {
+    let collection = json!({
+        "variable": [{"key": "baseUrl", "value": "http://h:81/v1"}],
+        "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "abcdef123456"}]},
+        "item": [
+            {"request": {"auth": null, "url": {"host": ["{{baseUrl}}"], "path": ["items", ":id", {"value": "x"}],
+                "query": [{"key": "a", "value": "1"}, {"key": "b", "value": "2", "disabled": true}, {"key": "c", "value": null}],
+                "variable": [{"key": "id", "value": "7"}]}}},
+            {"request": {"url": {"protocol": "http", "host": ["h"], "port": "81", "path": "/y"}}},
+            {"request": {"auth": {"type": "noauth"}, "url": {"host": ["{{baseUrl}}"]}}},
+        ]
+    });
+    let plan = postman(collection.to_string().as_bytes(), &Options::default()).unwrap().plan;
+    common::check(&plan);
+    let table: Table = toml::from_str(&plan).unwrap();
+    assert_eq!(table["url"].as_str(), Some("http://h:81"));
+    let steps = table["journey"][0]["step"].as_array().unwrap();
+    let paths: Vec<_> = steps.iter().map(|step| step["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["/v1/items/7/x?a=1&c", "/y", "/v1/"]);
+    let bearer = "Bearer ${env:BEARER_TOKEN}";
+    assert_eq!(steps[0]["header"]["Authorization"].as_str(), Some(bearer));
+    assert!(steps[1].get("header").is_some() && steps[2].get("header").is_none());
 }

@@ -106,7 +106,8 @@ impl<'c> Variables<'c> {
                     None => self.fill_into(&value, to, step, depth + 1),
                 }
             } else {
-                let variable = word(name).to_ascii_uppercase();
+                // The prefix keeps a collection from naming a variable that has something else.
+                let variable = format!("VAR_{}", word(name).to_ascii_uppercase());
                 self.guessed.insert(name.chars().take(60).collect());
                 to.push_hole(self.secrets.variable(&variable));
             }
@@ -211,10 +212,10 @@ mod tests {
             ("{{url}}/${x}", "http://h/$${x}"),
             ("{{ accessToken }}", "${access_token}"),
             ("{{apiKey}}", "${env:API_KEY}"),
-            ("{{empty}}{{userId}}", "${env:EMPTY}${env:USER_ID}"),
-            ("${{price}}", "${choice $}${env:PRICE}"),
+            ("{{empty}}{{userId}}", "${env:VAR_EMPTY}${env:VAR_USER_ID}"),
+            ("${{price}}", "${choice $}${env:VAR_PRICE}"),
             ("{{$guid}} {{open", "${uuid} {{open"),
-            ("{{seq}}{{1}}{{}}", "${env:VALUE_SEQ}${env:VALUE_1}${env:REQUEST}"),
+            ("{{seq}}{{1}}{{}}", "${env:VAR_VALUE_SEQ}${env:VAR_VALUE_1}${env:VAR_REQUEST}"),
         ] {
             assert_eq!(variables.fill(text, &mut step).render(), filled, "{text}");
         }
