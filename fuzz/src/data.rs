@@ -53,14 +53,14 @@ pub(crate) fn template(bytes: &[u8]) {
         columns: vec!["a".to_owned(), "b c".to_owned()],
     }];
     let environment = [Variable { name: "E".to_owned(), value: value.into() }];
-    let names = Names { data: &data, environment: &environment };
+    let names = Names { data: &data, environment: &environment, captured: &[] };
     let Ok(template) = Template::compile(&one, 0, names) else { return };
     // The plan's rules for fixed text.
     let is_clean = |text: &str| !text.contains(|c: char| c.is_control() || c.is_whitespace());
     if !is_clean(&candor_plan::template::without_holes(path)) || body.contains(char::is_control) {
         return;
     }
-    let mut form = Form::new(template, &one, 0, "h");
+    let mut form = Form::new(template, &one, 0, "h", false);
     // A number is a number: digits stand for those.
     let is_number = |text: &str| {
         ["seq", "random", "now_ms", "uuid", "choice"].iter().any(|word| text.contains(word))

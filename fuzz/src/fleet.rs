@@ -186,7 +186,7 @@ mod tests {
         pair.reach(Stage::Running);
         pair.pass(S);
         let head = Head { key: KEY, boot: BOOT };
-        let interval = Interval { index: Some(0), ..Interval::new(3, 1) };
+        let interval = Interval { index: Some(0), ..Interval::new(3, 1, 0) };
         let segment =
             Segment { sequence: 0, ends: Ends::Interval, bytes: wire::to_bytes(&interval) };
         let others = [

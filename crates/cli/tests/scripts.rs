@@ -458,7 +458,7 @@ fn a_response_beyond_the_limit_is_an_error_of_its_own_in_bounded_memory() {
         assert_eq!((document.ledger("sent"), document.ledger("ok")), (20, 0), "{fields}");
         assert_eq!(document.at("/connections/losses/0/kind"), "lost-body-limit");
         let example = document.at("/errors/0/example").to_string();
-        assert!(example.contains("1048576 bytes that are kept for the script"), "{example}");
+        assert!(example.contains("1048576 bytes that are kept of one"), "{example}");
         let remedy = document.at("/errors/0/remedy").to_string();
         assert!(remedy.contains("--script-body-limit"), "{remedy}");
         let peak_kib = watch.join().unwrap();

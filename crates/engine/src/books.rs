@@ -17,6 +17,7 @@ use candor_record::{
 use crate::chain::Chain;
 use crate::flight::{Flight, Flights};
 use crate::reactor::Key;
+use crate::users::{Ended, NOBODY, UserKey};
 
 /// A request that is about to be handed to a session.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +27,8 @@ pub(crate) struct Departure {
     pub(crate) ready_ns: u64,
     pub(crate) connection: Key,
     pub(crate) request: u32,
+    /// The user who makes it; `NOBODY`: it is by itself.
+    pub(crate) user: UserKey,
     pub(crate) phase: Phase,
 }
 
@@ -36,6 +39,8 @@ pub(crate) struct Books {
     pub(crate) recorder: Recorder,
     /// Takes every outcome too, if there is a trace.
     pub(crate) tracer: Option<Box<Tracer>>,
+    /// Outcomes of requests of users, who were not told yet.
+    pub(crate) ended: Vec<Ended>,
     /// Names of the plan's requests, for examples of errors.
     names: Arc<[String]>,
 }
@@ -51,13 +56,13 @@ impl Books {
         tracer: Option<Box<Tracer>>,
         names: Arc<[String]>,
     ) -> Self {
-        Books { flights: Flights::default(), recorder, tracer, names }
+        Books { flights: Flights::default(), recorder, tracer, ended: Vec::new(), names }
     }
 
     /// A request is handed to a session.
     #[inline]
     pub(crate) fn depart(&mut self, departure: Departure, chain: &mut Chain) -> RequestId {
-        let Departure { index, due_ns, ready_ns, connection, request, phase } = departure;
+        let Departure { index, due_ns, ready_ns, connection, request, user, phase } = departure;
         let flight = Flight {
             index,
             due_ns,
@@ -66,6 +71,7 @@ impl Books {
             first_byte_ns: NOT_YET,
             connection,
             request,
+            user,
             phase,
         };
         self.flights.insert(flight, chain)
@@ -120,6 +126,7 @@ impl Books {
             phase: expected.phase,
         };
         self.recorder.ok(&sample);
+        self.tell(&expected, None, at_ns);
         if let Some(tracer) = &mut self.tracer {
             let flight = Flight { first_byte_ns: sample.first_byte_ns, ..expected };
             tracer.record(&traced(&flight, Outcome::Ok, sample.status, sample.done_ns));
@@ -191,6 +198,7 @@ impl Books {
             age_ns: at_ns.saturating_sub(flight.due_ns),
         };
         self.recorder.error(at_ns, failure, example);
+        self.tell(&flight, Some(kind), at_ns);
         self.trace(&flight, Outcome::Failed(kind), status.unwrap_or(0), at_ns);
     }
 
@@ -205,7 +213,16 @@ impl Books {
     ) {
         let flight = self.flights.remove(id, chain);
         self.recorder.broken_off(at_ns, flight.phase, status);
+        self.tell(&flight, None, at_ns);
         self.trace(&flight, Outcome::BrokenOff, status.unwrap_or(0), at_ns);
+    }
+
+    /// The user of a request, if it has one, is to be told what became of it.
+    #[inline]
+    fn tell(&mut self, flight: &Flight, error: Option<ErrorKind>, at_ns: u64) {
+        if flight.user != NOBODY {
+            self.ended.push(Ended { user: flight.user, error, at_ns });
+        }
     }
 
     /// The drain is over: what is in flight is unfinished.
@@ -279,6 +296,7 @@ fn never_sent(due: Due, phase: Phase) -> Flight {
         first_byte_ns: 0,
         connection: 0,
         request: 0,
+        user: NOBODY,
         phase,
     }
 }

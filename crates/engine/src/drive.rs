@@ -14,6 +14,7 @@ use crate::reactor::Reactor;
 use crate::registry::{Spoken, Use};
 use crate::run::collecting_part;
 use crate::script::{Scripted, Scripts};
+use crate::users::Users;
 use crate::worker::{Sink, Worker};
 
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
@@ -122,7 +123,8 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
         let share = Share { worker, workers: workers.of };
         let (reactor, script) = (reactors(worker), scripts.take(worker));
         let own = own_plan(plan, script.as_ref());
-        let room = script.as_ref().and_then(Scripted::capture_room);
+        let of_script = script.as_ref().and_then(Scripted::capture_room);
+        let room = of_script.or_else(|| Users::capture_room(plan));
         let sink = Alone {
             at,
             collector: &mut collector,

@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_data::{Fault, Rows, Selection, Table};
+use candor_memory::Memory;
 use candor_pace::{below, draw};
-use candor_plan::template::{Names, Template, Value};
+use candor_plan::journey::known_before;
+use candor_plan::template::{Names, Piece, Template, Value};
 use candor_plan::url::HttpUrl;
 use candor_plan::{DataOrder, Plan};
-use candor_protocol::made::{Form, Made, Values};
+use candor_protocol::made::{Form, Made, Values, write_text};
 
 use crate::error::EngineError;
 
@@ -74,26 +76,68 @@ fn is_target(site: &HttpUrl, plan: &Plan) -> bool {
 
 /// Keeps the choice of rows independent of the values of holes, whose numbers are below.
 const DATA_STREAM: u64 = u64::MAX;
+/// And that of repetitions.
+const REPETITIONS: u64 = u64::MAX - 1;
 
 /// What one thread fills requests with.
 pub(crate) struct Filling {
     /// Of each request of the plan, if it has holes.
     forms: Vec<Option<Form>>,
     row: Row,
+    seed: u64,
+    text: Vec<u8>,
+}
+
+/// Whose values a request is filled with.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Whose<'a> {
+    /// Of the request in the load, or of the user.
+    pub(crate) index: u64,
+    /// How often the user made this request before.
+    pub(crate) repetition: u32,
+    /// What the user remembers.
+    pub(crate) memory: Option<&'a Memory>,
+    /// How the user's cookies are sent; `None`: not at all.
+    pub(crate) cookies: Option<Cookies>,
+}
+
+/// What decides which cookies are sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cookies {
+    /// Seconds since 1970.
+    pub(crate) now_s: u64,
+    pub(crate) is_https: bool,
+}
+
+impl Whose<'_> {
+    /// The seed of random values: repetitions differ.
+    fn seed(&self, seed: u64) -> u64 {
+        if self.repetition == 0 { seed } else { draw(seed, REPETITIONS, self.repetition.into()) }
+    }
 }
 
 impl Filling {
     /// `None` where no request has holes.
     pub(crate) fn new(plan: &Plan, tables: &Tables) -> Option<Self> {
-        let names = Names { data: &plan.data, environment: &plan.environment };
+        let has_cookies = |number| {
+            let is_of = |step: &candor_plan::Step| step.request == number;
+            plan.journeys.iter().any(|one| one.cookies && one.steps.iter().any(is_of))
+        };
         let form = |(number, request): (usize, &candor_plan::Request)| {
+            let cookies = has_cookies(number as u32);
+            if !request.holes && !cookies {
+                return None;
+            }
+            let captured = known_before(&plan.journeys, number as u32);
+            let names =
+                Names { data: &plan.data, environment: &plan.environment, captured: &captured };
             // The plan's check has compiled it.
-            let template =
-                Template::compile(request, number, names).ok().filter(|_| request.holes)?;
-            Some(Form::new(template, request, number as u32, &plan.target.authority))
+            let template = Template::compile(request, number, names).ok()?;
+            Some(Form::new(template, request, number as u32, &plan.target.authority, cookies))
         };
         let forms: Vec<_> = plan.requests.list.iter().enumerate().map(form).collect();
-        forms.iter().any(Option::is_some).then(|| {
+        let is_needed = forms.iter().any(Option::is_some) || !plan.journeys.is_empty();
+        is_needed.then(|| {
             // Two files with as many rows are not in the same order.
             let seed = |number: usize| draw(plan.seed, DATA_STREAM, number as u64);
             let sets = plan.data.iter().zip(&tables.sets).enumerate();
@@ -102,8 +146,8 @@ impl Filling {
                 selection: Selection::new(set.order, table.rows(), seed(number)),
                 present: None,
             });
-            let row = Row { sets: sets.collect(), seed: plan.seed, index: 0, fault: None };
-            Filling { forms, row }
+            let row = Row { sets: sets.collect(), index: 0, fault: None };
+            Filling { forms, row, seed: plan.seed, text: Vec::new() }
         })
     }
 
@@ -113,12 +157,21 @@ impl Filling {
         self.forms[request as usize].is_some()
     }
 
-    /// The request with the values of an index; `None`: a row cannot be read, and nothing may be sent.
-    pub(crate) fn fill(&mut self, request: u32, index: u64) -> Option<Made<'_>> {
+    /// The request with the values of somebody; `None`: a row cannot be read, and nothing may be sent.
+    pub(crate) fn fill(&mut self, request: u32, whose: Whose<'_>) -> Option<Made<'_>> {
         let form = self.forms[request as usize].as_mut()?;
-        self.row.index = index;
-        let made = form.fill(&mut self.row);
+        self.row.index = whose.index;
+        let made = form.fill(&mut Of { row: &mut self.row, seed: whose.seed(self.seed), whose });
         self.row.fault.is_none().then_some(made)
+    }
+
+    /// A text with the values of somebody.
+    pub(crate) fn text(&mut self, pieces: &[Piece], whose: Whose<'_>) -> &[u8] {
+        self.text.clear();
+        self.row.index = whose.index;
+        let mut values = Of { row: &mut self.row, seed: whose.seed(self.seed), whose };
+        write_text(pieces, &mut values, &mut self.text);
+        &self.text
     }
 
     /// Whether a row could not be read.
@@ -130,7 +183,6 @@ impl Filling {
 /// The values of one index.
 struct Row {
     sets: Vec<Set>,
-    seed: u64,
     index: u64,
     fault: Option<Fault>,
 }
@@ -152,43 +204,64 @@ impl Row {
         }
         Ok(rows.value(column))
     }
+}
 
-    /// One of `count` numbers from 0 on, for this hole.
-    fn one_of(&self, hole: u64, count: u128) -> u64 {
-        below(count, draw(self.seed, hole, self.index))
+/// The values of somebody.
+struct Of<'a> {
+    row: &'a mut Row,
+    seed: u64,
+    whose: Whose<'a>,
+}
+
+impl Of<'_> {
+    fn draw(&self, hole: u64) -> u64 {
+        draw(self.seed, hole, self.whose.index)
     }
 }
 
-impl Values for Row {
+impl Values for Of<'_> {
     fn write(&mut self, value: &Value, out: &mut Vec<u8>) {
         // Writing to memory does not fail.
         let _ = match value {
-            Value::Index => write!(out, "{}", self.index),
+            Value::Index => write!(out, "{}", self.whose.index),
             Value::UnixMs => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 write!(out, "{}", now.as_millis())
             }
             Value::Random { low, high, draw } => {
                 let count = u128::from(high.abs_diff(*low)) + 1;
-                write!(out, "{}", low.wrapping_add_unsigned(self.one_of(*draw, count)))
+                write!(out, "{}", low.wrapping_add_unsigned(below(count, self.draw(*draw))))
             }
             Value::Choice { of, draw } => {
-                let which = self.one_of(*draw, of.len() as u128) as usize;
+                let which = below(of.len() as u128, self.draw(*draw)) as usize;
                 out.extend_from_slice(of[which].as_bytes());
                 Ok(())
             }
             Value::Uuid { draw: hole } => {
-                uuid(draw(self.seed, *hole, self.index), draw(!self.seed, *hole, self.index), out)
+                uuid(self.draw(*hole), draw(!self.seed, *hole, self.whose.index), out)
             }
             Value::Column { set, column } => {
-                match self.column(*set, *column) {
+                match self.row.column(*set, *column) {
                     Ok(value) => out.extend_from_slice(value),
-                    Err(fault) => self.fault = Some(fault),
+                    Err(fault) => self.row.fault = Some(fault),
                 }
+                Ok(())
+            }
+            Value::Variable(number) => {
+                // A step whose variables have no values is not sent; in a condition that is nothing.
+                let value = self.whose.memory.and_then(|memory| memory.value(*number as u32));
+                out.extend_from_slice(value.unwrap_or_default());
                 Ok(())
             }
             Value::Group(_) => Ok(()),
         };
+    }
+
+    fn write_cookies(&mut self, path: &[u8], out: &mut Vec<u8>) -> bool {
+        let Whose { memory: Some(memory), cookies: Some(cookies), .. } = self.whose else {
+            return false;
+        };
+        memory.write_cookies(path, cookies.is_https, cookies.now_s, out)
     }
 }
 
@@ -215,11 +288,11 @@ mod tests {
 
     #[test]
     fn random_numbers_stay_in_their_range_and_reach_its_ends() {
-        let mut row = Row { sets: Vec::new(), seed: 1, index: 0, fault: None };
+        let mut row = Row { sets: Vec::new(), index: 0, fault: None };
         let mut number = |low, high, index| {
-            row.index = index;
+            let whose = Whose { index, ..Whose::default() };
             let mut out = Vec::new();
-            row.write(&Value::Random { low, high, draw: 1 }, &mut out);
+            Of { row: &mut row, seed: 1, whose }.write(&Value::Random { low, high, draw: 1 }, &mut out);
             String::from_utf8(out).unwrap().parse::<i64>().unwrap()
         };
         let drawn: Vec<i64> = (0..1000).map(|index| number(-1, 2, index)).collect();

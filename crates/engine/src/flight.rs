@@ -9,6 +9,7 @@ use candor_record::Phase;
 
 use crate::chain::{Chain, Links};
 use crate::reactor::Key;
+use crate::users::UserKey;
 
 /// One request in flight.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +22,8 @@ pub(crate) struct Flight {
     pub(crate) first_byte_ns: u64,
     pub(crate) connection: Key,
     pub(crate) request: u32,
+    /// The user who makes it; `NOBODY`: it is by itself.
+    pub(crate) user: UserKey,
     pub(crate) phase: Phase,
 }
 

@@ -34,6 +34,7 @@ mod run;
 pub mod script;
 mod source;
 mod storm;
+mod users;
 mod worker;
 
 pub use child::end_with_this_thread;

@@ -34,6 +34,7 @@ use crate::reactor::{epoll, stamped, uring};
 use crate::registry::{Spoken, Use};
 use crate::resolve::Addresses;
 use crate::script::{Destination, Scripted, Scripts};
+use crate::users::Users;
 use crate::worker::{Sink, Worker};
 
 /// From the agreement on the origin to the origin: time for every thread to be told.
@@ -248,7 +249,8 @@ fn run_on<U: Start>(
             scope.spawn(move || {
                 let script = scripts.take(share.worker);
                 let own = own_plan(plan, script.as_ref());
-                let room = script.as_ref().and_then(Scripted::capture_room);
+                let of_script = script.as_ref().and_then(Scripted::capture_room);
+                let room = of_script.or_else(|| Users::capture_room(plan));
                 let thread = Thread {
                     plan,
                     tables,
@@ -296,6 +298,7 @@ pub(crate) fn collecting_part(plan: &Plan, workers: Workers) -> CollectorSetting
     CollectorSettings {
         digits: plan.recording.digits,
         requests: plan.requests.list.len(),
+        journeys: plan.journeys.len(),
         warm_up_ns: plan.recording.warm_up_ns,
         connections_asked: plan_share::of_all(plan.connections.count, workers).into(),
         workers,

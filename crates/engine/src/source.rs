@@ -1,22 +1,24 @@
-//! Where a worker's next request comes from: a schedule, or the end of the last one.
+//! Where a worker's next request comes from: a schedule, the end of the last one, or users.
 //!
 //! The backlog is not stored. It is the part of the schedule between what was taken and what is
 //! due; a second cursor, the scout, counts it. So a backlog of a million costs no memory.
 
-use candor_pace::{Due, Schedule};
-use candor_plan::{Load, Plan};
+use candor_pace::{Due, Schedule, Share};
+use candor_plan::{Load, OpenLoad, Plan};
 use candor_record::Phase;
 
 use crate::gaps::Gaps;
 use crate::plan_share::{WorkerPlan, part};
+use crate::users::Users;
 
 /// The load of one worker.
-#[derive(Debug)]
 pub(crate) enum Source {
     /// The next request leaves when a place is free.
     Closed(Closed),
     /// A schedule decides.
     Open(Box<Open>),
+    /// Users do, one step after the other.
+    Users(Box<Users>),
 }
 
 #[derive(Debug)]
@@ -42,27 +44,12 @@ pub(crate) struct Open {
 
 impl Source {
     pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
-        let share = own.share;
+        if let Some(users) = Users::new(plan, own) {
+            return Source::Users(Box::new(users));
+        }
         match &plan.load {
-            Load::Closed { think_time_ns } => Source::Closed(Closed {
-                think_ns: *think_time_ns,
-                left: plan.stop.count.map(|count| part(count, share.worker, share.workers)),
-                next_index: u64::from(share.worker),
-                step: u64::from(share.workers),
-                warm_up_ns: own.warm_up_ns,
-            }),
-            Load::Open(load) => {
-                let schedule = Schedule::new(load, plan.seed, share, own.limit(plan));
-                Source::Open(Box::new(Open {
-                    scout: schedule.clone(),
-                    schedule,
-                    taken: 0,
-                    scouted: 0,
-                    gaps: Gaps::new(),
-                    shed_after_ns: load.shed_after_ns,
-                    warm_up_ns: own.warm_up_ns,
-                }))
-            }
+            Load::Closed { .. } => Source::Closed(Closed::new(plan, own)),
+            Load::Open(load) => Source::Open(Box::new(Open::new(load, plan, own))),
         }
     }
 
@@ -71,11 +58,26 @@ impl Source {
         match self {
             Source::Closed(closed) => closed.left == Some(0),
             Source::Open(open) => open.peek().is_none(),
+            Source::Users(users) => users.is_exhausted(),
         }
     }
 }
 
 impl Closed {
+    pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
+        let Share { worker, workers } = own.share;
+        Closed {
+            think_ns: match plan.load {
+                Load::Closed { think_time_ns } => think_time_ns,
+                Load::Open(_) => 0,
+            },
+            left: plan.stop.count.map(|count| part(count, worker, workers)),
+            next_index: u64::from(worker),
+            step: u64::from(workers),
+            warm_up_ns: own.warm_up_ns,
+        }
+    }
+
     /// Takes the next request, which leaves at `now_ns`: its index and phase.
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<(u64, Phase)> {
@@ -92,6 +94,19 @@ impl Closed {
 }
 
 impl Open {
+    pub(crate) fn new(load: &OpenLoad, plan: &Plan, own: &WorkerPlan) -> Self {
+        let schedule = Schedule::new(load, plan.seed, own.share, own.limit(plan));
+        Open {
+            scout: schedule.clone(),
+            schedule,
+            taken: 0,
+            scouted: 0,
+            gaps: Gaps::new(),
+            shed_after_ns: load.shed_after_ns,
+            warm_up_ns: own.warm_up_ns,
+        }
+    }
+
     /// The oldest request that was not taken.
     #[inline]
     pub(crate) fn peek(&self) -> Option<Due> {
@@ -138,6 +153,6 @@ impl Open {
     }
 }
 
-fn phase_at(at_ns: u64, warm_up_ns: u64) -> Phase {
+pub(crate) fn phase_at(at_ns: u64, warm_up_ns: u64) -> Phase {
     if at_ns < warm_up_ns { Phase::WarmUp } else { Phase::Measured }
 }

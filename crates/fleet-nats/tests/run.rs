@@ -62,6 +62,7 @@ impl Host {
         let collector = Collector::new(CollectorSettings {
             digits: plan.recording.digits,
             requests: 1,
+            journeys: 0,
             warm_up_ns: 0,
             connections_asked: workers.count.into(),
             workers,
@@ -84,7 +85,7 @@ impl Host {
         let (start_ns, end_ns) = (self.end_ns(self.index), self.end_ns(self.index + 1));
         let before = |ns| planned(&self.plan, self.workers, Some(ns)).measured;
         let count = before(end_ns) - before(start_ns);
-        let mut interval = Interval::new(self.plan.recording.digits, 1);
+        let mut interval = Interval::new(self.plan.recording.digits, 1, 0);
         (interval.index, interval.start_ns, interval.end_ns) = (Some(self.index), start_ns, end_ns);
         (interval.ledger.scheduled, interval.ledger.sent) = (count, count);
         interval.ledger.ok = count;

@@ -46,7 +46,7 @@ fn plan() -> Plan {
 }
 
 fn interval(index: u64) -> Interval {
-    let mut interval = Interval { index: Some(index), ..Interval::new(3, 1) };
+    let mut interval = Interval { index: Some(index), ..Interval::new(3, 1, 0) };
     (interval.start_ns, interval.end_ns) = (index * S, (index + 1) * S);
     let mut state = index;
     for _ in 0..SAMPLES {
@@ -87,6 +87,7 @@ fn main() {
         let mut collector = Collector::new(CollectorSettings {
             digits: 3,
             requests: 1,
+            journeys: 0,
             warm_up_ns: 0,
             connections_asked: 1,
             workers,

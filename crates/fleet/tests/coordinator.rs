@@ -104,7 +104,7 @@ impl Run {
 
     /// An interval of this agent with `requests` requests, as a segment.
     fn interval(&mut self, at: usize, index: u64, requests: u64) -> Segment {
-        let mut interval = Interval { index: Some(index), ..Interval::new(1, 1) };
+        let mut interval = Interval { index: Some(index), ..Interval::new(1, 1, 0) };
         (interval.start_ns, interval.end_ns) = (index * S, (index + 1) * S);
         (interval.ledger.scheduled, interval.ledger.sent) = (requests, requests);
         interval.ledger.ok = requests;
@@ -118,6 +118,7 @@ impl Run {
         let mut collector = Collector::new(CollectorSettings {
             digits: 1,
             requests: 1,
+            journeys: 0,
             warm_up_ns: 0,
             connections_asked: 1,
             workers,

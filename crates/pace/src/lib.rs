@@ -25,5 +25,5 @@ mod shape;
 
 pub use pick::Picker;
 pub use poisson::LANES;
-pub use random::{below, draw, split_mix};
+pub use random::{below, draw, exponential, split_mix};
 pub use schedule::{Due, Limit, MOST_DRAWN, Schedule, Share};

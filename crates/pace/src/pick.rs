@@ -25,6 +25,16 @@ pub struct Picker {
 }
 
 impl Picker {
+    /// A picker for journeys, by their weights; at least one.
+    pub fn of_weights(weights: impl ExactSizeIterator<Item = u32>, seed: u64) -> Self {
+        let requests = weights.len() as u64;
+        let sums = weights.scan(0u64, |sum, weight| {
+            *sum += u64::from(weight);
+            Some(*sum)
+        });
+        Picker { seed: split_mix(seed, STREAM), requests, sums: sums.collect(), sequence: [].into() }
+    }
+
     /// A picker for a list of at least one request.
     pub fn new(requests: &Requests, seed: u64) -> Self {
         let weighted = requests.order == Order::Weighted && requests.list.len() > 1;

@@ -59,14 +59,20 @@ impl Xoshiro {
         result
     }
 
-    /// An exponential variate of mean 1, above 0 and below 37: −ln u with u uniform among the odd
-    /// multiples of 2⁻⁵³ in (0, 1).
+    /// The next [`exponential`] variate.
     #[inline]
     pub(crate) fn exponential(&mut self) -> f64 {
-        const ULP: f64 = 1.0 / (1u64 << 53) as f64;
-        let odd = (self.next() >> 11) | 1;
-        -ln(odd as f64 * ULP)
+        exponential(self.next())
     }
+}
+
+/// The exponential variate of mean 1, above 0 and below 37, that these random bits make: −ln u with u
+/// uniform among the odd multiples of 2⁻⁵³ in (0, 1).
+#[inline]
+pub fn exponential(bits: u64) -> f64 {
+    const ULP: f64 = 1.0 / (1u64 << 53) as f64;
+    let odd = (bits >> 11) | 1;
+    -ln(odd as f64 * ULP)
 }
 
 /// The natural logarithm of a normal number above zero, to twelve digits: no sample is large

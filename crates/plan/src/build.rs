@@ -5,6 +5,7 @@
 
 mod data;
 mod delivery;
+mod journeys;
 mod load;
 mod once;
 mod requests;
@@ -63,7 +64,11 @@ impl Options {
         let mut files = Files { files, known: HashMap::new() };
         self.url_of_list(&files)?;
         let (target, url) = target::target(&self, &mut files)?;
-        let requests = requests::requests(&self, &url, &mut files)?;
+        let (journeys, steps) = journeys::journeys(&self, &url, &mut files)?;
+        let mut requests = requests::requests(&self, &url, &mut files)?;
+        if !journeys.is_empty() {
+            requests.list = steps;
+        }
         delivery::check(&self, &requests.list)?;
         once::check(&self)?;
         let load = load::load(&self, &mut files)?;
@@ -99,6 +104,8 @@ impl Options {
             data: data::data(&self, &files)?,
             environment: data::environment(&requests.list, &files),
             requests,
+            journeys,
+            users: self.load.users.map(SmallCount::get),
             script,
             secrets: Secrets::shown_if(self.output.show_secrets),
         };

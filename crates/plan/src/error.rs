@@ -79,6 +79,14 @@ pub enum PlanError {
         /// The fault and its remedy.
         problem: String,
     },
+    /// A journey cannot be made as it is.
+    #[error("journey {name:?}: {problem}")]
+    Journey {
+        /// Its name.
+        name: String,
+        /// The fault and its remedy.
+        problem: String,
+    },
     /// A request cannot be sent as it is.
     #[error("request {name:?}: {problem}")]
     Request {

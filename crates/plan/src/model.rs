@@ -16,6 +16,7 @@ pub const NS_PER_S: u64 = 1_000_000_000;
 use crate::allow::AllowList;
 use crate::data::DataSet;
 use crate::delivery::Delivery;
+use crate::journey::Journey;
 use crate::kept::Kept;
 use crate::redact::Secrets;
 use crate::tls::Tls;
@@ -27,6 +28,12 @@ pub struct Parts {
     pub target: Target,
     /// The requests, and the responses that they must get.
     pub requests: Requests,
+    /// What users do; empty: each request is by itself.
+    #[serde(default)]
+    pub journeys: Vec<Journey>,
+    /// The most users at a time, of a plan with journeys; in a closed load, how many there are.
+    #[serde(default)]
+    pub users: Option<u32>,
     /// How requests are timed.
     pub load: Load,
     /// When the run ends.

@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, Visitor};
 use toml::de::{DeTable, DeValue};
 
 use crate::error::PlanError;
-use crate::options::{Options, RequestOptions};
+use crate::options::{JourneyOptions, Options, RequestOptions};
 use crate::suggest::did_you_mean;
 use crate::values::DataFile;
 
@@ -39,6 +39,7 @@ fn plan_keys(path: &str) -> &'static [&'static str] {
     match path {
         "" => keys_of::<Options>(),
         data if data.starts_with("data.") => keys_of::<DataFile>(),
+        "journey" => keys_of::<JourneyOptions>(),
         _ => keys_of::<RequestOptions>(),
     }
 }
@@ -98,7 +99,7 @@ fn table_of(place: &Place) -> String {
 fn has_free_keys(table: &str) -> bool {
     matches!(
         table.rsplit('.').next(),
-        Some("header" | "headers" | "env" | "files" | "data" | "json")
+        Some("header" | "headers" | "env" | "files" | "data" | "json" | "capture")
     )
 }
 
@@ -144,7 +145,7 @@ fn place(table: &DeTable<'_>, span: &Range<usize>, prefix: String) -> Option<Pla
 }
 
 /// Keys of plans and suites whose values may be secret.
-const SECRET_KEYS: [&str; 13] = [
+const SECRET_KEYS: [&str; 14] = [
     "arguments",
     "body",
     "command",
@@ -158,6 +159,7 @@ const SECRET_KEYS: [&str; 13] = [
     "script-arg",
     "target",
     "url",
+    "when",
 ];
 
 /// A scalar for a message, if it may be shown.

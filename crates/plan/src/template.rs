@@ -66,6 +66,8 @@ pub enum Value {
         /// The column, by its place in the set.
         column: usize,
     },
+    /// A variable that an earlier step captured.
+    Variable(usize),
     /// Several pieces together.
     Group(Vec<Piece>),
 }
@@ -90,6 +92,8 @@ pub struct Names<'a> {
     pub data: &'a [DataSet],
     /// Variables of the environment.
     pub environment: &'a [Variable],
+    /// Variables of a user that are known by then, and their numbers.
+    pub captured: &'a [(&'a str, usize)],
 }
 
 /// Why a template cannot be used.
@@ -127,6 +131,11 @@ pub fn variables(text: &str) -> Vec<&str> {
     let names = holes.flat_map(|hole| hole.split("env:").skip(1));
     let is_of_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
     names.map(|name| &name[..name.find(|c| !is_of_name(c)).unwrap_or(name.len())]).collect()
+}
+
+/// Compiles a text that stands by itself: values are not escaped.
+pub fn compile_text(text: &str, names: Names<'_>) -> Result<Vec<Piece>, TemplateError> {
+    Parser::new(names, usize::MAX >> 32).text(text, Place::Body)
 }
 
 impl Template {

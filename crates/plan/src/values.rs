@@ -6,6 +6,7 @@
 mod address;
 mod data;
 mod from_toml;
+mod journey;
 mod out;
 mod sampling;
 mod tls;
@@ -15,6 +16,8 @@ pub use address::{HostPort, Resolve, Sources};
 pub use data::{Data, DataFile};
 pub(crate) use data::{data, urls};
 pub(crate) use from_toml::{headers, json, one_or_many, one_or_many_typed, typed};
+pub(crate) use journey::captures;
+pub use journey::{Repeat, ThinkTime};
 pub use out::{Out, Place, ReportDepth};
 pub use tls::{Names, OnOff, WindowBits};
 pub use watching::{ProgressForm, Tui};

@@ -17,7 +17,7 @@ fn every_flag_has_a_key_and_every_key_a_flag() {
         .map(|argument| argument.get_long().unwrap_or(argument.get_id().as_str()).to_owned())
         .collect();
     // The tables of a plan have no flag.
-    names.push("request".to_owned());
+    names.extend(["journey", "request"].map(str::to_owned));
     names.sort();
     let mut keys: Vec<&str> = keys_of::<Options>().to_vec();
     keys.sort_unstable();
@@ -32,7 +32,8 @@ fn every_flag_parses_by_its_long_name_in_toml() {
         let name = argument.get_long().unwrap_or(argument.get_id().as_str());
         let value = match name {
             "url" => "\"http://h/\"",
-            "streams" | "connections" | "threads" | "max-connections" | "pipeline" | "pieces" => {
+            "streams" | "connections" | "threads" | "max-connections" | "pipeline" | "pieces"
+            | "users" => {
                 "7"
             }
             "requests" | "requests-per-connection" => "\"7k\"",

@@ -45,6 +45,8 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             order: Order::Rotation,
             sequence: [].into(),
         },
+        journeys: vec![],
+        users: None,
         load: Load::Closed { think_time_ns: 0 },
         stop: Stop { duration_ns: Some(10 * S), count: None, drain_ns: 5 * S, give_up_ns: 10 * S },
         connections: Connections {

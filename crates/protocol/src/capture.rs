@@ -1,5 +1,5 @@
-//! Responses as a script reads them: kept while they come, taken when they are complete, then given
-//! back.
+//! Responses as a script reads them, or the captures of a step: kept while they come, taken when they
+//! are complete, then given back.
 //!
 //! The server decides how long a response is, so two bounds hold: one for the body of a single
 //! response, and one for everything that the sessions of a worker keep at a time. Memory counts from
@@ -23,11 +23,24 @@ pub struct CaptureRoom(Rc<Room>);
 
 #[derive(Debug)]
 struct Room {
+    /// For each request of the plan; those beyond are kept whole.
+    kept: Box<[Keep]>,
     most_body_bytes: usize,
     most_bytes: usize,
     /// Taken by all captures that there are.
     held_bytes: Cell<usize>,
     spare: RefCell<Vec<Buffers>>,
+}
+
+/// How much of a response is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// The header block.
+    Fields,
+    /// Header block and body.
+    Whole,
 }
 
 #[derive(Debug, Default)]
@@ -40,11 +53,11 @@ struct Buffers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum NotKept {
     /// Its body is too long.
-    #[error("the body is longer than the {0} bytes that are kept for the script")]
+    #[error("the body is longer than the {0} bytes that are kept of one")]
     Body(usize),
     /// There is no room beside the others.
     #[error(
-        "the responses that a thread keeps for its script would take more than {0} bytes, the room for 16 of the longest bodies"
+        "the responses that a thread keeps at a time would take more than {0} bytes, the room for 16 of the longest bodies"
     )]
     Together(usize),
 }
@@ -52,8 +65,14 @@ pub enum NotKept {
 impl CaptureRoom {
     /// Room for `bodies` of the longest bodies at a time, which have `most_body_bytes`.
     pub fn new(most_body_bytes: usize, bodies: usize) -> Self {
+        Self::for_requests([].into(), most_body_bytes, bodies)
+    }
+
+    /// The same, where `kept` says how much is kept of the responses to each request of the plan.
+    pub fn for_requests(kept: Box<[Keep]>, most_body_bytes: usize, bodies: usize) -> Self {
         let most_bytes = most_body_bytes.saturating_mul(bodies).max(SPARE_BYTES);
         CaptureRoom(Rc::new(Room {
+            kept,
             most_body_bytes,
             most_bytes,
             held_bytes: Cell::default(),
@@ -66,12 +85,18 @@ impl CaptureRoom {
         self.0.held_bytes.get()
     }
 
-    /// A response begins.
-    pub(crate) fn begin(&self) -> Capture {
+    /// A response to this request of the plan begins.
+    pub(crate) fn begin(&self, request: u32) -> Option<Capture> {
+        let keep = self.0.kept.get(request as usize).copied().unwrap_or(Keep::Whole);
+        if keep == Keep::Nothing {
+            return None;
+        }
         let buffers = self.0.spare.borrow_mut().pop().unwrap_or_default();
         let held = &self.0.held_bytes;
         held.set(held.get() + buffers.bytes());
-        Capture { room: Rc::clone(&self.0), buffers, status_line_bytes: 0, not_kept: None }
+        let keeps_body = keep == Keep::Whole;
+        let room = Rc::clone(&self.0);
+        Some(Capture { room, buffers, status_line_bytes: 0, keeps_body, not_kept: None })
     }
 }
 
@@ -88,6 +113,7 @@ pub struct Capture {
     buffers: Buffers,
     /// Bytes of a status line at the front of the header block.
     status_line_bytes: usize,
+    keeps_body: bool,
     not_kept: Option<NotKept>,
 }
 
@@ -103,6 +129,9 @@ impl Capture {
 
     /// Appends a piece of the body.
     pub(crate) fn keep_body(&mut self, piece: &[u8]) {
+        if !self.keeps_body {
+            return;
+        }
         let most = self.room.most_body_bytes;
         if self.buffers.body.len() + piece.len() > most {
             return self.give_up(NotKept::Body(most));

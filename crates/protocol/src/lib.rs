@@ -13,7 +13,7 @@ pub mod made;
 pub mod session;
 pub mod tls;
 
-pub use capture::{Capture, CaptureRoom, NotKept};
+pub use capture::{Capture, CaptureRoom, Keep, NotKept};
 pub use made::Made;
 pub use session::{
     Abilities, Answer, Captured, Deviations, Event, Failure, GoAway, HeaderBytes, Input, Last,

@@ -11,7 +11,7 @@
 
 mod form;
 
-pub use form::{Form, Values};
+pub use form::{Form, Values, write_text};
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -31,9 +31,9 @@ fn form(request: &Request) -> Form {
         order: DataOrder::Rotation,
         columns: vec!["a".to_owned(), "b".to_owned()],
     }];
-    let names = Names { data: &data, environment: &[] };
+    let names = Names { data: &data, environment: &[], captured: &[] };
     let template = Template::compile(request, 0, names).expect("a template");
-    Form::new(template, request, 7, "host:80")
+    Form::new(template, request, 7, "host:80", false)
 }
 
 /// Two columns and an index.
@@ -63,7 +63,7 @@ fn text_without_holes_is_what_a_listed_request_is() {
         request("DELETE", "/x", &[("Content-Length", "4"), ("Upgrade", "x")], "text"),
     ];
     for one in &requests {
-        let prepared = h1::prepare(one, "host:80");
+        let prepared = h1::prepare(one, "host:80", false);
         let mut form = form(one);
         let made = form.fill(&mut Row([b"", b""], 0));
         assert_eq!(made.raw, [&prepared.head[..], &prepared.body].concat());

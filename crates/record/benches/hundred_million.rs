@@ -34,10 +34,12 @@ fn main() -> ExitCode {
         window_end_ns: None,
         drain_ns: u64::MAX,
         requests: 1,
+    journeys: 0,
     });
     let mut collector = Collector::new(CollectorSettings {
         digits: 3,
         requests: 1,
+        journeys: 0,
         warm_up_ns: 0,
         connections_asked: 1,
         workers: Workers::all(1),

@@ -107,7 +107,7 @@ mod tests {
         for intervals in [1u64, 59, 60, 61, 120, 121, 1000] {
             let mut batches = Batches::default();
             let mut whole = Histogram::new(3);
-            let mut interval = Interval::new(3, 1);
+            let mut interval = Interval::new(3, 1, 0);
             for i in 0..intervals {
                 interval.clear();
                 interval.start_ns = i * 1000;

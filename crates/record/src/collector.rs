@@ -60,6 +60,8 @@ pub struct CollectorSettings {
     pub digits: u8,
     /// Requests of the plan.
     pub requests: usize,
+    /// Journeys of the plan.
+    pub journeys: usize,
     /// Where the measured window begins.
     pub warm_up_ns: u64,
     /// Connections asked for by the collected workers.
@@ -74,7 +76,7 @@ impl Collector {
         let count = settings.workers.count as usize;
         Collector {
             settings,
-            total: Interval::new(settings.digits, settings.requests),
+            total: Interval::new(settings.digits, settings.requests, settings.journeys),
             pending: BTreeMap::new(),
             delivered: vec![Ok(None); count],
             summaries: Vec::new(),

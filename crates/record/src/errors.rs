@@ -9,7 +9,7 @@ use crate::add;
 
 /// How a request that was sent can fail. Each sent request ends in exactly one way: as ok, with one
 /// of these errors, broken off by us, or unfinished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum ErrorKind {
     /// A complete response with an unexpected status.

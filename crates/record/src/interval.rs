@@ -10,6 +10,8 @@ use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Tally}
 use crate::histogram::{Histogram, Latencies};
 use crate::ledger::Ledger;
 use crate::rates::RateSamples;
+use crate::recorder::Sample;
+use crate::users::JourneyCounts;
 
 /// With more request shapes than this, requests are counted but get no histogram of their own.
 pub(crate) const MAX_REQUEST_HISTOGRAMS: usize = 32;
@@ -203,6 +205,64 @@ pub struct RequestCounts {
     pub errors: u64,
     /// Response times, if the plan has more than one request and not too many.
     pub response: Option<Histogram>,
+    /// If it is a step of a journey, and the plan has not too many: its other figures.
+    #[serde(default)]
+    pub step: Option<Box<StepCounts>>,
+}
+
+/// The figures of a step of a journey besides those that every request has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepCounts {
+    /// Complete responses by status.
+    pub statuses: Vec<StatusCount>,
+    /// Service times.
+    pub service: Histogram,
+    /// Waits for a free connection.
+    pub queue_wait: Histogram,
+    /// Send lags.
+    pub send_lag: Histogram,
+}
+
+impl StepCounts {
+    fn new(digits: u8) -> Self {
+        StepCounts {
+            statuses: Vec::new(),
+            service: Histogram::new(digits),
+            queue_wait: Histogram::new(digits),
+            send_lag: Histogram::new(digits),
+        }
+    }
+
+    pub(crate) fn add_status(&mut self, status: u16, count: u64) {
+        add_to(&mut self.statuses, status, count);
+    }
+
+    pub(crate) fn ok(&mut self, sample: &Sample) {
+        self.add_status(sample.status, 1);
+        self.service.record(sample.done_ns - sample.sent_ns);
+        self.queue_wait.record(sample.ready_ns - sample.due_ns);
+        self.send_lag.record(sample.sent_ns - sample.ready_ns);
+    }
+
+    fn merge(&mut self, other: &StepCounts) {
+        for one in &other.statuses {
+            self.add_status(one.status, one.count);
+        }
+        self.service.merge(&other.service);
+        self.queue_wait.merge(&other.queue_wait);
+        self.send_lag.merge(&other.send_lag);
+    }
+
+    fn clear(&mut self) {
+        self.statuses.clear();
+        self.service.clear();
+        self.queue_wait.clear();
+        self.send_lag.clear();
+    }
+
+    fn timed(&self) -> [&Histogram; 3] {
+        [&self.service, &self.queue_wait, &self.send_lag]
+    }
 }
 
 /// Everything that happened in one stretch of time.
@@ -250,19 +310,27 @@ pub struct Interval {
     pub in_flight: u64,
     /// For each request of the plan.
     pub requests: Vec<RequestCounts>,
+    /// For each journey of the plan.
+    #[serde(default)]
+    pub journeys: Vec<JourneyCounts>,
+    /// Users under way at the end of the stretch (a gauge).
+    #[serde(default)]
+    pub users: u64,
     /// Responses of single workers in each tenth of a second that ended in the stretch.
     pub rates: RateSamples,
 }
 
 impl Interval {
-    /// An empty stretch for a plan with `requests` requests.
-    pub fn new(digits: u8, requests: usize) -> Self {
+    /// An empty stretch for a plan with `requests` requests and `journeys` journeys.
+    pub fn new(digits: u8, requests: usize, journeys: usize) -> Self {
         let with_histograms = requests > 1 && requests <= MAX_REQUEST_HISTOGRAMS;
         let one = RequestCounts {
             sent: 0,
             ok: 0,
             errors: 0,
             response: with_histograms.then(|| Histogram::new(digits)),
+            step: (journeys > 0 && requests <= MAX_REQUEST_HISTOGRAMS)
+                .then(|| Box::new(StepCounts::new(digits))),
         };
         Interval {
             index: None,
@@ -285,6 +353,8 @@ impl Interval {
             backlog: 0,
             in_flight: 0,
             requests: vec![one; requests],
+            journeys: vec![JourneyCounts::new(digits); journeys],
+            users: 0,
             rates: RateSamples::default(),
         }
     }
@@ -315,7 +385,14 @@ impl Interval {
             let Interval { censored, connect, handshake, secured, .. } = one;
             let all = timed.into_iter().chain([censored, connect, handshake, secured]);
             let requests = one.requests.iter().map(|one| one.response.as_ref());
-            let layouts = all.map(Some).chain(requests).map(|one| one.map(Histogram::layout));
+            let steps = one.requests.iter().flat_map(|one| match &one.step {
+                Some(step) => step.timed().map(Some),
+                None => [None; 3],
+            });
+            let journeys =
+                one.journeys.iter().flat_map(|one| [Some(&one.duration), Some(&one.active)]);
+            let all = all.map(Some).chain(requests).chain(steps).chain(journeys);
+            let layouts = all.map(|one| one.map(Histogram::layout));
             layouts.collect::<Vec<_>>()
         };
         layouts(self) == layouts(other)
@@ -327,6 +404,7 @@ impl Interval {
         self.end_ns = self.end_ns.max(other.end_ns);
         add(&mut self.connections.established, other.connections.established);
         add(&mut self.backlog, other.backlog);
+        add(&mut self.users, other.users);
         add(&mut self.in_flight, other.in_flight);
         self.merge_flows(other);
     }
@@ -336,6 +414,7 @@ impl Interval {
         self.end_ns = self.end_ns.max(later.end_ns);
         self.connections.established = later.connections.established;
         self.backlog = later.backlog;
+        self.users = later.users;
         self.in_flight = later.in_flight;
         self.merge_flows(later);
     }
@@ -367,6 +446,12 @@ impl Interval {
             if let (Some(a), Some(b)) = (&mut mine.response, &theirs.response) {
                 a.merge(b);
             }
+            if let (Some(a), Some(b)) = (&mut mine.step, &theirs.step) {
+                a.merge(b);
+            }
+        }
+        for (mine, theirs) in self.journeys.iter_mut().zip(&other.journeys) {
+            mine.merge(theirs);
         }
     }
 
@@ -399,7 +484,12 @@ impl Interval {
             if let Some(histogram) = &mut one.response {
                 histogram.clear();
             }
+            if let Some(step) = &mut one.step {
+                step.clear();
+            }
         }
+        self.users = 0;
+        self.journeys.iter_mut().for_each(JourneyCounts::clear);
     }
 }
 

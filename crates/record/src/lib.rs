@@ -26,6 +26,7 @@ mod recorder;
 mod run;
 mod summary;
 pub mod trace;
+mod users;
 pub mod wire;
 
 pub use batches::Batch;
@@ -38,7 +39,7 @@ pub use histogram::{
 };
 pub use interval::{
     Bytes, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval, PartCounts,
-    RequestCounts, StatusCount,
+    RequestCounts, StatusCount, StepCounts,
 };
 pub use ledger::Ledger;
 pub use merge::{MergeError, Merging, Planned, merge};
@@ -50,6 +51,7 @@ pub use run::{
 };
 pub use summary::{Brief, IntervalSummary};
 pub use trace::{Outcome, TraceCounts, Traced};
+pub use users::{Failures, JourneyCounts, StepFailure};
 
 /// Adds a count, saturating: counts from other processes may be anything.
 fn add(sum: &mut u64, more: u64) {

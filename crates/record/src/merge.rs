@@ -46,22 +46,22 @@ impl MergeError {
     }
 }
 
-/// The record of the run with these parts. `digits` and `requests` are the plan's.
+/// The record of the run with these parts. `digits`, and how many requests and journeys there are, are the plan's.
 pub fn merge(
     records: Vec<RunRecord>,
     digits: u8,
     requests: usize,
+    journeys: usize,
 ) -> Result<RunRecord, MergeError> {
     let mut records: Vec<(usize, RunRecord)> = records.into_iter().enumerate().collect();
     records.sort_by_key(|(_, record)| (record.of.first, record.of.count));
     let (places, records): (Vec<usize>, Vec<RunRecord>) = records.into_iter().unzip();
-    merge_sorted(records, digits, requests).map_err(|error| error.placed(&places))
+    merge_sorted(records, (digits, requests, journeys)).map_err(|error| error.placed(&places))
 }
 
 fn merge_sorted(
     mut records: Vec<RunRecord>,
-    digits: u8,
-    requests: usize,
+    (digits, requests, journeys): (u8, usize, usize),
 ) -> Result<RunRecord, MergeError> {
     let (Some(first), Some(last)) = (records.first(), records.last()) else {
         return Err(MergeError::Nothing);
@@ -80,7 +80,8 @@ fn merge_sorted(
     let connections_asked =
         records.iter().fold(0u64, |sum, one| sum.saturating_add(one.connections_asked));
     let warm_up_ns = first.warm_up_ns;
-    let settings = CollectorSettings { digits, requests, warm_up_ns, connections_asked, workers };
+    let settings =
+        CollectorSettings { digits, requests, journeys, warm_up_ns, connections_asked, workers };
     let parts: Vec<Workers> = records.iter().map(|one| one.of).collect();
     let mut merging = Merging::new(settings, &parts)?;
     let mut feeds: Vec<_> =
@@ -224,7 +225,7 @@ impl Merging {
         Ok(Merging {
             collector: Collector::of_feeds(settings, parts.len()),
             parts: parts.iter().map(part).collect(),
-            empty: Interval::new(settings.digits, settings.requests),
+            empty: Interval::new(settings.digits, settings.requests, settings.journeys),
         })
     }
 

@@ -9,6 +9,7 @@
 use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason};
 use crate::interval::{GoAways, Handshake, Interval};
 use crate::rates::Slots;
+use crate::users::{self, Failures, JourneyCounts, StepFailure};
 
 /// Whether a request counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct RecorderSettings {
     pub drain_ns: u64,
     /// Number of requests in the plan.
     pub requests: usize,
+    /// Number of journeys in the plan.
+    pub journeys: usize,
 }
 
 /// A worker's record of the current interval.
@@ -88,7 +91,7 @@ impl Recorder {
     /// A recorder of events before a run: all of them are entered at the beginning, whatever their
     /// time.
     pub fn before_run(settings: RecorderSettings) -> Self {
-        let fresh = || Interval::new(settings.digits, settings.requests);
+        let fresh = || Interval::new(settings.digits, settings.requests, settings.journeys);
         let mut recorder = Recorder {
             settings,
             current: fresh(),
@@ -179,7 +182,7 @@ impl Recorder {
         let next = self
             .spare
             .pop()
-            .unwrap_or_else(|| Interval::new(self.settings.digits, self.settings.requests));
+            .unwrap_or_else(|| Interval::new(self.settings.digits, self.settings.requests, self.settings.journeys));
         let mut done = std::mem::replace(&mut self.current, next);
         self.slots.carry(&done);
         done.end_ns = end_ns;
@@ -287,6 +290,9 @@ impl Recorder {
         if let Some(histogram) = &mut one.response {
             histogram.record(response_ns);
         }
+        if let Some(step) = &mut one.step {
+            step.ok(sample);
+        }
     }
 
     /// A sent request failed. `age_ns` counts from its due time; `status` is that of a complete
@@ -303,8 +309,12 @@ impl Recorder {
         if phase == Phase::WarmUp {
             return;
         }
-        self.current.requests[request as usize].errors += 1;
+        let one = &mut self.current.requests[request as usize];
+        one.errors += 1;
         if let Some(status) = status {
+            if let Some(step) = &mut one.step {
+                step.add_status(status, 1);
+            }
             self.current.add_status(status, 1);
         }
         if matches!(kind, ErrorKind::Timeout | ErrorKind::IdleTimeout) {
@@ -379,6 +389,47 @@ impl Recorder {
         if phase == Phase::Measured {
             self.current.censored.record(age_ns);
         }
+    }
+
+    /// A user of a journey came and began.
+    pub fn user_started(&mut self, now_ns: u64, journey: u32) {
+        self.journey(now_ns, journey).started += 1;
+    }
+
+    /// A user came to the end of a journey, `duration_ns` after the arrival, of which `thought_ns` were thinking.
+    pub fn user_completed(&mut self, now_ns: u64, journey: u32, duration_ns: u64, thought_ns: u64) {
+        let one = self.journey(now_ns, journey);
+        one.completed += 1;
+        one.duration.record(duration_ns);
+        one.active.record(duration_ns.saturating_sub(thought_ns));
+    }
+
+    /// A step of a user failed, and with it the journey, if it `ends`.
+    pub fn step_failed(
+        &mut self,
+        now_ns: u64,
+        journey: u32,
+        (request, why): (u32, StepFailure),
+        ends: bool,
+    ) {
+        let one = self.journey(now_ns, journey);
+        let list = if ends { &mut one.failed } else { &mut one.passed_over };
+        users::count(list, Failures { request, why, count: 1 });
+    }
+
+    /// A user was under way when the run ended.
+    pub fn user_unfinished(&mut self, now_ns: u64, journey: u32) {
+        self.journey(now_ns, journey).unfinished += 1;
+    }
+
+    fn journey(&mut self, now_ns: u64, journey: u32) -> &mut JourneyCounts {
+        self.advance(now_ns);
+        &mut self.current.journeys[journey as usize]
+    }
+
+    /// Sets the gauge of users under way.
+    pub fn set_users(&mut self, users: u64) {
+        self.current.users = users;
     }
 
     /// Bytes were written.
@@ -518,6 +569,7 @@ mod tests {
             window_end_ns: None,
             drain_ns: u64::MAX,
             requests: 1,
+        journeys: 0,
         });
         // An event just after a boundary, then a stop with a time from just before it.
         recorder.sent(1001, Phase::Measured, 0);
@@ -540,6 +592,7 @@ mod tests {
             window_end_ns,
             drain_ns,
             requests: 1,
+        journeys: 0,
         }
     }
 

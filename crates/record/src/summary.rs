@@ -42,6 +42,9 @@ pub struct IntervalSummary {
     /// Requests in flight at its end: over HTTP/2, open streams.
     #[serde(default)]
     pub in_flight: u64,
+    /// Users under way at its end.
+    #[serde(default)]
+    pub users: u64,
     /// Complete responses divided by the interval's length; null if that is zero.
     #[serde(default)]
     pub answered_per_s: Option<f64>,
@@ -79,6 +82,7 @@ impl IntervalSummary {
             connections: interval.connections.established,
             backlog: interval.backlog,
             in_flight: interval.in_flight,
+            users: interval.users,
             answered_per_s: (length_ns > 0).then(|| answered as f64 * 1e9 / length_ns as f64),
             missing: Vec::new(),
             response: Brief::of(&interval.latencies.response),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the encoding. It changes with any type that travels.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 /// Why bytes are not a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ mod tests {
 
     /// An interval with this number of samples, whose latencies spread over a decade and a tail.
     fn interval(samples: u64) -> Interval {
-        let mut interval = Interval::new(3, 1);
+        let mut interval = Interval::new(3, 1, 0);
         let mut state = 42u64;
         for _ in 0..samples {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

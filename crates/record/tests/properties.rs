@@ -112,6 +112,7 @@ fn run_part(requests: &[Request], part: Workers, interval_ns: u64) -> RunRecord 
     let mut collector = Collector::new(CollectorSettings {
         digits: 3,
         requests: REQUESTS,
+        journeys: 0,
         warm_up_ns: WARM_UP_NS,
         connections_asked: part.count.into(),
         workers: part,
@@ -133,6 +134,7 @@ fn run_part(requests: &[Request], part: Workers, interval_ns: u64) -> RunRecord 
             window_end_ns: Some(WINDOW_END_NS),
             drain_ns: u64::MAX,
             requests: REQUESTS,
+        journeys: 0,
         });
         for (at_ns, ended, one) in events {
             if ended {
@@ -275,7 +277,7 @@ proptest! {
             wire::from_bytes::<RunRecord>(&bytes).unwrap()
         });
         let machines = [travelled[1].machines.clone(), travelled[0].machines.clone()].concat();
-        let merged = merge(travelled.to_vec(), 3, REQUESTS).unwrap();
+        let merged = merge(travelled.to_vec(), 3, REQUESTS, 0).unwrap();
         let whole = run(&requests, workers, interval_ns);
         let connections_asked = whole.connections_asked;
         prop_assert_eq!(merged, RunRecord { machines, connections_asked, ..whole });
@@ -295,6 +297,7 @@ proptest! {
         let settings = CollectorSettings {
             digits: 3,
             requests: REQUESTS,
+            journeys: 0,
             warm_up_ns: WARM_UP_NS,
             connections_asked: 2,
             workers: Workers::all(2),
@@ -341,7 +344,7 @@ fn part(first: u32, count: u32) -> RunRecord {
 #[test]
 fn what_does_not_belong_together_is_refused() {
     use candor_record::MergeError::*;
-    let refused = |records: Vec<RunRecord>| merge(records, 3, REQUESTS).unwrap_err();
+    let refused = |records: Vec<RunRecord>| merge(records, 3, REQUESTS, 0).unwrap_err();
     assert_eq!(refused(vec![]), Nothing);
     assert_eq!(refused(vec![part(0, 4)]), Whole(0));
     assert_eq!(refused(vec![part(0, 2), part(0, 2)]), Overlap(0, 1));
@@ -352,7 +355,7 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(refused(vec![part(0, 2), other]), OtherSize(0, 1));
     let later = RunRecord { warm_up_ns: 1, ..part(2, 2) };
     assert_eq!(refused(vec![part(0, 2), later]), Shape(0, 1));
-    let fewer = merge(vec![part(0, 2), part(2, 2)], 3, REQUESTS + 1).unwrap_err();
+    let fewer = merge(vec![part(0, 2), part(2, 2)], 3, REQUESTS + 1, 0).unwrap_err();
     assert!(matches!(fewer, Damaged(0, _)), "{fewer:?}");
     let empty = RunRecord { whole: Vec::new(), ..part(2, 2) };
     assert!(matches!(refused(vec![part(0, 2), empty]), Damaged(1, _)));
@@ -360,7 +363,7 @@ fn what_does_not_belong_together_is_refused() {
     backwards.whole.reverse();
     assert!(matches!(refused(vec![part(0, 2), backwards]), Damaged(1, _)));
     // Adjacent parts merge into a longer part.
-    let both = merge(vec![part(1, 1), part(2, 1)], 3, REQUESTS).unwrap();
+    let both = merge(vec![part(1, 1), part(2, 1)], 3, REQUESTS, 0).unwrap();
     assert_eq!(both.of, candor_record::Workers { first: 1, count: 2, of: 4 });
-    assert_eq!(merge(vec![both, part(0, 1), part(3, 1)], 3, REQUESTS).unwrap().machines.len(), 4);
+    assert_eq!(merge(vec![both, part(0, 1), part(3, 1)], 3, REQUESTS, 0).unwrap().machines.len(), 4);
 }

@@ -91,6 +91,7 @@ impl Run {
         let mut collector = Collector::new(CollectorSettings {
             digits,
             requests: plan.requests.list.len(),
+            journeys: plan.journeys.len(),
             warm_up_ns: plan.recording.warm_up_ns,
             connections_asked: plan.connections.count.into(),
             workers: Workers::all(WORKERS as u32),
@@ -103,6 +104,7 @@ impl Run {
                 window_end_ns: Some(self.window_end_ns()),
                 drain_ns: plan.stop.drain_ns,
                 requests: plan.requests.list.len(),
+            journeys: plan.journeys.len(),
             });
             self.drive(worker, &mut recorder);
             while let Some(interval) = recorder.take_finished() {

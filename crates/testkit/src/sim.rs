@@ -74,6 +74,12 @@ pub trait SimServer {
     /// run's; with a link without latency the two are the same.
     fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction;
 
+    /// The same with the request as it came.
+    fn text(&mut self, at_ns: u64, connection: u64, nth: u64, request: &[u8]) -> Reaction {
+        let _ = request;
+        self.request(at_ns, connection, nth)
+    }
+
     /// The loader ended its side at `at_ns`, in the middle of a request or before it sent one.
     fn end(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
         let _ = (connection, nth);
@@ -300,10 +306,10 @@ impl<S: SimServer> SimReactor<S> {
             let (nth, generation) = (connection.served, connection.generation);
             let is_whole = connection.at_server.len() >= head + body;
             let reaction = if is_whole {
-                connection.at_server.drain(..head + body);
+                let text: Vec<u8> = connection.at_server.drain(..head + body).collect();
                 connection.served += 1;
                 connection.head_seen = false;
-                self.server.request(arrived_ns, generation, nth)
+                self.server.text(arrived_ns, generation, nth, &text)
             } else if std::mem::replace(&mut connection.head_seen, true) {
                 return;
             } else {

@@ -6,12 +6,13 @@
 use candor_pace::{Due, Picker};
 use candor_plan::Plan;
 use candor_protocol::Session;
-use candor_record::Phase;
+use candor_record::{Phase, Recorder};
 
 use super::pool::Pool;
 use crate::books::Departure;
 use crate::plan_share::WorkerPlan;
-use crate::source::Source;
+use crate::source::{Open, Source};
+use crate::users::{First, Leaving, NOBODY, Users};
 
 /// The requests of a worker, in the order in which they leave.
 pub(super) struct Dispatch {
@@ -42,7 +43,12 @@ pub(super) enum Next {
     NoPlace,
     /// Nothing, for now.
     Nothing,
+    /// This may go on for long: look at something else first.
+    Later,
 }
+
+/// Users who may come and leave without a step before the loop goes round.
+const GONE_AT_ONCE: u32 = 1000;
 
 impl Dispatch {
     pub(super) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
@@ -56,6 +62,14 @@ impl Dispatch {
     /// Nothing leaves any more, though the time may not be over.
     pub(super) fn stop(&mut self) {
         self.until = Until::Told;
+        self.end();
+    }
+
+    /// No user comes any more.
+    pub(super) fn end(&mut self) {
+        if let Some(users) = self.users() {
+            users.end();
+        }
     }
 
     /// What to do at `now_ns`.
@@ -77,6 +91,7 @@ impl Dispatch {
                     ready_ns: place.since_ns,
                     connection: place.key,
                     request: self.picker.pick(index) as u32,
+                    user: NOBODY,
                     phase,
                 })
             }
@@ -104,9 +119,74 @@ impl Dispatch {
                     ready_ns,
                     connection: place.key,
                     request: self.picker.pick(due.index) as u32,
+                    user: NOBODY,
                     phase,
                 })
             }
+            Source::Users(_) => Next::Nothing,
+        }
+    }
+
+    /// The same for users: the oldest of the steps that are due and the users who came.
+    pub(super) fn next_of_users<S: Session>(
+        &mut self,
+        now_ns: u64,
+        pool: &mut Pool<S>,
+        recorder: &mut Recorder,
+    ) -> Next {
+        let Source::Users(users) = &mut self.source else { return Next::Nothing };
+        for _ in 0..GONE_AT_ONCE {
+            let Some(first) = users.first().filter(|first| first.due_ns() <= now_ns) else {
+                return Next::Nothing;
+            };
+            let due_ns = first.due_ns();
+            let place = pool.take();
+            let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due_ns));
+            if !self.until.lets(ready_ns) {
+                return Next::Nothing;
+            }
+            let phase = users.phase(due_ns);
+            let shed_after_ns = users.open().and_then(|open| open.shed_after_ns);
+            if shed_after_ns.is_some_and(|limit| ready_ns - due_ns > limit) {
+                if let Some(place) = place {
+                    pool.put_back(place);
+                }
+                return Next::Shed(users.shed(first, now_ns, recorder), phase);
+            }
+            let Some(place) = place else { return Next::NoPlace };
+            let Some(Leaving { user, index, request }) = users.take(first, now_ns, recorder) else {
+                pool.put_back(place);
+                continue;
+            };
+            let connection = place.key;
+            return Next::Send(Departure {
+                index,
+                due_ns,
+                ready_ns,
+                connection,
+                request,
+                user,
+                phase,
+            });
+        }
+        Next::Later
+    }
+
+    /// The schedule, in an open load.
+    pub(super) fn open(&mut self) -> Option<&mut Open> {
+        match &mut self.source {
+            Source::Closed(_) => None,
+            Source::Open(open) => Some(open),
+            Source::Users(users) => users.open(),
+        }
+    }
+
+    /// The users, if they are the source.
+    #[inline]
+    pub(super) fn users(&mut self) -> Option<&mut Users> {
+        match &mut self.source {
+            Source::Users(users) => Some(users),
+            Source::Closed(_) | Source::Open(_) => None,
         }
     }
 
@@ -129,6 +209,8 @@ impl Dispatch {
                 let next = open.peek()?;
                 (next.index, open.phase(next))
             }
+            // Users and scripts exclude each other.
+            Source::Users(_) => return None,
         };
         Some(Departure { index, phase, ..first })
     }
@@ -138,15 +220,17 @@ impl Dispatch {
         match &mut self.source {
             Source::Closed(_) => 0,
             Source::Open(open) => open.backlog(now_ns),
+            Source::Users(users) => users.backlog(now_ns),
         }
     }
 
-    /// When the next request of a schedule is due.
+    /// When the next request of a schedule, or of a user, is due.
     #[inline]
-    pub(super) fn next_due_ns(&self) -> Option<u64> {
-        match &self.source {
+    pub(super) fn next_due_ns(&mut self) -> Option<u64> {
+        match &mut self.source {
             Source::Closed(_) => None,
             Source::Open(open) => open.peek().map(|due| due.due_ns),
+            Source::Users(users) => users.first().map(First::due_ns),
         }
     }
 

@@ -7,7 +7,6 @@ use super::{Sink, Stage, Worker};
 use crate::connection::State;
 use crate::control::Control;
 use crate::reactor::Reactor;
-use crate::source::Source;
 
 /// A backlog that is not counted request by request.
 const MANY: u64 = 1 << 16;
@@ -34,7 +33,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         {
             return Some(self.own.exhausted);
         }
-        if self.is_able() {
+        if self.is_able(now_ns) {
             self.able_ns = now_ns;
         }
         let patience_is_over =
@@ -44,8 +43,11 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 
     /// Whether a request is on its way, or there is a place for the next one. Connections alone
     /// do not count: a server may make them and let none of them take a request.
-    fn is_able(&self) -> bool {
-        self.books.flights.len() > 0 || self.pool.has_free() || self.timers.has_thinking()
+    fn is_able(&mut self, now_ns: u64) -> bool {
+        self.books.flights.len() > 0
+            || self.pool.has_free()
+            || self.timers.has_thinking()
+            || self.dispatch.users().is_some_and(|users| users.has_thinking(now_ns))
     }
 
     pub(super) fn end_window(&mut self, now_ns: u64, end: EndReason) -> WorkerReport {
@@ -56,6 +58,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         let backlog = self.dispatch.backlog(window_end_ns);
         self.books.recorder.set_backlog(backlog);
         self.books.recorder.end_window(window_end_ns);
+        self.dispatch.end();
         self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
         WorkerReport {
             // Of connections that were opened for a backlog, those that were of use.
@@ -109,6 +112,20 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         is_whole
     }
 
+    /// Users who are under way stay so, and those of their steps that were due before the end are
+    /// unsent: how many measured ones.
+    fn leave_users(&mut self, end_ns: u64, now_ns: u64) -> u64 {
+        self.tell_users();
+        let Some(users) = self.dispatch.users() else { return 0 };
+        let mut unsent = 0;
+        while let Some((due, phase)) = users.take_unsent(end_ns) {
+            self.books.leave_unsent(due, phase, end_ns, now_ns);
+            unsent += u64::from(phase == Phase::Measured);
+        }
+        users.leave_unfinished(now_ns, &mut self.books.recorder);
+        unsent
+    }
+
     /// What was due before the end and has not left is unsent: how many measured requests, and
     /// whether that was all of them.
     ///
@@ -118,8 +135,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     fn leave_backlog(&mut self, end_ns: u64, now_ns: u64, control: &Control) -> (u64, bool) {
         let together =
             self.dispatch.backlog(end_ns.saturating_sub(1)) > MANY && self.books.tracer.is_none();
-        let Source::Open(open) = &mut self.dispatch.source else { return (0, true) };
-        let mut unsent = 0;
+        let mut unsent = self.leave_users(end_ns, now_ns);
+        let Some(open) = self.dispatch.open() else { return (unsent, true) };
         while let Some(due) = open.peek().filter(|due| due.due_ns < end_ns) {
             if control.is_impatient() {
                 return (unsent, false);

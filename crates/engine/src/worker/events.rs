@@ -16,6 +16,7 @@ use crate::books::Books;
 use crate::connection::{Account, State};
 use crate::reactor::{Key, Reactor};
 use crate::script::Scripted;
+use crate::users::Users;
 
 /// What events ask for, beside what is in the books already.
 #[derive(Default)]
@@ -41,6 +42,7 @@ pub(super) struct Applying<'a> {
     pub(super) books: &'a mut Books,
     pub(super) account: &'a mut Account,
     pub(super) script: &'a mut Option<Box<Scripted>>,
+    pub(super) users: Option<&'a mut Users>,
     pub(super) key: Key,
     /// For reactors with stamps alone.
     pub(super) kernel: Option<&'a mut KernelBooks>,
@@ -66,6 +68,13 @@ impl Applying<'_> {
                     kernel.passed_over(std::mem::replace(&mut self.answered, this));
                 }
                 self.books.complete(&answer, &mut self.account.flights, at_ns);
+                if let Some(users) = &mut self.users
+                    && let Some(ended) = self.books.ended.pop()
+                {
+                    let (status, captured) = (answer.status, session.take_captured());
+                    let status = status.map_or(0, NonZeroU16::get);
+                    users.answered(ended, status, captured, &mut self.books.recorder);
+                }
                 if let Some(script) = self.script {
                     let status = answer.status.map_or(0, NonZeroU16::get);
                     self.came_to.stops |= script.answer(self.key, status, session);
@@ -171,6 +180,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             books: &mut self.books,
             account: &mut connection.account,
             script: &mut self.script,
+            users: self.dispatch.users(),
             key,
             kernel: None,
             answered: None,

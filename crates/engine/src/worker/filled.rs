@@ -7,13 +7,17 @@ use candor_record::EndReason;
 use super::Worker;
 use crate::books::Departure;
 use crate::control::Control;
-use crate::fill::{Filling, Tables};
+use crate::fill::{Filling, Tables, Whose};
 use crate::reactor::Reactor;
 
 impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Gives the worker what it fills requests with, before it prepares.
     pub(crate) fn fill_with(&mut self, plan: &Plan, tables: &Tables) {
-        self.filling = Filling::new(plan, tables).map(Box::new);
+        let filling = Filling::new(plan, tables);
+        match self.dispatch.users() {
+            Some(users) => users.fill_with(filling),
+            None => self.filling = filling.map(Box::new),
+        }
         if tables.limit.is_some() {
             self.own.exhausted = EndReason::RowsUsed;
         }
@@ -28,7 +32,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Hands a request over with the values of its index. False: it has none, and nothing more is to be sent.
     pub(super) fn hand_over_filled(&mut self, departure: Departure) -> bool {
         let Some(filling) = &mut self.filling else { return false };
-        let Some(made) = filling.fill(departure.request, departure.index) else { return false };
+        let whose = Whose { index: departure.index, ..Whose::default() };
+        let Some(made) = filling.fill(departure.request, whose) else { return false };
         let connection = &mut self.pool[departure.connection];
         let Some(session) = &mut connection.session else { return true };
         let id = self.books.depart(departure, &mut connection.account.flights);
@@ -40,8 +45,10 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 
     /// Whether a row could not be read. Then everybody's run ends.
     #[inline]
-    pub(super) fn filling_end(&self, control: &Control) -> Option<EndReason> {
-        let failed = self.filling.as_ref().is_some_and(|filling| filling.has_failed());
+    pub(super) fn filling_end(&mut self, control: &Control) -> Option<EndReason> {
+        let of_users = self.dispatch.users().and_then(|users| users.filling());
+        let filling = self.filling.as_deref().or(of_users);
+        let failed = filling.is_some_and(Filling::has_failed);
         if failed && !control.is_stopping() {
             control.stop();
         }

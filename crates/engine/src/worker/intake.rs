@@ -150,6 +150,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             books: &mut self.books,
             account: &mut connection.account,
             script: &mut self.script,
+            users: self.dispatch.users(),
             key,
             kernel: if R::STAMPS { Some(&mut self.kernel) } else { None },
             answered: None,

@@ -19,6 +19,7 @@ mod events;
 mod expire;
 mod filled;
 mod intake;
+mod journeys;
 pub(crate) mod kernel;
 mod pool;
 mod scripted;
@@ -52,7 +53,6 @@ use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Reactor};
 use crate::script::Scripted;
-use crate::source::Source;
 
 /// Attempts to connect that one worker has going on at once before the run, so that a listener's
 /// backlog is not overrun.
@@ -132,6 +132,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             window_end_ns: own.stop_ns,
             drain_ns: own.drain_ns,
             requests: plan.requests.list.len(),
+        journeys: plan.journeys.len(),
         };
         let names: Arc<[String]> =
             plan.requests.list.iter().map(|request| request.name.clone()).collect();
@@ -222,7 +223,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 && self.is_drained(now_ns, control)
             {
                 let mut end = end.clone();
-                if let Source::Open(open) = &mut self.dispatch.source {
+                if let Some(open) = self.dispatch.open() {
                     end.gaps = open.take_gaps();
                 }
                 end.held_up = self.held_up.take();
@@ -258,6 +259,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         if self.stage == Stage::Running {
             let backlog = self.dispatch.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);
+        }
+        if let Some(users) = self.dispatch.users() {
+            self.books.recorder.set_users(users.under_way() as u64);
         }
         self.books.recorder.set_in_flight(self.books.flights.len() as u64);
         self.books.recorder.advance(now_ns);

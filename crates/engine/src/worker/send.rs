@@ -11,6 +11,7 @@ use super::{Stage, Worker};
 use crate::books::Departure;
 use crate::connection::State;
 use crate::reactor::{Key, Reactor, Ready, Segments, Sent};
+use crate::source::Source;
 
 /// Pieces given to the kernel in one call: eight pipelined requests with a body each.
 const SLICES: usize = 16;
@@ -23,6 +24,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Sends everything that can be sent at `now_ns`.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64) {
+        self.tell_users();
         if self.stage != Stage::Running {
             return;
         }
@@ -32,10 +34,10 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         if std::mem::replace(&mut self.dispatching, true) {
             return;
         }
-        if self.dispatch.is_closed() {
-            self.dispatch_closed(now_ns);
-        } else {
-            self.dispatch_open(now_ns);
+        match self.dispatch.source {
+            Source::Closed(_) => self.dispatch_closed(now_ns),
+            Source::Open(_) => self.dispatch_open(now_ns),
+            Source::Users(_) => self.dispatch_users(now_ns),
         }
         self.dispatching = false;
     }
@@ -86,7 +88,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                     self.has_more = shed == SHED_AT_ONCE;
                 }
                 Next::NoPlace => return self.open_for_backlog(now_ns),
-                Next::Nothing => return,
+                Next::Nothing | Next::Later => return,
             }
         }
     }

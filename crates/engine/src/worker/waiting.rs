@@ -16,6 +16,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// time it is, if that was asked for already and nothing was done since.
     #[inline]
     pub(super) fn pause(&mut self, now_ns: u64) -> Option<u64> {
+        self.tell_users();
         let has_more = self.has_more && self.stage == Stage::Running;
         if has_more || (self.turn.has_more() && !self.never_sleeps()) {
             self.pacer.rest(now_ns);
@@ -107,7 +108,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 
     /// When the next request is due that could leave at once.
     #[inline]
-    fn next_due_ns(&self) -> Option<u64> {
+    fn next_due_ns(&mut self) -> Option<u64> {
         let can_leave = self.stage == Stage::Running && self.pool.has_free();
         if can_leave { self.dispatch.next_due_ns() } else { None }
     }

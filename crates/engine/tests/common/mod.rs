@@ -21,6 +21,8 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             http: HttpVersion::H1,
         },
         requests: Requests { list: vec![get("/")], order: Order::Rotation, sequence: [].into() },
+        journeys: Vec::new(),
+        users: None,
         load,
         stop: Stop {
             duration_ns: Some(duration_ns),

@@ -15,6 +15,7 @@ impl Coordinator {
         CollectorSettings {
             digits: plan.recording.digits,
             requests: plan.requests.list.len(),
+            journeys: plan.journeys.len(),
             warm_up_ns: plan.recording.warm_up_ns,
             connections_asked: plan.connections.count.into(),
             workers: Workers::all(of),

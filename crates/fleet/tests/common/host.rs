@@ -56,6 +56,7 @@ impl Host {
         let settings = CollectorSettings {
             digits: plan.recording.digits,
             requests: plan.requests.list.len(),
+            journeys: plan.journeys.len(),
             warm_up_ns: plan.recording.warm_up_ns,
             connections_asked: workers.count.into(),
             workers,
@@ -119,7 +120,7 @@ impl Host {
     /// Closes the interval that goes on, at `end_ns` from the origin.
     fn close(&mut self, end_ns: u64) -> Vec<u8> {
         let recording = &self.plan.recording;
-        let mut interval = Interval::new(recording.digits, self.plan.requests.list.len());
+        let mut interval = Interval::new(recording.digits, self.plan.requests.list.len(), self.plan.journeys.len());
         (interval.index, interval.start_ns, interval.end_ns) = (self.index, self.begins_ns, end_ns);
         let within = self.begins_ns..end_ns;
         for one in self.requests() {

@@ -19,6 +19,22 @@ pub(super) fn requests(
     files: &mut Files<'_>,
 ) -> Result<Requests, PlanError> {
     let order = order(options)?;
+    for table in &options.requests.request {
+        let of_steps = [
+            ("think", table.think.is_some()),
+            ("repeat", table.repeat.is_some()),
+            ("when", table.when.is_some()),
+            ("capture", !table.capture.is_empty()),
+        ];
+        if let Some((key, _)) = of_steps.into_iter().find(|(_, given)| *given) {
+            let why = "only a user has steps; put the request into a [[journey.step]]";
+            return Err(conflict(key, "[[request]]", why));
+        }
+    }
+    if let (false, false) = (options.requests.request.is_empty(), options.requests.journey.is_empty()) {
+        let why = "a plan has requests or users; make each request a [[journey]] of one step";
+        return Err(conflict("[[request]]", "[[journey]]", why));
+    }
     let only = [RequestOptions::default()];
     let tables =
         if options.requests.request.is_empty() { &only[..] } else { &options.requests.request[..] };
@@ -45,7 +61,7 @@ fn order(options: &Options) -> Result<Order, PlanError> {
     }
 }
 
-fn request(
+pub(super) fn request(
     options: &Options,
     table: &RequestOptions,
     url: &HttpUrl,

@@ -65,6 +65,14 @@ group! {
         #[arg(long, value_name = "TIME")]
         pub think_time: Option<Nanos>,
 
+        /// Users at a time, of plans with journeys [default: one for each connection]
+        ///
+        /// Closed loop: how many there are; one that is done is followed by the next. Open load: the
+        /// most there may be; arrivals beyond that wait, as requests without a free connection do
+        /// [default: 1,000,000].
+        #[arg(long, value_name = "N")]
+        pub users: Option<SmallCount>,
+
         /// Open load: drop requests that are overdue by more than this, and count them
         ///
         /// 0 means no queue: a request that finds no free connection when it is due is dropped.

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::journey::Capture;
 use crate::model::StatusSet;
 use crate::values::{
-    Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers, json, typed,
+    Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime, captures, headers, json, typed,
 };
 
 /// One `[[request]]` table of a plan. Missing keys are taken from the top level.
@@ -48,4 +49,13 @@ pub struct RequestOptions {
     pub expect_body_bytes: Option<Size>,
     /// Like `--expect-body`.
     pub expect_body: Option<PathBuf>,
+    /// In a step: how long the user thinks before it.
+    pub think: Option<ThinkTime>,
+    /// In a step: how often it is made.
+    pub repeat: Option<Repeat>,
+    /// In a step: it is made only if this text is not empty.
+    pub when: Option<String>,
+    /// In a step: variables, and where their values are in the response.
+    #[serde(deserialize_with = "captures")]
+    pub capture: Vec<Capture>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::RequestOptions;
+use super::{JourneyOptions, RequestOptions};
 use super::group::group;
 use crate::model::Order;
 use crate::values::{
@@ -108,6 +108,9 @@ group! {
         pub order: Option<Order>,
     }
     tables {
+        /// The `[[journey]]` tables of a plan.
+        pub journey: Vec<JourneyOptions>,
+
         /// The `[[request]]` tables of a plan.
         pub request: Vec<RequestOptions>,
 

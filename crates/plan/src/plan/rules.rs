@@ -8,6 +8,7 @@ use crate::build::conflict;
 use crate::data::DataOrder;
 use crate::delivery::Delivery;
 use crate::error::PlanError;
+use crate::journey::{Journey, JourneyConnection, Step, Think, known_before};
 use crate::model::{
     Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Parts,
     Rate, ReactorChoice, Request, Segment, Trace,
@@ -32,6 +33,7 @@ const LARGEST_OWN_TABLE: u32 = 4096;
 pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     whole(parts)?;
     target(parts)?;
+    journeys(parts)?;
     requests(parts)?;
     connections(parts)?;
     early_data(parts)?;
@@ -211,7 +213,8 @@ fn has_blank(text: &str) -> bool {
 /// A request whose text is made anew each time, as that of a script is.
 fn holes(parts: &Parts, one: &Request, number: usize) -> Result<(), PlanError> {
     let wrong = |problem: String| Err(PlanError::Request { name: one.name.clone(), problem });
-    let names = Names { data: &parts.data, environment: &parts.environment };
+    let captured = known_before(&parts.journeys, number as u32);
+    let names = Names { data: &parts.data, environment: &parts.environment, captured: &captured };
     if let Err(TemplateError(problem)) = Template::compile(one, number, names) {
         return wrong(problem);
     }
@@ -246,6 +249,80 @@ fn holes(parts: &Parts, one: &Request, number: usize) -> Result<(), PlanError> {
         )),
         None => Ok(()),
     }
+}
+
+fn journeys(parts: &Parts) -> Result<(), PlanError> {
+    if parts.journeys.is_empty() {
+        return match parts.users {
+            Some(_) => Err(value("--users", "only a plan with a [[journey]] has users; use --connections")),
+            None => Ok(()),
+        };
+    }
+    need(parts.users.is_none_or(is_small), "users", "is from 1 to 1,000,000")?;
+    let steps = parts.journeys.iter().flat_map(|one| &one.steps);
+    let in_order = steps.clone().map(|step| step.request as usize).eq(0..parts.requests.list.len());
+    need(in_order, "journeys", "has each request once, in order")?;
+    need(parts.requests.sequence.is_empty(), "requests.sequence", "is empty beside journeys")?;
+    if parts.script.is_some() {
+        let why = "the script decides what is sent; leave one of them out";
+        return Err(conflict("--script", "[[journey]]", why));
+    }
+    if parts.target.http == HttpVersion::Upgrade {
+        let why = "an upgraded connection cannot be given requests of users; use --h2";
+        return Err(conflict("--h2c-upgrade", "[[journey]]", why));
+    }
+    let own = parts.journeys.iter().any(|one| one.connection == JourneyConnection::Own);
+    if own && parts.connections.requests_per_connection.is_some() {
+        let why = "a connection of one user lasts as long as the user; leave one of them out";
+        return Err(conflict("--requests-per-connection", "connection = \"own\"", why));
+    }
+    for (at, journey) in parts.journeys.iter().enumerate() {
+        let wrong = |problem: String| Err(PlanError::Journey { name: journey.name.clone(), problem });
+        if parts.journeys[..at].iter().any(|other| other.name == journey.name) {
+            return wrong("two journeys have this name; give one of them another".to_owned());
+        }
+        if journey.steps.is_empty() {
+            return wrong("it has no step; add a [[journey.step]]".to_owned());
+        }
+        need(is_small(journey.weight), "a journey's weight", "is from 1 to 1,000,000")?;
+        for step in &journey.steps {
+            step_of(parts, journey, step)?;
+        }
+    }
+    Ok(())
+}
+
+fn step_of(parts: &Parts, journey: &Journey, step: &Step) -> Result<(), PlanError> {
+    let name = &parts.requests.list[step.request as usize].name;
+    let wrong = |problem: String| {
+        let problem = format!("step {name:?}: {problem}");
+        Err(PlanError::Journey { name: journey.name.clone(), problem })
+    };
+    let same = journey.steps.iter().filter(|one| parts.requests.list[one.request as usize].name == *name);
+    if same.count() > 1 {
+        return wrong("two steps have this name; give one of them another".to_owned());
+    }
+    let (low, high) = step.repeat;
+    need(low <= high && is_small(high), "a step's repeat", "is a range up to 1,000,000")?;
+    let is_think = match step.think {
+        Think::None => true,
+        Think::Fixed { ns } | Think::Exponential { mean_ns: ns } => is_time(ns),
+        Think::Uniform { low_ns, high_ns } => low_ns <= high_ns && is_time(high_ns),
+    };
+    need(is_think, "a step's think", "is a time above zero")?;
+    for capture in &step.captures {
+        if let Err(error) = candor_memory::Source::parse(&capture.source) {
+            return wrong(format!("capture {}: {error}", capture.variable));
+        }
+    }
+    if let Some(when) = &step.when {
+        let captured = known_before(&parts.journeys, step.request);
+        let names = Names { data: &parts.data, environment: &parts.environment, captured: &captured };
+        if let Err(TemplateError(problem)) = template::compile_text(when, names) {
+            return wrong(format!("when: {problem}"));
+        }
+    }
+    Ok(())
 }
 
 fn data(parts: &Parts) -> Result<(), PlanError> {

@@ -152,7 +152,10 @@ impl<'a> Parser<'a> {
             ("url", inner) => return self.function(Escape::Url, inner, depth),
             ("json", inner) => return self.function(Escape::Json, inner, depth),
             ("path", inner) => return self.function(Escape::Path, inner, depth),
-            _ => self.column(text)?,
+            _ => match self.names.captured.iter().find(|(name, _)| *name == text) {
+                Some((_, number)) => Value::Variable(*number),
+                None => self.column(text)?,
+            },
         };
         Ok(Hole { value, escapes: Vec::new() })
     }
@@ -219,7 +222,9 @@ impl<'a> Parser<'a> {
             let columns = data
                 .iter()
                 .flat_map(|set| set.columns.iter().map(|one| format!("{}.{one}", set.name)));
-            let known: Vec<String> = columns.chain(WORDS.map(str::to_owned)).collect();
+            let captured = self.names.captured.iter().map(|(name, _)| (*name).to_owned());
+            let words = WORDS.map(str::to_owned);
+            let known: Vec<String> = columns.chain(captured).chain(words).collect();
             let mut hint = did_you_mean(text, known.iter().map(String::as_str));
             if hint.is_empty() {
                 hint = "; write $${ for the characters ${".to_owned();

@@ -33,7 +33,7 @@ fn set(name: &str, columns: &[&str]) -> DataSet {
 fn compiled(request: &Request) -> Result<Template, String> {
     let data = [set("users", &["name", "pass word", "id"]), set("items", &["id"])];
     let environment = [Variable { name: "TOKEN".to_owned(), value: b"a\"b/c\n".to_vec().into() }];
-    let names = Names { data: &data, environment: &environment };
+    let names = Names { data: &data, environment: &environment, captured: &[] };
     Template::compile(request, 3, names).map_err(|error| error.to_string())
 }
 

@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::{
     Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, RequestPath,
-    Resolve, Size, SmallCount, Sources, ValueError, WindowBits,
+    Repeat, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError, WindowBits,
 };
 use crate::allow::Allowed;
 use crate::load::Shape;
@@ -87,6 +87,8 @@ deserialize_from_text! {
     OnOff: "\"on\" or \"off\"",
     Names: "names joined by commas",
     WindowBits: "a number from 16 to 30",
+    ThinkTime: "a think time such as \"1s\" or \"exp 2s\"",
+    Repeat: "a number of times such as 3 or \"1..3\"",
     Out: "an output such as \"json:run.json\"",
 }
 

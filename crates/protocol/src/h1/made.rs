@@ -55,9 +55,9 @@ impl Extras {
     }
 
     /// What was kept of the response before, or of an interim one, is over.
-    pub(super) fn begin_block(&mut self) {
+    pub(super) fn begin_block(&mut self, request: u32) {
         self.capture = None;
-        self.capture = self.room.as_ref().map(CaptureRoom::begin);
+        self.capture = self.room.as_ref().and_then(|room| room.begin(request));
     }
 
     /// Keeps a piece of the header block.

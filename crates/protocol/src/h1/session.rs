@@ -207,10 +207,10 @@ impl Session {
         };
         let block = *input;
         let is_whole = self.lines.partial().is_empty();
-        if is_whole && let Some(extras) = &mut self.extras {
-            extras.begin_block();
-        }
         let entry = self.entry(current.request);
+        if is_whole && let Some(extras) = &mut self.extras {
+            extras.begin_block(entry);
+        }
         if is_whole && let Some((length, head)) = self.memo.recall(entry, block) {
             keep_block(&mut self.extras, &block[..length]);
             *input = &block[length..];

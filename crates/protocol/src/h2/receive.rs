@@ -12,7 +12,6 @@ use super::input::OpenBlock;
 use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
-use crate::capture::CaptureRoom;
 use crate::session::{Abilities, Answer, Deviations, Event, Failure, GoAway, Last};
 
 /// What a server that does not read may make us keep for it.
@@ -210,11 +209,12 @@ impl Session {
         generation: u64,
     ) -> Result<Result<Head, Error>, Error> {
         // What comes after the body, trailers, is not kept, as over HTTP/1.1.
-        let begins = self.streams.get(id).is_some_and(|stream| stream.status == 0);
-        let mut capture = self.room.as_ref().filter(|_| begins).map(CaptureRoom::begin);
+        let begins = self.streams.get(id).filter(|stream| stream.status == 0);
+        let request = begins.map(|stream| stream.request);
+        let mut capture = self.room.as_ref().and_then(|room| room.begin(request?));
         let most = self.settings.limits.header_list_bytes;
         let head = head::read(&mut self.decoder, block, most, capture.as_mut())?;
-        if let Some(stream) = self.streams.get(id).filter(|_| begins) {
+        if let Some(stream) = self.streams.get(id).filter(|_| request.is_some()) {
             stream.capture = capture.map(Box::new);
         }
         let is_unchanged = self.decoder.generation() == generation;

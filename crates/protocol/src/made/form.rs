@@ -15,6 +15,12 @@ use crate::h1;
 pub trait Values {
     /// Appends this value of the present request to `out`; never called with a [`Value::Group`].
     fn write(&mut self, value: &Value, out: &mut Vec<u8>);
+
+    /// Appends the value of the Cookie field for a request with this path. False: there is none, and nothing was
+    /// appended.
+    fn write_cookies(&mut self, _path: &[u8], _out: &mut Vec<u8>) -> bool {
+        false
+    }
 }
 
 /// What comes after the path in a request line.
@@ -32,6 +38,8 @@ pub struct Form {
     body: Vec<Piece>,
     /// The request has a Content-Length of its own.
     has_length: bool,
+    /// It may have a Cookie field.
+    has_cookies: bool,
     text: Vec<u8>,
     filled_body: Vec<u8>,
     scratch: Vec<u8>,
@@ -40,8 +48,14 @@ pub struct Form {
 
 impl Form {
     /// Of a template of `request`, which is number `number` of the plan. `authority` goes into Host, unless the
-    /// request has a Host of its own.
-    pub fn new(template: Template, request: &Request, number: u32, authority: &str) -> Self {
+    /// request has a Host of its own; `has_cookies`: values are asked for cookies.
+    pub fn new(
+        template: Template,
+        request: &Request,
+        number: u32,
+        authority: &str,
+        has_cookies: bool,
+    ) -> Self {
         let mut fields = Joined(vec![Piece::Text(VERSION.to_vec())]);
         let has =
             |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -58,6 +72,7 @@ impl Form {
             fields: fields.0,
             body: template.body,
             has_length: has("content-length"),
+            has_cookies,
             text: Vec::new(),
             filled_body: Vec::new(),
             scratch: Vec::new(),
@@ -87,6 +102,17 @@ impl Form {
         shape.path = path_start..text.len();
         let fields_start = text.len() + VERSION.len();
         put(&self.fields, values, text, scratch);
+        if self.has_cookies {
+            let start = text.len();
+            text.extend_from_slice(b"Cookie: ");
+            scratch.clear();
+            scratch.extend_from_slice(&text[shape.path.clone()]);
+            if values.write_cookies(scratch, text) {
+                text.extend_from_slice(b"\r\n");
+            } else {
+                text.truncate(start);
+            }
+        }
         put(&self.body, values, filled_body, scratch);
         let wants_length = h1::wants_length(&text[..shape.method_bytes]);
         if (wants_length || !filled_body.is_empty()) && !self.has_length {
@@ -142,4 +168,9 @@ impl Joined {
             (_, piece) => self.0.push(piece),
         }
     }
+}
+
+/// Fills a text that stands by itself, at the end of `out`.
+pub fn write_text(pieces: &[Piece], values: &mut impl Values, out: &mut Vec<u8>) {
+    put(pieces, values, out, &mut Vec::new());
 }

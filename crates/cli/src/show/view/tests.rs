@@ -70,7 +70,7 @@ fn run(text: &str, seconds: &[Second]) -> State {
 }
 
 fn interval(index: u64, second: &Second) -> Interval {
-    let mut one = Interval::new(3, 1);
+    let mut one = Interval::new(3, 1, 0);
     (one.index, one.start_ns, one.end_ns) = (Some(index), index * S, (index + 1) * S);
     let Second { scheduled, ok, slowest_ns, errors, backlog } = *second;
     one.ledger.scheduled = scheduled;

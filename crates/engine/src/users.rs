@@ -1,0 +1,561 @@
+//! Users: who is under way, what each of them does next, and when.
+//!
+//! A user comes (by a schedule, or when the one before is done), runs the steps of one journey, and leaves. Which
+//! journey, how often a step is made and how long is thought before it are pure functions of the plan and the user's
+//! index, so that they are the same for any number of threads and machines; what is captured is the server's affair.
+//!
+//! This module knows no connection, no protocol and no clock. It says which step is due, is told what became of it,
+//! and enters users into the recorder. A step that is due and a user who comes wait in one order, that of their due
+//! times. A user who came before the window's end and was given no connection is not under way, and takes no memory.
+
+mod plan;
+mod wheel;
+
+use std::collections::VecDeque;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use candor_memory::{CookieCounts, Memory, Site};
+use candor_pace::{Due, Picker, draw};
+use candor_plan::url::HttpUrl;
+use candor_plan::{Load, OnFailure, Plan};
+use candor_protocol::made::Made;
+use candor_protocol::{Capture, CaptureRoom};
+use candor_record::{ErrorKind, Phase, Recorder, StepFailure};
+
+use self::plan::{Journey, Step, journeys, steps};
+use self::wheel::Wheel;
+pub(crate) use self::wheel::{NOBODY, UserKey};
+use crate::fill::{Cookies, Filling, Whose};
+use crate::plan_share::{WorkerPlan, part};
+use crate::source::{Closed, Open, phase_at};
+
+/// Users at a time in an open load, unless the plan has a limit of its own.
+const MOST_USERS: u32 = 1_000_000;
+/// The longest body that captures look into, in bytes.
+const MOST_BODY_BYTES: usize = 1 << 20;
+/// A worker has room for this number of the longest bodies at a time.
+const BODIES_AT_A_TIME: usize = 16;
+/// Keeps what is drawn for users independent of everything else that is drawn from the seed.
+const STREAM: u64 = 0x7573_6572; // "user"
+
+/// The users of one worker.
+pub(crate) struct Users {
+    arrivals: Arrivals,
+    /// Users under way are at most so many.
+    most: usize,
+    journeys: Vec<Journey>,
+    /// For each request of the plan.
+    steps: Vec<Step>,
+    picker: Picker,
+    /// Nobody comes any more.
+    is_over: bool,
+    table: Vec<User>,
+    free: Vec<UserKey>,
+    wheel: Wheel,
+    filling: Option<Filling>,
+    site: Site,
+    variables: usize,
+    cookies: CookieCounts,
+    seed: u64,
+    warm_up_ns: u64,
+}
+
+/// Who comes when.
+enum Arrivals {
+    /// A schedule decides.
+    Open(Box<Open>),
+    /// When each of those who come is due: all at the beginning, and one for each that leaves.
+    Closed { closed: Closed, due_ns: VecDeque<u64> },
+}
+
+/// One user under way, or a place in the table for one.
+struct User {
+    index: u64,
+    arrived_ns: u64,
+    thought_ns: u64,
+    /// The step that is due or under way, by its request.
+    request: u32,
+    /// How often this step was made before.
+    made: u32,
+    /// How often it is made after this time.
+    left: u32,
+    journey: u32,
+    phase: Phase,
+    state: State,
+    memory: Memory,
+    /// The path of the last request, for cookies.
+    path: Vec<u8>,
+}
+
+/// Where a user is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// There is none.
+    Gone,
+    /// Nothing was sent for it.
+    Come,
+    /// Under way.
+    Started,
+}
+
+/// What became of a step that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) user: UserKey,
+    /// `None`: it has the expected response, or was broken off as it was meant to be.
+    pub(crate) error: Option<ErrorKind>,
+    pub(crate) at_ns: u64,
+}
+
+/// A step that may leave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaving {
+    pub(crate) user: UserKey,
+    pub(crate) index: u64,
+    pub(crate) request: u32,
+}
+
+/// What is due first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    /// Somebody comes.
+    Arrival(Due),
+    /// A step of a user under way.
+    Step(u64, UserKey),
+}
+
+impl First {
+    pub(crate) fn due_ns(self) -> u64 {
+        match self {
+            First::Arrival(due) => due.due_ns,
+            First::Step(due_ns, _) => due_ns,
+        }
+    }
+}
+
+impl Users {
+    /// The users of a worker; `None` if the plan has none.
+    pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Option<Self> {
+        if plan.journeys.is_empty() {
+            return None;
+        }
+        let share = own.share;
+        let of = |total: u32| part(total.into(), share.worker, share.workers);
+        let url = HttpUrl::parse(&plan.target.url);
+        let host = url.map(|url| url.host).unwrap_or_default();
+        let (arrivals, most) = match &plan.load {
+            Load::Closed { .. } => {
+                let of_places = u64::from(own.connections) * u64::from(plan.connections.places());
+                let users = plan.users.map_or(of_places, |users| of(users));
+                let due_ns = std::iter::repeat_n(0, users as usize).collect();
+                (Arrivals::Closed { closed: Closed::new(plan, own), due_ns }, users)
+            }
+            Load::Open(load) => {
+                let open = Open::new(load, plan, own);
+                (Arrivals::Open(Box::new(open)), of(plan.users.unwrap_or(MOST_USERS)).max(1))
+            }
+        };
+        let weights = plan.journeys.iter().map(|one| one.weight);
+        Some(Users {
+            arrivals,
+            most: most as usize,
+            journeys: journeys(plan),
+            steps: steps(plan),
+            picker: Picker::of_weights(weights, plan.seed),
+            is_over: false,
+            table: Vec::new(),
+            free: Vec::new(),
+            wheel: Wheel::new(),
+            filling: None,
+            site: Site::new(&host, plan.target.tls.is_some()),
+            variables: candor_plan::journey::variables(&plan.journeys).len(),
+            cookies: CookieCounts::default(),
+            seed: plan.seed,
+            warm_up_ns: own.warm_up_ns,
+        })
+    }
+
+    /// Where sessions keep the responses that captures and cookies are taken from, if any are.
+    pub(crate) fn capture_room(plan: &Plan) -> Option<CaptureRoom> {
+        plan::kept(plan).map(|kept| CaptureRoom::for_requests(kept, MOST_BODY_BYTES, BODIES_AT_A_TIME))
+    }
+
+    /// Gives them what their requests are filled with.
+    pub(crate) fn fill_with(&mut self, filling: Option<Filling>) {
+        self.filling = filling;
+    }
+
+    /// What their requests are filled with.
+    pub(crate) fn filling(&self) -> Option<&Filling> {
+        self.filling.as_ref()
+    }
+
+    /// The schedule, in an open load.
+    pub(crate) fn open(&mut self) -> Option<&mut Open> {
+        match &mut self.arrivals {
+            Arrivals::Open(open) => Some(open),
+            Arrivals::Closed { .. } => None,
+        }
+    }
+
+    /// Users who came and are not gone.
+    pub(crate) fn under_way(&self) -> usize {
+        self.table.len() - self.free.len()
+    }
+
+    /// Whether somebody will be due later, or nobody is left.
+    pub(crate) fn has_thinking(&mut self, now_ns: u64) -> bool {
+        self.wheel.first().is_some_and(|(due_ns, _)| due_ns > now_ns)
+    }
+
+    /// Whether nobody is under way, and nobody comes any more.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.under_way() == 0
+            && match &self.arrivals {
+                Arrivals::Open(open) => open.peek().is_none(),
+                Arrivals::Closed { closed, due_ns } => due_ns.is_empty() || closed.left == Some(0),
+            }
+    }
+
+    /// Nobody comes any more.
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Steps that are due at `now_ns` and have not left, and users who have come by then.
+    pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
+        let steps = self.wheel.due(now_ns);
+        steps + self.open().map_or(0, |open| open.backlog(now_ns))
+    }
+
+    /// What is due first: a step, or somebody who comes, if there is room for one more.
+    pub(crate) fn first(&mut self) -> Option<First> {
+        let step = self.wheel.first().map(|(due_ns, user)| First::Step(due_ns, user));
+        let has_room = !self.is_over && self.under_way() < self.most;
+        let arrival = match &self.arrivals {
+            _ if !has_room => None,
+            Arrivals::Open(open) => open.peek(),
+            Arrivals::Closed { closed, .. } if closed.left == Some(0) => None,
+            // Its index is known when it comes.
+            Arrivals::Closed { due_ns, .. } => {
+                due_ns.front().map(|due_ns| Due { index: 0, due_ns: *due_ns })
+            }
+        };
+        match (step, arrival.map(First::Arrival)) {
+            (Some(step), Some(arrival)) if arrival.due_ns() < step.due_ns() => Some(arrival),
+            (None, arrival) => arrival,
+            (step, _) => step,
+        }
+    }
+
+    /// Drops what [`Users::first`] shows, because it is too old.
+    pub(crate) fn shed(&mut self, first: First, now_ns: u64, recorder: &mut Recorder) -> Due {
+        match first {
+            First::Arrival(due) => {
+                if let Some(open) = self.open() {
+                    open.take();
+                }
+                due
+            }
+            First::Step(due_ns, key) => {
+                self.wheel.take();
+                let index = self.table[key as usize].index;
+                self.fail(key, StepFailure::Shed, now_ns, recorder);
+                Due { index, due_ns }
+            }
+        }
+    }
+
+    /// Takes what [`Users::first`] shows: it has a place. `None`: whoever came makes no step now.
+    pub(crate) fn take(
+        &mut self,
+        first: First,
+        now_ns: u64,
+        recorder: &mut Recorder,
+    ) -> Option<Leaving> {
+        let key = match first {
+            First::Step(_, key) => key,
+            First::Arrival(due) => {
+                let key = self.admit(due, recorder)?;
+                // The first step is due at once, unless a condition says otherwise.
+                self.wheel.first().filter(|one| *one == (due.due_ns, key))?;
+                key
+            }
+        };
+        self.wheel.take();
+        let user = &mut self.table[key as usize];
+        user.start(now_ns, recorder);
+        Some(Leaving { user: key, index: user.index, request: user.request })
+    }
+
+    /// Somebody comes. `None`: and is gone already.
+    fn admit(&mut self, due: Due, recorder: &mut Recorder) -> Option<UserKey> {
+        let (index, phase) = match &mut self.arrivals {
+            Arrivals::Open(open) => {
+                open.take();
+                (due.index, open.phase(due))
+            }
+            Arrivals::Closed { closed, due_ns } => {
+                due_ns.pop_front();
+                closed.take(due.due_ns)?
+            }
+        };
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.table.push(User::nobody(self.variables));
+            (self.table.len() - 1) as UserKey
+        });
+        let journey = self.picker.pick(index) as u32;
+        let user = &mut self.table[key as usize];
+        (user.index, user.phase, user.journey) = (index, phase, journey);
+        (user.arrived_ns, user.thought_ns) = (due.due_ns, 0);
+        user.state = State::Come;
+        let first = self.journeys[journey as usize].first;
+        self.go_to(key, Some(first), due.due_ns, recorder).then_some(key)
+    }
+
+    /// The request of a step, with the values of its user.
+    pub(crate) fn make(&mut self, key: UserKey) -> Option<Made<'_>> {
+        let user = &mut self.table[key as usize];
+        let filling = self.filling.as_mut()?;
+        let with_cookies = self.journeys[user.journey as usize].cookies;
+        let cookies = with_cookies.then(|| Cookies { now_s: unix_s(), is_https: self.site.is_https() });
+        let whose = Whose { cookies, ..user.whose() };
+        let made = filling.fill(user.request, whose)?;
+        if with_cookies {
+            user.path.clear();
+            user.path.extend_from_slice(made.path());
+        }
+        Some(made)
+    }
+
+    /// Whether the request of a step is made anew each time.
+    #[inline]
+    pub(crate) fn is_made(&self, request: u32) -> bool {
+        self.filling.as_ref().is_some_and(|filling| filling.has(request))
+    }
+
+    /// A step has its response: takes what it is to take from it, and goes on.
+    pub(crate) fn answered(
+        &mut self,
+        ended: Ended,
+        status: u16,
+        captured: Option<Capture>,
+        recorder: &mut Recorder,
+    ) {
+        let user = &mut self.table[ended.user as usize];
+        let mut missing = None;
+        if let Some(captured) = &captured {
+            let response = captured.get();
+            if self.journeys[user.journey as usize].cookies {
+                let fields = response.fields;
+                let counts = user.memory.take_cookies(&self.site, &user.path, fields, unix_s());
+                self.cookies.add(&counts);
+            }
+            let captures = &self.steps[user.request as usize].captures;
+            if ended.error.is_none() && !captures.is_empty() {
+                let taken = captures.take(status, response.fields, response.body, &mut user.memory);
+                missing = taken.err();
+            }
+        }
+        match missing {
+            None => self.ended(ended, recorder),
+            Some(missing) => {
+                let why = StepFailure::Capture(missing.capture as u32);
+                self.fail(ended.user, why, ended.at_ns, recorder);
+            }
+        }
+    }
+
+    /// A step has an outcome: the user goes on, or leaves.
+    pub(crate) fn ended(&mut self, ended: Ended, recorder: &mut Recorder) {
+        let Ended { user: key, error, at_ns } = ended;
+        if let Some(kind) = error {
+            return self.fail(key, StepFailure::Error(kind), at_ns, recorder);
+        }
+        let user = &mut self.table[key as usize];
+        if user.left == 0 {
+            let next = self.steps[user.request as usize].next;
+            self.go_to(key, next, at_ns, recorder);
+            return;
+        }
+        user.left -= 1;
+        user.made += 1;
+        self.think(key, at_ns);
+    }
+
+    /// A step failed: its user leaves, or goes on with the next.
+    fn fail(&mut self, key: UserKey, why: StepFailure, at_ns: u64, recorder: &mut Recorder) {
+        if let Some(next) = self.note_failure(key, why, at_ns, recorder) {
+            self.go_to(key, next, at_ns, recorder);
+        }
+    }
+
+    /// Enters a step that failed. `None`: its user has left.
+    fn note_failure(
+        &mut self,
+        key: UserKey,
+        why: StepFailure,
+        at_ns: u64,
+        recorder: &mut Recorder,
+    ) -> Option<Option<u32>> {
+        let user = &mut self.table[key as usize];
+        user.start(at_ns, recorder);
+        let ends = self.journeys[user.journey as usize].on_failure == OnFailure::End;
+        if user.phase == Phase::Measured {
+            recorder.step_failed(at_ns, user.journey, (user.request, why), ends);
+        }
+        if ends {
+            self.leave(key, at_ns);
+            return None;
+        }
+        Some(self.steps[user.request as usize].next)
+    }
+
+    /// Goes on to the first step from `next` on that is to be made, if any. False: the user is gone.
+    fn go_to(
+        &mut self,
+        key: UserKey,
+        mut next: Option<u32>,
+        at_ns: u64,
+        recorder: &mut Recorder,
+    ) -> bool {
+        while let Some(request) = next {
+            let step = &self.steps[request as usize];
+            let user = &mut self.table[key as usize];
+            (user.request, user.made, next) = (request, 0, step.next);
+            let (low, high) = step.repeat;
+            let span = u128::from(high - low) + 1;
+            let count = low + candor_pace::below(span, draw_for(self.seed, user, Purpose::Repeat)) as u32;
+            if count == 0 || !is_met(step, user, self.filling.as_mut()) {
+                continue;
+            }
+            let is_unset = |variable: &&u32| user.memory.value(**variable).is_none();
+            if let Some(&variable) = step.needs.iter().find(is_unset) {
+                match self.note_failure(key, StepFailure::Unset(variable), at_ns, recorder) {
+                    None => return false,
+                    Some(_) => continue,
+                }
+            }
+            user.left = count - 1;
+            self.think(key, at_ns);
+            return true;
+        }
+        let user = &mut self.table[key as usize];
+        user.start(at_ns, recorder);
+        if user.phase == Phase::Measured {
+            let took_ns = at_ns.saturating_sub(user.arrived_ns);
+            recorder.user_completed(at_ns, user.journey, took_ns, user.thought_ns);
+        }
+        self.leave(key, at_ns);
+        false
+    }
+
+    /// The present step is due when the user has thought.
+    fn think(&mut self, key: UserKey, at_ns: u64) {
+        let user = &mut self.table[key as usize];
+        // Before the first step nobody thinks.
+        let think_ns = match user.state {
+            State::Come => 0,
+            _ => {
+                let bits = draw_for(self.seed, user, Purpose::Think);
+                plan::think_ns(self.steps[user.request as usize].think, bits)
+            }
+        };
+        user.thought_ns = user.thought_ns.saturating_add(think_ns);
+        self.wheel.put(at_ns.saturating_add(think_ns), key);
+    }
+
+    /// A user is gone. In a closed load the next one comes.
+    fn leave(&mut self, key: UserKey, at_ns: u64) {
+        let user = &mut self.table[key as usize];
+        user.state = State::Gone;
+        user.memory.clear();
+        self.free.push(key);
+        if let Arrivals::Closed { closed, due_ns } = &mut self.arrivals {
+            // Time passes even where no step of the journey was to be made.
+            let next_ns = at_ns.saturating_add(closed.think_ns).max(user.arrived_ns + 1);
+            let at = due_ns.partition_point(|other_ns| *other_ns <= next_ns);
+            due_ns.insert(at, next_ns);
+        }
+    }
+
+    /// Takes the first step that was due before `end_ns`; its user stays where it is.
+    pub(crate) fn take_unsent(&mut self, end_ns: u64) -> Option<(Due, Phase)> {
+        let (due_ns, key) = self.wheel.first().filter(|(due_ns, _)| *due_ns < end_ns)?;
+        self.wheel.take();
+        let due = Due { index: self.table[key as usize].index, due_ns };
+        Some((due, self.phase(due_ns)))
+    }
+
+    /// Everybody who is under way stays so: the run is over.
+    pub(crate) fn leave_unfinished(&mut self, at_ns: u64, recorder: &mut Recorder) {
+        for user in &self.table {
+            if user.state == State::Started && user.phase == Phase::Measured {
+                recorder.user_unfinished(at_ns, user.journey);
+            }
+        }
+    }
+
+    /// Whether requests that are due at this time count.
+    pub(crate) fn phase(&self, due_ns: u64) -> Phase {
+        phase_at(due_ns, self.warm_up_ns)
+    }
+}
+
+impl User {
+    /// A place in the table.
+    fn nobody(variables: usize) -> Self {
+        User {
+            index: 0,
+            arrived_ns: 0,
+            thought_ns: 0,
+            request: 0,
+            made: 0,
+            left: 0,
+            journey: 0,
+            phase: Phase::WarmUp,
+            state: State::Gone,
+            memory: Memory::new(variables),
+            path: Vec::new(),
+        }
+    }
+
+    /// The first step leaves, or would have.
+    fn start(&mut self, at_ns: u64, recorder: &mut Recorder) {
+        if self.state == State::Come {
+            self.state = State::Started;
+            if self.phase == Phase::Measured {
+                recorder.user_started(at_ns, self.journey);
+            }
+        }
+    }
+
+    fn whose(&self) -> Whose<'_> {
+        let memory = Some(&self.memory);
+        Whose { index: self.index, repetition: self.made, memory, ..Whose::default() }
+    }
+}
+
+/// What is drawn for a user.
+#[derive(Debug, Clone, Copy)]
+enum Purpose {
+    Repeat,
+    Think,
+}
+
+/// Random bits for this step of a user.
+fn draw_for(seed: u64, user: &User, purpose: Purpose) -> u64 {
+    let of_user = draw(seed, STREAM + purpose as u64, user.index);
+    draw(of_user, user.request.into(), user.made.into())
+}
+
+/// Whether a step is to be made.
+fn is_met(step: &Step, user: &User, filling: Option<&mut Filling>) -> bool {
+    let (Some(when), Some(filling)) = (&step.when, filling) else { return true };
+    !filling.text(when, user.whose()).is_empty()
+}
+
+/// Seconds since 1970, for the age of cookies.
+fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

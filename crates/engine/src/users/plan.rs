@@ -1,0 +1,153 @@
+//! Journeys, compiled for a worker.
+
+use candor_memory::{Capture, Captures, Source};
+use candor_pace::{below, exponential};
+use candor_plan::journey::{known_before, variables};
+use candor_plan::template::{Names, Piece, Template, Value, compile_text};
+use candor_plan::{OnFailure, Plan, Think};
+use candor_protocol::Keep;
+
+/// A journey.
+pub(super) struct Journey {
+    /// The request of its first step.
+    pub(super) first: u32,
+    pub(super) cookies: bool,
+    pub(super) on_failure: OnFailure,
+}
+
+/// A step.
+pub(super) struct Step {
+    /// The request of the step after it.
+    pub(super) next: Option<u32>,
+    pub(super) think: Think,
+    pub(super) repeat: (u32, u32),
+    /// It is made only if this is not empty.
+    pub(super) when: Option<Vec<Piece>>,
+    /// Variables that its request has in it.
+    pub(super) needs: Vec<u32>,
+    pub(super) captures: Captures,
+}
+
+/// The journeys of a plan, whose check has compiled all of this before.
+pub(super) fn journeys(plan: &Plan) -> Vec<Journey> {
+    let compiled = |one: &candor_plan::Journey| Journey {
+        first: one.steps[0].request,
+        cookies: one.cookies,
+        on_failure: one.on_failure,
+    };
+    plan.journeys.iter().map(compiled).collect()
+}
+
+/// The steps of all journeys, each at the place of its request.
+pub(super) fn steps(plan: &Plan) -> Vec<Step> {
+    let numbers = variables(&plan.journeys);
+    let of_journey = |journey: &'_ candor_plan::Journey| {
+        let following = journey.steps.iter().skip(1).map(|step| Some(step.request));
+        let following = following.chain([None]);
+        let all: Vec<Step> =
+            journey.steps.iter().zip(following).map(|(one, next)| step(plan, &numbers, one, next)).collect();
+        all
+    };
+    plan.journeys.iter().flat_map(of_journey).collect()
+}
+
+fn step(plan: &Plan, numbers: &[&str], step: &candor_plan::Step, next: Option<u32>) -> Step {
+    let captured = known_before(&plan.journeys, step.request);
+    let names = Names { data: &plan.data, environment: &plan.environment, captured: &captured };
+    let request = &plan.requests.list[step.request as usize];
+    let template = Template::compile(request, step.request as usize, names).ok();
+    let capture = |one: &candor_plan::Capture| {
+        let variable = numbers.iter().position(|name| *name == one.variable)? as u32;
+        let source = Source::parse(&one.source).ok()?;
+        Some(Capture { variable, name: one.variable.clone(), source })
+    };
+    Step {
+        next,
+        think: step.think,
+        repeat: step.repeat,
+        when: step.when.as_ref().and_then(|when| compile_text(when, names).ok()),
+        needs: template.filter(|_| request.holes).map(|one| needs(&one)).unwrap_or_default(),
+        captures: Captures::new(step.captures.iter().filter_map(capture).collect())
+            .unwrap_or_default(),
+    }
+}
+
+/// The variables of a request.
+fn needs(template: &Template) -> Vec<u32> {
+    fn add(pieces: &[Piece], all: &mut Vec<u32>) {
+        for piece in pieces {
+            match piece {
+                Piece::Hole(hole) => match &hole.value {
+                    Value::Variable(number) => all.push(*number as u32),
+                    Value::Group(inner) => add(inner, all),
+                    _ => {}
+                },
+                Piece::Text(_) => {}
+            }
+        }
+    }
+    let mut all = Vec::new();
+    let texts = [&template.method, &template.path, &template.body];
+    for text in texts.into_iter().chain(template.headers.iter().map(|(_, value)| value)) {
+        add(text, &mut all);
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// How much is kept of the responses to each request; `None`: nothing of any.
+pub(super) fn kept(plan: &Plan) -> Option<Box<[Keep]>> {
+    let of_step = |cookies: bool, step: &candor_plan::Step| {
+        let in_body = |one: &candor_plan::Capture| {
+            Source::parse(&one.source).is_ok_and(|source| source.is_in_body())
+        };
+        match step.captures.iter().any(in_body) {
+            true => Keep::Whole,
+            false if cookies || !step.captures.is_empty() => Keep::Fields,
+            false => Keep::Nothing,
+        }
+    };
+    let kept: Box<[Keep]> = plan
+        .journeys
+        .iter()
+        .flat_map(|one| one.steps.iter().map(|step| of_step(one.cookies, step)))
+        .collect();
+    kept.iter().any(|one| *one != Keep::Nothing).then_some(kept)
+}
+
+/// How long a user thinks, drawn by random bits.
+pub(super) fn think_ns(think: Think, bits: u64) -> u64 {
+    match think {
+        Think::None => 0,
+        Think::Fixed { ns } => ns,
+        // Below 37 means.
+        Think::Exponential { mean_ns } => (exponential(bits) * mean_ns as f64) as u64,
+        Think::Uniform { low_ns, high_ns } => {
+            low_ns.saturating_add(below(u128::from(high_ns - low_ns) + 1, bits))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_pace::draw;
+
+    use super::*;
+
+    #[test]
+    fn think_times_have_the_mean_and_the_bounds_that_were_asked_for() {
+        let n = 100_000u64;
+        let mean = |think| (0..n).map(|index| think_ns(think, draw(1, 2, index)) as f64).sum::<f64>() / n as f64;
+        let off = |mean: f64, expected: f64, deviation: f64| {
+            (mean - expected).abs() / (deviation / (n as f64).sqrt())
+        };
+        assert!(off(mean(Think::Exponential { mean_ns: 1_000_000 }), 1e6, 1e6) < 4.0);
+        let uniform = Think::Uniform { low_ns: 1000, high_ns: 3000 };
+        assert!(off(mean(uniform), 2000.0, 2000.0 / 12f64.sqrt()) < 4.0);
+        let ends = (think_ns(uniform, 0), think_ns(uniform, u64::MAX));
+        assert_eq!(ends, (1000, 3000));
+        assert_eq!(think_ns(Think::Fixed { ns: 7 }, 9), 7);
+        assert_eq!(think_ns(Think::None, 9), 0);
+    }
+}

@@ -1,0 +1,95 @@
+//! Journeys, from a plan's tables to the plan.
+
+mod common;
+
+use candor_plan::journey::{known_before, variables};
+use candor_plan::{Capture, JourneyConnection, OnFailure, Options, Plan, Think};
+use common::*;
+
+const BUY: &str = "
+url = 'http://h/'
+[data.users]
+file = 'users.csv'
+[[journey]]
+name = 'buy'
+weight = 3
+cookies = true
+connection = 'own'
+on-failure = 'go-on'
+[[journey.step]]
+name = 'login'
+method = 'POST'
+path = '/login'
+json = { user = '${users.name}', password = '${users.password}' }
+capture = { token = 'json:$.auth.token', id = 'header:X-Id' }
+[[journey.step]]
+name = 'cart'
+path = '/cart/${id}'
+headers = { Authorization = 'Bearer ${token}' }
+think = 'exp 2s'
+expect-status = 200
+repeat = '1..3'
+when = '${token}'
+[[journey]]
+[[journey.step]]
+";
+
+fn planned(text: &str) -> Result<Plan, String> {
+    let files = Memory::with(&[("users.csv", "name,password")]);
+    let built = Options::from_toml("plan.toml", text).map_err(|error| error.to_string())?.build(&files);
+    built.map(|(plan, _)| plan).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_journey_is_steps_of_requests() {
+    let plan = planned(BUY).unwrap();
+    let names: Vec<&str> = plan.requests.list.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["login", "cart", "GET /"]);
+    let [buy, other] = &plan.journeys[..] else { panic!("{:?}", plan.journeys) };
+    assert_eq!((buy.name.as_str(), buy.weight, buy.cookies), ("buy", 3, true));
+    assert_eq!((buy.connection, buy.on_failure), (JourneyConnection::Own, OnFailure::GoOn));
+    assert_eq!((other.name.as_str(), other.weight, other.cookies), ("journey 2", 1, false));
+    let (login, cart) = (&buy.steps[0], &buy.steps[1]);
+    let capture = |variable: &str, source: &str| Capture { variable: variable.into(), source: source.into() };
+    assert_eq!(login.captures, [capture("id", "header:X-Id"), capture("token", "json:$.auth.token")]);
+    assert_eq!((login.think, login.repeat, &login.when), (Think::None, (1, 1), &None));
+    assert_eq!(cart.think, Think::Exponential { mean_ns: 2_000_000_000 });
+    assert_eq!((cart.repeat, cart.when.as_deref()), ((1, 3), Some("${token}")));
+    assert_eq!(variables(&plan.journeys), ["id", "token"]);
+    assert_eq!(known_before(&plan.journeys, 0), []);
+    assert_eq!(known_before(&plan.journeys, 1), [("id", 0), ("token", 1)]);
+    assert_eq!(known_before(&plan.journeys, 2), [], "a user of another journey has not logged in");
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_with_its_remedy() {
+    let step = |keys: &str| format!("url = 'http://h/'\n[[journey]]\n[[journey.step]]\n{keys}");
+    let table = [
+        ("url = 'http://h/'\n[[journey]]".to_owned(), "journey \"journey 1\": it has no step; add a [[journey.step]]"),
+        (
+            format!("{BUY}\n[[journey]]\nname = 'buy'\n[[journey.step]]"),
+            "journey \"buy\": two journeys have this name; give one of them another",
+        ),
+        (
+            "url = 'http://h/'\n[[request]]\n[[journey]]\n[[journey.step]]".to_owned(),
+            "[[request]] cannot be used with [[journey]]",
+        ),
+        ("url = 'http://h/'\n[[request]]\nthink = '1s'".to_owned(), "think cannot be used with [[request]]"),
+        ("url = 'http://h/'\n[[request]]\ncapture = { a = 'body' }".to_owned(), "capture cannot be used with [[request]]"),
+        (step("path = '/${token}'"), "the path: ${token} is not known"),
+        // A step does not know what it captures itself.
+        (step("path = '/${a}'\ncapture = { a = 'body' }"), "the path: ${a} is not known"),
+        (step("when = '${a}'"), "when: ${a} is not known"),
+        (step("capture = { a = 'jsn:$.a' }"), "journey \"journey 1\": step \"GET /\": capture a: "),
+        (step("capture = { 'a b' = 'body' }"), "`a b` is not a name for a variable"),
+        (step("think = 'often'"), "think"),
+        (step("repeat = '3..1'"), "`3..1` is not a number of times"),
+        (step("[[journey.step]]"), "two steps have this name; give one of them another"),
+        (step("pth = '/'"), "unknown key \"pth\"; did you mean \"path\"?"),
+        ("url = 'http://h/'\n[[journey]]\nwieght = 1".to_owned(), "unknown key \"wieght\"; did you mean \"weight\"?"),
+    ];
+    for (text, message) in table {
+        let error = planned(&text).expect_err(&text);
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}

@@ -1,0 +1,179 @@
+//! The ledger of users: what became of those who came, by journey.
+//!
+//! ```text
+//! started = completed + failed (by step and reason) + unfinished
+//! ```
+//! It stands beside the ledger of requests and is counted independently of it: a step that failed is one request,
+//! and the end of its user. Users count as measured when they came after the warm-up.
+
+use serde::{Deserialize, Serialize};
+
+use crate::add;
+use crate::errors::ErrorKind;
+use crate::histogram::Histogram;
+
+/// The most different failures of one journey that are kept apart: far more than steps of a plan that a person
+/// writes can have. What goes beyond is counted with the last.
+const MOST_FAILURES: usize = 1024;
+
+/// Why a step failed, and with it the journey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum StepFailure {
+    /// The request failed.
+    Error(ErrorKind),
+    /// The response did not have this one of the step's captures, by its place in the plan.
+    Capture(u32),
+    /// A variable that the step needs has no value, by its number in the plan. The step was not sent.
+    Unset(u32),
+    /// The step was due for longer than requests may wait. It was not sent.
+    Shed,
+}
+
+/// How often a step failed for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    /// The request of the step, by its place in the plan.
+    pub request: u32,
+    /// Why.
+    pub why: StepFailure,
+    /// How often.
+    pub count: u64,
+}
+
+/// The users of one journey.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JourneyCounts {
+    /// Users that came and began.
+    pub started: u64,
+    /// Users that came to the end.
+    pub completed: u64,
+    /// Users whose journey ended with a step that failed, by step and reason.
+    pub failed: Vec<Failures>,
+    /// Users that were under way when the run ended.
+    pub unfinished: u64,
+    /// Steps that failed without an end of the journey, by step and reason.
+    pub passed_over: Vec<Failures>,
+    /// From the arrival of a user to the last response, of those who completed.
+    pub duration: Histogram,
+    /// The same without the times that they thought.
+    pub active: Histogram,
+}
+
+impl JourneyCounts {
+    pub(crate) fn new(digits: u8) -> Self {
+        JourneyCounts {
+            started: 0,
+            completed: 0,
+            failed: Vec::new(),
+            unfinished: 0,
+            passed_over: Vec::new(),
+            duration: Histogram::new(digits),
+            active: Histogram::new(digits),
+        }
+    }
+
+    /// Users whose journey ended with a step that failed.
+    pub fn failures(&self) -> u64 {
+        self.failed.iter().fold(0, |sum, one| sum.saturating_add(one.count))
+    }
+
+    /// Whether every user who started is accounted for.
+    pub fn balances(&self) -> bool {
+        let ends = [self.completed, self.failures(), self.unfinished];
+        self.started == ends.into_iter().fold(0, u64::saturating_add)
+    }
+
+    pub(crate) fn merge(&mut self, other: &JourneyCounts) {
+        add(&mut self.started, other.started);
+        add(&mut self.completed, other.completed);
+        add(&mut self.unfinished, other.unfinished);
+        for &one in &other.failed {
+            count(&mut self.failed, one);
+        }
+        for &one in &other.passed_over {
+            count(&mut self.passed_over, one);
+        }
+        self.duration.merge(&other.duration);
+        self.active.merge(&other.active);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        (self.started, self.completed, self.unfinished) = (0, 0, 0);
+        self.failed.clear();
+        self.passed_over.clear();
+        self.duration.clear();
+        self.active.clear();
+    }
+}
+
+/// Adds to the failures of one step and reason.
+pub(crate) fn count(list: &mut Vec<Failures>, more: Failures) {
+    let is_full = list.len() == MOST_FAILURES;
+    let is_alike = |one: &&mut Failures| (one.request, one.why) == (more.request, more.why);
+    match list.iter_mut().find(is_alike) {
+        Some(one) => add(&mut one.count, more.count),
+        None if is_full => {
+            if let Some(last) = list.last_mut() {
+                add(&mut last.count, more.count);
+            }
+        }
+        None => list.push(more),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(request: u32, why: StepFailure, count: u64) -> Failures {
+        Failures { request, why, count }
+    }
+
+    #[test]
+    fn failures_of_one_step_and_reason_are_one_line() {
+        let mut list = Vec::new();
+        for (request, why, n) in [
+            (1, StepFailure::Capture(0), 2),
+            (1, StepFailure::Capture(1), 3),
+            (2, StepFailure::Error(ErrorKind::Timeout), 1),
+            (1, StepFailure::Capture(0), 5),
+        ] {
+            count(&mut list, failures(request, why, n));
+        }
+        let expected = [
+            failures(1, StepFailure::Capture(0), 7),
+            failures(1, StepFailure::Capture(1), 3),
+            failures(2, StepFailure::Error(ErrorKind::Timeout), 1),
+        ];
+        assert_eq!(list, expected);
+    }
+
+    #[test]
+    fn the_list_of_failures_is_bounded_and_loses_nothing() {
+        let mut list = Vec::new();
+        for request in 0..2000 {
+            count(&mut list, failures(request, StepFailure::Shed, 1));
+        }
+        assert_eq!(list.len(), MOST_FAILURES);
+        assert_eq!(list.iter().map(|one| one.count).sum::<u64>(), 2000);
+    }
+
+    #[test]
+    fn users_are_added_up_and_balance() {
+        let mut one = JourneyCounts::new(3);
+        one.started = 5;
+        one.completed = 2;
+        one.unfinished = 1;
+        count(&mut one.failed, failures(0, StepFailure::Shed, 2));
+        assert!(one.balances());
+        one.duration.record(7);
+        let mut sum = one.clone();
+        sum.merge(&one);
+        assert_eq!((sum.started, sum.failures(), sum.duration.count()), (10, 4, 2));
+        assert!(sum.balances());
+        sum.started += 1;
+        assert!(!sum.balances());
+        sum.clear();
+        assert_eq!(sum, JourneyCounts::new(3));
+    }
+}
