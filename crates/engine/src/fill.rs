@@ -292,7 +292,8 @@ mod tests {
         let mut number = |low, high, index| {
             let whose = Whose { index, ..Whose::default() };
             let mut out = Vec::new();
-            Of { row: &mut row, seed: 1, whose }.write(&Value::Random { low, high, draw: 1 }, &mut out);
+            Of { row: &mut row, seed: 1, whose }
+                .write(&Value::Random { low, high, draw: 1 }, &mut out);
             String::from_utf8(out).unwrap().parse::<i64>().unwrap()
         };
         let drawn: Vec<i64> = (0..1000).map(|index| number(-1, 2, index)).collect();

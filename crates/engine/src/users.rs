@@ -177,7 +177,8 @@ impl Users {
 
     /// Where sessions keep the responses that captures and cookies are taken from, if any are.
     pub(crate) fn capture_room(plan: &Plan) -> Option<CaptureRoom> {
-        plan::kept(plan).map(|kept| CaptureRoom::for_requests(kept, MOST_BODY_BYTES, BODIES_AT_A_TIME))
+        plan::kept(plan)
+            .map(|kept| CaptureRoom::for_requests(kept, MOST_BODY_BYTES, BODIES_AT_A_TIME))
     }
 
     /// Gives them what their requests are filled with.
@@ -318,7 +319,8 @@ impl Users {
         let user = &mut self.table[key as usize];
         let filling = self.filling.as_mut()?;
         let with_cookies = self.journeys[user.journey as usize].cookies;
-        let cookies = with_cookies.then(|| Cookies { now_s: unix_s(), is_https: self.site.is_https() });
+        let cookies =
+            with_cookies.then(|| Cookies { now_s: unix_s(), is_https: self.site.is_https() });
         let whose = Whose { cookies, ..user.whose() };
         let made = filling.fill(user.request, whose)?;
         if with_cookies {
@@ -425,7 +427,8 @@ impl Users {
             (user.request, user.made, next) = (request, 0, step.next);
             let (low, high) = step.repeat;
             let span = u128::from(high - low) + 1;
-            let count = low + candor_pace::below(span, draw_for(self.seed, user, Purpose::Repeat)) as u32;
+            let count =
+                low + candor_pace::below(span, draw_for(self.seed, user, Purpose::Repeat)) as u32;
             if count == 0 || !is_met(step, user, self.filling.as_mut()) {
                 continue;
             }

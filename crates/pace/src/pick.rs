@@ -32,7 +32,12 @@ impl Picker {
             *sum += u64::from(weight);
             Some(*sum)
         });
-        Picker { seed: split_mix(seed, STREAM), requests, sums: sums.collect(), sequence: [].into() }
+        Picker {
+            seed: split_mix(seed, STREAM),
+            requests,
+            sums: sums.collect(),
+            sequence: [].into(),
+        }
     }
 
     /// A picker for a list of at least one request.

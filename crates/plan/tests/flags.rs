@@ -33,9 +33,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
         let value = match name {
             "url" => "\"http://h/\"",
             "streams" | "connections" | "threads" | "max-connections" | "pipeline" | "pieces"
-            | "users" => {
-                "7"
-            }
+            | "users" => "7",
             "requests" | "requests-per-connection" => "\"7k\"",
             "duration"
             | "think-time"

@@ -36,7 +36,8 @@ when = '${token}'
 
 fn planned(text: &str) -> Result<Plan, String> {
     let files = Memory::with(&[("users.csv", "name,password")]);
-    let built = Options::from_toml("plan.toml", text).map_err(|error| error.to_string())?.build(&files);
+    let built =
+        Options::from_toml("plan.toml", text).map_err(|error| error.to_string())?.build(&files);
     built.map(|(plan, _)| plan).map_err(|error| error.to_string())
 }
 
@@ -50,8 +51,12 @@ fn a_journey_is_steps_of_requests() {
     assert_eq!((buy.connection, buy.on_failure), (JourneyConnection::Own, OnFailure::GoOn));
     assert_eq!((other.name.as_str(), other.weight, other.cookies), ("journey 2", 1, false));
     let (login, cart) = (&buy.steps[0], &buy.steps[1]);
-    let capture = |variable: &str, source: &str| Capture { variable: variable.into(), source: source.into() };
-    assert_eq!(login.captures, [capture("id", "header:X-Id"), capture("token", "json:$.auth.token")]);
+    let capture =
+        |variable: &str, source: &str| Capture { variable: variable.into(), source: source.into() };
+    assert_eq!(
+        login.captures,
+        [capture("id", "header:X-Id"), capture("token", "json:$.auth.token")]
+    );
     assert_eq!((login.think, login.repeat, &login.when), (Think::None, (1, 1), &None));
     assert_eq!(cart.think, Think::Exponential { mean_ns: 2_000_000_000 });
     assert_eq!((cart.repeat, cart.when.as_deref()), ((1, 3), Some("${token}")));
@@ -65,7 +70,10 @@ fn a_journey_is_steps_of_requests() {
 fn what_does_not_fit_together_is_refused_with_its_remedy() {
     let step = |keys: &str| format!("url = 'http://h/'\n[[journey]]\n[[journey.step]]\n{keys}");
     let table = [
-        ("url = 'http://h/'\n[[journey]]".to_owned(), "journey \"journey 1\": it has no step; add a [[journey.step]]"),
+        (
+            "url = 'http://h/'\n[[journey]]".to_owned(),
+            "journey \"journey 1\": it has no step; add a [[journey.step]]",
+        ),
         (
             format!("{BUY}\n[[journey]]\nname = 'buy'\n[[journey.step]]"),
             "journey \"buy\": two journeys have this name; give one of them another",
@@ -74,8 +82,14 @@ fn what_does_not_fit_together_is_refused_with_its_remedy() {
             "url = 'http://h/'\n[[request]]\n[[journey]]\n[[journey.step]]".to_owned(),
             "[[request]] cannot be used with [[journey]]",
         ),
-        ("url = 'http://h/'\n[[request]]\nthink = '1s'".to_owned(), "think cannot be used with [[request]]"),
-        ("url = 'http://h/'\n[[request]]\ncapture = { a = 'body' }".to_owned(), "capture cannot be used with [[request]]"),
+        (
+            "url = 'http://h/'\n[[request]]\nthink = '1s'".to_owned(),
+            "think cannot be used with [[request]]",
+        ),
+        (
+            "url = 'http://h/'\n[[request]]\ncapture = { a = 'body' }".to_owned(),
+            "capture cannot be used with [[request]]",
+        ),
         (step("path = '/${token}'"), "the path: ${token} is not known"),
         // A step does not know what it captures itself.
         (step("path = '/${a}'\ncapture = { a = 'body' }"), "the path: ${a} is not known"),
@@ -86,7 +100,10 @@ fn what_does_not_fit_together_is_refused_with_its_remedy() {
         (step("repeat = '3..1'"), "`3..1` is not a number of times"),
         (step("[[journey.step]]"), "two steps have this name; give one of them another"),
         (step("pth = '/'"), "unknown key \"pth\"; did you mean \"path\"?"),
-        ("url = 'http://h/'\n[[journey]]\nwieght = 1".to_owned(), "unknown key \"wieght\"; did you mean \"weight\"?"),
+        (
+            "url = 'http://h/'\n[[journey]]\nwieght = 1".to_owned(),
+            "unknown key \"wieght\"; did you mean \"weight\"?",
+        ),
     ];
     for (text, message) in table {
         let error = planned(&text).expect_err(&text);

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         window_end_ns: None,
         drain_ns: u64::MAX,
         requests: 1,
-    journeys: 0,
+        journeys: 0,
     });
     let mut collector = Collector::new(CollectorSettings {
         digits: 3,

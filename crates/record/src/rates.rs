@@ -230,7 +230,7 @@ mod tests {
             window_end_ns,
             drain_ns: u64::MAX,
             requests: 1,
-        journeys: 0,
+            journeys: 0,
         };
         let mut recorder = Recorder::new(settings);
         for &done_ns in done_ns {

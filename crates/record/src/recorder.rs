@@ -179,10 +179,9 @@ impl Recorder {
     }
 
     fn close_current(&mut self, end_ns: u64) {
-        let next = self
-            .spare
-            .pop()
-            .unwrap_or_else(|| Interval::new(self.settings.digits, self.settings.requests, self.settings.journeys));
+        let next = self.spare.pop().unwrap_or_else(|| {
+            Interval::new(self.settings.digits, self.settings.requests, self.settings.journeys)
+        });
         let mut done = std::mem::replace(&mut self.current, next);
         self.slots.carry(&done);
         done.end_ns = end_ns;
@@ -569,7 +568,7 @@ mod tests {
             window_end_ns: None,
             drain_ns: u64::MAX,
             requests: 1,
-        journeys: 0,
+            journeys: 0,
         });
         // An event just after a boundary, then a stop with a time from just before it.
         recorder.sent(1001, Phase::Measured, 0);
@@ -592,7 +591,7 @@ mod tests {
             window_end_ns,
             drain_ns,
             requests: 1,
-        journeys: 0,
+            journeys: 0,
         }
     }
 

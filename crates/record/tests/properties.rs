@@ -134,7 +134,7 @@ fn run_part(requests: &[Request], part: Workers, interval_ns: u64) -> RunRecord 
             window_end_ns: Some(WINDOW_END_NS),
             drain_ns: u64::MAX,
             requests: REQUESTS,
-        journeys: 0,
+            journeys: 0,
         });
         for (at_ns, ended, one) in events {
             if ended {
@@ -365,5 +365,8 @@ fn what_does_not_belong_together_is_refused() {
     // Adjacent parts merge into a longer part.
     let both = merge(vec![part(1, 1), part(2, 1)], 3, REQUESTS, 0).unwrap();
     assert_eq!(both.of, candor_record::Workers { first: 1, count: 2, of: 4 });
-    assert_eq!(merge(vec![both, part(0, 1), part(3, 1)], 3, REQUESTS, 0).unwrap().machines.len(), 4);
+    assert_eq!(
+        merge(vec![both, part(0, 1), part(3, 1)], 3, REQUESTS, 0).unwrap().machines.len(),
+        4
+    );
 }

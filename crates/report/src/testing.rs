@@ -104,7 +104,7 @@ impl Run {
                 window_end_ns: Some(self.window_end_ns()),
                 drain_ns: plan.stop.drain_ns,
                 requests: plan.requests.list.len(),
-            journeys: plan.journeys.len(),
+                journeys: plan.journeys.len(),
             });
             self.drive(worker, &mut recorder);
             while let Some(interval) = recorder.take_finished() {

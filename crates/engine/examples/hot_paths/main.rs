@@ -232,7 +232,7 @@ fn record(repetitions: u64) {
         window_end_ns: None,
         drain_ns: u64::MAX,
         requests: 1,
-    journeys: 0,
+        journeys: 0,
     });
     for n in 0..repetitions {
         let due_ns = n * 1000;

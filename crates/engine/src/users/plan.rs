@@ -44,8 +44,12 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     let of_journey = |journey: &'_ candor_plan::Journey| {
         let following = journey.steps.iter().skip(1).map(|step| Some(step.request));
         let following = following.chain([None]);
-        let all: Vec<Step> =
-            journey.steps.iter().zip(following).map(|(one, next)| step(plan, &numbers, one, next)).collect();
+        let all: Vec<Step> = journey
+            .steps
+            .iter()
+            .zip(following)
+            .map(|(one, next)| step(plan, &numbers, one, next))
+            .collect();
         all
     };
     plan.journeys.iter().flat_map(of_journey).collect()
@@ -138,7 +142,9 @@ mod tests {
     #[test]
     fn think_times_have_the_mean_and_the_bounds_that_were_asked_for() {
         let n = 100_000u64;
-        let mean = |think| (0..n).map(|index| think_ns(think, draw(1, 2, index)) as f64).sum::<f64>() / n as f64;
+        let mean = |think| {
+            (0..n).map(|index| think_ns(think, draw(1, 2, index)) as f64).sum::<f64>() / n as f64
+        };
         let off = |mean: f64, expected: f64, deviation: f64| {
             (mean - expected).abs() / (deviation / (n as f64).sqrt())
         };

@@ -208,7 +208,8 @@ mod tests {
     #[test]
     fn users_come_in_the_order_of_their_times_and_equals_as_they_were_put_in() {
         let mut wheel = Wheel::new();
-        let times = [5_000_000_000, 1, 70_000, 5_000_000_000, 1, 69_999, u64::MAX, 3_600_000_000_000];
+        let times =
+            [5_000_000_000, 1, 70_000, 5_000_000_000, 1, 69_999, u64::MAX, 3_600_000_000_000];
         for (user, due_ns) in (0..).zip(times) {
             wheel.put(due_ns, user);
         }

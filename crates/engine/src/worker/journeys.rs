@@ -49,10 +49,13 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             },
         };
         let id = self.books.depart(departure, &mut connection.account.flights);
-        session.handle_request(id, match &made {
-            None => Outgoing::Listed(departure.request),
-            Some(made) => Outgoing::Made(made),
-        });
+        session.handle_request(
+            id,
+            match &made {
+                None => Outgoing::Listed(departure.request),
+                Some(made) => Outgoing::Made(made),
+            },
+        );
         connection.offered -= 1;
         self.handed_over(departure);
         true

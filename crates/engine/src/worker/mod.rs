@@ -132,7 +132,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             window_end_ns: own.stop_ns,
             drain_ns: own.drain_ns,
             requests: plan.requests.list.len(),
-        journeys: plan.journeys.len(),
+            journeys: plan.journeys.len(),
         };
         let names: Arc<[String]> =
             plan.requests.list.iter().map(|request| request.name.clone()).collect();

@@ -120,7 +120,11 @@ impl Host {
     /// Closes the interval that goes on, at `end_ns` from the origin.
     fn close(&mut self, end_ns: u64) -> Vec<u8> {
         let recording = &self.plan.recording;
-        let mut interval = Interval::new(recording.digits, self.plan.requests.list.len(), self.plan.journeys.len());
+        let mut interval = Interval::new(
+            recording.digits,
+            self.plan.requests.list.len(),
+            self.plan.journeys.len(),
+        );
         (interval.index, interval.start_ns, interval.end_ns) = (self.index, self.begins_ns, end_ns);
         let within = self.begins_ns..end_ns;
         for one in self.requests() {

@@ -1,7 +1,7 @@
 //! The journeys of a plan: each `[[journey.step]]` is a request of the list.
 
-use super::requests;
 use super::Files;
+use super::requests;
 use crate::error::PlanError;
 use crate::journey::{Journey, Step};
 use crate::model::Request;

@@ -31,7 +31,9 @@ pub(super) fn requests(
             return Err(conflict(key, "[[request]]", why));
         }
     }
-    if let (false, false) = (options.requests.request.is_empty(), options.requests.journey.is_empty()) {
+    if let (false, false) =
+        (options.requests.request.is_empty(), options.requests.journey.is_empty())
+    {
         let why = "a plan has requests or users; make each request a [[journey]] of one step";
         return Err(conflict("[[request]]", "[[journey]]", why));
     }

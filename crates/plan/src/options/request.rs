@@ -7,7 +7,8 @@ use serde::Deserialize;
 use crate::journey::Capture;
 use crate::model::StatusSet;
 use crate::values::{
-    Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime, captures, headers, json, typed,
+    Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime, captures,
+    headers, json, typed,
 };
 
 /// One `[[request]]` table of a plan. Missing keys are taken from the top level.

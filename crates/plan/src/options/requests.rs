@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{JourneyOptions, RequestOptions};
 use super::group::group;
+use super::{JourneyOptions, RequestOptions};
 use crate::model::Order;
 use crate::values::{
     Count, Data, DataFile, Header, Method, PositiveNanos, Size, SmallCount, data, headers, typed,

@@ -254,7 +254,9 @@ fn holes(parts: &Parts, one: &Request, number: usize) -> Result<(), PlanError> {
 fn journeys(parts: &Parts) -> Result<(), PlanError> {
     if parts.journeys.is_empty() {
         return match parts.users {
-            Some(_) => Err(value("--users", "only a plan with a [[journey]] has users; use --connections")),
+            Some(_) => {
+                Err(value("--users", "only a plan with a [[journey]] has users; use --connections"))
+            }
             None => Ok(()),
         };
     }
@@ -277,7 +279,8 @@ fn journeys(parts: &Parts) -> Result<(), PlanError> {
         return Err(conflict("--requests-per-connection", "connection = \"own\"", why));
     }
     for (at, journey) in parts.journeys.iter().enumerate() {
-        let wrong = |problem: String| Err(PlanError::Journey { name: journey.name.clone(), problem });
+        let wrong =
+            |problem: String| Err(PlanError::Journey { name: journey.name.clone(), problem });
         if parts.journeys[..at].iter().any(|other| other.name == journey.name) {
             return wrong("two journeys have this name; give one of them another".to_owned());
         }
@@ -298,7 +301,8 @@ fn step_of(parts: &Parts, journey: &Journey, step: &Step) -> Result<(), PlanErro
         let problem = format!("step {name:?}: {problem}");
         Err(PlanError::Journey { name: journey.name.clone(), problem })
     };
-    let same = journey.steps.iter().filter(|one| parts.requests.list[one.request as usize].name == *name);
+    let same =
+        journey.steps.iter().filter(|one| parts.requests.list[one.request as usize].name == *name);
     if same.count() > 1 {
         return wrong("two steps have this name; give one of them another".to_owned());
     }
@@ -317,7 +321,8 @@ fn step_of(parts: &Parts, journey: &Journey, step: &Step) -> Result<(), PlanErro
     }
     if let Some(when) = &step.when {
         let captured = known_before(&parts.journeys, step.request);
-        let names = Names { data: &parts.data, environment: &parts.environment, captured: &captured };
+        let names =
+            Names { data: &parts.data, environment: &parts.environment, captured: &captured };
         if let Err(TemplateError(problem)) = template::compile_text(when, names) {
             return wrong(format!("when: {problem}"));
         }

@@ -10,8 +10,8 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::{
-    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, RequestPath,
-    Repeat, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError, WindowBits,
+    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, Repeat,
+    RequestPath, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError, WindowBits,
 };
 use crate::allow::Allowed;
 use crate::load::Shape;

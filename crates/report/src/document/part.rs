@@ -66,12 +66,8 @@ impl Document {
         };
         let records: Result<Vec<RunRecord>, _> = parts.iter().enumerate().map(record).collect();
         let plan = &first.plan;
-        let merged = merge(
-            records?,
-            plan.recording.digits,
-            plan.requests.list.len(),
-            plan.journeys.len(),
-        );
+        let merged =
+            merge(records?, plan.recording.digits, plan.requests.list.len(), plan.journeys.len());
         let merged = merged.map_err(PartError::Records)?;
         let facts = Facts {
             started_unix_ms: parts.iter().map(|one| one.started_unix_ms).min().unwrap_or(0),
