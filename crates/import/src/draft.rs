@@ -107,6 +107,7 @@ impl Draft {
     /// Writes the plan.
     pub(crate) fn finish(mut self, mut secrets: Secrets) -> Imported {
         secrets.move_out(&mut self);
+        self.without_upgrade();
         let variables = Secrets::variables(&mut self);
         if !variables.is_empty() {
             let them = if variables.len() == 1 { "it" } else { "them" };
@@ -120,6 +121,19 @@ impl Draft {
         let plan = write::plan(&self);
         let notes = self.remarks.iter().map(|remark| write::one_line(remark)).collect();
         Imported { plan, notes }
+    }
+
+    /// A plan has an upgrade to HTTP/2 for fixed requests only.
+    fn without_upgrade(&mut self) {
+        let mut has_holes = !self.journeys.is_empty();
+        for step in self.steps_mut() {
+            step.values(&mut |_, _, value| has_holes |= value.as_text().is_none());
+        }
+        let before = self.settings.len();
+        self.settings.retain(|(key, _)| !(has_holes && *key == "h2c-upgrade"));
+        if self.settings.len() < before {
+            self.remark("Left out: an upgrade to HTTP/2, which fixed requests have only; use h2 if the server speaks it");
+        }
     }
 
     /// Each name once: reports have a row for each.

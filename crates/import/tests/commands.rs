@@ -30,6 +30,17 @@ fn brackets_that_browsers_escape_are_themselves() {
 }
 
 #[test]
+fn an_upgrade_is_for_fixed_requests() {
+    assert!(plan("curl --http2 http://h/a").contains("h2c-upgrade = true"));
+    for command in ["curl --http2 http://h/a http://h/b", "curl --http2 http://h/?password=secret"]
+    {
+        let plan = plan(command);
+        assert!(!plan.contains("h2c-upgrade") && plan.contains("# Left out: an upgrade"), "{plan}");
+    }
+    assert!(plan("curl --http2 https://h/a").contains("h2 = true"));
+}
+
+#[test]
 fn cookies_are_one_field_and_secret() {
     let plan =
         plan("curl http://h/a -b sid=Zx9-sEcReT_q7W -b b=2 -H 'X-Copy: Zx9-sEcReT_q7W; b=2'");
