@@ -18,6 +18,7 @@ mod fleet;
 mod h1;
 mod h2;
 mod histograms;
+mod imports;
 mod pieces;
 mod plans;
 mod records;
@@ -59,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     target("records", records::record, 300),
     target("messages", fleet::message, 300),
     target("policies", fleet::policy, 1000),
+    target("imports", imports::import, 1000),
     target("histograms", histograms::histogram, 1000),
     target("traces", traces::trace, 2000),
     target("drivers", drivers::line, 2000),

@@ -12,6 +12,7 @@ use crate::command::bench::BenchArguments;
 use crate::command::clients::ClientsArguments;
 use crate::command::compare::CompareArguments;
 use crate::command::completions::CompletionsArguments;
+use crate::command::import::ImportArguments;
 use crate::command::man::ManArguments;
 use crate::command::peak::PeakArguments;
 use crate::command::report::ReportArguments;
@@ -113,6 +114,12 @@ pub(crate) enum Command {
     /// Render saved results again
     #[command(after_long_help = crate::command::report::EXAMPLES)]
     Report(ReportArguments),
+    /// Make a plan from curl commands, a HAR file, an OpenAPI description, a Postman collection or a log
+    ///
+    /// Prints the plan as a person would have written it: other hosts and static files left out, secrets moved to
+    /// variables of the environment, values of responses that come again captured, a comment where it had to guess.
+    #[command(after_long_help = crate::command::import::EXAMPLES)]
+    Import(ImportArguments),
     /// The command lines and the output of wrk and wrk2
     #[command(override_help = crate::command::wrk::HELP, disable_help_flag = true)]
     Wrk(ToolArguments),

@@ -6,6 +6,7 @@
 
 use candor_engine::EngineError;
 use candor_engine::reactor::{ConnectCause, ConnectFailure};
+use candor_import::ImportError;
 use candor_lab::{LabError, Side};
 use candor_protocol::tls::{Choice, ConfigError, Material};
 use candor_record::ConnectErrorKind;
@@ -25,6 +26,17 @@ pub(crate) fn told_elsewhere(error: &LabError) -> String {
 /// The same for an error of a server of ours.
 pub(crate) fn told_of_server(error: &ServeError) -> String {
     sentence(error, Some(serve(error).to_owned()))
+}
+
+/// The same for an input that becomes no plan.
+pub(crate) fn told_of_import(error: &ImportError) -> String {
+    let remedy = match error {
+        ImportError::NoHost { .. } => "choose one of them with --host",
+        ImportError::OnlyFiles => "keep them with --static-files",
+        // The others contain it.
+        _ => return error.to_string(),
+    };
+    sentence(error, Some(remedy.to_owned()))
 }
 
 /// The error with its remedy attached, for documents that keep its text.

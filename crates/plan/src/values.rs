@@ -299,6 +299,8 @@ impl FromStr for RequestPath {
     fn from_str(text: &str) -> Result<Self, url::UrlError> {
         match text {
             "*" => Ok(RequestPath("*".to_owned())),
+            // A whole path from elsewhere, such as a captured Location. The plan's rules check the rest.
+            _ if text.starts_with("${path ") => Ok(RequestPath(text.to_owned())),
             _ => url::parse_path(text).map(RequestPath),
         }
     }

@@ -6,6 +6,7 @@ pub(crate) mod clients;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod h2load;
+pub(crate) mod import;
 pub(crate) mod keep;
 pub(crate) mod man;
 pub(crate) mod peak;

@@ -1,0 +1,175 @@
+//! `candor import`: plans from curl commands, recordings of browsers, descriptions of interfaces, and logs.
+//!
+//! Crate import makes the plan out of bytes. This module reads them, within the bound of the format, and
+//! writes the plan. Nothing is sent, and no script of an input is run.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use candor_import::{AccessLog, Format, ImportError, Imported, Options};
+use candor_plan::{Out, Place};
+use clap::{Args, ValueEnum};
+
+use crate::exit::{Exit, UserError};
+use crate::{console, input, outputs, remedy};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor import curl 'curl https://localhost:8443/items -H \"Accept: text/html\"' -o plan.toml
+      The request of a command, as a browser copies it (\"Copy as cURL\").
+  candor import har shop.har -o shop.toml
+      The requests that a browser recorded to one host become the steps of a journey.
+  candor import har shop.har --host api.localhost --url http://localhost:8080 -o api.toml
+      The requests to another host of the recording, for a server of your own.
+  candor import openapi petstore.yaml > petstore.toml
+      A request for each operation of a description; values come from its examples.
+  candor import postman shop.postman_collection.json -o shop.toml
+      The requests of a collection, in order.
+  zcat access.log.*.gz | candor import access-log - --url http://localhost:8080 -o log.toml
+      The most frequent requests of a log, with weights.
+
+A plan has comments where the import had to guess; the standard error has the same. Secrets are moved to
+variables of the environment. docs/import.md describes what becomes of each format.";
+
+/// Bytes of a log that are read at once.
+const PIECE: usize = 256 * 1024;
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// The format of the input
+    #[arg(value_name = "FORMAT")]
+    format: Form,
+    /// The file to import, or - for the standard input; for curl also a command, as one argument
+    ///
+    /// Other users of this machine can see the arguments of commands: give one that has secrets on the standard input.
+    #[arg(value_name = "FILE|-")]
+    input: String,
+    /// Write the plan to a file [default: the standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The server to write in the plan, instead of that of the input
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The host whose requests are imported from a HAR file [default: the most frequent one]
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Keep requests for images, styles, scripts and fonts of a HAR file
+    #[arg(long)]
+    static_files: bool,
+    /// The most requests in the plan [default: 200, and 30 of a log]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_requests: Option<u32>,
+}
+
+/// The formats, as they are typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Commands of curl
+    Curl,
+    /// A recording of a browser
+    Har,
+    /// A description of an interface: OpenAPI 3 or Swagger 2.0, JSON or YAML
+    #[value(name = "openapi")]
+    OpenApi,
+    /// A collection of Postman, v2.0 or v2.1
+    Postman,
+    /// A log in the Common or Combined Log Format
+    AccessLog,
+}
+
+impl Form {
+    fn format(self) -> Format {
+        match self {
+            Form::Curl => Format::Curl,
+            Form::Har => Format::Har,
+            Form::OpenApi => Format::OpenApi,
+            Form::Postman => Format::Postman,
+            Form::AccessLog => Format::AccessLog,
+        }
+    }
+}
+
+pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError> {
+    if arguments.format != Form::Har {
+        const WHY: &str = "that is for har";
+        let refused = [
+            ("--host", arguments.host.is_some(), WHY),
+            ("--static-files", arguments.static_files, WHY),
+        ];
+        input::refuse("import", refused)?;
+    }
+    let place = match &arguments.output {
+        Some(path) => Out::new("", path.clone()).place,
+        None => Place::Stdout,
+    };
+    outputs::check_paths(place.file())?;
+    let options = Options {
+        url: arguments.url.clone(),
+        host: arguments.host.clone(),
+        static_files: arguments.static_files,
+        max_requests: arguments.max_requests.map(|most| most as usize),
+    };
+    let Imported { plan, notes } = imported(arguments, &options)?;
+    outputs::write(&place, &plan)?;
+    for note in notes {
+        console::say(format_args!("candor import: {note}"));
+    }
+    Ok(Exit::Fine.into())
+}
+
+fn imported(arguments: &ImportArguments, options: &Options) -> Result<Imported, UserError> {
+    let input = &arguments.input;
+    let is_command = arguments.format == Form::Curl && input.trim_start().starts_with("curl ");
+    let name = match input.as_str() {
+        _ if is_command => "the command",
+        "-" => "the standard input",
+        path => path,
+    };
+    let cannot_read = |error: io::Error| UserError::usage(format!("cannot read {name}: {error}"));
+    let source: Box<dyn Read> = match input.as_str() {
+        _ if is_command => Box::new(input.as_bytes()),
+        "-" => Box::new(io::stdin().lock()),
+        path => Box::new(File::open(path).map_err(cannot_read)?),
+    };
+    let made = match arguments.format {
+        Form::AccessLog => log(source, options),
+        form => bytes(source, form.format()).map(|bytes| match form {
+            Form::Curl => candor_import::curl(&bytes, options),
+            Form::Har => candor_import::har(&bytes, options),
+            Form::OpenApi => candor_import::openapi(&bytes, options),
+            _ => candor_import::postman(&bytes, options),
+        }),
+    };
+    made.map_err(cannot_read)?.map_err(|error| match error {
+        ImportError::Url(_) | ImportError::Credentials => {
+            UserError::usage(remedy::told_of_import(&error))
+        }
+        error => UserError::could_not_run(format!(
+            "cannot import {name}: {}",
+            remedy::told_of_import(&error)
+        )),
+    })
+}
+
+/// The whole of it, or one byte more than the format allows, which refuses it.
+fn bytes(source: impl Read, format: Format) -> io::Result<Vec<u8>> {
+    let most = format.most_bytes().unwrap_or(usize::MAX - 1);
+    let mut bytes = Vec::new();
+    source.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn log(mut source: impl Read, options: &Options) -> io::Result<Result<Imported, ImportError>> {
+    let mut log = AccessLog::default();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match source.read(&mut piece) {
+            Ok(0) => return Ok(log.finish(options)),
+            Ok(length) => log.feed(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The plan before it is written: requests and journeys whose values are still apart.
+//!
+//! Importers fill a [`Draft`]; [`Draft::finish`] moves secrets out, gives names, gathers what all
+//! requests share, and writes it.
+
+use std::collections::{HashMap, HashSet};
+
+use aho_corasick::AhoCorasick;
+use candor_plan::units::fmt_plural;
+use toml_edit::Value;
+
+use crate::Imported;
+use crate::json::Json;
+use crate::secrets::Secrets;
+use crate::target::{Pair, Target, form};
+use crate::template::Template;
+use crate::write;
+
+/// More remarks of one request are noise.
+const MAX_REMARKS: usize = 12;
+/// Characters of a remark that are kept.
+const MAX_REMARK: usize = 4000;
+
+/// What becomes a plan.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// Comments at the top: each is also a note of the result.
+    pub(crate) remarks: Vec<String>,
+    pub(crate) url: String,
+    /// Other keys of the top level.
+    pub(crate) settings: Vec<(&'static str, Value)>,
+    /// Lines that are commented out, below the settings.
+    pub(crate) suggestions: Vec<String>,
+    pub(crate) header: Vec<(String, Template)>,
+    pub(crate) requests: Vec<Step>,
+    pub(crate) journeys: Vec<Journey>,
+}
+
+/// Steps that one user takes.
+#[derive(Debug, Default)]
+pub(crate) struct Journey {
+    pub(crate) name: String,
+    pub(crate) cookies: bool,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) remarks: Vec<String>,
+}
+
+/// One request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Step {
+    pub(crate) name: String,
+    /// Empty for GET.
+    pub(crate) method: String,
+    pub(crate) target: Target,
+    pub(crate) header: Vec<(String, Template)>,
+    pub(crate) body: Option<Body>,
+    pub(crate) capture: Vec<(String, String)>,
+    pub(crate) think: Option<String>,
+    pub(crate) weight: Option<u64>,
+    pub(crate) expect_status: Option<u16>,
+    pub(crate) remarks: Vec<String>,
+}
+
+/// A request's body.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Body {
+    Json(Json<Template>),
+    /// `application/x-www-form-urlencoded`, names and literals encoded as they were recorded.
+    Form(Vec<Pair>),
+    Text(Template),
+    File(String),
+}
+
+/// Where a value stands, which decides how it is encoded. Holes are encoded by Candor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slot {
+    Path,
+    Query,
+    Header,
+    Form,
+    Json,
+    Text,
+}
+
+impl Draft {
+    /// Adds a comment at the top, which is also a note.
+    pub(crate) fn remark(&mut self, text: impl Into<String>) {
+        self.remarks.push(text.into());
+    }
+
+    pub(crate) fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
+        let journeys = self.journeys.iter_mut().flat_map(|journey| &mut journey.steps);
+        self.requests.iter_mut().chain(journeys)
+    }
+
+    /// Removes secret values from names and comments.
+    pub(crate) fn hide_names(&mut self, secrets: &AhoCorasick) {
+        let own = self.remarks.iter_mut().chain(&mut self.suggestions);
+        own.for_each(|text| hide(text, secrets));
+        for journey in &mut self.journeys {
+            hide(&mut journey.name, secrets);
+            journey.remarks.iter_mut().for_each(|text| hide(text, secrets));
+        }
+        self.steps_mut().for_each(|step| step.hide_names(secrets));
+    }
+
+    /// Writes the plan.
+    pub(crate) fn finish(mut self, mut secrets: Secrets) -> Imported {
+        secrets.move_out(&mut self);
+        self.without_upgrade();
+        let variables = Secrets::variables(&mut self);
+        if !variables.is_empty() {
+            let them = if variables.len() == 1 { "it" } else { "them" };
+            self.remark(format!(
+                "Secrets are read from the environment; set {them} before the run: {}",
+                variables.join(", ")
+            ));
+        }
+        self.name_steps();
+        self.gather_header();
+        let plan = write::plan(&self);
+        let notes = self.remarks.iter().map(|remark| write::one_line(remark)).collect();
+        Imported { plan, notes }
+    }
+
+    /// A plan has an upgrade to HTTP/2 for fixed requests only.
+    fn without_upgrade(&mut self) {
+        let mut has_holes = !self.journeys.is_empty();
+        for step in self.steps_mut() {
+            step.values(&mut |_, _, value| has_holes |= value.as_text().is_none());
+        }
+        let before = self.settings.len();
+        self.settings.retain(|(key, _)| !(has_holes && *key == "h2c-upgrade"));
+        if self.settings.len() < before {
+            self.remark("Left out: an upgrade to HTTP/2, which fixed requests have only; use h2 if the server speaks it");
+        }
+    }
+
+    /// Each name once: reports have a row for each.
+    fn name_steps(&mut self) {
+        let mut taken = HashSet::new();
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for step in self.steps_mut() {
+            let name = match step.name.is_empty() {
+                true => step.name_of_target(),
+                false => slug(&step.name),
+            };
+            let count = counts.entry(name.clone()).or_default();
+            step.name = loop {
+                *count += 1;
+                let numbered = if *count == 1 { name.clone() } else { format!("{name}-{count}") };
+                if taken.insert(numbered.clone()) {
+                    break numbered;
+                }
+            };
+        }
+    }
+
+    /// Header fields with one value in every request move to the top.
+    fn gather_header(&mut self) {
+        let mut steps = self.steps_mut();
+        let (Some(first), Some(second)) = (steps.next(), steps.next()) else { return };
+        let (first, second) = (first.header.clone(), second.header.clone());
+        drop(steps);
+        let mut shared: Vec<_> = first.into_iter().filter(|one| second.contains(one)).collect();
+        // A content type belongs to a body.
+        shared.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+        for step in self.steps_mut() {
+            shared.retain(|one| {
+                let same = step.header.iter().filter(|(name, _)| name.eq_ignore_ascii_case(&one.0));
+                step.header.contains(one) && same.count() == 1
+            });
+        }
+        for step in self.steps_mut() {
+            step.header.retain(|one| !shared.contains(one));
+        }
+        self.header.extend(shared);
+    }
+}
+
+impl Step {
+    /// Adds a comment above the request.
+    pub(crate) fn remark(&mut self, text: impl AsRef<str>) {
+        // Far behind what is shown, so that no secret is cut before it is hidden.
+        let text: String = text.as_ref().chars().take(MAX_REMARK).collect();
+        if self.remarks.len() < MAX_REMARKS && !self.remarks.contains(&text) {
+            self.remarks.push(text);
+        }
+    }
+
+    /// The bytes of all values.
+    pub(crate) fn size(&mut self) -> usize {
+        let mut bytes = 0;
+        self.values(&mut |_, name, value| bytes += name.len() + value.render().len());
+        bytes
+    }
+
+    /// Calls `visit` with each value, its place and its name.
+    pub(crate) fn values(&mut self, visit: &mut dyn FnMut(Slot, &str, &mut Template)) {
+        self.target.segments.iter_mut().for_each(|segment| visit(Slot::Path, "", segment));
+        for (name, value) in self.target.query.iter_mut().flatten() {
+            if let Some(value) = value {
+                visit(Slot::Query, name, value);
+            }
+        }
+        self.header.iter_mut().for_each(|(name, value)| visit(Slot::Header, name, value));
+        match &mut self.body {
+            Some(Body::Form(pairs)) => {
+                for (name, value) in pairs {
+                    if let Some(value) = value {
+                        visit(Slot::Form, name, value);
+                    }
+                }
+            }
+            Some(Body::Json(json)) => json.strings("", &mut |name, value| {
+                if let Json::Text(text) = value {
+                    visit(Slot::Json, name, text);
+                }
+            }),
+            Some(Body::Text(text)) => visit(Slot::Text, "", text),
+            Some(Body::File(_)) | None => {}
+        }
+    }
+
+    /// Removes secret values from what is not a value: names and comments.
+    fn hide_names(&mut self, secrets: &AhoCorasick) {
+        hide(&mut self.name, secrets);
+        self.remarks.iter_mut().for_each(|remark| hide(remark, secrets));
+        self.capture.iter_mut().for_each(|(_, from)| hide(from, secrets));
+        self.target.query.iter_mut().flatten().for_each(|(name, _)| hide(name, secrets));
+        match &mut self.body {
+            Some(Body::Form(pairs)) => pairs.iter_mut().for_each(|(name, _)| hide(name, secrets)),
+            Some(Body::File(name)) => hide(name, secrets),
+            Some(Body::Json(json)) => hide_keys(json, secrets),
+            Some(Body::Text(_)) | None => {}
+        }
+    }
+
+    /// The body as one text.
+    pub(crate) fn body_text(&self) -> Option<Template> {
+        match self.body.as_ref()? {
+            Body::Json(json) => Some(json.to_text()),
+            Body::Form(pairs) => Some(form(pairs)),
+            Body::Text(text) => Some(text.clone()),
+            Body::File(_) => None,
+        }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&Template> {
+        self.header
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// From method and path: `post-cart-items`. Values that differ between users are left out.
+    pub(crate) fn name_of_target(&self) -> String {
+        let words = self.target.segments.iter().filter_map(Template::as_text);
+        let is_word = |word: &&str| !word.is_empty() && !looks_like_id(word);
+        let words: Vec<_> = words.filter(is_word).collect();
+        let last = &words[words.len().saturating_sub(3)..];
+        let path = if last.is_empty() { "home".to_owned() } else { last.join("-") };
+        match self.method.as_str() {
+            "" | "GET" => slug(&path),
+            method => slug(&format!("{method}-{path}")),
+        }
+    }
+}
+
+fn hide_keys(json: &mut Json<Template>, secrets: &AhoCorasick) {
+    match json {
+        Json::Object(fields) => fields.iter_mut().for_each(|(key, value)| {
+            hide(key, secrets);
+            hide_keys(value, secrets);
+        }),
+        Json::List(items) => items.iter_mut().for_each(|item| hide_keys(item, secrets)),
+        _ => {}
+    }
+}
+
+fn hide(text: &mut String, secrets: &AhoCorasick) {
+    if secrets.is_match(text.as_str()) {
+        let mut hidden = String::new();
+        secrets.replace_all_with(text, &mut hidden, |_, _, to| {
+            to.push('…');
+            true
+        });
+        *text = hidden;
+    }
+}
+
+/// `1 request`, `2 requests`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    fmt_plural(count as u64, noun)
+}
+
+/// Mostly digits, or long and with digits.
+pub(crate) fn looks_like_id(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    digits * 2 >= word.len() || digits > 0 && word.len() >= 16
+}
+
+/// A name for reports: lower case, words joined by `-`.
+pub(crate) fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    let mut before = ' ';
+    for c in text.chars().take(200) {
+        // `getItem` is two words.
+        if c.is_uppercase()
+            && slug.ends_with(|last: char| last.is_lowercase())
+            && before.is_lowercase()
+        {
+            slug.push('-');
+        }
+        before = c;
+        match c.is_alphanumeric() {
+            true => slug.extend(c.to_lowercase()),
+            false if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            false => {}
+        }
+    }
+    let end = slug.char_indices().nth(48).map_or(slug.len(), |(at, _)| at);
+    let slug = slug[..end].trim_matches('-');
+    if slug.is_empty() { "request".to_owned() } else { slug.to_owned() }
+}

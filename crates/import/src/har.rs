@@ -1,0 +1,461 @@
+//! Recordings of browsers (HAR 1.2): the requests to one host become a journey.
+//!
+//! `read` takes from the file what is needed, in two passes: the first counts hosts, the second keeps the
+//! requests to one of them. `time` finds think times, `correlate` finds what a response gave to a later
+//! request.
+
+mod candidates;
+mod correlate;
+mod read;
+mod time;
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use self::read::{Entry, Field, Outline, Text};
+use crate::draft::{Body, Draft, Journey, Step, counted};
+use crate::error::{Format, ImportError};
+use crate::json::Json;
+use crate::recorded::{self, Noise, Room, Server, base_url, is_method, split_url};
+use crate::secrets::Secrets;
+use crate::target::{form_encoded, parse_form};
+use crate::template::Template;
+use crate::{Imported, Options};
+
+/// Further hosts are not looked at.
+const MAX_HOSTS: usize = 10_000;
+/// The hosts that a comment names.
+const NAMED_HOSTS: usize = 8;
+/// Bodies and fields of responses that are kept for the search of values, together.
+const MAX_SEARCHED: usize = 64 * 1024 * 1024;
+
+const EXPORT: &str = "export it again from the network panel of the browser (\"Save all as HAR\")";
+
+/// A plan from a recording of a browser. Bodies of responses above 512 KiB are not searched for values
+/// that come again.
+pub fn har(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
+    Format::Har.check(bytes)?;
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let hosts = Hosts::count(bytes, options)?;
+    let server = hosts.chosen(options)?;
+    let mut recording = Recording::new(server.clone(), options);
+    read::each::<Entry>(bytes, &mut |entry| recording.take(entry))
+        .map_err(|error| syntax(&error))?;
+    recording.into_draft(&hosts, options).map(|(draft, secrets)| draft.finish(secrets))
+}
+
+fn syntax(error: &serde_json::Error) -> ImportError {
+    ImportError::json(Format::Har, error, EXPORT)
+}
+
+/// What the first pass finds.
+#[derive(Debug, Default)]
+struct Hosts {
+    /// In the order of their first requests: server, requests that could be steps.
+    list: Vec<(Server, usize)>,
+    /// Requests to files that are left out.
+    files: usize,
+}
+
+impl Hosts {
+    fn count(bytes: &[u8], options: &Options) -> Result<Self, ImportError> {
+        let mut hosts = Hosts::default();
+        let mut places: HashMap<Server, usize> = HashMap::new();
+        let mut entries = 0_usize;
+        let found = read::each::<Outline>(bytes, &mut |entry| {
+            entries += 1;
+            let method = &*entry.request.method;
+            let Ok((server, target, _)) = split_url(&entry.request.url) else { return };
+            let place = match places.get(&server) {
+                Some(place) => *place,
+                None if hosts.list.len() < MAX_HOSTS => {
+                    hosts.list.push((server.clone(), 0));
+                    places.insert(server, hosts.list.len() - 1);
+                    hosts.list.len() - 1
+                }
+                None => return,
+            };
+            let path = target.to_template();
+            let kind = &entry.response.content.mime_type;
+            if is_file(method, path.as_text().unwrap_or_default(), &entry.resource_type, kind) {
+                hosts.files += 1;
+                hosts.list[place].1 += usize::from(options.static_files);
+            } else {
+                hosts.list[place].1 += 1;
+            }
+        })
+        .map_err(|error| syntax(&error))?;
+        let problem = match (found, entries) {
+            (None, _) => "it has no log.entries",
+            (Some(()), 0) => "log.entries is empty",
+            (Some(()), _) if hosts.list.is_empty() => "no entry has an http or https URL",
+            (Some(()), _) => return Ok(hosts),
+        };
+        Err(ImportError::Kind { format: Format::Har, problem: problem.to_owned(), remedy: EXPORT })
+    }
+
+    /// The host that was asked for, or the most frequent one.
+    fn chosen(&self, options: &Options) -> Result<&Server, ImportError> {
+        let Some(asked) = &options.host else {
+            let best = self.list.iter().rev().max_by_key(|(_, count)| count);
+            let (server, count) = best.expect("there is a host");
+            return match count {
+                0 => Err(ImportError::OnlyFiles),
+                _ => Ok(server),
+            };
+        };
+        let is_asked = |server: &Server| {
+            let authority = server.authority();
+            let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+            asked.eq_ignore_ascii_case(authority)
+                || asked.eq_ignore_ascii_case(host)
+                || asked.trim_end_matches('/').eq_ignore_ascii_case(server.url())
+        };
+        let matching = self.list.iter().filter(|(server, _)| is_asked(server));
+        let best = matching.rev().max_by_key(|(_, count)| count);
+        best.map(|(server, _)| server)
+            .ok_or_else(|| ImportError::NoHost { asked: asked.clone(), hosts: self.named(None) })
+    }
+
+    /// Hosts with their counts, the most frequent first.
+    fn named(&self, without: Option<&Server>) -> String {
+        let mut others: Vec<_> =
+            self.list.iter().filter(|(server, _)| Some(server) != without).collect();
+        others.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let name = |(server, count): &&(Server, usize)| format!("{} ({count})", server.authority());
+        let mut names: Vec<_> = others.iter().take(NAMED_HOSTS).map(name).collect();
+        if others.len() > NAMED_HOSTS {
+            names.push(format!("{} more", others.len() - NAMED_HOSTS));
+        }
+        names.join(", ")
+    }
+}
+
+/// Whether an entry is for a file of a page rather than for a person's action.
+fn is_file(method: &str, path: &str, resource: &str, mime: &str) -> bool {
+    const RESOURCES: [&str; 8] =
+        ["stylesheet", "script", "image", "font", "media", "manifest", "texttrack", "imageset"];
+    const ENDINGS: [&str; 21] = [
+        ".css",
+        ".js",
+        ".mjs",
+        ".map",
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".svg",
+        ".ico",
+        ".webp",
+        ".avif",
+        ".woff",
+        ".woff2",
+        ".ttf",
+        ".otf",
+        ".mp4",
+        ".webm",
+        ".mp3",
+        ".wasm",
+        ".webmanifest",
+    ];
+    if method != "GET" {
+        return false;
+    }
+    let mime = mime.to_ascii_lowercase();
+    let path = path.split('?').next().unwrap_or_default().to_ascii_lowercase();
+    let is_kind = ["image/", "font/", "audio/", "video/", "text/css"]
+        .iter()
+        .any(|kind| mime.starts_with(kind))
+        || mime.contains("javascript")
+        || mime.contains("wasm");
+    RESOURCES.contains(&resource) || is_kind || ENDINGS.iter().any(|ending| path.ends_with(ending))
+}
+
+/// What is kept of a response.
+#[derive(Debug, Default)]
+struct Seen {
+    header: Vec<(String, String)>,
+    body: String,
+}
+
+impl Seen {
+    /// Names and values of the cookies that the response sets.
+    fn cookies(&self) -> impl Iterator<Item = (&str, &str)> {
+        let set = self.header.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        // Chromium joins several fields by ends of lines.
+        let lines = set.flat_map(|(_, value)| value.split('\n'));
+        lines.filter_map(|line| line.split(';').next()?.trim().split_once('='))
+    }
+}
+
+/// What the second pass gathers.
+struct Recording {
+    server: Server,
+    most: usize,
+    room: Room,
+    static_files: bool,
+    clock: time::Clock,
+    noise: Noise,
+    steps: Vec<Step>,
+    seen: Vec<Seen>,
+    searched: usize,
+    preflights: usize,
+    aborted: usize,
+    cached: usize,
+    beyond: usize,
+    /// Names of cookies that requests had, and of those that responses set.
+    sent_cookies: Vec<String>,
+    set_cookies: Vec<String>,
+}
+
+impl Recording {
+    fn new(server: Server, options: &Options) -> Self {
+        Recording {
+            server,
+            most: options.max_requests(),
+            room: Room::default(),
+            static_files: options.static_files,
+            clock: time::Clock::default(),
+            noise: Noise::of_browser(),
+            steps: Vec::new(),
+            seen: Vec::new(),
+            searched: 0,
+            preflights: 0,
+            aborted: 0,
+            cached: 0,
+            beyond: 0,
+            sent_cookies: Vec::new(),
+            set_cookies: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, entry: Entry) {
+        self.take_step(&entry);
+        self.clock.pass(&entry.started_date_time, entry.time);
+    }
+
+    fn take_step(&mut self, entry: &Entry) -> Option<()> {
+        let (server, target, user) = split_url(&entry.request.url).ok()?;
+        let method = &*entry.request.method;
+        let path = target.to_template();
+        let kind = &entry.response.content.mime_type;
+        let is_left = !self.static_files
+            && is_file(method, path.as_text().unwrap_or_default(), &entry.resource_type, kind);
+        if server != self.server || is_left || !is_method(method) {
+            return None;
+        }
+        let has = |name: &str| {
+            entry.request.headers.iter().any(|one| one.name.eq_ignore_ascii_case(name))
+        };
+        if method == "OPTIONS" && has("access-control-request-method") {
+            self.preflights += 1;
+            return None;
+        }
+        let status = entry.response.status as u16;
+        if !(100..600).contains(&status) {
+            self.aborted += 1;
+            return None;
+        }
+        if !entry.from_cache.is_empty() {
+            self.cached += 1;
+            return None;
+        }
+        if self.steps.len() == self.most || !self.room.take(entry.request.size()) {
+            self.beyond += 1;
+            return None;
+        }
+        let mut step = Step { target, ..Step::default() };
+        step.method = if method == "GET" { String::new() } else { method.to_owned() };
+        step.think = self.clock.think(&entry.started_date_time);
+        // A browser that asked for changes only would have got the whole otherwise.
+        step.expect_status = Some(if status == 304 { 200 } else { status });
+        let mut fields = pairs(&entry.request.headers);
+        if let Some(user) = user {
+            fields.push(("Authorization".to_owned(), user));
+        }
+        self.cookies_of(&mut fields, entry);
+        self.noise.header(&mut step, &server, &fields);
+        body(&mut step, entry);
+        if step.body.is_none() {
+            // Browsers repeat it when they follow a redirect.
+            step.header.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+        }
+        // Before captures replace what it is named after.
+        step.name = step.name_of_target();
+        self.steps.push(step);
+        self.keep(entry);
+        Some(())
+    }
+
+    /// Remembers the names of cookies, and removes the field: a journey has cookies of its own.
+    fn cookies_of(&mut self, fields: &mut Vec<(String, String)>, entry: &Entry) {
+        let remember = |names: &mut Vec<String>, name: &str| {
+            if names.len() < 100 && !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        };
+        fields.retain(|(name, value)| {
+            let is_cookie = name.eq_ignore_ascii_case("cookie");
+            if is_cookie {
+                for name in value.split(';').filter_map(|one| one.trim().split_once('=')) {
+                    if !self.set_cookies.iter().any(|known| known == name.0) {
+                        remember(&mut self.sent_cookies, name.0);
+                    }
+                }
+            }
+            !is_cookie
+        });
+        let seen = Seen { header: pairs(&entry.response.headers), body: String::new() };
+        for (name, _) in seen.cookies() {
+            remember(&mut self.set_cookies, name);
+        }
+    }
+
+    /// Keeps what later requests may have from the response.
+    fn keep(&mut self, entry: &Entry) {
+        let content = &entry.response.content;
+        let mime = content.mime_type.to_ascii_lowercase();
+        let is_text = mime.contains("json") || mime.starts_with("text/") || mime.contains("xml");
+        let mut seen = Seen::default();
+        let mut has_room = |bytes: usize| {
+            let is_left = self.searched + bytes <= MAX_SEARCHED;
+            self.searched += if is_left { bytes } else { 0 };
+            is_left
+        };
+        if has_room(read::size(&entry.response.headers)) {
+            seen.header = pairs(&entry.response.headers);
+        }
+        if is_text && has_room(content.text.len()) {
+            seen.body = match &*content.encoding {
+                "base64" => STANDARD
+                    .decode(&*content.text)
+                    .ok()
+                    .and_then(|bytes| String::from_utf8(bytes).ok())
+                    .unwrap_or_default(),
+                _ => content.text.to_string(),
+            };
+        }
+        self.seen.push(seen);
+    }
+
+    fn into_draft(
+        mut self,
+        hosts: &Hosts,
+        options: &Options,
+    ) -> Result<(Draft, Secrets), ImportError> {
+        if self.steps.is_empty() {
+            return Err(ImportError::Empty {
+                format: Format::Har,
+                problem: format!("no request to {} has a response", self.server.authority()),
+                remedy: "record it again, or choose another host".to_owned(),
+            });
+        }
+        correlate::correlate(&mut self.steps, &self.seen);
+        let url = base_url(options.url.as_deref(), self.server.url())?;
+        let mut draft = Draft { url, ..Draft::default() };
+        let others = hosts.named(Some(&self.server));
+        if !others.is_empty() {
+            draft.remark(format!("Left out: other hosts: {others}"));
+        }
+        for (count, what) in [
+            (
+                hosts.files * usize::from(!options.static_files),
+                "for images, styles, scripts and fonts",
+            ),
+            (self.preflights, "of CORS, sent by the browser before others (preflight)"),
+            (self.aborted, "without a response"),
+            (self.cached, "that the browser's cache responded to"),
+            (self.beyond, "behind the last one here"),
+        ] {
+            if count > 0 {
+                draft.remark(format!("Left out: {} {what}", counted(count, "request")));
+            }
+        }
+        self.noise.remark(&mut draft);
+        let captures = self.steps.iter().map(|step| step.capture.len()).sum::<usize>();
+        if captures > 0 {
+            draft.remark(format!(
+                "Guess: {}: values of responses that come again in later requests",
+                counted(captures, "capture")
+            ));
+        }
+        let mut secrets = Secrets::default();
+        let mut journey = Journey {
+            name: "recorded".to_owned(),
+            cookies: !self.set_cookies.is_empty(),
+            ..Journey::default()
+        };
+        if !self.sent_cookies.is_empty() {
+            let names = self.sent_cookies.join(", ");
+            let variable = secrets.variable("COOKIE");
+            journey.remarks.push(format!(
+                "guess: the recording began with cookies that no response in it set: {names}. COOKIE has them, as name=value; name=value"
+            ));
+            for step in &mut self.steps {
+                step.header.push(("Cookie".to_owned(), Template::hole(&variable)));
+            }
+        }
+        journey.steps = self.steps;
+        draft.journeys.push(journey);
+        Ok((draft, secrets))
+    }
+}
+
+fn pairs(fields: &[Field]) -> Vec<(String, String)> {
+    fields.iter().map(|one| (one.name.to_string(), one.value.to_string())).collect()
+}
+
+fn body(step: &mut Step, entry: &Entry) {
+    let Some(post) = &entry.request.post_data else { return };
+    if post.text.dropped > 0 {
+        let Text { dropped, .. } = post.text;
+        step.remark(format!(
+            "left out: a body of {dropped} bytes; write it to a file and use body-file"
+        ));
+        return;
+    }
+    // Some recorders write a type of their own; the field is what was sent.
+    let sent = step.header("content-type").and_then(Template::as_text).map(str::to_owned);
+    let kind = sent.unwrap_or_else(|| post.mime_type.to_string());
+    if !post.text.is_empty() {
+        recorded::body(step, &kind, &post.text);
+    } else if kind.contains("json") && !post.params.is_empty() {
+        let value = |text: &str| match Json::parse(text) {
+            Some(scalar @ (Json::Number(_) | Json::Bool(_))) => scalar,
+            _ => Json::Text(text.to_owned()),
+        };
+        let pair = |one: &Field| (one.name.to_string(), value(&one.value));
+        let fields = post.params.iter().map(pair).collect();
+        step.body = Some(Body::Json(Json::Object(fields).into_template()));
+        step.remark("guess: the recording has the fields of this JSON, not its text");
+    } else if !post.params.is_empty() {
+        let pair =
+            |one: &Field| format!("{}={}", form_encoded(&one.name), form_encoded(&one.value));
+        let text = post.params.iter().map(pair).collect::<Vec<_>>().join("&");
+        step.body = Some(Body::Form(parse_form(&text)));
+        if kind.starts_with("multipart/") {
+            step.remark("guess: the recording has no multipart body, only its fields, which are sent as a form");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_that_are_kept_have_a_bound_together() {
+        let (server, ..) = split_url("http://h/").unwrap();
+        let mut recording = Recording::new(server, &Options::default());
+        let mut entry = Entry::default();
+        entry.response.content.mime_type.text = "text/html".to_owned();
+        entry.response.content.text.text = "x".repeat(1000);
+        recording.searched = MAX_SEARCHED - 1500;
+        recording.keep(&entry);
+        recording.keep(&entry);
+        let kept: Vec<usize> = recording.seen.iter().map(|seen| seen.body.len()).collect();
+        assert_eq!(kept, [1000, 0]);
+    }
+}

@@ -1,0 +1,226 @@
+//! `{{name}}` in collections: a value of the collection, a captured value, a value of Postman's own, or a
+//! variable of the environment.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::draft::{Step, slug};
+use crate::json::Json;
+use crate::secrets::{Secrets, kind_of_field};
+use crate::template::Template;
+
+/// Variables in variables.
+const MAX_DEPTH: usize = 4;
+/// Bytes that filling makes, in all requests together: variables in variables could double them without end.
+const MAX_FILLED: usize = 256 * 1024;
+/// The longest address.
+const MAX_ADDRESS: usize = 4096;
+
+pub(super) struct Variables<'c> {
+    known: HashMap<&'c str, String>,
+    captured: HashMap<String, String>,
+    guessed: BTreeSet<String>,
+    pub(super) secrets: Secrets,
+    /// Bytes that may still be filled in, in the whole collection.
+    left: usize,
+}
+
+impl<'c> Variables<'c> {
+    /// Those that a collection defines with a value.
+    pub(super) fn of(root: &'c Json) -> Self {
+        let list = root.get("variable").map_or(&[][..], Json::items);
+        let pair = |one: &'c Json| {
+            let value = one.get("value")?.scalar().filter(|value| !value.is_empty())?;
+            Some((one.str("key").or(one.str("id"))?, value))
+        };
+        Variables {
+            known: list.iter().filter_map(pair).collect(),
+            captured: HashMap::new(),
+            guessed: BTreeSet::new(),
+            secrets: Secrets::default(),
+            left: MAX_FILLED,
+        }
+    }
+
+    /// From now on the name stands for a captured value; returns the plan's name of it.
+    pub(super) fn capture(&mut self, name: &str) -> String {
+        let short = word(name).to_ascii_lowercase();
+        self.captured.insert(name.to_owned(), short.clone());
+        short
+    }
+
+    /// What the plan takes from the environment, for a comment.
+    pub(super) fn guessed(&self) -> Option<String> {
+        if self.guessed.is_empty() {
+            return None;
+        }
+        let names: Vec<_> = self.guessed.iter().map(String::as_str).collect();
+        Some(format!("Variables without a value in the collection: {}", names.join(", ")))
+    }
+
+    /// Text in which only the collection's own values are filled, for the address of a server.
+    pub(super) fn flat(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for _ in 0..MAX_DEPTH {
+            let mut next = String::new();
+            for part in split(&text) {
+                match part {
+                    Part::Text(text) => next += text,
+                    Part::Name(name) => match self.known.get(name) {
+                        Some(value) if next.len() + value.len() <= MAX_ADDRESS => next += value,
+                        Some(_) => break,
+                        None => next += &format!("{{{{{name}}}}}"),
+                    },
+                }
+            }
+            if next == text {
+                break;
+            }
+            text = next;
+        }
+        text
+    }
+
+    /// Text with all names filled; guesses are said above the step.
+    pub(super) fn fill(&mut self, text: &str, step: &mut Step) -> Template {
+        let mut template = Template::default();
+        self.fill_into(text, &mut template, step, 0);
+        template
+    }
+
+    fn fill_into(&mut self, text: &str, to: &mut Template, step: &mut Step, depth: usize) {
+        for part in split(text) {
+            let name = match part {
+                Part::Text(text) => {
+                    to.push_text(text);
+                    continue;
+                }
+                Part::Name(name) => name,
+            };
+            if let Some(captured) = self.captured.get(name) {
+                to.push_hole(captured);
+            } else if let Some(own) = name.strip_prefix('$') {
+                self.dynamic(own, to, step);
+            } else if let Some(value) = self.value(name, depth) {
+                match kind_of_field(name, &value) {
+                    Some(kind) => to.push_hole(self.secrets.hole(kind, &value)),
+                    None => self.fill_into(&value, to, step, depth + 1),
+                }
+            } else {
+                // The prefix keeps a collection from naming a variable that has something else.
+                let variable = format!("VAR_{}", word(name).to_ascii_uppercase());
+                self.guessed.insert(name.chars().take(60).collect());
+                to.push_hole(self.secrets.variable(&variable));
+            }
+        }
+    }
+
+    /// The value of the collection, as long as there is room for it.
+    fn value(&mut self, name: &str, depth: usize) -> Option<String> {
+        let length = self.known.get(name)?.len();
+        (depth < MAX_DEPTH && self.may_fill(length)).then(|| self.known[name].clone())
+    }
+
+    /// Whether there is room for a value of this length.
+    pub(super) fn may_fill(&mut self, bytes: usize) -> bool {
+        let left = self.left.checked_sub(bytes.max(1));
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+
+    /// Postman's `{{$guid}}` and the like.
+    fn dynamic(&mut self, name: &str, to: &mut Template, step: &mut Step) {
+        match name {
+            "guid" | "randomUUID" => to.push_hole("uuid"),
+            "randomInt" => to.push_hole("random 0..1000"),
+            "timestamp" => {
+                step.remark("guess: {{$timestamp}} is in seconds, now_ms in milliseconds");
+                to.push_hole("now_ms");
+            }
+            "randomBoolean" => to.push_hole("choice true,false"),
+            "randomEmail" => {
+                to.push_text("user");
+                to.push_hole("seq");
+                to.push_text("@example.com");
+            }
+            name => {
+                step.remark(format!("guess: {{{{${name}}}}} is a random number"));
+                to.push_hole("random 1..1000000");
+            }
+        }
+    }
+}
+
+/// A name of letters, digits and `_`.
+fn word(name: &str) -> String {
+    // Where a small letter meets a capital one, as in `accessToken`, a word begins.
+    let mut apart = String::new();
+    for c in name.chars().take(60) {
+        if c.is_ascii_uppercase() && apart.ends_with(|last: char| last.is_ascii_lowercase()) {
+            apart.push('_');
+        }
+        apart.push(c);
+    }
+    let word: String = slug(&apart).replace('-', "_");
+    let word: String = word.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    match word.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        true if ![
+            "seq", "uuid", "now_ms", "env", "path", "url", "json", "random", "choice", "base64",
+        ]
+        .contains(&word.as_str()) =>
+        {
+            word
+        }
+        _ => format!("value_{word}"),
+    }
+}
+
+enum Part<'t> {
+    Text(&'t str),
+    Name(&'t str),
+}
+
+fn split(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((before, (name, after))) =
+        rest.split_once("{{").and_then(|(before, rest)| Some((before, rest.split_once("}}")?)))
+    {
+        parts.push(Part::Text(before));
+        parts.push(Part::Name(name.trim()));
+        rest = after;
+    }
+    parts.push(Part::Text(rest));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_filled_from_what_is_known() {
+        let root = Json::parse(
+            r#"{"variable":[{"key":"host","value":"h"},{"key":"url","value":"http://{{host}}"},
+                {"key":"apiKey","value":"k-123456"},{"key":"loop","value":"{{loop}}{{loop}}"},
+                {"key":"empty","value":""}]}"#,
+        )
+        .unwrap();
+        let mut variables = Variables::of(&root);
+        let mut step = Step::default();
+        variables.capture("accessToken");
+        for (text, filled) in [
+            ("{{url}}/${x}", "http://h/$${x}"),
+            ("{{ accessToken }}", "${access_token}"),
+            ("{{apiKey}}", "${env:API_KEY}"),
+            ("{{empty}}{{userId}}", "${env:VAR_EMPTY}${env:VAR_USER_ID}"),
+            ("${{price}}", "${choice $}${env:VAR_PRICE}"),
+            ("{{$guid}} {{open", "${uuid} {{open"),
+            ("{{seq}}{{1}}{{}}", "${env:VAR_VALUE_SEQ}${env:VAR_VALUE_1}${env:VAR_REQUEST}"),
+        ] {
+            assert_eq!(variables.fill(text, &mut step).render(), filled, "{text}");
+        }
+        assert!(variables.fill("{{loop}}", &mut step).render().len() < 400);
+        assert!(variables.flat("{{loop}}").len() < 400);
+        assert_eq!(variables.flat("{{url}}{{x}}"), "http://h{{x}}");
+    }
+}

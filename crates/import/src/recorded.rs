@@ -1,0 +1,336 @@
+//! One request as it was recorded, by a browser or as a command line, to a step: the part that all
+//! formats share.
+
+use std::collections::{BTreeSet, HashMap};
+use std::str::FromStr;
+
+use candor_plan::url::{HttpUrl, UrlError};
+use candor_plan::values::{Header, Method};
+
+use crate::draft::{Body, Draft, Step};
+use crate::error::ImportError;
+use crate::json::Json;
+use crate::target::{Target, parse_form, sendable};
+use crate::template::Template;
+
+/// Fields that the connection or the client makes anew for each request.
+const OF_THE_CONNECTION: [&str; 12] = [
+    "connection",
+    "content-length",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+    "alt-used",
+];
+
+/// Fields that browsers add by themselves; so are those that begin with `sec-`.
+const OF_BROWSERS: [&str; 16] = [
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "dnt",
+    "if-modified-since",
+    "if-none-match",
+    "origin",
+    "pragma",
+    "priority",
+    "purpose",
+    "referer",
+    "upgrade-insecure-requests",
+    "user-agent",
+    "x-client-data",
+    "save-data",
+    "access-control-request-private-network",
+];
+
+/// Header fields of a request. Servers accept some hundred.
+const MAX_FIELDS: usize = 200;
+/// The longest value of a header field.
+const MAX_FIELD: usize = 16 * 1024;
+/// Bytes of all requests of a plan together. In memory each takes up to some thirty times as much, because
+/// every value of a body is apart.
+const MAX_PLAN: usize = 8 * 1024 * 1024;
+
+/// How much a plan has room for.
+#[derive(Debug)]
+pub(crate) struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Room(MAX_PLAN)
+    }
+}
+
+impl Room {
+    /// Whether a request of this many bytes fits. After the first one that does not, none does: a journey has no
+    /// gaps.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes.max(1));
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// A server: all of a URL before the path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Server(String);
+
+impl Server {
+    pub(crate) fn url(&self) -> &str {
+        &self.0
+    }
+
+    /// `host[:port]`.
+    pub(crate) fn authority(&self) -> &str {
+        self.0.split_once("://").map_or(self.0.as_str(), |(_, authority)| authority)
+    }
+
+    pub(crate) fn is_https(&self) -> bool {
+        self.0.starts_with("https:")
+    }
+}
+
+/// The server of most requests; of those with as many, the first one.
+pub(crate) fn most_frequent<'s>(servers: impl Iterator<Item = &'s Server>) -> Option<Server> {
+    let mut counts: HashMap<&Server, (usize, usize)> = HashMap::new();
+    for (place, server) in servers.enumerate() {
+        counts.entry(server).or_insert((0, usize::MAX - place)).0 += 1;
+    }
+    counts.into_iter().max_by_key(|(_, order)| *order).map(|(server, _)| server.clone())
+}
+
+/// Splits a URL. User information is returned as the value of an `Authorization` field.
+pub(crate) fn split_url(url: &str) -> Result<(Server, Target, Option<String>), UrlError> {
+    let url = HttpUrl::parse(&sendable(url))?;
+    let scheme = if url.is_https { "https" } else { "http" };
+    let server = Server(format!("{scheme}://{}", url.authority.to_ascii_lowercase()));
+    Ok((server, Target::parse(&url.path), url.authorization))
+}
+
+/// The URL to write: the user's, or that of the input. A user's URL may have a path of its own, which
+/// the paths of requests do not repeat.
+pub(crate) fn base_url(asked: Option<&str>, found: &str) -> Result<String, ImportError> {
+    let Some(url) = asked else { return Ok(found.to_owned()) };
+    match HttpUrl::parse(url).map_err(ImportError::Url)?.authorization {
+        Some(_) => Err(ImportError::Credentials),
+        None => Ok(url.to_owned()),
+    }
+}
+
+/// Removes the fields that a plan does not need, and remembers their names.
+#[derive(Debug, Default)]
+pub(crate) struct Noise {
+    /// Whether the fields come from a browser.
+    is_browser: bool,
+    left_out: BTreeSet<String>,
+}
+
+impl Noise {
+    /// Whether a browser made these fields: it says so, and scripts do not.
+    pub(crate) fn from_browser<'a>(mut fields: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let is_browser = fields.any(|(name, _)| {
+            let name = name.to_ascii_lowercase();
+            name.starts_with("sec-") || name == "accept-language"
+        });
+        Noise { is_browser, left_out: BTreeSet::new() }
+    }
+
+    /// For the fields of a browser.
+    pub(crate) fn of_browser() -> Self {
+        Noise { is_browser: true, left_out: BTreeSet::new() }
+    }
+
+    /// Adds the fields to keep to the step.
+    pub(crate) fn header(&mut self, step: &mut Step, server: &Server, fields: &[(String, String)]) {
+        let is_unsafe = !["", "GET", "HEAD", "OPTIONS"].contains(&step.method.as_str());
+        for (name, value) in fields {
+            let name = name.trim_end();
+            let lower = name.to_ascii_lowercase();
+            let value = value.trim();
+            if name.starts_with(':') || is_of_the_connection(name) {
+                // A command line may ask for another one.
+                let is_other_host = !self.is_browser
+                    && lower == "host"
+                    && !value.eq_ignore_ascii_case(server.authority());
+                if !is_other_host {
+                    continue;
+                }
+            }
+            // Some frameworks check over https where a form came from.
+            let is_checked = lower == "referer" && is_unsafe && server.is_https();
+            let is_noise = OF_BROWSERS.contains(&lower.as_str()) || lower.starts_with("sec-");
+            if self.is_browser && is_noise && !is_checked {
+                if self.left_out.len() < 24 {
+                    self.left_out.insert(lower);
+                }
+                continue;
+            }
+            let value = match lower.as_str() {
+                "accept" if value == "*/*" => continue,
+                // A page's: browsers list images and formats of their own behind it.
+                "accept" if self.is_browser && value.starts_with("text/html,") => "text/html",
+                // Where it came from; a query may have secrets.
+                "referer" => value.split(['?', '#']).next().unwrap_or_default(),
+                _ => value,
+            };
+            match Header::new(name, value) {
+                _ if is_too_much(step, value) => step.remark(TOO_MUCH),
+                // Some recorders list fields twice.
+                Ok(_) if step.header(name).and_then(Template::as_text) == Some(value) => {}
+                Ok(_) => step.header.push((canonical(name), Template::text(value))),
+                Err(_) => step.remark(format!("left out: header {name}, which HTTP cannot send")),
+            }
+        }
+    }
+
+    /// Says what was left out.
+    pub(crate) fn remark(&self, draft: &mut Draft) {
+        if !self.left_out.is_empty() {
+            let names: Vec<_> = self.left_out.iter().map(String::as_str).collect();
+            draft.remark(format!("Left out: headers that browsers add: {}", names.join(", ")));
+        }
+    }
+}
+
+/// HTTP/2 has names in lower case; a plan is easier to read with the usual ones. Names are not
+/// case-sensitive (RFC 9110 section 5.1).
+fn canonical(name: &str) -> String {
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return name.to_owned();
+    }
+    let word = |word: &str| match word.split_at_checked(1) {
+        Some((first, rest)) => first.to_ascii_uppercase() + rest,
+        None => String::new(),
+    };
+    name.split('-').map(word).collect::<Vec<_>>().join("-")
+}
+
+const TOO_MUCH: &str = "left out: header fields above 200, or longer than 16 KiB";
+
+fn is_too_much(step: &Step, value: &str) -> bool {
+    step.header.len() >= MAX_FIELDS || value.len() > MAX_FIELD
+}
+
+/// Adds a field once. Control characters in its value become blanks (RFC 9110 section 5.5).
+pub(crate) fn add_header(step: &mut Step, name: &str, value: Template) {
+    let name = name.trim_end();
+    let value = match value.as_text() {
+        Some(text) => Template::text(text.trim()),
+        None => value,
+    };
+    let value = value.map_text(|text| text.replace(char::is_control, " "));
+    if is_too_much(step, name) || is_too_much(step, &value.render()) {
+        return step.remark(TOO_MUCH);
+    }
+    match Header::new(name, "") {
+        Ok(_) if is_of_the_connection(name) || step.header(name).is_some() => {}
+        Ok(_) => step.header.push((name.to_owned(), value)),
+        Err(_) => step.remark(format!("left out: header {name}, which HTTP cannot send")),
+    }
+}
+
+/// Whether a field belongs to the connection: a plan's requests have their own.
+pub(crate) fn is_of_the_connection(name: &str) -> bool {
+    OF_THE_CONNECTION.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether a plan can send this method.
+pub(crate) fn is_method(method: &str) -> bool {
+    Method::from_str(method).is_ok()
+}
+
+/// A body by its content type, so that its values can be told apart.
+pub(crate) fn body(step: &mut Step, content_type: &str, text: &str) {
+    let kind = content_type.to_ascii_lowercase();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let body = if kind == "application/x-www-form-urlencoded" {
+        Body::Form(parse_form(text))
+    } else if kind.ends_with("json") {
+        match Json::parse(text) {
+            Some(json) => {
+                let mut json = json.into_template();
+                keep_numbers(&mut json, &mut numbers(text).into_iter());
+                Body::Json(json)
+            }
+            None => {
+                step.remark("the body is not valid JSON, though its Content-Type says so");
+                Body::Text(Template::text(text))
+            }
+        }
+    } else {
+        Body::Text(Template::text(text))
+    };
+    step.body = Some(body);
+}
+
+/// Puts the text of a number in the place of one that was rounded when it was read. `texts` are those of
+/// all numbers, in order.
+fn keep_numbers<'t>(json: &mut Json<Template>, texts: &mut impl Iterator<Item = &'t str>) {
+    match json {
+        Json::Number(number) => {
+            let text = texts.next().unwrap_or_default();
+            // An integer above 2^64 is read as a fraction too.
+            let is_fraction = text.contains(['.', 'e', 'E']);
+            let is_same = !number.is_f64() || is_fraction && text.parse().ok() == number.as_f64();
+            if !is_same && !text.is_empty() {
+                *json = Json::Raw(Template::text(text));
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(|item| keep_numbers(item, texts)),
+        Json::Object(fields) => {
+            fields.iter_mut().for_each(|(_, value)| keep_numbers(value, texts));
+        }
+        Json::Null | Json::Bool(_) | Json::Text(_) | Json::Raw(_) => {}
+    }
+}
+
+/// The numbers of a JSON text.
+fn numbers(text: &str) -> Vec<&str> {
+    let mut numbers = Vec::new();
+    let mut begin = None;
+    let mut is_string = false;
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        let is_number = byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+        match byte {
+            _ if std::mem::take(&mut is_escaped) => {}
+            b'\\' => is_escaped = true,
+            b'"' => is_string = !is_string,
+            byte if !is_string && begin.is_none() && (byte == b'-' || byte.is_ascii_digit()) => {
+                begin = Some(at);
+            }
+            _ if !is_string && !is_number => {
+                numbers.extend(begin.take().map(|begin| &text[begin..at]));
+            }
+            _ => {}
+        }
+    }
+    numbers.extend(begin.map(|begin| &text[begin..]));
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_a_body_are_sent_as_they_were_recorded() {
+        for text in [
+            "0.46000000834465027",
+            r#"{"a":-15.832582473754883,"b\"1":[1,"2.5",18446744073709551616,-0.1],"c":{"d":1e400}}"#,
+            "[123456789012345678901234567890,7]",
+        ] {
+            let mut step = Step::default();
+            body(&mut step, "application/json", text);
+            let sent = step.body_text().map(|text| text.render());
+            assert_eq!(sent.as_deref(), Some(text));
+        }
+        assert_eq!(numbers("[1,-2.5e+3,\"4\\\"5\",null,true,6]"), ["1", "-2.5e+3", "6"]);
+    }
+}

@@ -1,0 +1,176 @@
+//! Text of a plan: literal parts, and holes such as `${token}` that Candor fills for each request.
+//!
+//! Literals and holes are kept apart until the plan is written, so recorded text cannot become a hole:
+//! `${` in a literal is written as `$${`.
+
+use aho_corasick::AhoCorasick;
+
+/// A hole at the end of literal text that ends in `$` would read as `$${`, the literal.
+const DOLLAR: &str = "${choice $}";
+
+/// Literal parts and holes in order. Two literals are never neighbours.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Text(String),
+    /// What stands between `${` and `}`. It is made by this crate and never copied from an input.
+    Hole(String),
+}
+
+impl Template {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        // Exactly one: bodies have very many values.
+        let pieces = if text.is_empty() { Vec::new() } else { vec![Piece::Text(text)] };
+        Template { pieces }
+    }
+
+    pub(crate) fn hole(hole: impl Into<String>) -> Self {
+        Template { pieces: vec![Piece::Hole(hole.into())] }
+    }
+
+    pub(crate) fn push_text(&mut self, text: &str) {
+        match self.pieces.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Text(last)) => last.push_str(text),
+            _ => self.pieces.push(Piece::Text(text.to_owned())),
+        }
+    }
+
+    pub(crate) fn push_hole(&mut self, hole: impl Into<String>) {
+        self.pieces.push(Piece::Hole(hole.into()));
+    }
+
+    pub(crate) fn push(&mut self, other: &Template) {
+        for piece in &other.pieces {
+            match piece {
+                Piece::Text(text) => self.push_text(text),
+                Piece::Hole(hole) => self.push_hole(hole),
+            }
+        }
+    }
+
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The text, if there is no hole.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [] => Some(""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The same with every literal part changed.
+    pub(crate) fn map_text(&self, change: impl Fn(&str) -> String) -> Template {
+        let mut changed = Template::default();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => changed.push_text(&change(text)),
+                Piece::Hole(hole) => changed.push_hole(hole),
+            }
+        }
+        changed
+    }
+
+    /// Puts holes in the place of all texts that `search` finds in literal text: the one of its number.
+    pub(crate) fn replace(&mut self, search: &AhoCorasick, holes: &[String]) {
+        let is_in = |piece: &Piece| matches!(piece, Piece::Text(text) if search.is_match(text));
+        if !self.pieces.iter().any(is_in) {
+            return;
+        }
+        let mut replaced = Template::default();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => {
+                    let mut end = 0;
+                    for found in search.find_iter(text) {
+                        replaced.push_text(&text[end..found.start()]);
+                        replaced.push_hole(&holes[found.pattern().as_usize()]);
+                        end = found.end();
+                    }
+                    replaced.push_text(&text[end..]);
+                }
+                Piece::Hole(hole) => replaced.push_hole(hole),
+            }
+        }
+        *self = replaced;
+    }
+
+    /// As it stands in a plan.
+    pub(crate) fn render(&self) -> String {
+        let mut written = String::new();
+        for (index, piece) in self.pieces.iter().enumerate() {
+            match piece {
+                Piece::Text(text) => {
+                    let is_before_hole = index + 1 < self.pieces.len();
+                    let plain = match is_before_hole {
+                        true => text.trim_end_matches('$'),
+                        false => text,
+                    };
+                    written += &escaped(plain);
+                    written += &DOLLAR.repeat(text.len() - plain.len());
+                }
+                Piece::Hole(hole) => {
+                    written += "${";
+                    written += hole;
+                    written.push('}');
+                }
+            }
+        }
+        written
+    }
+}
+
+/// Literal text as it stands in a plan.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace("${", "$${")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_text_never_becomes_a_hole() {
+        let table = [
+            ("a ${b} c", "a $${b} c"),
+            ("$${b}", "$$${b}"),
+            ("$", "$"),
+            ("${${", "$${$${"),
+            ("", ""),
+        ];
+        for (text, written) in table {
+            assert_eq!(Template::text(text).render(), written);
+        }
+        let mut split = Template::text("$");
+        split.push_text("{x}");
+        assert_eq!(split.render(), "$${x}");
+    }
+
+    #[test]
+    fn a_dollar_before_a_hole_stays_a_dollar() {
+        let mut price = Template::text("costs $");
+        price.push_hole("price");
+        assert_eq!(price.render(), "costs ${choice $}${price}");
+        let mut two = Template::text("$$");
+        two.push_hole("x");
+        two.push_text("$");
+        assert_eq!(two.render(), "${choice $}${choice $}${x}$");
+    }
+
+    #[test]
+    fn replaces_in_literals_only() {
+        let mut template = Template::text("a=s3cret&b=s3cret");
+        template.push_hole("s3cret");
+        let search = AhoCorasick::new(["s3cret", "other"]).unwrap();
+        template.replace(&search, &["env:X".to_owned(), "env:Y".to_owned()]);
+        assert_eq!(template.render(), "a=${env:X}&b=${env:X}${s3cret}");
+    }
+}

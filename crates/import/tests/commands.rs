@@ -1,0 +1,90 @@
+//! What becomes of the words of a curl command: redirections, escaped URLs, cookies, secrets.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+
+mod common;
+
+use candor_import::{Format, ImportError, Options, curl};
+
+fn plan(command: &str) -> String {
+    let plan = curl(command.as_bytes(), &Options::default()).unwrap().plan;
+    common::check(&plan);
+    plan
+}
+
+#[test]
+fn redirections_are_not_urls() {
+    for command in [
+        "curl http://h/a > out.txt",
+        "curl http://h/a >>out.txt 2>/dev/null",
+        "curl -s http://h/a 2>&1 | jq .",
+    ] {
+        let plan = plan(command);
+        assert!(plan.contains("path = \"/a\"") && !plan.contains("[[journey]]"), "{plan}");
+    }
+}
+
+#[test]
+fn brackets_that_browsers_escape_are_themselves() {
+    let plan = plan(r"curl 'http://h/a\[0\]?f=\{x\}'");
+    assert!(plan.contains("path = \"/a[0]?f={x}\""), "{plan}");
+}
+
+#[test]
+fn an_upgrade_is_for_fixed_requests() {
+    assert!(plan("curl --http2 http://h/a").contains("h2c-upgrade = true"));
+    for command in ["curl --http2 http://h/a http://h/b", "curl --http2 http://h/?password=secret"]
+    {
+        let plan = plan(command);
+        assert!(!plan.contains("h2c-upgrade") && plan.contains("# Left out: an upgrade"), "{plan}");
+    }
+    assert!(plan("curl --http2 https://h/a").contains("h2 = true"));
+}
+
+#[test]
+fn cookies_are_one_field_and_secret() {
+    let plan =
+        plan("curl http://h/a -b sid=Zx9-sEcReT_q7W -b b=2 -H 'X-Copy: Zx9-sEcReT_q7W; b=2'");
+    assert!(plan.contains("Cookie = \"${env:COOKIE}\""), "{plan}");
+    assert_eq!(plan.matches("Cookie").count(), 1);
+}
+
+#[test]
+fn where_a_request_came_from_has_no_query() {
+    let browser = "-H 'accept-language: de' -H 'referer: https://h/a?ticket=0815#x' -d a=b";
+    let plan = plan(&format!("curl https://h/b {browser}"));
+    assert!(plan.contains("Referer = \"https://h/a\""), "{plan}");
+}
+
+#[test]
+fn numbers_that_are_secret_are_moved_however_long() {
+    let json = r#"{"card_number":41111111111111111111111,"pin":1234,"n":7}"#;
+    let plan = plan(&format!("curl http://h/ --json '{json}'"));
+    let body = r#"{"card_number":${env:CARD},"pin":${env:CODE},"n":7}"#;
+    assert!(plan.contains(&format!("body = '{body}'")), "{plan}");
+}
+
+#[test]
+fn a_server_with_a_password_is_refused() {
+    let url = Some("http://me:secret@h/".to_owned());
+    let options = Options { url, ..Options::default() };
+    let error = curl(b"curl http://h/", &options).unwrap_err();
+    assert_eq!(error, ImportError::Credentials);
+    assert_eq!(
+        error.to_string(),
+        "URL of the server: it has a user or a password, which would stand in the plan; leave them out, and \
+         add an Authorization header with ${env:NAME} to the plan"
+    );
+}
+
+#[test]
+fn what_is_too_long_is_refused_before_it_is_read() {
+    let text = "curl http://h/ ".to_owned() + &"x".repeat(1 << 20);
+    let error = curl(text.as_bytes(), &Options::default()).unwrap_err();
+    assert_eq!(error, ImportError::TooLong { format: Format::Curl });
+    assert_eq!(error.to_string(), "curl command: it is longer than 1 MiB; import it in parts");
+    // A field is left out, and that is said.
+    let long = "a".repeat(20_000);
+    let plan = plan(&format!("curl http://h/ -H 'X-A: {long}' -H 'X-B: b'"));
+    assert!(plan.contains("X-B") && !plan.contains("X-A") && !plan.contains("aaaa"), "{plan}");
+    assert!(plan.contains("# left out: header fields above 200, or longer than 16 KiB"), "{plan}");
+}
