@@ -103,13 +103,14 @@ fn there_are_no_cycles() {
 
 /// The crates that know no command line. The others: plan has its grammar, report has remedies with its
 /// flags, testkit is for tests.
-const LIBRARIES: [&str; 12] = [
+const LIBRARIES: [&str; 13] = [
     "engine",
     "files",
     "fleet",
     "fleet-nats",
     "import",
     "lab",
+    "memory",
     "pace",
     "protocol",
     "record",

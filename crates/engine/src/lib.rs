@@ -50,6 +50,11 @@ pub use run::{Part, collecting, run, run_part, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was
-/// due. Only `make mutants` builds such a thing.
-pub const MUTANT: Option<&str> =
-    if cfg!(candor_mutant = "send_time") { Some("send_time") } else { None };
+/// due. `mixed_users`: what one user captures, another one has. Only `make mutants` builds such a thing.
+pub const MUTANT: Option<&str> = if cfg!(candor_mutant = "send_time") {
+    Some("send_time")
+} else if cfg!(candor_mutant = "mixed_users") {
+    Some("mixed_users")
+} else {
+    None
+};

@@ -346,16 +346,21 @@ impl Users {
         captured: Option<Capture>,
         recorder: &mut Recorder,
     ) {
-        let user = &mut self.table[ended.user as usize];
+        let User { journey, request, .. } = self.table[ended.user as usize];
+        let key = ended.user as usize;
+        // The control of verify's users: what one captures, another has.
+        #[cfg(candor_mutant = "mixed_users")]
+        let key = (key ^ 1) % self.table.len();
+        let user = &mut self.table[key];
         let mut missing = None;
         if let Some(captured) = &captured {
             let response = captured.get();
-            if self.journeys[user.journey as usize].cookies {
+            if self.journeys[journey as usize].cookies {
                 let fields = response.fields;
                 let counts = user.memory.take_cookies(&self.site, &user.path, fields, unix_s());
                 self.cookies.add(&counts);
             }
-            let captures = &self.steps[user.request as usize].captures;
+            let captures = &self.steps[request as usize].captures;
             if ended.error.is_none() && !captures.is_empty() {
                 let taken = captures.take(status, response.fields, response.body, &mut user.memory);
                 missing = taken.err();

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use candor_engine::{Control, drive};
-use candor_plan::journey::{Capture, Journey, JourneyConnection, OnFailure, Step, Think};
+use candor_plan::journey::{Capture, Journey, OnFailure, Step, Think};
 use candor_plan::{Arrivals, Parts, Request};
 use candor_record::{EndReason, ErrorKind, Failures, JourneyCounts, RunRecord, StepFailure};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
@@ -68,14 +68,7 @@ fn step(request: u32, think: Think) -> Step {
 }
 
 fn journey(steps: Vec<Step>) -> Journey {
-    Journey {
-        name: "buy".to_owned(),
-        weight: 1,
-        steps,
-        cookies: false,
-        connection: JourneyConnection::Shared,
-        on_failure: OnFailure::End,
-    }
+    Journey { name: "buy".to_owned(), weight: 1, steps, cookies: false, on_failure: OnFailure::End }
 }
 
 fn capture(variable: &str, source: &str) -> Capture {

@@ -17,8 +17,6 @@ pub struct Journey {
     pub steps: Vec<Step>,
     /// Whether its users keep cookies (RFC 6265).
     pub cookies: bool,
-    /// Which connections its requests take.
-    pub connection: JourneyConnection,
     /// What follows a step that failed.
     pub on_failure: OnFailure,
 }
@@ -71,17 +69,6 @@ pub enum Think {
         /// The longest, not below the shortest.
         high_ns: u64,
     },
-}
-
-/// Which connections the requests of a journey take.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum JourneyConnection {
-    /// Any that is free.
-    #[default]
-    Shared,
-    /// Each user has one, made when the first step is due and closed after the last.
-    Own,
 }
 
 /// What follows a step that failed, or whose captures found nothing.

@@ -35,7 +35,7 @@ pub use build::Outputs;
 pub use data::{DataFormat, DataOrder, DataSet};
 pub use delivery::{Delivery, Pieces};
 pub use error::PlanError;
-pub use journey::{Capture, Journey, JourneyConnection, OnFailure, Step, Think};
+pub use journey::{Capture, Journey, OnFailure, Step, Think};
 pub use kept::Kept;
 pub use model::*;
 pub use options::{Options, ReadFile, looks_like_plan};

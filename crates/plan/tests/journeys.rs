@@ -3,7 +3,7 @@
 mod common;
 
 use candor_plan::journey::{known_before, variables};
-use candor_plan::{Capture, JourneyConnection, OnFailure, Options, Plan, Think};
+use candor_plan::{Capture, OnFailure, Options, Plan, Think};
 use common::*;
 
 const BUY: &str = "
@@ -14,7 +14,6 @@ file = 'users.csv'
 name = 'buy'
 weight = 3
 cookies = true
-connection = 'own'
 on-failure = 'go-on'
 [[journey.step]]
 name = 'login'
@@ -48,7 +47,7 @@ fn a_journey_is_steps_of_requests() {
     assert_eq!(names, ["login", "cart", "GET /"]);
     let [buy, other] = &plan.journeys[..] else { panic!("{:?}", plan.journeys) };
     assert_eq!((buy.name.as_str(), buy.weight, buy.cookies), ("buy", 3, true));
-    assert_eq!((buy.connection, buy.on_failure), (JourneyConnection::Own, OnFailure::GoOn));
+    assert_eq!(buy.on_failure, OnFailure::GoOn);
     assert_eq!((other.name.as_str(), other.weight, other.cookies), ("journey 2", 1, false));
     let (login, cart) = (&buy.steps[0], &buy.steps[1]);
     let capture =

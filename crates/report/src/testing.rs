@@ -467,7 +467,6 @@ pub(crate) fn users_run() -> Run {
         weight: 1,
         steps: vec![step(0, vec![token]), step(1, Vec::new())],
         cookies: false,
-        connection: JourneyConnection::Shared,
         on_failure: OnFailure::End,
     }];
     for (index, one) in run.requests.iter_mut().enumerate() {

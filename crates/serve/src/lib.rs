@@ -46,6 +46,8 @@
 //! | `/fault/truncate/N` | N bytes of a body announced longer, then a close |
 //! | `/fault/hang` | never a response |
 //! | `/fault/close` | a close instead of a response |
+//! | `/token/USER` | the token of that user, 16 hexadecimal digits |
+//! | `/token/USER/TOKEN` | `ok` if that is the user's token, otherwise 403 |
 //! | anything else | 404 |
 //!
 //! `/__stats` returns [`Stats`] as JSON, and `POST /__stall?for=2s` holds every response until

@@ -29,12 +29,13 @@ pub(crate) enum Route {
     Bytes,
     Stream,
     Fault,
+    Token,
     NotFound,
 }
 
 impl Route {
     /// Every route, in the order of the discriminants.
-    pub(crate) const ALL: [Route; 27] = [
+    pub(crate) const ALL: [Route; 28] = [
         Route::Hello,
         Route::Echo,
         Route::Large,
@@ -61,6 +62,7 @@ impl Route {
         Route::Bytes,
         Route::Stream,
         Route::Fault,
+        Route::Token,
         Route::NotFound,
     ];
 
@@ -93,6 +95,7 @@ impl Route {
             Route::Bytes => "bytes",
             Route::Stream => "stream",
             Route::Fault => "fault",
+            Route::Token => "token",
             Route::NotFound => "not_found",
         }
     }
@@ -126,13 +129,14 @@ impl Route {
     }
 
     fn find_by_prefix(path: &str) -> (Route, &str) {
-        const PREFIXES: [(&str, Route); 7] = [
+        const PREFIXES: [(&str, Route); 8] = [
             ("/route/", Route::Routed),
             ("/delay/", Route::Delay),
             ("/status/", Route::Status),
             ("/bytes/", Route::Bytes),
             ("/stream/", Route::Stream),
             ("/fault/", Route::Fault),
+            ("/token/", Route::Token),
             ("/httparena_json/", Route::Items),
         ];
         PREFIXES

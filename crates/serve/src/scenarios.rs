@@ -83,6 +83,7 @@ fn without_body(route: Route, argument: &str, head: &Parts) -> Option<Answer> {
         Route::Status => status(argument),
         Route::Bytes => filler(argument),
         Route::Stream => stream(argument),
+        Route::Token => Some(token(argument)),
         // Routes with a body or a wait are handled before; an invalid fault gets 404.
         Route::Echo
         | Route::Form
@@ -282,6 +283,24 @@ fn stream(argument: &str) -> Option<Answer> {
 }
 
 /// The response to an unknown path.
+/// The token of a user; or whether a token is the user's.
+fn token(argument: &str) -> Answer {
+    let of = |user: &str| {
+        // FNV-1a: no secret, but no user's token is another's.
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        format!("{:016x}", user.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
+    };
+    match argument.split_once('/') {
+        None => text(of(argument).into()),
+        Some((user, token)) if token == of(user) => text(Bytes::from_static(b"ok")),
+        Some(_) => {
+            let mut answer = fixed(TEXT, b"not the token of this user\n");
+            *answer.status_mut() = StatusCode::FORBIDDEN;
+            answer
+        }
+    }
+}
+
 pub(crate) fn not_found() -> Answer {
     let mut answer = fixed(TEXT, b"not found\n");
     *answer.status_mut() = StatusCode::NOT_FOUND;

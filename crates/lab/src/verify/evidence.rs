@@ -81,7 +81,7 @@ impl Evidence {
 
     /// How many queues the server has.
     pub(super) fn queues(&self) -> usize {
-        self.plan.requests.list.len()
+        if self.plan.journeys.is_empty() { self.plan.requests.list.len() } else { 1 }
     }
 
     /// Three lines that must hold on any machine, however busy, and one on the server's own
@@ -163,14 +163,17 @@ impl Evidence {
         if matches!(self.plan.load, Load::Closed { .. }) {
             return 0;
         }
-        let mut due: Vec<u64> = self.traced.iter().map(|one| one.due_ns).collect();
+        // Of users the first steps are scheduled.
+        let is_scheduled = |one: &&Traced| self.plan.journeys.is_empty() || one.request == 0;
+        let scheduled = self.traced.iter().filter(is_scheduled);
+        let mut due: Vec<u64> = scheduled.map(|one| one.due_ns).collect();
         due.sort_unstable();
         differing(&due, &self.schedule())
     }
 
     /// The differences between the numbers of requests per queue in the log and in the schedule.
     fn not_in_their_queue(&self) -> usize {
-        if matches!(self.plan.load, Load::Closed { .. }) {
+        if matches!(self.plan.load, Load::Closed { .. }) || !self.plan.journeys.is_empty() {
             return 0;
         }
         let mut missing = vec![0i64; self.queues()];

@@ -12,7 +12,7 @@ use std::thread;
 use candor_engine::{Control, Observer};
 use candor_files::{Private, private};
 use candor_plan::options::{Options, ReadFile};
-use candor_plan::{Order, Plan, Request, Requests, Trace};
+use candor_plan::{Order, Parts, Plan, Request, Requests, Trace};
 use candor_record::trace::Traced;
 use candor_serve::truth;
 use clap::Parser;
@@ -28,11 +28,18 @@ pub(super) struct Experiment {
     load: String,
     /// Queues of the server; each gets the same share of requests.
     queues: NonZeroU32,
+    /// Changes the plan that the flags make.
+    change: fn(&mut Parts),
 }
 
 impl Experiment {
     pub(super) fn new(server: impl Into<String>, load: impl Into<String>) -> Self {
-        Experiment { server: server.into(), load: load.into(), queues: NonZeroU32::MIN }
+        Experiment {
+            server: server.into(),
+            load: load.into(),
+            queues: NonZeroU32::MIN,
+            change: |_| (),
+        }
     }
 
     /// The same with `queues` queues side by side: the load is divided among them at random, so
@@ -41,6 +48,11 @@ impl Experiment {
         self.server = format!("{} --queues {queues}", self.server);
         self.queues = queues;
         self
+    }
+
+    /// The same with a plan that flags alone cannot make.
+    pub(super) fn with_plan(self, change: fn(&mut Parts)) -> Self {
+        Experiment { change, ..self }
     }
 
     /// Makes the experiment. If server and loader have a core each, they spin: wake-up latency is
@@ -62,7 +74,10 @@ impl Experiment {
         let server = Server::start(&self.server)?;
         let url = server.url();
         let plan = plan(&self.load, url)?;
-        let plan = plan.with(|parts| divide(&mut parts.requests, self.queues))?;
+        let plan = plan.with(|parts| {
+            divide(&mut parts.requests, self.queues);
+            (self.change)(parts);
+        })?;
         let mut traced = Traces::default();
         let record = thread::scope(|scope| {
             scope.spawn(|| meanwhile(url));
@@ -98,8 +113,9 @@ fn divide(requests: &mut Requests, queues: NonZeroU32) {
     }
 }
 
+/// Keeps every request.
 #[derive(Default)]
-struct Traces(Vec<Traced>);
+pub(super) struct Traces(Vec<Traced>);
 
 impl Observer for Traces {
     fn traced(&mut self, requests: &[Traced]) {

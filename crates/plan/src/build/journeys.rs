@@ -49,7 +49,6 @@ fn journey(
         weight: table.weight.map_or(1, SmallCount::get),
         steps,
         cookies: table.cookies,
-        connection: table.connection,
         on_failure: table.on_failure,
     })
 }

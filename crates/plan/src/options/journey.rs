@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::RequestOptions;
-use crate::journey::{JourneyConnection, OnFailure};
+use crate::journey::OnFailure;
 use crate::values::SmallCount;
 
 /// One `[[journey]]` table of a plan.
@@ -16,8 +16,6 @@ pub struct JourneyOptions {
     pub weight: Option<SmallCount>,
     /// Whether its users keep cookies.
     pub cookies: bool,
-    /// Which connections its requests take: `shared` or `own`.
-    pub connection: JourneyConnection,
     /// What follows a step that failed: `end` or `go-on`.
     pub on_failure: OnFailure,
     /// The `[[journey.step]]` tables.

@@ -8,7 +8,7 @@ use crate::build::conflict;
 use crate::data::DataOrder;
 use crate::delivery::Delivery;
 use crate::error::PlanError;
-use crate::journey::{Journey, JourneyConnection, Step, Think, known_before};
+use crate::journey::{Journey, Step, Think, known_before};
 use crate::model::{
     Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Parts,
     Rate, ReactorChoice, Request, Segment, Trace,
@@ -272,11 +272,6 @@ fn journeys(parts: &Parts) -> Result<(), PlanError> {
     if parts.target.http == HttpVersion::Upgrade {
         let why = "an upgraded connection cannot be given requests of users; use --h2";
         return Err(conflict("--h2c-upgrade", "[[journey]]", why));
-    }
-    let own = parts.journeys.iter().any(|one| one.connection == JourneyConnection::Own);
-    if own && parts.connections.requests_per_connection.is_some() {
-        let why = "a connection of one user lasts as long as the user; leave one of them out";
-        return Err(conflict("--requests-per-connection", "connection = \"own\"", why));
     }
     for (at, journey) in parts.journeys.iter().enumerate() {
         let wrong =

@@ -10,6 +10,7 @@ mod overload;
 mod pause;
 mod shedding;
 mod stall;
+mod users;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ pub struct Check {
 }
 
 /// All checks.
-pub const CHECKS: [Check; 8] = [
+pub const CHECKS: [Check; 9] = [
     Check { id: "stall", title: "the server stalls once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },
@@ -45,5 +46,6 @@ pub const CHECKS: [Check; 8] = [
         run: closed::check,
     },
     Check { id: "shedding", title: "five places and no queue (Erlang B)", run: shedding::check },
+    Check { id: "users", title: "users who log in, think and go on", run: users::check },
     Check { id: "pause", title: "candor itself is stopped for a while", run: pause::check },
 ];

@@ -14,7 +14,7 @@ use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
 use super::super::evidence::Evidence;
 use super::super::experiment::plan;
 use super::super::line::Line;
-use super::{closed, delays, fifo, overload, shedding, stall};
+use super::{closed, delays, fifo, overload, shedding, stall, users};
 
 const MS: u64 = 1_000_000;
 
@@ -32,9 +32,16 @@ impl Observer for Kept {
 fn simulated(
     load: &str,
     stalls_ns: &[(u64, u64)],
+    departure_ns: impl FnMut(u64) -> Option<u64>,
+) -> Evidence {
+    simulated_plan(plan(load, "http://127.0.0.1:80/").unwrap(), stalls_ns, departure_ns)
+}
+
+fn simulated_plan(
+    plan: Plan,
+    stalls_ns: &[(u64, u64)],
     mut departure_ns: impl FnMut(u64) -> Option<u64>,
 ) -> Evidence {
-    let plan: Plan = plan(load, "http://127.0.0.1:80/").unwrap();
     let entries = Rc::new(RefCell::new(Vec::new()));
     let log = Rc::clone(&entries);
     let server = move |arrival_ns: u64, connection: u64, _: u64| {
@@ -140,6 +147,28 @@ fn a_closed_loop_is_judged() {
         let evidence = simulated(&load, &[], |at_ns| Some(at_ns + closed::SERVICE_NS));
         assert_all_yes(&closed::judge(&evidence, think_ms * MS));
     }
+}
+
+#[test]
+fn users_are_judged() {
+    let load = plan("-R 100 -c 50 -t 1 -d 2s", "http://127.0.0.1:80/").unwrap();
+    let load = load.with(users::journey).unwrap();
+    let evidence = simulated_plan(load, &[], |at_ns| Some(at_ns + users::SERVICE_NS));
+    assert_all_yes(&users::judge(&evidence));
+    // A loader that is busy sends late; counted from the send, its steps are not due when they were.
+    let mut late = evidence.clone();
+    late.traced.iter_mut().filter(|one| one.request > 0).for_each(|one| one.due_ns += 1);
+    assert_no(&users::judge(&late), &["steps due at another time"]);
+    let mut lost = evidence;
+    lost.record.total.journeys[0].completed -= 1;
+    assert_no(&users::judge(&lost), &["users: completed"]);
+
+    let mut record = lost.record;
+    record.total.journeys[0].completed += 1;
+    record.total.requests[1].errors = 0;
+    assert!(users::judge_tokens(&record).iter().all(|line| line.ok));
+    record.total.requests[1].errors = 1;
+    assert_no(&users::judge_tokens(&record), &["tokens of another user"]);
 }
 
 #[test]
