@@ -11,6 +11,7 @@
 //! `regressions/`, which once crashed.
 #![forbid(unsafe_code)]
 
+mod captures;
 mod data;
 mod documents;
 mod drivers;
@@ -51,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     target("made", h1::made, 3000),
     target("data", data::head, 2000),
     target("templates", data::template, 3000),
+    target("captures", captures::response, 3000),
     target("units", plans::units, 3000),
     target("plans", plans::plan, 1000),
     target("suites", plans::suite, 500),

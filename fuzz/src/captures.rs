@@ -1,0 +1,36 @@
+//! What a user takes from a server's response: captured values and cookies.
+
+use candor_memory::{Capture, Captures, MOST_COOKIES, MOST_USER_BYTES, Memory, Site, Source};
+
+/// A source, header lines and a body, each up to a zero byte: whatever they are, what is remembered is bounded, is
+/// the same each time, and can be sent back as one line.
+pub(crate) fn response(bytes: &[u8]) {
+    let mut parts = bytes.splitn(3, |byte| *byte == 0);
+    let mut part = || parts.next().unwrap_or_default();
+    let (source, fields, body) = (part(), part(), part());
+    let mut memory = Memory::new(2);
+    let Ok(source) = str::from_utf8(source) else { return };
+    match Source::parse(source) {
+        Ok(source) => {
+            let capture =
+                |variable| Capture { variable, name: String::new(), source: source.clone() };
+            let captures = Captures::new(vec![capture(0), capture(1)]).expect("two variables");
+            let taken = captures.take(200, fields, body, &mut memory);
+            assert_eq!(taken.is_ok(), memory.value(0).is_some(), "{taken:?}");
+            assert_eq!(memory.value(0), memory.value(1));
+            let before = memory.value(0).map(<[u8]>::to_vec);
+            assert_eq!(captures.take(200, fields, body, &mut memory), taken);
+            assert_eq!(memory.value(0), before.as_deref(), "the same response has the same value");
+        }
+        Err(error) => assert!(!error.to_string().contains(char::is_control), "{error}"),
+    }
+    for is_https in [false, true] {
+        let site = Site::new("shop.example.com", is_https);
+        memory.take_cookies(&site, b"/a/b?c", fields, 1_000_000_000);
+        let mut line = Vec::new();
+        let any = memory.write_cookies(b"/a/b", is_https, 1_000_000_000, &mut line);
+        assert_eq!(any, !line.is_empty());
+        assert!(!line.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)), "{line:?}");
+    }
+    assert!(memory.bytes() <= MOST_USER_BYTES && memory.cookies() <= MOST_COOKIES);
+}
