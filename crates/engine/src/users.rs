@@ -146,7 +146,7 @@ impl Users {
         let (arrivals, most) = match &plan.load {
             Load::Closed { .. } => {
                 let of_places = u64::from(own.connections) * u64::from(plan.connections.places());
-                let users = plan.users.map_or(of_places, |users| of(users));
+                let users = plan.users.map_or(of_places, of);
                 let due_ns = std::iter::repeat_n(0, users as usize).collect();
                 (Arrivals::Closed { closed: Closed::new(plan, own), due_ns }, users)
             }
