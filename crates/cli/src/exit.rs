@@ -82,6 +82,7 @@ impl UserError {
             LabError::Engine(why) if why.is_usage() => UserError::usage(told),
             LabError::Engine(_)
             | LabError::Script(_)
+            | LabError::Fleet(_)
             | LabError::Verify(_)
             | LabError::Target { .. }
             | LabError::NoPortFile { .. }
