@@ -100,6 +100,9 @@ pub enum PolicyRefusal {
     /// The duration is limited, but the plan has none.
     #[error("it limits the duration, but the plan has none; set one")]
     NoDuration,
+    /// Agents read no files.
+    #[error("an agent reads no files, but the plan has data; write the values into the plan")]
+    Data,
 }
 
 impl PolicyRefusal {
@@ -193,6 +196,9 @@ impl Policy {
         };
         if !grant.targets.iter().any(|(name, number)| name == host && number == port) {
             return Err(GrantError::Target.into());
+        }
+        if !plan.data.is_empty() {
+            return Err(PolicyRefusal::Data.into());
         }
         if let Some(script) = &plan.script {
             match self.scripts {
