@@ -16,6 +16,7 @@ pub(crate) enum Exit {
     Usage = 2,
     ExpectationNotMet = 3,
     NotTrustworthy = 4,
+    Degraded = 5,
     Interrupted = 130,
 }
 
