@@ -141,7 +141,7 @@ pub(crate) fn to_hex(bytes: &[u8]) -> String {
 
 /// Exactly `N` bytes of hexadecimal digits.
 pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.is_ascii() {
+    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     let mut bytes = [0; N];

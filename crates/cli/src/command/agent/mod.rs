@@ -157,15 +157,13 @@ impl Own {
                     is_away = true;
                     console::say("candor agent: the broker cannot be reached; trying again");
                 }
-                Some(Arrival::Connected) => {
-                    if std::mem::take(&mut is_away) {
-                        console::say("candor agent: the broker is back");
-                    }
+                Some(Arrival::Connected) if std::mem::take(&mut is_away) => {
+                    console::say("candor agent: the broker is back");
                 }
                 Some(Arrival::Trouble(why)) => {
                     console::say(format_args!("candor agent: the broker says: {why}"));
                 }
-                None => {}
+                Some(Arrival::Connected) | None => {}
             }
         }
     }

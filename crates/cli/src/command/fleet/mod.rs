@@ -70,7 +70,7 @@ pub(crate) enum Next {
     /// Nothing: the process ends with this code.
     Exit(ExitCode),
     /// A run on this fleet, which then ends.
-    Run(Here, Typed),
+    Run(Box<Here>, Typed),
 }
 
 pub(crate) fn fleet(arguments: FleetArguments, typed: Typed) -> Result<Next, UserError> {

@@ -126,7 +126,7 @@ pub(super) fn up(arguments: UpArguments, typed: Typed) -> Result<Next, UserError
     let words: Vec<String> = all.chain(words).collect();
     let here = Here { words, agents: running, broker: Some(broker), _private: private };
     match is_run {
-        true => Ok(Next::Run(here, typed)),
+        true => Ok(Next::Run(Box::new(here), typed)),
         false => wait(here).map(Next::Exit),
     }
 }
