@@ -17,7 +17,7 @@ use candor_fleet_nats::{Arrival, Broker, Certificates, Link};
 use candor_plan::options::{Options, ReadFile};
 use candor_testkit::nginx::Nginx;
 use candor_testkit::process::{Managed, free_port, wait_for_port, wait_until};
-use common::{CANDOR, Candor, Document, candor};
+use common::{CANDOR, Candor, Document, Target, candor};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -134,6 +134,30 @@ fn names_of_lost(document: &Document) -> Vec<String> {
 
 fn ids(document: &Document) -> Vec<&str> {
     document.list("/verdicts").iter().filter_map(|one| one["id"].as_str()).collect()
+}
+
+/// Over TLS, with a script in a sandbox.
+#[test]
+fn scripts_and_tls_reach_the_agents() {
+    let target = Target::start(&["--tls", "--tls-cert-out", "ca.pem"]);
+    let ca = target.path("ca.pem").display().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("s.lua").display().to_string();
+    let text = "function request() return wrk.format('GET', '/') end\n";
+    fs::write(&script, text).unwrap();
+    let url = target.url("/").replace("http://127.0.0.1", "https://localhost");
+    let flags = ["-R", "200", "-c", "4", "-d", "1s", "--cacert", &ca, "--script", &script];
+    let up = ["fleet", "up", "2"];
+    let sandboxed = Candor::start_measuring(&[&up, &flags[..], &["--sandbox", &url]].concat());
+    let outcome = sandboxed.finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!(
+        (document.ledger("scheduled"), document.ledger("ok")),
+        (200, document.ledger("sent"))
+    );
+    let outcome = candor(&[&up, &flags[..], &[&url]].concat());
+    outcome.assert_refused(COULD_NOT_RUN, &["scripts are allowed in a sandbox only"]);
 }
 
 #[test]
@@ -321,6 +345,33 @@ fn a_suspended_agent_sends_nothing_when_it_wakes() {
     assert_eq!(lines(&nginx), before);
 }
 
+/// Agents whose clocks began at other times, which time namespaces show to them, begin together all the same.
+#[test]
+fn clocks_that_differ_by_days_make_no_difference() {
+    if !common::is_root("a time namespace") {
+        return;
+    }
+    let nginx = Nginx::start(true).unwrap();
+    let mut fleet = Fleet::start(1, "127.0.0.0/8");
+    let (name, offset_s) = ("a0", 300_000);
+    fleet.agents.clear();
+    let mut command = Command::new("unshare");
+    command.args(["--time", "--monotonic", &offset_s.to_string(), "--fork", "--kill-child"]);
+    command.arg(CANDOR).arg("agent").arg(fleet.folder().join("agents").join(name));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    fleet.agents.insert(name.to_owned(), Managed::spawn(&mut command).unwrap());
+    let url = format!("http://{}/", nginx.address());
+    let outcome = fleet.measure(&["-R", "500", "-c", "4", "-d", "2s", &url]).finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!(nginx.stop().unwrap(), document.ledger("sent"));
+    assert_eq!(
+        (document.ledger("scheduled"), ids(&document).contains(&"clock-unsure")),
+        (1000, false)
+    );
+    assert!(document.count("/machines/0/agent/clock_bound_ns") < 100_000_000);
+}
+
 #[test]
 fn a_broker_that_is_away_for_a_while_changes_nothing() {
     let nginx = Nginx::start(true).unwrap();
@@ -335,8 +386,8 @@ fn a_broker_that_is_away_for_a_while_changes_nothing() {
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     assert!(outcome.stderr.contains("the broker is back"), "{}", outcome.stderr);
     let document = outcome.document();
-    assert_eq!((document.ledger("ok"), names_of_lost(&document).len()), (3000, 0));
-    assert_eq!(nginx.stop().unwrap(), 3000);
+    assert_eq!((document.ledger("scheduled"), names_of_lost(&document).len()), (3000, 0));
+    assert_eq!(nginx.stop().unwrap(), document.ledger("sent"));
 }
 
 /// Without a broker agents stop by themselves, and the coordinator says so.

@@ -31,6 +31,11 @@ pub trait Observer {
         let _ = (file, lines);
     }
 
+    /// Something happened beside the run that whoever looks on should know: a sentence.
+    fn notice(&mut self, line: &str) {
+        let _ = line;
+    }
+
     /// All connections are made, and this many were established. Only a run that is held
     /// ([`crate::Control::hold`]) reports this.
     fn connected(&mut self, established: u32) {

@@ -145,7 +145,7 @@ impl Driven {
             }
             let left = Duration::from_nanos(due_ns.saturating_sub(monotonic_ns()));
             if let Some(arrival) = self.link.recv(left.min(TURN)) {
-                self.take(arrival);
+                self.take(arrival, observer);
             }
         }
         outcome.expect("a coordinator ends with an outcome")
@@ -163,7 +163,7 @@ impl Driven {
         }
     }
 
-    fn take(&mut self, arrival: Arrival) {
+    fn take(&mut self, arrival: Arrival, observer: &mut dyn Observer) {
         match arrival {
             Arrival::Message { from: Some(from), message } => {
                 self.coordinator.handle_message(monotonic_ns(), &from, *message);
@@ -176,15 +176,15 @@ impl Driven {
             Arrival::Connected if !self.is_away => {}
             Arrival::Connected => {
                 self.is_away = false;
-                console::say("candor: the broker is back");
+                say(observer, "the broker is back");
             }
             Arrival::Disconnected => {
                 self.is_away = true;
-                console::say("candor: the broker cannot be reached; trying again");
+                say(observer, "the broker cannot be reached; trying again");
             }
             Arrival::Trouble(why) => {
                 if self.troubles.len() < 16 && self.troubles.insert(why.clone()) {
-                    console::say(format_args!("candor: the broker says: {why}"));
+                    say(observer, &format!("the broker says: {why}"));
                 }
             }
         }
@@ -202,20 +202,26 @@ impl Driven {
             Event::Stage(Stage::Settling) if self.has_begun => control.has_sent(),
             Event::Stage(_) | Event::Over(_) => {}
             Event::Suspect(agent) => {
-                console::say(format_args!("candor: agent {agent} has been silent for a while"));
+                say(observer, &format!("agent {agent} has been silent for a while"));
             }
             Event::HeardAgain(agent) => {
-                console::say(format_args!("candor: agent {agent} is heard again"));
+                say(observer, &format!("agent {agent} is heard again"));
             }
             Event::Lost(agent, why) => {
                 let then = match self.on_loss {
                     OnLoss::Stop => "all agents stop",
                     OnLoss::Continue => "the others continue",
                 };
-                console::say(format_args!("candor: agent {agent} is lost: {why}; {then}"));
+                say(observer, &format!("agent {agent} is lost: {why}; {then}"));
             }
         }
     }
+}
+
+/// Says something to the user and to a live view, which has the terminal for itself.
+fn say(observer: &mut dyn Observer, line: &str) {
+    console::say(format_args!("candor: {line}"));
+    observer.notice(line);
 }
 
 /// Seconds since 1970.

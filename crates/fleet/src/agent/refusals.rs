@@ -13,6 +13,7 @@ pub(super) const EVERY_NS: u64 = 60 * S;
 /// The account of refusals.
 #[derive(Debug)]
 pub(super) struct Refusals {
+    /// The last one; its repetition is none.
     last: Option<(RunKey, Refusal)>,
     /// Lines that may be written now.
     left: u32,
@@ -32,6 +33,7 @@ impl Refusals {
         if is_same {
             return None;
         }
+        self.last = Some((key, why.clone()));
         let periods = now_ns.saturating_sub(self.counted_ns) / EVERY_NS;
         self.counted_ns += periods * EVERY_NS;
         let more = u32::try_from(periods).unwrap_or(u32::MAX);
@@ -41,7 +43,6 @@ impl Refusals {
             return None;
         }
         self.left -= 1;
-        self.last = Some((key, why.clone()));
         Some(match std::mem::take(&mut self.unwritten) {
             0 => why.to_string(),
             count => format!("{why}; {count} refusals before it have no line"),

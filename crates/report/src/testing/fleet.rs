@@ -38,6 +38,8 @@ pub(crate) fn degraded() -> Document {
     document.end = Ending { reason: EndReason::AgentLost, partial: true };
     document.ledger.scheduled += 500;
     document.ledger.unaccounted = 500;
+    let window_s = document.time.window_ns as f64 / 1e9;
+    document.rate.scheduled_per_s = Some(document.ledger.scheduled as f64 / window_s);
     document.verdicts = verdicts::judge(&document);
     document
 }

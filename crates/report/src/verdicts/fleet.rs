@@ -121,6 +121,13 @@ mod tests {
     }
 
     #[test]
+    fn a_degraded_run_is_not_invalid() {
+        let document = testing::fleet::degraded();
+        let ids: Vec<_> = document.verdicts.iter().map(|one| one.id.as_str()).collect();
+        assert!(!document.is_invalid() && ids.contains(&"agent-lost"), "{:?}", document.verdicts);
+    }
+
+    #[test]
     fn the_first_lost_agent_is_named() {
         let mut document = testing::fleet::healthy();
         let mut lose = |at: usize, known_to_ns| {

@@ -6,6 +6,7 @@
 
 mod host;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ docs/fleet.md describes policies, placement and what can go wrong.";
 
 /// The most bytes of results that an agent keeps.
 const MOST_BYTES: u64 = 512 << 20;
+/// The most complaints about messages and the broker, each of which is printed once.
+const MOST_COMPLAINTS: usize = 16;
 /// The longest wait for a message, after which reports of the engine and signals are heard.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -120,8 +123,16 @@ impl Own {
     /// Serves runs until a signal.
     fn serve(mut self, mut host: Host, is_over: &AtomicBool) -> Result<ExitCode, UserError> {
         let mut is_away = false;
+        // Whoever is at the broker could repeat these without end.
+        let mut complaints = BTreeSet::new();
+        let mut complain = |text: String| {
+            if complaints.len() < MOST_COMPLAINTS && complaints.insert(text.clone()) {
+                console::say(format_args!("candor agent: {text}"));
+            }
+        };
         loop {
-            if is_over.load(Ordering::Relaxed) {
+            let ends = is_over.load(Ordering::Relaxed);
+            if ends {
                 self.agent.leave(now(), "a signal ended the agent");
             }
             if self.agent.poll_timeout().is_some_and(|due_ns| due_ns <= monotonic_ns()) {
@@ -140,7 +151,7 @@ impl Own {
             while let Some((to, message)) = self.agent.poll_transmit() {
                 self.link.send(to, &message);
             }
-            if is_over.load(Ordering::Relaxed) {
+            if ends {
                 host.end();
                 return Ok(Exit::Fine.into());
             }
@@ -151,7 +162,7 @@ impl Own {
                     self.agent.handle_message(now(), *message);
                 }
                 Some(Arrival::Unreadable { why, .. }) => {
-                    console::say(format_args!("candor agent: {why}; is it another version?"));
+                    complain(format!("{why}; is it another version?"));
                 }
                 Some(Arrival::Disconnected) => {
                     is_away = true;
@@ -161,7 +172,7 @@ impl Own {
                     console::say("candor agent: the broker is back");
                 }
                 Some(Arrival::Trouble(why)) => {
-                    console::say(format_args!("candor agent: the broker says: {why}"));
+                    complain(format!("the broker says: {why}"));
                 }
                 Some(Arrival::Connected) | None => {}
             }

@@ -71,6 +71,8 @@ pub(super) struct Fleet<'a> {
     pub(super) port: u16,
     pub(super) targets: &'a [String],
     pub(super) rate: Option<&'a str>,
+    /// The rule for scripts.
+    pub(super) scripts: &'a str,
 }
 
 fn target(text: &str) -> Result<String, String> {
@@ -95,6 +97,7 @@ pub(super) fn init(arguments: &InitArguments) -> Result<ExitCode, UserError> {
         port: *port,
         targets: target,
         rate: rate.as_deref(),
+        scripts: "refused",
     })?;
     let at = out.display();
     let mut text = format!(
@@ -205,8 +208,9 @@ fn policy(fleet: &Fleet<'_>, operator: &OperatorKey) -> Result<String, UserError
     let mut text = format!(
         "# What this machine lets a fleet do. docs/fleet.md describes every key.\n\
          operators = [\"{}\"]\n\
-         scripts = \"refused\"\n",
-        operator.public()
+         scripts = \"{}\"\n",
+        operator.public(),
+        fleet.scripts
     );
     match fleet.rate {
         Some(rate) => writeln!(text, "rate = \"{rate}\""),

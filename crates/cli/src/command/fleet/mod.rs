@@ -32,6 +32,41 @@ Examples:
 
 docs/fleet.md: two machines in five minutes, security, and what can go wrong.";
 
+const INIT: &str = "\
+Examples:
+  candor fleet init 2 --broker-host 10.0.0.5 --target 10.1.0.0/16 --rate 50k/s
+      Two agents, whose broker is on 10.0.0.5, for servers in one network.
+  candor fleet init 4 --out staging --target '*.staging.example.com'
+      In another folder, for servers by name.";
+
+const UP: &str = "\
+Examples:
+  candor fleet up 2
+      Two agents until Ctrl-C; the first lines say how to use them.
+  candor fleet up 2 --arrivals poisson -R 5k -d 10s http://127.0.0.1:8080/
+      One run on two agents.";
+
+const STATUS: &str = "\
+Examples:
+  candor fleet status
+      The agents of the fleet in ./fleet.
+  candor fleet status --operator staging/operator
+      The agents of the fleet in this folder.";
+
+const KILL: &str = "\
+Examples:
+  candor fleet kill
+      All runs of the fleet.
+  candor fleet kill 00112233445566778899aabbccddeeff
+      One of them, as `candor fleet status` names it.";
+
+const REPORT: &str = "\
+Examples:
+  candor fleet report 00112233445566778899aabbccddeeff
+      The result of one run, as the agents' audit files name it.
+  candor fleet report --json result.json
+      The last run that has no result.";
+
 #[derive(Debug, Args)]
 pub(crate) struct FleetArguments {
     #[command(subcommand)]
@@ -41,14 +76,19 @@ pub(crate) struct FleetArguments {
 #[derive(Debug, Subcommand)]
 enum FleetCommand {
     /// Make the folders of a new fleet: certificates, keys, policies, the broker's configuration
+    #[command(after_long_help = INIT)]
     Init(InitArguments),
     /// Start a broker and N agents on this machine, make a run with them, and end them
+    #[command(after_long_help = UP)]
     Up(UpArguments),
     /// Show the agents: their cores, their runs, the results that they keep
+    #[command(after_long_help = STATUS)]
     Status(StatusArguments),
     /// Stop runs at once; their results are lost
+    #[command(after_long_help = KILL)]
     Kill(KillArguments),
     /// Make the result of a run whose `candor run` was killed, from what the agents keep
+    #[command(after_long_help = REPORT)]
     Report(ReportArguments),
 }
 

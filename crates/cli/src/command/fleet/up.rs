@@ -87,6 +87,7 @@ pub(super) fn up(arguments: UpArguments, typed: Typed) -> Result<Next, UserError
         port,
         targets: &targets,
         rate: None,
+        scripts: "sandboxed",
     })?;
     let cores = usable_cores();
     let spec = |name: String, command: &[&str], dir: PathBuf, cores: Vec<usize>| TargetSpec {

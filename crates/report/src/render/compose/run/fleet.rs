@@ -33,7 +33,7 @@ pub(super) fn fleet(section: &mut Section, document: &Document) {
             mean.unwrap_or_else(|| "–".to_owned()),
         ]);
     }
-    section.full(|section| section.table(table));
+    section.table(table);
 }
 
 /// `4 agents, 8 threads, clocks within 69 µs, 1 lost`; `None` without a fleet.
