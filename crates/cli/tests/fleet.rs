@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const COULD_NOT_RUN: i32 = 1;
 const USAGE: i32 = 2;
 const DEGRADED: i32 = 5;
+const INTERRUPTED: i32 = 130;
 
 /// A fleet whose members are processes of this test.
 struct Fleet {
@@ -223,6 +224,38 @@ fn kill(pid: i32) {
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
 }
 
+/// A fleet that stays up is used from elsewhere, and ends with the process that started it, however that ends.
+#[test]
+fn a_fleet_stays_up_and_leaves_nothing_behind() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let up = Candor::start(&["fleet", "up", "2"]);
+        let stderr = up.directory().join(".stderr");
+        let said = || fs::read_to_string(&stderr).unwrap();
+        assert!(wait_until(PATIENCE, || said().contains("in another terminal: ")), "{}", said());
+        let (_, line) = said()
+            .split_once("in another terminal: ")
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .unwrap();
+        let words: Vec<&str> =
+            line.trim().strip_suffix(" URL").unwrap().split(' ').skip(1).collect();
+        // Its broker is on this machine, so the embedded target will do.
+        let run = candor(&[&words[..], &["-R", "200", "-d", "1s"]].concat());
+        assert_eq!(run.code(), 0, "{}", run.stderr);
+        let (pids, folder) = (pids(&said()), Path::new(words[words.len() - 1]).to_owned());
+        assert!(pids.len() == 3 && folder.join("signing.key").is_file());
+        up.signal(signal);
+        let outcome = up.finish();
+        assert_eq!(
+            outcome.code(),
+            if signal == Signal::INT { 0 } else { 137 },
+            "{}",
+            outcome.stderr
+        );
+        assert!(wait_until(PATIENCE, || pids.values().all(|pid| !is_running(*pid))));
+        assert!(wait_until(PATIENCE, || !folder.exists()), "keys are gone: {}", folder.display());
+    }
+}
+
 /// The share of a killed agent and no more is missing, and it is named.
 #[test]
 fn a_killed_agent_is_named_and_its_share_is_accounted_for() {
@@ -288,7 +321,8 @@ fn agents_of_a_dead_coordinator_stop_by_themselves() {
     let nginx = Nginx::start(true).unwrap();
     let fleet = Fleet::start(2, "127.0.0.0/8");
     let url = format!("http://{}/", nginx.address());
-    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", "-H", "X-Token: geheim", &url]);
+    let run =
+        fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", "-H", "X-Token: hidden-value", &url]);
     let count = || lines(&nginx);
     assert!(wait_until(PATIENCE, || count() > 300), "{}", fleet.log("a0"));
     run.signal(Signal::KILL);
@@ -318,11 +352,44 @@ fn agents_of_a_dead_coordinator_stop_by_themselves() {
     assert!(document.list("/machines").iter().all(|one| {
         one["agent"]["lost"]["why"].as_str().unwrap().contains("stopped by itself")
     }));
-    assert!(!outcome.file("result.json").contains("geheim"));
+    assert!(!outcome.file("result.json").contains("hidden-value"));
     // It has its result, and the agents have nothing more.
     assert_eq!(kept().len(), 0);
     candor(&report).assert_refused(COULD_NOT_RUN, &["without a result"]);
     assert_eq!(fleet.audit("a0").last().unwrap().0, "settled");
+}
+
+/// The first signal to the coordinator stops all agents in order: what they sent is what nginx counted.
+#[test]
+fn a_signal_stops_the_whole_fleet() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(2, "127.0.0.0/8");
+    let url = format!("http://{}/", nginx.address());
+    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", &url]);
+    assert!(wait_until(PATIENCE, || lines(&nginx) > 300), "{}", fleet.log("a0"));
+    run.signal(Signal::INT);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), INTERRUPTED, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!(document.text("/end/reason"), "interrupted");
+    assert_eq!(names_of_lost(&document).len(), 0);
+    assert_eq!(nginx.stop().unwrap(), document.ledger("sent"));
+}
+
+/// An agent that a signal ends says so, and the coordinator waits for no silence.
+#[test]
+fn an_agent_that_is_ended_leaves_its_run() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(2, "127.0.0.0/8");
+    let url = format!("http://{}/", nginx.address());
+    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", &url]);
+    assert!(wait_until(PATIENCE, || lines(&nginx) > 300), "{}", fleet.log("a0"));
+    fleet.agents["a1"].signal(Signal::TERM).unwrap();
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), DEGRADED, "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(names_of_lost(&outcome.document()), ["a1"]);
+    assert!(outcome.stderr.contains("a signal ended the agent"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("silent"), "{}", outcome.stderr);
 }
 
 /// A process that was suspended for longer than its lease wakes up with requests that are long due: it sends
