@@ -173,6 +173,11 @@ mod tests {
                 &["candor", "run", "-H", "X: M", "-HCookie:M"],
                 "candor run -H X: [redacted] -HCookie: [redacted]",
             ),
+            #[cfg(feature = "fleet")]
+            (
+                &["candor", "fleet", "up", "2", "--", "-c", "4", "-H", "X: M", "http://h/?a=M"],
+                "candor fleet up 2 -c 4 -H X: [redacted] http://h/?a=…",
+            ),
             (
                 &["candor", "-qHX: M", "--header=Accept: a"],
                 "candor -qHX: [redacted] --header=Accept: a",

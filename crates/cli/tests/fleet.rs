@@ -232,10 +232,8 @@ fn a_fleet_stays_up_and_leaves_nothing_behind() {
         let stderr = up.directory().join(".stderr");
         let said = || fs::read_to_string(&stderr).unwrap();
         assert!(wait_until(PATIENCE, || said().contains("in another terminal: ")), "{}", said());
-        let (_, line) = said()
-            .split_once("in another terminal: ")
-            .map(|(a, b)| (a.to_owned(), b.to_owned()))
-            .unwrap();
+        let text = said();
+        let (_, line) = text.split_once("in another terminal: ").unwrap();
         let words: Vec<&str> =
             line.trim().strip_suffix(" URL").unwrap().split(' ').skip(1).collect();
         // Its broker is on this machine, so the embedded target will do.

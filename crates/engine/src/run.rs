@@ -358,9 +358,11 @@ impl<U: Start> Use for Thread<'_, U> {
         // Where connecting belongs to the run, that it fails does too.
         if meeting.established.load(Ordering::Relaxed) > 0 || plan.connections.once {
             // All reactors read the same clock: the latest of their proposals is the origin.
-            if is_leader && control.is_held() {
-                let established = meeting.established.load(Ordering::Relaxed);
-                let _ = link.out.send(Message::Connected(established));
+            if is_leader {
+                if control.is_held() {
+                    let established = meeting.established.load(Ordering::Relaxed);
+                    let _ = link.out.send(Message::Connected(established));
+                }
                 match control.wait_to_begin() {
                     Some(begins_ns) => {
                         meeting.origin_ns.fetch_max(begins_ns, Ordering::Relaxed);
