@@ -8,10 +8,14 @@ use candor_serve::ServeOptions;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+#[cfg(feature = "fleet")]
+use crate::command::agent::AgentArguments;
 use crate::command::bench::BenchArguments;
 use crate::command::clients::ClientsArguments;
 use crate::command::compare::CompareArguments;
 use crate::command::completions::CompletionsArguments;
+#[cfg(feature = "fleet")]
+use crate::command::fleet::FleetArguments;
 use crate::command::import::ImportArguments;
 use crate::command::man::ManArguments;
 use crate::command::peak::PeakArguments;
@@ -37,7 +41,8 @@ Examples:
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 could not run, or was given up because the target went away; 2 usage; 3 an
 --expect was not met; 4 the result is not trustworthy (the ledger does not balance, a figure is
-impossible, or --strict and a warning); 130 interrupted, the partial result is reported.";
+impossible, or --strict and a warning); 5 an agent of the fleet was lost, the rest is reported; 130
+interrupted, the partial result is reported.";
 
 const USAGE: &str = "candor [OPTIONS] [URL]\n       candor COMMAND [OPTIONS]...";
 const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";
@@ -100,6 +105,18 @@ pub(crate) enum Command {
     /// where it stopped.
     #[command(after_long_help = crate::command::clients::EXAMPLES)]
     Clients(Box<ClientsArguments>),
+    /// Run shares of plans on this machine, as an agent of a fleet
+    ///
+    /// The agent connects to the fleet's broker and listens nowhere. It starts what an operator of its
+    /// policy has signed, within the policy, and stops by itself when it no longer hears from the run's
+    /// coordinator. Ends with Ctrl-C.
+    #[cfg(feature = "fleet")]
+    #[command(after_long_help = crate::command::agent::EXAMPLES)]
+    Agent(AgentArguments),
+    /// Set up a fleet of agents; show and stop them
+    #[cfg(feature = "fleet")]
+    #[command(after_long_help = crate::command::fleet::EXAMPLES)]
+    Fleet(FleetArguments),
     /// Run the embedded target: every scenario, and faults on demand; or the truth server
     #[command(after_long_help = crate::command::serve::EXAMPLES)]
     Serve(Box<ServeOptions>),

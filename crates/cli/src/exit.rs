@@ -16,6 +16,7 @@ pub(crate) enum Exit {
     Usage = 2,
     ExpectationNotMet = 3,
     NotTrustworthy = 4,
+    Degraded = 5,
     Interrupted = 130,
 }
 
@@ -82,6 +83,7 @@ impl UserError {
             LabError::Engine(why) if why.is_usage() => UserError::usage(told),
             LabError::Engine(_)
             | LabError::Script(_)
+            | LabError::Fleet(_)
             | LabError::Verify(_)
             | LabError::Target { .. }
             | LabError::NoPortFile { .. }

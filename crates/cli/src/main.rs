@@ -13,6 +13,11 @@ mod experiment;
 mod facts;
 mod files;
 mod findings;
+#[cfg(feature = "fleet")]
+mod fleet;
+#[cfg(not(feature = "fleet"))]
+#[path = "no_fleet.rs"]
+mod fleet;
 mod forms;
 mod getopt;
 mod input;
@@ -68,6 +73,10 @@ fn run() -> Result<ExitCode, UserError> {
         Command::Compare(compare) => command::compare::compare(*compare, typed()),
         Command::Bench(bench) => command::bench::bench(&bench, typed()),
         Command::Clients(clients) => command::clients::clients(&clients, typed()),
+        #[cfg(feature = "fleet")]
+        Command::Agent(agent) => command::agent::agent(&agent),
+        #[cfg(feature = "fleet")]
+        Command::Fleet(fleet) => run_fleet(fleet, typed()),
         Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(verify) => command::verify::verify(&verify),
         Command::Report(report) => command::report::report(&report),
@@ -80,4 +89,23 @@ fn run() -> Result<ExitCode, UserError> {
         Command::Wrk(other) => wrk::wrk(wrk::Name::CandorWrk, &other.words, typed()),
         Command::H2load(other) => h2load::h2load(h2load::Name::CandorH2load, &other.words, typed()),
     }
+}
+
+/// A command of a fleet, and the run that follows `candor fleet up`.
+#[cfg(feature = "fleet")]
+fn run_fleet(
+    fleet: command::fleet::FleetArguments,
+    typed: candor_plan::redact::Typed,
+) -> Result<ExitCode, UserError> {
+    use command::fleet::Next;
+    let (here, typed) = match command::fleet::fleet(fleet, typed)? {
+        Next::Exit(code) => return Ok(code),
+        Next::Run(here, typed) => (here, typed),
+    };
+    let code = match arguments::parse(here.words()) {
+        Command::Run(run) => command::run::run(*run, typed),
+        _ => Err(UserError::usage("candor fleet up: only a run can follow the number of agents")),
+    };
+    here.end();
+    code
 }

@@ -11,6 +11,7 @@ use candor_report::Facts;
 
 use crate::console;
 use crate::exit::UserError;
+use crate::fleet::Fleet;
 use crate::outputs::Outputs;
 use crate::remedy;
 use crate::scripting::{self, Scripted};
@@ -52,6 +53,20 @@ pub(crate) fn run_part(
     }
     site.run(plan, interrupt, |own, control| {
         scripting::run(own, part.unwrap_or_else(|| Part::whole(own)), control, observer)
+    })
+}
+
+/// Makes a run against `site` on the agents of a fleet.
+pub(crate) fn run_fleet(
+    site: &mut Site,
+    plan: &Plan,
+    fleet: &Fleet,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<(Scripted, Beside), LabError> {
+    // The threads are those of the agents, and not of this machine.
+    site.run(plan, interrupt, |_, control| {
+        fleet.run(plan, control, observer).map(Scripted::of_fleet)
     })
 }
 

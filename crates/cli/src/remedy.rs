@@ -80,6 +80,7 @@ fn lab(error: &LabError) -> Option<String> {
         | LabError::Interrupted
         | LabError::Target { .. }
         | LabError::Script(_)
+        | LabError::Fleet(_)
         | LabError::Verify(_)
         | LabError::Usage(_)
         | LabError::File { .. } => return None,

@@ -43,6 +43,17 @@ pub(crate) fn run(
 }
 
 impl Scripted {
+    /// A run that a fleet has made: its scripts ran on the agents.
+    pub(crate) fn of_fleet(record: RunRecord) -> Scripted {
+        Scripted { record, script: Script::none(), ended: Ok(()) }
+    }
+
+    /// The record without a call of `done`; returns an error if the script had failed.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn record(self) -> Result<RunRecord, LabError> {
+        self.ended.map(|()| self.record)
+    }
+
     /// Calls the script's `done`; returns an error even if the script had failed before.
     pub(crate) fn done(self, plan: &Plan) -> Result<RunRecord, LabError> {
         self.ended?;
@@ -57,6 +68,10 @@ struct Script(Option<candor_script::Program>);
 
 #[cfg(feature = "script")]
 impl Script {
+    fn none() -> Self {
+        Script(None)
+    }
+
     /// Loads the plan's script; runs its `setup` and `init`.
     fn load(plan: &Plan) -> Result<(Self, Scripts), LabError> {
         let Some(script) = &plan.script else { return Ok((Script(None), Scripts::default())) };
@@ -85,6 +100,10 @@ struct Script;
 
 #[cfg(not(feature = "script"))]
 impl Script {
+    fn none() -> Self {
+        Script
+    }
+
     fn load(plan: &Plan) -> Result<(Self, Scripts), LabError> {
         match &plan.script {
             None => Ok((Script, Scripts::default())),

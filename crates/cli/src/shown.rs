@@ -186,6 +186,13 @@ fn refusal(words: &[String], is_filled_in: bool) -> Option<String> {
     if let Some((name, rest)) = h2load::invocation(&words) {
         return h2load::refusal(name, rest);
     }
+    // What follows the number of agents is a run.
+    let words = match words.as_slice() {
+        [candor, fleet, up, _, run @ ..] if fleet == "fleet" && up == "up" => {
+            [&[candor.clone(), "run".to_owned()], run].concat()
+        }
+        _ => words,
+    };
     let matches = arguments::command().try_get_matches_from(arguments::with_command(&words));
     let parsed = matches.and_then(|matches| Command::from_arg_matches(&matches));
     match parsed {

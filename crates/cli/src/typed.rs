@@ -26,13 +26,27 @@ pub(crate) fn typed(words: &[String], command: &Command) -> Typed {
     if let Some((_, rest)) = h2load::invocation(words) {
         return read(words, rest, &h2load::meaning, &|_| Kind::Url);
     }
+    if let [_, fleet, up, agents, rest @ ..] = words
+        && (fleet.as_str(), up.as_str()) == ("fleet", "up")
+        && let Some(run) = command.find_subcommand("run")
+    {
+        let rest = rest.strip_prefix(&["--".to_owned()]).unwrap_or(rest);
+        let mut all = ["candor", "fleet", "up", agents].map(str::to_owned).to_vec();
+        all.extend_from_slice(rest);
+        return read(&all, rest, &meaning_of(run), &|_| Kind::Url);
+    }
     let subcommand = words.get(1).and_then(|name| command.find_subcommand(name));
     let begin = if subcommand.is_some() { 2 } else { 1 };
     let Some(command) = subcommand.or_else(|| command.find_subcommand("run")) else {
         return Typed::default();
     };
     let place = if command.get_name() == "compare" { Kind::Command } else { Kind::Url };
-    let meaning = |name: Name<'_>| {
+    read(words, words.get(begin..).unwrap_or_default(), &meaning_of(command), &|_| place)
+}
+
+/// What the options of a command mean.
+fn meaning_of(command: &Command) -> impl Fn(Name<'_>) -> Option<Meaning> {
+    |name: Name<'_>| {
         let is = |arg: &&Arg| match name {
             Name::Short(letter) => arg.get_short() == Some(letter),
             Name::Long(name) => {
@@ -43,8 +57,7 @@ pub(crate) fn typed(words: &[String], command: &Command) -> Typed {
             takes_next: arg.get_action().takes_values() && !arg.is_require_equals_set(),
             kind: kind(arg),
         })
-    };
-    read(words, words.get(begin..).unwrap_or_default(), &meaning, &|_| place)
+    }
 }
 
 fn kind(arg: &Arg) -> Kind {
@@ -159,6 +172,11 @@ mod tests {
             (
                 &["candor", "run", "-H", "X: M", "-HCookie:M"],
                 "candor run -H X: [redacted] -HCookie: [redacted]",
+            ),
+            #[cfg(feature = "fleet")]
+            (
+                &["candor", "fleet", "up", "2", "--", "-c", "4", "-H", "X: M", "http://h/?a=M"],
+                "candor fleet up 2 -c 4 -H X: [redacted] http://h/?a=…",
             ),
             (
                 &["candor", "-qHX: M", "--header=Accept: a"],

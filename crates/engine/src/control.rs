@@ -1,8 +1,15 @@
-//! The messages between a run and its caller: stop, and the course of the run.
+//! The messages between a run and its caller: when to begin and to stop, and the course of the run.
 //!
 //! A few atomics, which workers look at between two waits and write to at the ends of a run.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The time to begin of a run that waits for it.
+const HELD: u64 = u64::MAX;
+/// From one look to the next while a run waits for its time.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// How a run is told to stop from outside, and where it stands, for code that runs alongside.
 /// Safe to use from a signal handler's thread.
@@ -15,6 +22,11 @@ pub struct Control {
     sending: AtomicU32,
     /// The longest that a sleeping thread of the run was woken late until now.
     hiccup_ns: AtomicU64,
+    /// Time does not begin before this, on the monotonic clock.
+    begins_at_ns: AtomicU64,
+    /// Nothing is sent at this time of the monotonic clock or later: its distance from the latest time,
+    /// which is 0 if there is no end.
+    send_less_ns: AtomicU64,
 }
 
 /// Where a run is.
@@ -47,6 +59,43 @@ impl Control {
         self.stops.load(Ordering::Relaxed) > 1
     }
 
+    /// Holds the run once its connections are made, until [`Control::begin_at`] or a stop.
+    pub fn hold(&self) {
+        self.begins_at_ns.store(HELD, Ordering::Relaxed);
+    }
+
+    /// Lets a held run begin, at this time of the monotonic clock.
+    pub fn begin_at(&self, origin_ns: u64) {
+        self.begins_at_ns.store(origin_ns, Ordering::Relaxed);
+    }
+
+    /// Nothing is sent at this time of the monotonic clock or later. Each worker looks at its clock
+    /// before it sends, so this holds even if the whole process was suspended meanwhile.
+    pub fn send_until(&self, until_ns: u64) {
+        self.send_less_ns.store(u64::MAX - until_ns, Ordering::Relaxed);
+    }
+
+    /// The end of the permission to send.
+    pub(crate) fn sends_until_ns(&self) -> u64 {
+        u64::MAX - self.send_less_ns.load(Ordering::Relaxed)
+    }
+
+    /// Whether the run is held.
+    pub(crate) fn is_held(&self) -> bool {
+        self.begins_at_ns.load(Ordering::Relaxed) == HELD
+    }
+
+    /// Waits while the run is held. Returns when time may begin; `None` if it was stopped first.
+    pub(crate) fn wait_to_begin(&self) -> Option<u64> {
+        loop {
+            match self.begins_at_ns.load(Ordering::Relaxed) {
+                HELD if self.is_stopping() => return None,
+                HELD => thread::sleep(LOOK_AGAIN),
+                begins_at_ns => return Some(begins_at_ns),
+            }
+        }
+    }
+
     /// Where the run is.
     pub fn course(&self) -> Course {
         // The origin is set last: a thread that sees it sees that workers send.
@@ -67,18 +116,18 @@ impl Control {
         self.hiccup_ns.fetch_max(late_ns, Ordering::Relaxed);
     }
 
-    /// So many workers will send.
-    pub(crate) fn will_send(&self, workers: u32) {
+    /// So many workers will send. The engine and the coordinator of a fleet call this and the next two.
+    pub fn will_send(&self, workers: u32) {
         self.sending.store(workers, Ordering::Relaxed);
     }
 
     /// Time begins here.
-    pub(crate) fn begins(&self, origin_ns: u64) {
+    pub fn begins(&self, origin_ns: u64) {
         self.origin_ns.store(origin_ns, Ordering::Release);
     }
 
     /// One worker sends nothing any more.
-    pub(crate) fn has_sent(&self) {
+    pub fn has_sent(&self) {
         let one_less = |n: u32| n.checked_sub(1);
         let _ = self.sending.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
     }
@@ -111,6 +160,22 @@ mod tests {
             });
             scope.spawn(|| (0..10).for_each(|_| assert_ne!(control.course(), Course::SentAll)));
         });
+    }
+
+    #[test]
+    fn a_held_run_waits_for_its_time_or_a_stop() {
+        let control = Control::default();
+        assert_eq!((control.is_held(), control.wait_to_begin()), (false, Some(0)));
+        control.hold();
+        assert!(control.is_held());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| control.wait_to_begin());
+            control.begin_at(7);
+            assert_eq!(waiting.join().ok(), Some(Some(7)));
+        });
+        control.hold();
+        control.stop();
+        assert_eq!(control.wait_to_begin(), None);
     }
 
     #[test]

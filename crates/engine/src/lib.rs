@@ -45,7 +45,7 @@ pub use health::monotonic_ns;
 pub use machine::{host, keep_to_cores, usable_cores};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
-pub use resolve::{Permission, permitted};
+pub use resolve::{Permission, permitted, public_addresses};
 pub use run::{Part, collecting, run, run_part, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring

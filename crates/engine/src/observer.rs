@@ -31,6 +31,28 @@ pub trait Observer {
         let _ = (file, lines);
     }
 
+    /// Something happened beside the run that whoever looks on should know: a sentence.
+    fn notice(&mut self, line: &str) {
+        let _ = line;
+    }
+
+    /// All connections are made, and this many were established. Only a run that is held
+    /// ([`crate::Control::hold`]) reports this.
+    fn connected(&mut self, established: u32) {
+        let _ = established;
+    }
+
+    /// Whether [`Observer::finished`] takes the intervals.
+    fn takes_intervals(&self) -> bool {
+        false
+    }
+
+    /// An interval is over, the warm-up included: the bytes of its [`candor_record::Interval`], which the
+    /// record then lacks.
+    fn finished(&mut self, interval: Vec<u8>) {
+        let _ = interval;
+    }
+
     /// The run has begun; all times of requests count from here, which is `origin_monotonic_ns` of
     /// the system's monotonic clock. Comes before everything of the run itself.
     fn begins(&mut self, origin_monotonic_ns: u64) {

@@ -89,6 +89,12 @@ fn resolver_words(error: &std::io::Error) -> String {
     text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
 }
 
+/// The public addresses that load for this target would go to from here, by name. An error if a list does not
+/// allow one of its addresses.
+pub fn public_addresses(target: &Target) -> Result<Vec<(String, Vec<IpAddr>)>, EngineError> {
+    Addresses::of(target, &[]).map(|found| found.public)
+}
+
 /// The addresses of `host`, all of which may be connected to.
 pub fn permitted(
     host: &str,

@@ -63,11 +63,14 @@ struct Meeting {
     established: AtomicU32,
     first_failure: Mutex<Option<ConnectFailure>>,
     origin_ns: AtomicU64,
+    /// It was held, and stopped before it began.
+    is_off: AtomicBool,
     memory: memory::Readings,
 }
 
 #[expect(clippy::large_enum_variant, reason = "nearly all messages are the large one")]
 enum Message {
+    Connected(u32),
     Interval(usize, Interval),
     Traced(usize, Vec<Traced>),
     Ended(usize, Option<WorkerReport>),
@@ -227,10 +230,14 @@ fn run_on<U: Start>(
         established: AtomicU32::new(0),
         first_failure: Mutex::new(None),
         origin_ns: AtomicU64::new(0),
+        is_off: AtomicBool::new(false),
         memory: memory::Readings::default(),
     };
     let (out, messages) = channel();
     let mut collector = Collector::new(collecting_part(plan, part.workers));
+    if observer.takes_intervals() {
+        collector.keep_whole();
+    }
     let mut intake = TraceIntake::new(plan);
     let over = AtomicBool::new(false);
     let (ends, hiccups) = thread::scope(|scope| {
@@ -344,7 +351,8 @@ impl<U: Start> Use for Thread<'_, U> {
             let mut first = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(failure);
         }
-        if meeting.barrier.wait().is_leader() {
+        let is_leader = meeting.barrier.wait().is_leader();
+        if is_leader {
             meeting.memory.connected();
             control.will_send(part.workers.count);
         }
@@ -353,9 +361,25 @@ impl<U: Start> Use for Thread<'_, U> {
         // Where connecting belongs to the run, that it fails does too.
         if meeting.established.load(Ordering::Relaxed) > 0 || plan.connections.once {
             // All reactors read the same clock: the latest of their proposals is the origin.
+            if is_leader {
+                if control.is_held() {
+                    let established = meeting.established.load(Ordering::Relaxed);
+                    let _ = link.out.send(Message::Connected(established));
+                }
+                match control.wait_to_begin() {
+                    Some(begins_ns) => {
+                        meeting.origin_ns.fetch_max(begins_ns, Ordering::Relaxed);
+                    }
+                    None => meeting.is_off.store(true, Ordering::Relaxed),
+                }
+            }
             let proposal_ns = (worker.now_ns() + LEAD_NS).max(part.begins_at_ns);
             meeting.origin_ns.fetch_max(proposal_ns, Ordering::Relaxed);
             meeting.barrier.wait();
+            if meeting.is_off.load(Ordering::Relaxed) {
+                let _ = link.out.send(Message::Ended(link.worker, None));
+                return;
+            }
             let origin_ns = meeting.origin_ns.load(Ordering::Relaxed);
             control.begins(origin_ns);
             let before = Snapshot::take();
@@ -383,10 +407,12 @@ fn collect(
     for message in messages {
         // Workers agree on the origin before any of them delivers anything of a run.
         let origin_ns = origin_ns.load(Ordering::Relaxed);
-        if origin_ns > 0 && !std::mem::replace(&mut has_begun, true) {
+        let is_of_run = !matches!(message, Message::Connected(_));
+        if is_of_run && origin_ns > 0 && !std::mem::replace(&mut has_begun, true) {
             observer.begins(origin_ns);
         }
         match message {
+            Message::Connected(established) => observer.connected(established),
             Message::Interval(worker, interval) => {
                 if let Some(empty) = collector.deliver(worker, interval) {
                     // A worker that has ended needs no memory back.
@@ -400,6 +426,9 @@ fn collect(
             Message::Ended(worker, report) => collector.worker_ended(worker, report?),
         }
         collector.settle_with(&mut |stretch| observer.stretch(stretch));
+        if observer.takes_intervals() {
+            collector.take_whole().into_iter().for_each(|interval| observer.finished(interval));
+        }
     }
     Some(())
 }

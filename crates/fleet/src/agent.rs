@@ -15,6 +15,7 @@
 
 mod kept;
 mod prepare;
+mod refusals;
 
 use std::collections::VecDeque;
 
@@ -35,6 +36,7 @@ use crate::timings::Timings;
 use crate::{MS, S};
 use kept::Store;
 use prepare::Fetch;
+use refusals::Refusals;
 
 /// The largest plan that an agent takes.
 pub const MOST_PLAN_BYTES: u32 = 64 << 20;
@@ -135,8 +137,7 @@ pub struct Agent {
     run: Option<Box<Run>>,
     kept: Store,
     nonces: Nonces,
-    /// The last refusal in the audit file.
-    refused: Option<(RunKey, Refusal)>,
+    refusals: Refusals,
     next_hello_ns: u64,
     transmits: VecDeque<(To, Message)>,
     events: VecDeque<Event>,
@@ -212,7 +213,7 @@ impl Agent {
             settings,
             run: None,
             nonces: Nonces::default(),
-            refused: None,
+            refusals: Refusals::new(now_ns),
             next_hello_ns: now_ns,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -360,6 +361,11 @@ impl Agent {
         }
     }
 
+    /// The agent's host ends, for this reason: the agent leaves its run, and says so.
+    pub fn leave(&mut self, now: Now, why: &str) {
+        self.refuse_run(now, Refusal::Failed(words(why.to_owned())));
+    }
+
     /// The present run, if it has this head.
     fn own(&mut self, head: Head) -> Option<&mut Run> {
         self.run.as_deref_mut().filter(|run| run.head == head)
@@ -420,10 +426,8 @@ impl Agent {
     }
 
     fn refuse(&mut self, now: Now, head: Head, why: Refusal) {
-        let is_new = self.refused.as_ref() != Some(&(head.key, why.clone()));
-        if is_new {
-            self.line(now, head.key, What::Refused, why.to_string());
-            self.refused = Some((head.key, why.clone()));
+        if let Some(detail) = self.refusals.line(now.ns, head.key, &why) {
+            self.line(now, head.key, What::Refused, detail);
         }
         let to = To::Coordinator(head.key.run);
         self.transmits.push_back((to, Message::Refused { head, why }));

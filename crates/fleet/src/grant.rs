@@ -214,7 +214,12 @@ impl Grant {
 
 /// Used grants that have not expired.
 #[derive(Debug, Clone, Default)]
-pub struct Nonces(BTreeMap<[u8; 16], u64>);
+pub struct Nonces {
+    used: BTreeMap<[u8; 16], u64>,
+    /// Used grants that expired until then may be forgotten, so none of that time is accepted, not even
+    /// if the clock goes back.
+    forgotten_unix_s: u64,
+}
 
 impl Nonces {
     /// The most grants.
@@ -222,16 +227,20 @@ impl Nonces {
 
     /// Marks a grant as used.
     pub fn use_up(&mut self, unix_s: u64, grant: &Grant) -> Result<(), GrantError> {
-        if self.0.contains_key(&grant.nonce) {
+        if self.used.contains_key(&grant.nonce) {
             return Err(GrantError::Used);
         }
-        if self.0.len() >= Self::MOST {
-            self.0.retain(|_, expires_unix_s| *expires_unix_s > unix_s);
+        if grant.expires_unix_s <= self.forgotten_unix_s {
+            return Err(GrantError::Expired);
         }
-        if self.0.len() >= Self::MOST {
+        if self.used.len() >= Self::MOST {
+            self.used.retain(|_, expires_unix_s| *expires_unix_s > unix_s);
+            self.forgotten_unix_s = self.forgotten_unix_s.max(unix_s);
+        }
+        if self.used.len() >= Self::MOST {
             return Err(GrantError::Full);
         }
-        self.0.insert(grant.nonce, grant.expires_unix_s);
+        self.used.insert(grant.nonce, grant.expires_unix_s);
         Ok(())
     }
 }
@@ -321,6 +330,10 @@ mod tests {
         }
         assert_eq!(nonces.use_up(NOW, &numbered(u64::MAX)), Err(GrantError::Full));
         assert_eq!(nonces.use_up(NOW + 600, &numbered(u64::MAX)), Ok(()));
-        assert_eq!(nonces.0.len(), 1);
+        assert_eq!(nonces.used.len(), 1);
+        // The clock goes back: forgotten grants are not accepted again.
+        assert_eq!(nonces.use_up(NOW, &numbered(0)), Err(GrantError::Expired));
+        let later = Grant { expires_unix_s: NOW + 601, ..numbered(1) };
+        assert_eq!(nonces.use_up(NOW, &later), Ok(()));
     }
 }

@@ -4,6 +4,11 @@
 //! a message with another head. Agents send [`Message::Hello`], [`Beat`](Message::Beat),
 //! [`Want`](Message::Want), [`Echo`](Message::Echo), [`Segment`](Message::Segment) and
 //! [`Refused`](Message::Refused); the coordinator sends the others.
+//!
+//! Only grants are signed. The other messages of a coordinator come from whoever may publish to the agent's
+//! subject: a holder of the operator's certificate, or the broker itself. They can end a run and have results
+//! forgotten, which a broker can do anyway by carrying nothing. None of them starts load, or prolongs it beyond
+//! what was granted, so a signature on them would protect from nobody.
 
 use std::fmt;
 

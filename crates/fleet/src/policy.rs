@@ -100,6 +100,12 @@ pub enum PolicyRefusal {
     /// The duration is limited, but the plan has none.
     #[error("it limits the duration, but the plan has none; set one")]
     NoDuration,
+    /// What is unaccounted for when an agent is lost is known of requests, and not of users' steps.
+    #[error("a fleet runs no journeys; run the plan on one machine")]
+    Users,
+    /// Agents read no files.
+    #[error("an agent reads no files, but the plan has data; write the values into the plan")]
+    Data,
 }
 
 impl PolicyRefusal {
@@ -193,6 +199,12 @@ impl Policy {
         };
         if !grant.targets.iter().any(|(name, number)| name == host && number == port) {
             return Err(GrantError::Target.into());
+        }
+        if !plan.journeys.is_empty() {
+            return Err(PolicyRefusal::Users.into());
+        }
+        if !plan.data.is_empty() {
+            return Err(PolicyRefusal::Data.into());
         }
         if let Some(script) = &plan.script {
             match self.scripts {

@@ -456,3 +456,40 @@ fn a_lease_ends_by_the_agents_own_clock() {
     agent.handle_message(at(7 * S + 1), Message::Lease { head: head(1), order: late });
     assert_eq!(agent.phase().unwrap().1, Phase::Lapsed);
 }
+
+/// Refusals that alternate need no permission, so they must not fill the audit file; those without a line are
+/// counted in the next one.
+#[test]
+fn refusals_do_not_fill_the_audit_file() {
+    let plan = usual();
+    let mut agent = agent(policy(LOOPBACK));
+    let forged =
+        |epoch| reserve(&plan, epoch, OperatorKey::from_seed(&[8; 32]).sign(&grant(&plan, epoch)));
+    let mut refuse = |ns: u64, count: u32| {
+        let now = Now { ns: NOW.ns + ns, ..NOW };
+        (0..count).for_each(|at| agent.handle_message(now, forged(at % 2)));
+        said(&mut agent).audit
+    };
+    assert_eq!(refuse(0, 1000).len(), 60);
+    assert_eq!(refuse(59 * S, 1).len(), 0);
+    let lines = refuse(60 * S, 10);
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].1.ends_with("; 941 refusals before it have no line"), "{}", lines[0].1);
+    assert_eq!(refuse(24 * 3600 * S, 1000).len(), 60);
+}
+
+/// Agents read no files.
+#[test]
+fn plans_with_data_are_refused() {
+    let mut parts: candor_plan::Parts = (*usual()).clone();
+    parts.data = vec![candor_plan::DataSet {
+        name: "users".to_owned(),
+        file: "/etc/passwd".into(),
+        format: candor_plan::DataFormat::Csv,
+        order: Default::default(),
+        columns: vec!["name".to_owned()],
+    }];
+    let plan = candor_plan::Plan::try_from(parts).unwrap();
+    let refused = policy(LOOPBACK).check(&plan, SHARE, &grant(&plan, 1));
+    assert_eq!(refused, Err(Refusal::Policy(candor_fleet::PolicyRefusal::Data)));
+}

@@ -116,6 +116,9 @@ pub enum LabError {
     /// A script could not be loaded, or failed.
     #[error("{0}")]
     Script(String),
+    /// A fleet has no result.
+    #[error("the fleet has no result: {0}")]
+    Fleet(String),
     /// An experiment of `verify` lacks something that it needs.
     #[error("{0}")]
     Verify(String),

@@ -63,7 +63,7 @@ fn text_without_holes_is_what_a_listed_request_is() {
         request("DELETE", "/x", &[("Content-Length", "4"), ("Upgrade", "x")], "text"),
     ];
     for one in &requests {
-        let prepared = h1::prepare(one, "host:80", false);
+        let prepared = h1::prepare(one, "host:80");
         let mut form = form(one);
         let made = form.fill(&mut Row([b"", b""], 0));
         assert_eq!(made.raw, [&prepared.head[..], &prepared.body].concat());

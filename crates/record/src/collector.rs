@@ -49,6 +49,7 @@ pub struct Collector {
     /// Emptied intervals, for workers to use again.
     spare: Vec<Interval>,
     whole: Vec<Vec<u8>>,
+    keeps_whole: bool,
     /// Feeds that were lost, by their place, and the last position of each.
     lost: Vec<(u32, Option<Position>)>,
 }
@@ -87,8 +88,20 @@ impl Collector {
             kernel: None,
             spare: Vec::new(),
             whole: Vec::new(),
+            keeps_whole: !settings.workers.is_all(),
             lost: Vec::new(),
         }
+    }
+
+    /// Keeps settled intervals as bytes, also those of a whole run.
+    pub fn keep_whole(&mut self) {
+        self.keeps_whole = true;
+    }
+
+    /// The bytes of the intervals that were settled and not taken yet, the warm-up included. The record
+    /// has those that are not taken.
+    pub fn take_whole(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.whole)
     }
 
     /// An empty collector with `feeds` feeds: each is a part of the run with all its workers.
@@ -203,7 +216,7 @@ impl Collector {
                 break;
             }
             if let Some((_, mut interval)) = self.pending.pop_first() {
-                if !self.settings.workers.is_all() {
+                if self.keeps_whole {
                     self.whole.push(wire::to_bytes(&interval));
                 }
                 self.total.merge_later(&interval);

@@ -37,7 +37,7 @@ pub enum EndReason {
     DataFailed,
     /// The managed target ended. The watch of the target reports this, never a worker.
     TargetEnded,
-    /// An agent of the fleet was lost. The coordinator reports this, never a worker.
+    /// An agent of the fleet was lost, or its permission to send was over.
     AgentLost,
 }
 

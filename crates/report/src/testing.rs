@@ -3,6 +3,7 @@
 
 pub(crate) mod clients;
 pub(crate) mod experiments;
+pub(crate) mod fleet;
 
 use std::path::Path;
 
@@ -726,6 +727,8 @@ pub(crate) fn provoked() -> Vec<Document> {
     let mut deviating = healthy_open();
     deviating.deviations = deviations();
     let mut all = vec![
+        fleet::degraded(),
+        fleet::apart(),
         deviating,
         unprofiled,
         dead,

@@ -69,14 +69,20 @@ pub(crate) fn man(arguments: &ManArguments, candor: Command) -> Result<ExitCode,
 
 /// Names and pages, the page of `candor` itself first.
 pub(crate) fn pages(candor: Command) -> Vec<(String, String)> {
-    let mut candor = candor.disable_help_subcommand(true);
+    let without_help = |command: Command| command.disable_help_subcommand(true);
+    let mut candor = without_help(candor).mut_subcommands(without_help);
     candor.build();
     let commands: Vec<_> =
         candor.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let names: Vec<String> = commands.iter().map(|command| name(command)).collect();
     let mut pages = vec![("candor".to_owned(), page(&candor, &names))];
     let beside = ["candor".to_owned()];
-    pages.extend(commands.iter().map(|command| (name(command), page(command, &beside))));
+    for command in commands {
+        pages.push((name(command), page(command, &beside)));
+        let above = [name(command)];
+        let below = command.get_subcommands().filter(|one| !one.is_hide_set());
+        pages.extend(below.map(|one| (name(one), page(one, &above))));
+    }
     pages
 }
 

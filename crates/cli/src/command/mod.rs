@@ -1,10 +1,14 @@
 //! One module for each command. Commands are independent of each other: their common code is
 //! outside this folder. `tests/modules.rs` checks this.
 
+#[cfg(feature = "fleet")]
+pub(crate) mod agent;
 pub(crate) mod bench;
 pub(crate) mod clients;
 pub(crate) mod compare;
 pub(crate) mod completions;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet;
 pub(crate) mod h2load;
 pub(crate) mod import;
 pub(crate) mod keep;

@@ -15,6 +15,7 @@ use clap::Args;
 use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::files::Disk;
+use crate::fleet::FleetFlags;
 use crate::measure;
 use crate::part::PartFlags;
 use crate::profiling::ProfileFlags;
@@ -32,13 +33,16 @@ pub(crate) struct RunArguments {
     profile: ProfileFlags,
     #[command(flatten)]
     part: PartFlags,
+    #[command(flatten)]
+    fleet: FleetFlags,
     /// After a plan: URL that overrides the plan's
     #[arg(value_name = "URL")]
     instead: Option<String>,
 }
 
 pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, UserError> {
-    let RunArguments { mut options, target, profile, part, instead } = arguments;
+    let RunArguments { mut options, target, profile, part, fleet, instead } = arguments;
+    let fleet = fleet.open()?;
     let plan_file = input::take_plan_file(&mut options, instead)?;
     if let Some(file) = &plan_file {
         options = options.or(input::plan(file)?);
@@ -65,6 +69,9 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Use
         None => UserError::usage(error),
     })?;
     let part = part.of(&plan)?;
+    if let Some(fleet) = &fleet {
+        fleet.check(&plan, embedded.is_some())?;
+    }
     let expectations = expectations(&outputs, &plan)?;
 
     let mut facts = facts(typed);
@@ -82,7 +89,10 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Use
             return Err(why);
         }
     };
-    let made = measure::run_part(&mut site, &plan, part, &interrupt, &mut written);
+    let made = match &fleet {
+        Some(fleet) => measure::run_fleet(&mut site, &plan, fleet, &interrupt, &mut written),
+        None => measure::run_part(&mut site, &plan, part, &interrupt, &mut written),
+    };
     let (mut run, beside) = match made {
         Ok(made) => made,
         Err(why) => {
@@ -120,8 +130,8 @@ fn expectations(outputs: &Outputs, plan: &Plan) -> Result<Vec<Expectation>, User
     outputs.expect.iter().map(parse).collect()
 }
 
-/// The order of precedence: an interruption, a target that ended, doubts about the numbers, missed
-/// objectives.
+/// The order of precedence: an interruption, a target that ended, wrong numbers, a lost agent, doubts
+/// about the numbers, missed objectives.
 fn exit(document: &Document, met: bool, strict: bool) -> Exit {
     let end = document.end.reason;
     let doubtful = document.verdicts.iter().any(|one| one.severity >= Severity::Warning);
@@ -129,7 +139,11 @@ fn exit(document: &Document, met: bool, strict: bool) -> Exit {
         Exit::Interrupted
     } else if matches!(end, EndReason::GaveUp | EndReason::TargetEnded) {
         Exit::CouldNotRun
-    } else if document.is_invalid() || (strict && doubtful) {
+    } else if document.is_invalid() {
+        Exit::NotTrustworthy
+    } else if document.lost_agents().next().is_some() {
+        Exit::Degraded
+    } else if strict && doubtful {
         Exit::NotTrustworthy
     } else if !met {
         Exit::ExpectationNotMet

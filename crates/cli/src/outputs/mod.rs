@@ -169,6 +169,10 @@ impl Observer for Outputs {
         self.show.notice(&said);
     }
 
+    fn notice(&mut self, line: &str) {
+        self.show.notice(line);
+    }
+
     fn prepares(&mut self, plan: &Plan) {
         self.show.prepares(plan);
     }

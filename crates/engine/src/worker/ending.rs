@@ -20,6 +20,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         if let Some(end) = self.script_end(control).or_else(|| self.filling_end(control)) {
             return Some(end);
         }
+        if now_ns >= self.send_until_ns {
+            return Some(EndReason::AgentLost);
+        }
         if control.is_stopping() {
             return Some(EndReason::Interrupted);
         }

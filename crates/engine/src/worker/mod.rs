@@ -102,6 +102,8 @@ pub(crate) struct Worker<R, S, M> {
     timers: Timers,
     /// From the origin of the sessions' time to that of the worker's.
     shift_ns: u64,
+    /// Nothing is sent at this time or later.
+    send_until_ns: u64,
     /// When a request could be sent last.
     able_ns: u64,
     next_turn: u64,
@@ -147,6 +149,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             pool: Pool::new(&own, plan.connections.places()),
             timers: Timers::new(own.max_connections),
             shift_ns: 0,
+            send_until_ns: u64::MAX,
             able_ns: 0,
             next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
@@ -215,6 +218,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         loop {
             let now_ns = woke_ns.take().unwrap_or_else(|| self.reactor.now_ns());
             self.watch_turn(now_ns);
+            self.send_until_ns = control.sends_until_ns().saturating_sub(self.shift_ns);
             // First, because a request that was due and could leave before the end is not unsent
             // only because this worker wakes late.
             self.dispatch(now_ns);

@@ -24,7 +24,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Sends everything that can be sent at `now_ns`.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64) {
-        if self.stage != Stage::Running {
+        if self.stage != Stage::Running || now_ns >= self.send_until_ns {
             return;
         }
         // A write that fails reads what is left, and what was read asks for dispatch: without

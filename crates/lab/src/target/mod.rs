@@ -70,6 +70,8 @@ pub enum Ready {
         /// The status.
         status: u16,
     },
+    /// Others find out: it is started, and nothing is waited for.
+    Started,
 }
 
 impl TargetSpec {

@@ -46,7 +46,7 @@ const MOST_BYTES: usize = 100;
 /// server.
 pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
     let address = match &spec.ready {
-        Ready::PortFile => return Ok(()),
+        Ready::PortFile | Ready::Started => return Ok(()),
         Ready::Tcp(address) => {
             Permission::new(None)?.check(None, address.ip())?;
             *address
@@ -77,6 +77,7 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
             Ready::Tcp(address) => TcpStream::connect_timeout(address, ATTEMPT)
                 .is_ok()
                 .then(|| Announced { url: format!("http://{address}/"), ..Announced::default() }),
+            Ready::Started => Some(Announced::default()),
             Ready::Http { url, status } => http::get(url, ATTEMPT)
                 .is_ok_and(|answer| answer.status == *status)
                 .then(|| Announced { url: url.clone(), ..Announced::default() }),
@@ -105,6 +106,7 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
                     return Err(LabError::NoPortFile { name, patience, log, log_tail });
                 }
                 Ready::Tcp(address) => format!("nothing listens on {address}"),
+                Ready::Started => "it is ready at once".to_owned(),
                 Ready::Http { url, status } => {
                     format!("{} did not respond with {status}", http::shown(url))
                 }

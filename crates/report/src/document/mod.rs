@@ -29,7 +29,7 @@ pub mod users;
 use candor_plan::redact::Typed;
 use candor_plan::{Parts, Plan};
 use candor_record::{
-    Agent, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary, Machine,
+    Agent, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary, Lost, Machine,
     PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory};
@@ -444,6 +444,14 @@ impl Document {
     /// Whether a verdict is that the numbers cannot be true.
     pub fn is_invalid(&self) -> bool {
         self.verdicts.iter().any(|one| one.severity == verdicts::Severity::Invalid)
+    }
+
+    /// The agents that were lost, with their machines.
+    pub fn lost_agents(&self) -> impl Iterator<Item = (&MachineRow, &Agent, &Lost)> {
+        self.machines.iter().filter_map(|machine| {
+            let agent = machine.agent.as_ref()?;
+            Some((machine, agent, agent.lost.as_ref()?))
+        })
     }
 
     /// The intervals of the measured window, without the drain.

@@ -8,6 +8,7 @@
 mod connections;
 mod ending;
 mod errors;
+mod fleet;
 mod loader;
 mod machine;
 mod profiling;
@@ -95,6 +96,7 @@ const CHECKS: &[Check] = &[
     Check { id: "script-failed", find: Run(ending::script_failed) },
     Check { id: "data-failed", find: Run(ending::data_failed) },
     Check { id: "target-ended", find: Run(ending::target_ended) },
+    Check { id: "agent-lost", find: Run(fleet::agent_lost) },
     Check { id: "profiled", find: Run(profiling::profiled) },
     Check { id: "profile-failed", find: Run(profiling::profile_failed) },
     Check { id: "loader-cpu", find: Machine(loader::cpu) },
@@ -102,6 +104,8 @@ const CHECKS: &[Check] = &[
     Check { id: "shared-core", find: Machine(loader::shared_core) },
     Check { id: "host-hiccup", find: Machine(machine::host_hiccup) },
     Check { id: "clock-jump", find: Machine(machine::clock_jump) },
+    Check { id: "clock-unsure", find: Run(fleet::clock_unsure) },
+    Check { id: "fleet-uneven", find: Run(fleet::uneven) },
     Check { id: "target-not-met", find: Run(rate::target_not_met) },
     Check { id: "backlog-growing", find: Run(rate::backlog_growing) },
     Check { id: "coordinated-omission", find: Run(stalls::coordinated_omission) },

@@ -2,6 +2,7 @@
 
 mod charts;
 mod course;
+mod fleet;
 mod loader;
 mod short;
 mod users;
@@ -45,6 +46,7 @@ pub fn page(document: &Document, depth: Depth) -> Page {
     requests(page.section("requests", "Requests"), document);
     course(page.section("course", "Over time"), document);
     connections(page.section("connections", "Connections"), document);
+    fleet::fleet(page.section("fleet", "Fleet"), document);
     loader::target(page.section("target", "Target"), document);
     loader::loader(page.section("loader", "Loader"), document);
     loader::plan(&mut page.again, document);

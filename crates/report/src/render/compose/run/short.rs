@@ -6,6 +6,7 @@ use candor_plan::units::{
 };
 
 use super::course::Rows;
+use super::fleet;
 use super::loader::used;
 use super::{users, words};
 use crate::document::{Document, MachineRow};
@@ -42,6 +43,9 @@ pub(super) fn page(document: &Document) -> Page {
     findings(&mut page.findings, document);
     if let Some(resources) = &document.target {
         page.again.fact("Target", None, used(resources));
+    }
+    if let Some(agents) = fleet::summary(document) {
+        page.again.fact("Fleet", None, agents);
     }
     page.again.fact("Loader", None, loader(document));
     page

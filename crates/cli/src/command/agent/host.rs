@@ -1,0 +1,194 @@
+//! Carries out the tasks of an agent: resolves names, and runs shares with the engine.
+//!
+//! A run has a thread of its own, which collects and hands over what the engine finishes; the agent's thread
+//! hears of it in its next turn. Nothing here decides whether something may run.
+
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use candor_engine::{Control, Course, Observer, Part, keep_to_cores};
+use candor_fleet::RunKey;
+use candor_fleet::agent::{Agent, Event, Now, record_bytes};
+use candor_plan::Plan;
+use candor_record::Workers;
+
+use crate::{console, scripting};
+
+/// A report about a run.
+struct Said {
+    key: RunKey,
+    what: What,
+}
+
+enum What {
+    Resolved(Result<Vec<IpAddr>, String>),
+    Connected(u32),
+    Interval(Vec<u8>),
+    Ended(Result<Vec<u8>, String>),
+}
+
+/// The run that is going on.
+struct Active {
+    key: RunKey,
+    control: Arc<Control>,
+    thread: JoinHandle<()>,
+    /// The agent knows that it has sent everything.
+    has_sent: bool,
+}
+
+/// Carries out the tasks of an agent.
+pub(super) struct Host {
+    cores: Vec<usize>,
+    active: Option<Active>,
+    tell: Sender<Said>,
+    said: Receiver<Said>,
+}
+
+impl Host {
+    /// Runs may use these cores.
+    pub(super) fn new(cores: Vec<usize>) -> Self {
+        let (tell, said) = channel();
+        Host { cores, active: None, tell, said }
+    }
+
+    /// Takes a task.
+    pub(super) fn take(&mut self, event: Event) {
+        match event {
+            Event::Resolve { key, host } => self.resolve(key, host),
+            Event::Prepare { key, plan, workers } => self.prepare(key, *plan, workers),
+            Event::Start { key, go } => {
+                self.with(key, |control| control.begin_at(go.origin_ns));
+            }
+            Event::SendUntil { key, until_ns } => {
+                self.with(key, |control| control.send_until(until_ns));
+            }
+            Event::Stop { key } => self.with(key, Control::stop),
+            Event::Abandon { key } => self.with(key, abandon),
+            Event::Audit(_) => {}
+        }
+    }
+
+    fn with(&self, key: RunKey, act: impl FnOnce(&Control)) {
+        if let Some(active) = self.active.as_ref().filter(|one| one.key == key) {
+            act(&active.control);
+        }
+    }
+
+    /// Ends what is going on.
+    pub(super) fn end(&mut self) {
+        if let Some(active) = self.active.take() {
+            abandon(&active.control);
+            // A panic of the thread was reported on the standard error.
+            let _ = active.thread.join();
+        }
+    }
+
+    /// Resolves a name in a thread of its own, because that may take long.
+    fn resolve(&self, key: RunKey, host: String) {
+        let tell = self.tell.clone();
+        thread::spawn(move || {
+            let found = (host.as_str(), 0).to_socket_addrs();
+            let found = found.map(|all| all.map(|one| one.ip()).collect());
+            let what = What::Resolved(found.map_err(|error| format!("{host}: {error}")));
+            let _ = tell.send(Said { key, what });
+        });
+    }
+
+    fn prepare(&mut self, key: RunKey, plan: Plan, workers: Workers) {
+        // An abandoned run ends at once.
+        self.end();
+        let control = Arc::new(Control::default());
+        control.hold();
+        let (tell, cores, own) = (self.tell.clone(), self.cores.clone(), Arc::clone(&control));
+        let thread = thread::spawn(move || {
+            // It has inherited the cores of the agent's thread.
+            keep_to_cores(&cores);
+            let ended = run(&plan, key, workers, &own, &tell);
+            let _ = tell.send(Said { key, what: What::Ended(ended) });
+        });
+        self.active = Some(Active { key, control, thread, has_sent: false });
+    }
+
+    /// Reports to the agent what has happened since the last time.
+    pub(super) fn report(&mut self, agent: &mut Agent, now: fn() -> Now) {
+        while let Ok(Said { key, what }) = self.said.try_recv() {
+            match what {
+                What::Resolved(Ok(found)) => agent.handle_resolved(now(), key, Ok(&found)),
+                What::Resolved(Err(why)) => agent.handle_resolved(now(), key, Err(why)),
+                What::Connected(count) => agent.handle_prepared(now(), key, Ok(count)),
+                What::Interval(bytes) => agent.handle_interval(now(), key, &bytes),
+                What::Ended(ended) => {
+                    // A run that ends before it begins could not be prepared.
+                    if let Err(why) = &ended {
+                        agent.handle_prepared(now(), key, Err(why.clone()));
+                    }
+                    let ended = ended.as_deref().map_err(Clone::clone);
+                    agent.handle_ended(now(), key, ended);
+                }
+            }
+        }
+        if let Some(active) = self.active.as_mut().filter(|one| !one.has_sent)
+            && active.control.course() == Course::SentAll
+        {
+            active.has_sent = true;
+            agent.handle_draining(now(), active.key);
+        }
+    }
+}
+
+/// The first stop ends a run in order, the second at once.
+fn abandon(control: &Control) {
+    control.stop();
+    control.stop();
+}
+
+/// Runs a share to its end; returns the bytes of its record.
+fn run(
+    plan: &Plan,
+    key: RunKey,
+    workers: Workers,
+    control: &Control,
+    tell: &Sender<Said>,
+) -> Result<Vec<u8>, String> {
+    // Scripts are loaded for each thread of the whole run.
+    let plan = plan.with(|parts| parts.threads.count = Some(workers.of));
+    let plan = plan.map_err(|error| error.to_string())?;
+    let part = Part { workers, begins_at_ns: 0 };
+    let mut teller = Teller { key, tell };
+    let made = scripting::run(&plan, part, control, &mut teller);
+    let record = made.and_then(scripting::Scripted::record);
+    record.map(|record| record_bytes(&record)).map_err(|error| crate::remedy::told(&error))
+}
+
+/// Hands over what the engine finishes.
+struct Teller<'a> {
+    key: RunKey,
+    tell: &'a Sender<Said>,
+}
+
+impl Teller<'_> {
+    fn tell(&self, what: What) {
+        // The agent's thread outlives the run.
+        let _ = self.tell.send(Said { key: self.key, what });
+    }
+}
+
+impl Observer for Teller<'_> {
+    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
+        console::public_target(host, addresses);
+    }
+
+    fn connected(&mut self, established: u32) {
+        self.tell(What::Connected(established));
+    }
+
+    fn takes_intervals(&self) -> bool {
+        true
+    }
+
+    fn finished(&mut self, interval: Vec<u8>) {
+        self.tell(What::Interval(interval));
+    }
+}

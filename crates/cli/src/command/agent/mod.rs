@@ -1,0 +1,223 @@
+//! `candor agent`: runs shares of plans on this machine, within the policy of its owner.
+//!
+//! It dials out to the broker and never listens. The decisions are the state machine's
+//! ([`candor_fleet::Agent`]); [`host`] carries them out with the engine. An agent whose audit file cannot be
+//! written ends, because nobody could see later what it did.
+
+mod host;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use candor_engine::{keep_to_cores, monotonic_ns, usable_cores};
+use candor_fleet::agent::{Agent, Event, Now, Settings};
+use candor_fleet::audit::Line;
+use candor_fleet::{AgentName, Timings};
+use candor_fleet_nats::{Arrival, Broker, Link, LinkError};
+use clap::Args;
+
+use crate::exit::{Exit, UserError};
+use crate::fleet::folder::{self, AUDIT, Member, POLICY};
+use crate::{console, signals};
+use host::Host;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor agent fleet/agents/a0
+      An agent from a folder that `candor fleet init` made.
+  candor agent --broker nats://127.0.0.1:4222 --policy policy.toml --name a0
+      An agent without TLS, on a machine of one user.
+
+docs/fleet.md describes policies, placement and what can go wrong.";
+
+/// The most bytes of results that an agent keeps.
+const MOST_BYTES: u64 = 512 << 20;
+/// The most complaints about messages and the broker, each of which is printed once.
+const MOST_COMPLAINTS: usize = 16;
+/// The longest wait for a message, after which reports of the engine and signals are heard.
+const TURN: Duration = Duration::from_millis(20);
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArguments {
+    /// Folder of this agent, which `candor fleet init` made
+    #[arg(value_name = "FOLDER", default_value = ".", hide_default_value = true)]
+    folder: PathBuf,
+    /// Address of the broker [default: that in the folder]
+    #[arg(long, value_name = "URL")]
+    broker: Option<String>,
+    /// File of the policy [default: policy.toml in the folder]
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Name of this agent, which its certificate proves [default: that in the folder]
+    #[arg(long, value_name = "NAME")]
+    name: Option<AgentName>,
+    /// File to which a line is appended for each grant, refusal, start and end [default: audit.jsonl in
+    /// the folder]
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+}
+
+pub(crate) fn agent(arguments: &AgentArguments) -> Result<ExitCode, UserError> {
+    let AgentArguments { folder, broker, policy, name, audit } = arguments;
+    let (broker, name) = match (broker, name) {
+        (Some(broker), Some(name)) => (broker.clone(), name.clone()),
+        _ => {
+            let member = Member::read(folder)?;
+            let own = member.name.parse::<AgentName>().map_err(UserError::usage);
+            let name = name.clone().map_or(own, Ok)?;
+            (broker.clone().unwrap_or(member.broker), name)
+        }
+    };
+    let policy = folder::policy(&folder::given_or(policy.as_ref(), folder, POLICY))?;
+    let audit = Audit::open(folder::given_or(audit.as_ref(), folder, AUDIT))?;
+    let broker = folder::broker(&broker, folder)?;
+    let cores = usable_cores();
+    let settings = Settings {
+        name: name.clone(),
+        boot: u64::from_le_bytes(folder::random()?),
+        cores: u32::try_from(cores.len()).unwrap_or(u32::MAX),
+        policy,
+        timings: Timings::default(),
+        most_bytes: MOST_BYTES,
+    };
+    let is_over = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_over);
+    signals::on_signal(move || told.store(true, Ordering::Relaxed))?;
+    // Workers get the last cores. This thread, and that of the link, which inherits its cores, keep to the
+    // first ones.
+    keep_to_cores(&cores[..cores.len().div_ceil(2)]);
+    let Some(link) = connect(&broker, &name, &is_over) else { return Ok(Exit::Fine.into()) };
+    console::say(format_args!("candor agent {name}: connected to {}", broker.url));
+    let own = Own { agent: Agent::new(settings, monotonic_ns()), link, audit };
+    own.serve(Host::new(cores), &is_over)
+}
+
+/// Tries until there is a link; `None`: a signal came first.
+fn connect(broker: &Broker, name: &AgentName, is_over: &AtomicBool) -> Option<Link<AgentName>> {
+    while !is_over.load(Ordering::Relaxed) {
+        match Link::of_agent(broker, name.clone()) {
+            Ok(link) => return Some(link),
+            Err(error @ LinkError::Unreachable { .. }) => {
+                console::say(format_args!("candor agent {name}: {error}; trying again"));
+            }
+            Err(error) => console::say(format_args!("candor agent {name}: {error}")),
+        }
+    }
+    None
+}
+
+/// The agent with its link and its audit file.
+struct Own {
+    agent: Agent,
+    link: Link<AgentName>,
+    audit: Audit,
+}
+
+impl Own {
+    /// Serves runs until a signal.
+    fn serve(mut self, mut host: Host, is_over: &AtomicBool) -> Result<ExitCode, UserError> {
+        let mut is_away = false;
+        // Whoever is at the broker could repeat these without end.
+        let mut complaints = BTreeSet::new();
+        let mut complain = |text: String| {
+            if complaints.len() < MOST_COMPLAINTS && complaints.insert(text.clone()) {
+                console::say(format_args!("candor agent: {text}"));
+            }
+        };
+        loop {
+            let ends = is_over.load(Ordering::Relaxed);
+            if ends {
+                self.agent.leave(now(), "a signal ended the agent");
+            }
+            if self.agent.poll_timeout().is_some_and(|due_ns| due_ns <= monotonic_ns()) {
+                self.agent.handle_timeout(now());
+            }
+            host.report(&mut self.agent, now);
+            while let Some(event) = self.agent.poll_event() {
+                match event {
+                    Event::Audit(line) => {
+                        console::say(format_args!("candor agent {}", in_words(&line)));
+                        self.audit.append(&line)?;
+                    }
+                    event => host.take(event),
+                }
+            }
+            while let Some((to, message)) = self.agent.poll_transmit() {
+                self.link.send(to, &message);
+            }
+            if ends {
+                host.end();
+                return Ok(Exit::Fine.into());
+            }
+            let due_ns = self.agent.poll_timeout().unwrap_or(u64::MAX);
+            let left = Duration::from_nanos(due_ns.saturating_sub(monotonic_ns()));
+            match self.link.recv(left.min(TURN)) {
+                Some(Arrival::Message { message, .. }) => {
+                    self.agent.handle_message(now(), *message);
+                }
+                Some(Arrival::Unreadable { why, .. }) => {
+                    complain(format!("{why}; is it another version?"));
+                }
+                Some(Arrival::Disconnected) => {
+                    is_away = true;
+                    console::say("candor agent: the broker cannot be reached; trying again");
+                }
+                Some(Arrival::Connected) if std::mem::take(&mut is_away) => {
+                    console::say("candor agent: the broker is back");
+                }
+                Some(Arrival::Trouble(why)) => {
+                    complain(format!("the broker says: {why}"));
+                }
+                Some(Arrival::Connected) | None => {}
+            }
+        }
+    }
+}
+
+fn in_words(line: &Line) -> String {
+    let Line { agent, run, what, detail, .. } = line;
+    let what = format!("{what:?}").to_lowercase();
+    match detail.is_empty() {
+        true => format!("{agent}: run {run}: {what}"),
+        false => format!("{agent}: run {run}: {what}: {detail}"),
+    }
+}
+
+/// The two clocks.
+fn now() -> Now {
+    let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Now { ns: monotonic_ns(), unix_s }
+}
+
+/// The audit file.
+struct Audit {
+    path: PathBuf,
+    file: File,
+}
+
+impl Audit {
+    fn open(path: PathBuf) -> Result<Audit, UserError> {
+        match candor_files::append(&path) {
+            Ok(file) => Ok(Audit { path, file }),
+            Err(error) => Err(UserError::usage(format!(
+                "cannot write the audit file {}: {error}; name another one with --audit",
+                path.display()
+            ))),
+        }
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), UserError> {
+        self.file.write_all(line.text().as_bytes()).map_err(|error| {
+            UserError::could_not_run(format!(
+                "cannot write the audit file {}: {error}; an agent without it does nothing",
+                self.path.display()
+            ))
+        })
+    }
+}

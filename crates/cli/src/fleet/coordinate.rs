@@ -1,0 +1,230 @@
+//! A run by a fleet: drives the coordinator between its link and its clock until there is an outcome.
+//!
+//! It runs on the thread that would otherwise collect the intervals of a run, and shows them to the same
+//! observer. It decides nothing: what a silence, a refusal or a loss means is the state machine's.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use candor_engine::{Control, EngineError, Observer, monotonic_ns};
+use candor_fleet::coordinator::{Coordinator, Event, OnLoss, Outcome, Settings, Stage, Verdict};
+use candor_fleet::{RunId, RunKey, Threads, Timings};
+use candor_fleet_nats::{Arrival, Link};
+use candor_lab::LabError;
+use candor_plan::Plan;
+use candor_plan::units::fmt_plural;
+use candor_record::RunRecord;
+
+use super::{Fleet, Open, folder, runs};
+use crate::console;
+
+/// How long a grant may wait to be used.
+const GRANT_S: u64 = 120;
+/// The longest wait for a message, after which signals are heard.
+const TURN: Duration = Duration::from_millis(20);
+
+impl Fleet {
+    /// Makes a run of `plan` on the agents, and returns its merged record.
+    pub(crate) fn run(
+        &self,
+        plan: &Plan,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<RunRecord, LabError> {
+        observer.prepares(plan);
+        // The lists of this machine count too, as far as the name is known here.
+        match candor_engine::public_addresses(&plan.target) {
+            Ok(public) => {
+                public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
+            }
+            Err(EngineError::Resolve { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let id = RunId(folder::random().map_err(|error| failed(&error))?);
+        // If this process dies, agents keep the results, and `candor fleet report` needs the plan.
+        let _kept = runs::Kept::keep(&self.operator.folder, id, plan).map_err(|error| {
+            console::say(format_args!(
+                "candor: the plan is not kept in {}: {error}; `candor fleet report` will not know this run",
+                self.operator.folder.display()
+            ));
+        });
+        let settings = self.settings(id, plan)?;
+        self.drive(Coordinator::new(settings, monotonic_ns()), id, control, observer)
+    }
+
+    /// Makes the record of a run whose own coordinator died, from the results that agents kept.
+    pub(crate) fn recall(&self, open: &Open, control: &Control) -> Result<RunRecord, LabError> {
+        let settings = self.settings(open.run, &open.plan)?;
+        let coordinator = Coordinator::recall(settings, monotonic_ns());
+        self.drive(coordinator, open.run, control, &mut ())
+    }
+
+    fn settings(&self, run: RunId, plan: &Plan) -> Result<Settings, LabError> {
+        Ok(Settings {
+            key: RunKey { run, epoch: 0 },
+            plan: plan.clone(),
+            wanted: self.wanted.clone(),
+            threads: Threads::ByCores,
+            on_loss: self.on_loss,
+            operator: self.operator.key(),
+            nonce: folder::random().map_err(|error| failed(&error))?,
+            expires_unix_s: unix_s().saturating_add(GRANT_S),
+            timings: Timings::default(),
+        })
+    }
+
+    fn drive(
+        &self,
+        coordinator: Coordinator,
+        id: RunId,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<RunRecord, LabError> {
+        let link =
+            Link::of_coordinator(&self.operator.broker, id).map_err(|error| failed(&error))?;
+        let driven = Driven {
+            coordinator,
+            link,
+            on_loss: self.on_loss,
+            has_begun: false,
+            stops: 0,
+            is_away: false,
+            troubles: BTreeSet::new(),
+        };
+        let Outcome { verdict, losses, record } = driven.drive(control, observer);
+        let lost = losses.iter().filter(|(_, _, unaccounted)| *unaccounted > 0);
+        for (agent, _, unaccounted) in lost {
+            console::say(format_args!(
+                "candor: agent {agent}: {} unaccounted for",
+                fmt_plural(*unaccounted, "request")
+            ));
+        }
+        match (verdict, record) {
+            (Verdict::Void(why), _) => Err(failed(&why)),
+            (_, Some(record)) => Ok(record),
+            (_, None) => Err(LabError::Fleet("it has no record".to_owned())),
+        }
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> LabError {
+    LabError::Fleet(error.to_string())
+}
+
+/// A coordinator with its link.
+struct Driven {
+    coordinator: Coordinator,
+    link: Link<RunId>,
+    on_loss: OnLoss,
+    has_begun: bool,
+    /// How many stops it was told.
+    stops: u8,
+    /// The broker cannot be reached.
+    is_away: bool,
+    /// Problems of the broker that were reported.
+    troubles: BTreeSet<String>,
+}
+
+impl Driven {
+    fn drive(mut self, control: &Control, observer: &mut dyn Observer) -> Outcome {
+        let mut outcome = None;
+        while let Some(due_ns) = self.coordinator.poll_timeout() {
+            self.hear_stops(control);
+            if due_ns <= monotonic_ns() {
+                self.coordinator
+                    .handle_timeout(monotonic_ns(), &mut |stretch| observer.stretch(stretch));
+            }
+            while let Some((to, message)) = self.coordinator.poll_transmit() {
+                self.link.send(&to, &message);
+            }
+            while let Some(event) = self.coordinator.poll_event() {
+                match event {
+                    Event::Over(over) => outcome = Some(*over),
+                    event => self.tell(event, control, observer),
+                }
+            }
+            let left = Duration::from_nanos(due_ns.saturating_sub(monotonic_ns()));
+            if let Some(arrival) = self.link.recv(left.min(TURN)) {
+                self.take(arrival, observer);
+            }
+        }
+        outcome.expect("a coordinator ends with an outcome")
+    }
+
+    /// The first signal stops the run, the second ends it at once.
+    fn hear_stops(&mut self, control: &Control) {
+        if control.is_stopping() && self.stops == 0 {
+            self.stops = 1;
+            self.coordinator.stop(monotonic_ns());
+        }
+        if control.is_impatient() && self.stops == 1 {
+            self.stops = 2;
+            self.coordinator.kill(monotonic_ns());
+        }
+    }
+
+    fn take(&mut self, arrival: Arrival, observer: &mut dyn Observer) {
+        match arrival {
+            Arrival::Message { from: Some(from), message } => {
+                self.coordinator.handle_message(monotonic_ns(), &from, *message);
+            }
+            Arrival::Unreadable { from: Some(from), why } => {
+                self.coordinator.handle_unreadable(&from, &why);
+            }
+            // Nobody else can send to a coordinator.
+            Arrival::Message { from: None, .. } | Arrival::Unreadable { from: None, .. } => {}
+            Arrival::Connected if !self.is_away => {}
+            Arrival::Connected => {
+                self.is_away = false;
+                say(observer, "the broker is back");
+            }
+            Arrival::Disconnected => {
+                self.is_away = true;
+                say(observer, "the broker cannot be reached; trying again");
+            }
+            Arrival::Trouble(why) => {
+                if self.troubles.len() < 16 && self.troubles.insert(why.clone()) {
+                    say(observer, &format!("the broker says: {why}"));
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Event, control: &Control, observer: &mut dyn Observer) {
+        match event {
+            Event::Stage(Stage::Armed) => {
+                // The whole fleet is one sender to those who look on.
+                control.will_send(1);
+                control.begins(self.coordinator.origin_ns());
+                observer.begins(self.coordinator.origin_ns());
+                self.has_begun = true;
+            }
+            Event::Stage(Stage::Settling) if self.has_begun => control.has_sent(),
+            Event::Stage(_) | Event::Over(_) => {}
+            Event::Suspect(agent) => {
+                say(observer, &format!("agent {agent} has been silent for a while"));
+            }
+            Event::HeardAgain(agent) => {
+                say(observer, &format!("agent {agent} is heard again"));
+            }
+            Event::Lost(agent, why) => {
+                let then = match self.on_loss {
+                    OnLoss::Stop => "all agents stop",
+                    OnLoss::Continue => "the others continue",
+                };
+                say(observer, &format!("agent {agent} is lost: {why}; {then}"));
+            }
+        }
+    }
+}
+
+/// Says something to the user and to a live view, which has the terminal for itself.
+fn say(observer: &mut dyn Observer, line: &str) {
+    console::say(format_args!("candor: {line}"));
+    observer.notice(line);
+}
+
+/// Seconds since 1970.
+pub(super) fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

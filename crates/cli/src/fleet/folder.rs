@@ -1,0 +1,183 @@
+//! The folders of a fleet's members, as `candor fleet init` writes them and members read them.
+//!
+//! Each has its own certificate and key beside the CA's certificate, under fixed names, and a small TOML
+//! file that says where the broker is. A folder can be copied to its machine as a whole.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use candor_fleet::{OperatorKey, Policy};
+use candor_fleet_nats::{Broker, Certificates};
+use serde::Deserialize;
+
+use crate::exit::UserError;
+use crate::input;
+
+/// The certificate of the CA.
+pub(crate) const CA: &str = "ca.pem";
+/// A member's certificate.
+pub(crate) const CERTIFICATE: &str = "cert.pem";
+/// Its key.
+pub(crate) const KEY: &str = "key.pem";
+/// Name and broker of a member.
+pub(crate) const MEMBER: &str = "member.toml";
+/// The key of the operator that signs grants.
+pub(crate) const SIGNING_KEY: &str = "signing.key";
+/// The policy of an agent.
+pub(crate) const POLICY: &str = "policy.toml";
+/// The audit file of an agent.
+pub(crate) const AUDIT: &str = "audit.jsonl";
+
+/// How long a link waits for its first connection.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The content of [`MEMBER`].
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) broker: String,
+}
+
+impl Member {
+    /// Reads the file in this folder.
+    pub(crate) fn read(folder: &Path) -> Result<Member, UserError> {
+        let file = folder.join(MEMBER);
+        let text = input::text("member file", &file).map_err(|error| {
+            UserError::usage(format!("{error}; `candor fleet init` makes the folders of a fleet"))
+        })?;
+        toml::from_str(&text)
+            .map_err(|error| UserError::usage(format!("{}: {}", file.display(), error.message())))
+    }
+}
+
+/// The broker at `url`. With `tls://` the files of this folder prove who connects.
+pub(crate) fn broker(url: &str, folder: &Path) -> Result<Broker, UserError> {
+    let tls = match url.split_once("://") {
+        Some(("tls", rest)) if !rest.is_empty() => Some(Certificates {
+            ca: folder.join(CA),
+            certificate: folder.join(CERTIFICATE),
+            key: folder.join(KEY),
+        }),
+        Some(("nats", rest)) if !rest.is_empty() => None,
+        _ => {
+            return Err(UserError::usage(format!(
+                "{url:?} is not the address of a broker; write tls://HOST:4222, or nats://127.0.0.1:4222 \
+                 on one machine"
+            )));
+        }
+    };
+    if let Some(files) = &tls
+        && let Some(missing) =
+            [&files.ca, &files.certificate, &files.key].into_iter().find(|file| !file.is_file())
+    {
+        return Err(UserError::usage(format!(
+            "{} is missing; `candor fleet init` makes it",
+            missing.display()
+        )));
+    }
+    Ok(Broker { url: url.to_owned(), tls, patience: PATIENCE })
+}
+
+/// The operator: may sign grants and speak to agents.
+pub(crate) struct Operator {
+    pub(crate) broker: Broker,
+    pub(crate) folder: PathBuf,
+    seed: [u8; 32],
+}
+
+impl std::fmt::Debug for Operator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Operator").field("broker", &self.broker.url).finish_non_exhaustive()
+    }
+}
+
+impl Operator {
+    /// Reads its folder.
+    pub(crate) fn read(folder: &Path) -> Result<Operator, UserError> {
+        let member = Member::read(folder)?;
+        let file = folder.join(SIGNING_KEY);
+        let text = input::text("signing key", &file)?;
+        let seed = from_hex(text.trim()).ok_or_else(|| {
+            UserError::usage(format!(
+                "{} is not a signing key: 64 hexadecimal digits",
+                file.display()
+            ))
+        })?;
+        Ok(Operator { broker: broker(&member.broker, folder)?, folder: folder.to_owned(), seed })
+    }
+
+    /// The key that signs grants.
+    pub(crate) fn key(&self) -> OperatorKey {
+        OperatorKey::from_seed(&self.seed)
+    }
+
+    /// Whether the broker, and so the fleet, can be reached on this machine alone.
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        let rest = self.broker.url.split_once("://").map_or("", |(_, rest)| rest);
+        let host = rest.rsplit_once(':').map_or(rest, |(host, _)| host);
+        matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+    }
+}
+
+/// The policy in this file.
+pub(crate) fn policy(file: &Path) -> Result<Policy, UserError> {
+    let text = input::text("policy", file)?;
+    Policy::from_toml(&file.display().to_string(), &text).map_err(UserError::usage)
+}
+
+/// Random bytes of the system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], UserError> {
+    let mut bytes = [0; N];
+    aws_lc_rs::rand::fill(&mut bytes)
+        .map_err(|_| UserError::could_not_run("the system has no random numbers"))?;
+    Ok(bytes)
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Exactly `N` bytes of hexadecimal digits.
+pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// The path of a file in a folder, or the one given in its place.
+pub(crate) fn given_or(given: Option<&PathBuf>, folder: &Path, name: &str) -> PathBuf {
+    given.cloned().unwrap_or_else(|| folder.join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_hexadecimal_digits() {
+        let bytes = [0, 1, 0xfe, 0xff];
+        assert_eq!(to_hex(&bytes), "0001feff");
+        assert_eq!(from_hex::<4>("0001feff"), Some(bytes));
+        for wrong in ["", "0001fef", "0001fefg", "0001feff0", "+001feff", "0001fé7"] {
+            assert_eq!(from_hex::<4>(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_broker_has_a_scheme_and_its_files() {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        assert!(broker("nats://127.0.0.1:4222", folder.path()).is_ok_and(|one| one.tls.is_none()));
+        for wrong in ["", "127.0.0.1:4222", "http://h:1", "tls://", "nats://"] {
+            assert!(broker(wrong, folder.path()).is_err(), "{wrong}");
+        }
+        let missing = broker("tls://h:4222", folder.path()).map_err(|error| error.to_string());
+        assert!(missing.is_err_and(|error| error.contains("ca.pem is missing")));
+    }
+}

@@ -1,0 +1,116 @@
+//! The plans of runs that are going on, in the operator's folder: what `candor fleet report` needs of a run
+//! whose coordinator died, besides the results that agents keep.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use candor_files::{Limits, Store};
+use candor_fleet::RunId;
+use candor_plan::Plan;
+use candor_record::wire;
+
+use super::folder;
+use crate::exit::UserError;
+
+/// Agents keep the results of fewer runs.
+const LIMITS: Limits = Limits { files: 16, bytes: 256 << 20 };
+/// The folder's name.
+const FOLDER: &str = "runs";
+
+/// The plan of a run that is going on. Its file is removed with this value, unless the process dies.
+#[derive(Debug)]
+pub(super) struct Kept(PathBuf);
+
+impl Kept {
+    /// Keeps a plan.
+    pub(super) fn keep(operator: &Path, run: RunId, plan: &Plan) -> std::io::Result<Kept> {
+        let directory = operator.join(FOLDER);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{:013}-{run}", since.as_millis());
+        Store::create(&directory)?.add(&name, &wire::to_bytes(plan), LIMITS)?;
+        Ok(Kept(directory.join(name)))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // One that stays is the oldest at some time, and goes then.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// A run whose coordinator has no outcome.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) run: RunId,
+    pub(crate) plan: Plan,
+    file: PathBuf,
+}
+
+impl Open {
+    /// The run with this identity, or the last one.
+    pub(crate) fn find(operator: &Path, run: Option<RunId>) -> Result<Open, UserError> {
+        let directory = operator.join(FOLDER);
+        let none = || {
+            let which = run.map_or("no run".to_owned(), |run| format!("no run {run}"));
+            UserError::could_not_run(format!(
+                "{which} in {} is without a result; agents are asked for the results of runs only whose \
+                 `candor run` was killed",
+                directory.display()
+            ))
+        };
+        let files = Store::open(&directory).and_then(|store| store.files()).map_err(|_| none())?;
+        let named = |file: &PathBuf| {
+            let (_, id) = file.file_name()?.to_str()?.split_once('-')?;
+            folder::from_hex(id).map(RunId)
+        };
+        let found = files.into_iter().find_map(|file| {
+            let id = named(&file)?;
+            run.is_none_or(|run| run == id).then_some((id, file))
+        });
+        let (run, file) = found.ok_or_else(none)?;
+        let damaged = |why: String| {
+            UserError::could_not_run(format!(
+                "the plan in {} cannot be read: {why}",
+                file.display()
+            ))
+        };
+        let bytes = fs::read(&file).map_err(|error| damaged(error.to_string()))?;
+        let plan = wire::from_bytes(&bytes).map_err(|error| damaged(error.to_string()))?;
+        Ok(Open { run, plan, file })
+    }
+
+    /// It has a result now.
+    pub(crate) fn close(self) {
+        let _ = fs::remove_file(self.file);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+mod tests {
+    use super::*;
+    use candor_plan::options::Options;
+
+    #[test]
+    fn a_plan_is_there_as_long_as_its_run() {
+        let operator = tempfile::tempdir().unwrap();
+        let options = Options { url: Some("http://127.0.0.1:1/".to_owned()), ..Options::default() };
+        let (plan, _) = options.build(&crate::files::Disk).unwrap();
+        let [one, two] = [1, 2].map(|byte| RunId([byte; 16]));
+        assert!(Open::find(operator.path(), None).is_err());
+        let first = Kept::keep(operator.path(), one, &plan).unwrap();
+        let second = Kept::keep(operator.path(), two, &plan).unwrap();
+        let found = |run| Open::find(operator.path(), run).map(|open| open.run).ok();
+        assert_eq!((found(Some(one)), found(Some(two))), (Some(one), Some(two)));
+        assert_eq!(Open::find(operator.path(), Some(one)).unwrap().plan, plan);
+        drop(second);
+        assert_eq!((found(None), found(Some(two))), (Some(one), None));
+        fs::write(&first.0, b"damaged").unwrap();
+        let why = Open::find(operator.path(), None).unwrap_err().to_string();
+        assert!(why.contains("cannot be read"), "{why}");
+        drop(first);
+        assert_eq!(found(None), None);
+    }
+}
