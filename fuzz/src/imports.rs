@@ -45,5 +45,7 @@ pub(crate) fn import(bytes: &[u8]) {
     assert!(!notes.iter().any(|note| note.contains(char::is_control)), "{notes:?}");
     let built = candor_plan::Options::from_toml("plan.toml", &plan);
     let built = built.and_then(|options| options.build(&Everything));
-    assert!(built.is_ok(), "{}\n{plan}", built.err().expect("there is one"));
+    if let Err(error) = built {
+        panic!("{error}\n{plan}");
+    }
 }
