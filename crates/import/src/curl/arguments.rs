@@ -357,19 +357,12 @@ fn option(
                 }
             }
         }
-        "data" | "data-ascii" => {
-            let data = data(&next()?, true);
-            command.data.push(data);
-        }
-        "data-binary" => {
-            let data = data(&next()?, false);
-            command.data.push(data);
-        }
+        "data" | "data-ascii" => data(command, &next()?, true),
+        "data-binary" => data(command, &next()?, false),
         "data-raw" => command.data.push(Data::Text(next()?)),
         "data-urlencode" => encoded(command, &next()?),
         "json" => {
-            let data = data(&next()?, false);
-            command.data.push(data);
+            data(command, &next()?, false);
             command.is_json = true;
         }
         "form" | "form-string" => {
@@ -387,7 +380,10 @@ fn option(
             let value = format!("Bearer {}", next()?);
             command.add_header("Authorization", &value);
         }
-        "upload-file" => command.upload = Some(next()?),
+        "upload-file" => match next()? {
+            name if ["-", "."].contains(&name.as_str()) => command.leave_out(STDIN, TO_A_FILE),
+            name => command.upload = Some(name),
+        },
         "range" => {
             let value = format!("bytes={}", next()?);
             command.add_header("Range", &value);
@@ -491,10 +487,14 @@ fn header(command: &mut Command, text: &str) {
     }
 }
 
-fn data(text: &str, is_stripped: bool) -> Data {
+const STDIN: &str = "standard input";
+const TO_A_FILE: &str = "write it to a file and use body-file";
+
+fn data(command: &mut Command, text: &str, is_stripped: bool) {
     match text.strip_prefix('@') {
-        Some(name) => Data::File { name: name.to_owned(), is_stripped },
-        None => Data::Text(text.to_owned()),
+        Some("-") => command.leave_out(STDIN, TO_A_FILE),
+        Some(name) => command.data.push(Data::File { name: name.to_owned(), is_stripped }),
+        None => command.data.push(Data::Text(text.to_owned())),
     }
 }
 
