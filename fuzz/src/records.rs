@@ -45,7 +45,7 @@ pub(crate) fn record(bytes: &[u8]) {
     };
     for parts in [vec![record.clone()], vec![record, other]] {
         let requests = PLAN.requests.list.len();
-        let Ok(merged) = merge(parts, PLAN.recording.digits, requests) else { continue };
+        let Ok(merged) = merge(parts, PLAN.recording.digits, requests, 0) else { continue };
         let document = Document::new(&Facts::default(), &PLAN, &merged);
         let _ = compose::run(&document, Depth::Full).text(Style::Plain);
     }
