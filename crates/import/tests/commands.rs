@@ -40,6 +40,16 @@ fn the_standard_input_of_curl_is_left_out() {
 }
 
 #[test]
+fn a_file_is_the_body_of_fixed_requests() {
+    assert!(plan("curl http://h/ -T a.bin").contains("body-file = \"a.bin\""));
+    let plan = plan("curl http://h/ -T a.bin -H 'X-Api-Key: k-0123456789abcdef'");
+    assert!(
+        plan.contains("# left out: body-file a.bin") && !plan.contains("body-file = "),
+        "{plan}"
+    );
+}
+
+#[test]
 fn an_upgrade_is_for_fixed_requests() {
     assert!(plan("curl --http2 http://h/a").contains("h2c-upgrade = true"));
     for command in ["curl --http2 http://h/a http://h/b", "curl --http2 http://h/?password=secret"]

@@ -191,6 +191,18 @@ fn errors_say_what_where_and_the_remedy() {
             "curl command: line 2, column 3: the option --unknown is not known; remove it",
         ),
         (
+            curl(b"curl '--pass=a\nb' http://h/", &options()),
+            "curl command: line 1, column 6: the option --pass is not known; remove it",
+        ),
+        (
+            curl("curl -\u{9b} http://h/".as_bytes(), &options()),
+            "curl command: line 1, column 6: the option -\\u{9b} is not known; remove it",
+        ),
+        (
+            openapi(b"openapi: \"9\\n9\"\npaths: {}\n", &options()),
+            "not an OpenAPI document: its version is 9·9; import a description of OpenAPI 3 or Swagger 2.0, in JSON or YAML",
+        ),
+        (
             curl(b"curl -X", &options()),
             "curl command: line 1, column 6: the last option has no value; add it",
         ),

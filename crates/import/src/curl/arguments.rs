@@ -293,7 +293,8 @@ fn short<'w>(
     while let Some(letter) = letters.next() {
         let known = SHORT.iter().chain(&SHORT_TOO).find(|(short, _)| *short == letter);
         let Some((_, long)) = known else {
-            return refuse(word.at, &format!("the option -{letter} is not known; remove it"));
+            let problem = format!("the option -{} is not known; remove it", letter.escape_debug());
+            return refuse(word.at, &problem);
         };
         let rest = letters.as_str().to_owned();
         let mut took_rest = false;
@@ -466,7 +467,10 @@ fn setting(
                     command.leave_out(name, why);
                 }
                 (None, None) => {
-                    let problem = format!("the option {} is not known; remove it", word.text);
+                    // Of a word that has more: a quotation mark in the wrong place, or a value.
+                    let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '.';
+                    let name: String = word.text.chars().take_while(is_name).take(40).collect();
+                    let problem = format!("the option {name} is not known; remove it");
                     return refuse(word.at, &problem);
                 }
             }
