@@ -71,9 +71,9 @@ fn plans_of_single_requests_run_unchanged() {
     };
     run(&format!("curl 'curl {} --data-raw a=b'", target.url("/echo")), &[]);
     let log = |path: &str| format!("h - - [x] \"GET {path} HTTP/1.1\" 200 1\n");
-    let log = log("/empty") + &log("/empty") + &log("/bytes/10");
+    let log = log("/json") + &log("/json") + &log("/small");
     run(&format!("access-log log --url {}", target.url("/")), &[("log", log)]);
-    let paths = "{\"/empty\":{\"get\":{}},\"/echo\":{\"post\":{\"requestBody\":{\"content\":{\"application/json\":{\"example\":{\"a\":[1,null]}}}}}}}";
+    let paths = "{\"/json\":{\"get\":{}},\"/echo\":{\"post\":{\"requestBody\":{\"content\":{\"application/json\":{\"example\":{\"a\":[1,null]}}}}}}}";
     let description = format!(
         "{{\"openapi\":\"3.1.0\",\"servers\":[{{\"url\":\"{}\"}}],\"paths\":{paths}}}",
         target.url("/")
@@ -103,14 +103,18 @@ fn what_is_wrong_is_said_with_its_place_and_a_remedy() {
         (
             &["har", "/dev/null"],
             1,
-            &["cannot import /dev/null: not a HAR file: line 1", "export it again"],
+            &["cannot import /dev/null: HAR file: it is empty; name a file"],
         ),
         (
-            &["har", "/dev/zero"],
+            &["openapi", "/dev/zero"],
             1,
-            &["cannot import /dev/zero: HAR file: it is longer than 1024 MiB"],
+            &["cannot import /dev/zero: OpenAPI document: it is longer than 64 MiB; import a part"],
         ),
-        (&["openapi", "-"], 1, &["cannot import the standard input: not an OpenAPI document"]),
+        (
+            &["openapi", "-"],
+            1,
+            &["cannot import the standard input: OpenAPI document: it is empty"],
+        ),
         (
             &["curl", "curl 'http://h/"],
             1,
@@ -164,7 +168,7 @@ fn import_in(format: &str, prepare: impl FnOnce(&Path)) -> Outcome {
 
 #[test]
 fn a_recording_of_200_mb_takes_little_more_memory_than_that() {
-    let body = r#"<p class=\"x\">\n"#.repeat(40_000);
+    let body = r#"<p class=\"x\">\n"#.repeat(20_000);
     let entry = |response: &str| {
         format!(
             r#"{{"startedDateTime":"2024-01-01T00:00:00Z","time":1,"request":{{"method":"GET","url":"http://h/a","headers":[]}},"response":{{"status":200,"headers":[],"content":{{"mimeType":"text/html","text":"{response}"}}}}}}"#
@@ -177,7 +181,7 @@ fn a_recording_of_200_mb_takes_little_more_memory_than_that() {
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
     assert!(outcome.file("plan.toml").contains("path = \"/a\""));
     let peak_mib = outcome.peak_kib / 1024;
-    assert!((190..300).contains(&peak_mib), "{peak_mib} MiB");
+    assert!((190..320).contains(&peak_mib), "{peak_mib} MiB");
 }
 
 #[test]

@@ -108,6 +108,7 @@ impl Draft {
     pub(crate) fn finish(mut self, mut secrets: Secrets) -> Imported {
         secrets.move_out(&mut self);
         self.without_upgrade();
+        self.steps_mut().for_each(Step::without_file);
         let variables = Secrets::variables(&mut self);
         if !variables.is_empty() {
             let them = if variables.len() == 1 { "it" } else { "them" };
@@ -125,10 +126,7 @@ impl Draft {
 
     /// A plan has an upgrade to HTTP/2 for fixed requests only.
     fn without_upgrade(&mut self) {
-        let mut has_holes = !self.journeys.is_empty();
-        for step in self.steps_mut() {
-            step.values(&mut |_, _, value| has_holes |= value.as_text().is_none());
-        }
+        let has_holes = !self.journeys.is_empty() || self.steps_mut().any(Step::has_holes);
         let before = self.settings.len();
         self.settings.retain(|(key, _)| !(has_holes && *key == "h2c-upgrade"));
         if self.settings.len() < before {
@@ -185,6 +183,24 @@ impl Step {
         let text: String = text.as_ref().chars().take(MAX_REMARK).collect();
         if self.remarks.len() < MAX_REMARKS && !self.remarks.contains(&text) {
             self.remarks.push(text);
+        }
+    }
+
+    fn has_holes(&mut self) -> bool {
+        let mut has_holes = false;
+        self.values(&mut |_, _, value| has_holes |= value.as_text().is_none());
+        has_holes
+    }
+
+    /// A plan sends a file as it is, and only in requests without holes.
+    fn without_file(&mut self) {
+        if let Some(Body::File(name)) = &self.body {
+            let text =
+                format!("left out: body-file {name}: a request with ${{…}} has a body in the plan");
+            if self.has_holes() {
+                self.body = None;
+                self.remark(text);
+            }
         }
     }
 

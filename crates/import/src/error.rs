@@ -22,18 +22,23 @@ impl Format {
     pub fn most_bytes(self) -> Option<usize> {
         match self {
             Format::Curl => Some(1 << 20),
-            Format::Har => Some(1 << 30),
+            Format::Har => Some(1 << 29),
             Format::OpenApi | Format::Postman => Some(1 << 26),
             Format::AccessLog => None,
         }
     }
 
-    /// Refuses an input that is too long.
+    /// Refuses an input that is too long, or empty.
     pub(crate) fn check(self, bytes: &[u8]) -> Result<(), ImportError> {
-        match self.most_bytes().is_some_and(|most| bytes.len() > most) {
-            true => Err(ImportError::TooLong { format: self }),
-            false => Ok(()),
+        if self.most_bytes().is_some_and(|most| bytes.len() > most) {
+            return Err(ImportError::TooLong { format: self });
         }
+        if bytes.trim_ascii_start().is_empty() {
+            let (problem, remedy) = ("it is empty", "name a file with content");
+            let (problem, remedy) = (problem.to_owned(), remedy.to_owned());
+            return Err(ImportError::Empty { format: self, problem, remedy });
+        }
+        Ok(())
     }
 
     /// The text of an input, without a mark of its encoding.

@@ -21,6 +21,7 @@ mod draft;
 mod error;
 mod har;
 mod json;
+mod made;
 mod openapi;
 mod postman;
 mod recorded;

@@ -264,7 +264,7 @@ impl<'c> Collection<'c> {
         json.strings("", &mut |_, value| {
             if let Json::Text(text) = value {
                 let raw = text.as_text().unwrap_or_default().to_owned();
-                *text = self.variables.fill(&raw, step);
+                *value = self.variables.fill_json(&raw, step);
             }
         });
         json

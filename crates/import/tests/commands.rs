@@ -30,6 +30,26 @@ fn brackets_that_browsers_escape_are_themselves() {
 }
 
 #[test]
+fn the_standard_input_of_curl_is_left_out() {
+    for option in ["-d @-", "--data-binary @-", "-T -"] {
+        let plan = plan(&format!("curl http://h/ {option}"));
+        assert!(
+            !plan.contains("body-file = ") && plan.contains("# Left out: curl's standard input")
+        );
+    }
+}
+
+#[test]
+fn a_file_is_the_body_of_fixed_requests() {
+    assert!(plan("curl http://h/ -T a.bin").contains("body-file = \"a.bin\""));
+    let plan = plan("curl http://h/ -T a.bin -H 'X-Api-Key: k-0123456789abcdef'");
+    assert!(
+        plan.contains("# left out: body-file a.bin") && !plan.contains("body-file = "),
+        "{plan}"
+    );
+}
+
+#[test]
 fn an_upgrade_is_for_fixed_requests() {
     assert!(plan("curl --http2 http://h/a").contains("h2c-upgrade = true"));
     for command in ["curl --http2 http://h/a http://h/b", "curl --http2 http://h/?password=secret"]

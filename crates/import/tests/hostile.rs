@@ -141,10 +141,7 @@ fn ten_thousand_secrets_take_no_square_of_time() {
 #[test]
 fn errors_say_what_where_and_the_remedy() {
     let table = [
-        (
-            har(b"", &options()),
-            "not a HAR file: line 1, column 0: EOF while parsing a value; export it again from the network panel of the browser (\"Save all as HAR\")",
-        ),
+        (har(b"", &options()), "HAR file: it is empty; name a file with content"),
         (
             har(b"{\"log\":{\"entries\":[{]}}", &options()),
             "not a HAR file: line 1, column 21: key must be a string; export it again from the network panel of the browser (\"Save all as HAR\")",
@@ -192,6 +189,18 @@ fn errors_say_what_where_and_the_remedy() {
         (
             curl(b"curl http://h/ \\\n  --unknown x", &options()),
             "curl command: line 2, column 3: the option --unknown is not known; remove it",
+        ),
+        (
+            curl(b"curl '--pass=a\nb' http://h/", &options()),
+            "curl command: line 1, column 6: the option --pass is not known; remove it",
+        ),
+        (
+            curl("curl -\u{9b} http://h/".as_bytes(), &options()),
+            "curl command: line 1, column 6: the option -\\u{9b} is not known; remove it",
+        ),
+        (
+            openapi(b"openapi: \"9\\n9\"\npaths: {}\n", &options()),
+            "not an OpenAPI document: its version is 9·9; import a description of OpenAPI 3 or Swagger 2.0, in JSON or YAML",
         ),
         (
             curl(b"curl -X", &options()),

@@ -30,8 +30,8 @@ Examples:
   zcat access.log.*.gz | candor import access-log - --url http://localhost:8080 -o log.toml
       The most frequent requests of a log, with weights.
 
-A plan has comments where the import had to guess; the standard error has the same. Secrets are moved to
-variables of the environment. docs/import.md describes what becomes of each format.";
+A plan has comments where the import had to guess; the standard error has the same. Secrets are
+moved to variables of the environment. docs/import.md describes what becomes of each format.";
 
 /// Bytes of a log that are read at once.
 const PIECE: usize = 256 * 1024;

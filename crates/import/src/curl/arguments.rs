@@ -293,7 +293,8 @@ fn short<'w>(
     while let Some(letter) = letters.next() {
         let known = SHORT.iter().chain(&SHORT_TOO).find(|(short, _)| *short == letter);
         let Some((_, long)) = known else {
-            return refuse(word.at, &format!("the option -{letter} is not known; remove it"));
+            let problem = format!("the option -{} is not known; remove it", letter.escape_debug());
+            return refuse(word.at, &problem);
         };
         let rest = letters.as_str().to_owned();
         let mut took_rest = false;
@@ -357,19 +358,12 @@ fn option(
                 }
             }
         }
-        "data" | "data-ascii" => {
-            let data = data(&next()?, true);
-            command.data.push(data);
-        }
-        "data-binary" => {
-            let data = data(&next()?, false);
-            command.data.push(data);
-        }
+        "data" | "data-ascii" => data(command, &next()?, true),
+        "data-binary" => data(command, &next()?, false),
         "data-raw" => command.data.push(Data::Text(next()?)),
         "data-urlencode" => encoded(command, &next()?),
         "json" => {
-            let data = data(&next()?, false);
-            command.data.push(data);
+            data(command, &next()?, false);
             command.is_json = true;
         }
         "form" | "form-string" => {
@@ -387,7 +381,10 @@ fn option(
             let value = format!("Bearer {}", next()?);
             command.add_header("Authorization", &value);
         }
-        "upload-file" => command.upload = Some(next()?),
+        "upload-file" => match next()? {
+            name if ["-", "."].contains(&name.as_str()) => command.leave_out(STDIN, TO_A_FILE),
+            name => command.upload = Some(name),
+        },
         "range" => {
             let value = format!("bytes={}", next()?);
             command.add_header("Range", &value);
@@ -470,7 +467,10 @@ fn setting(
                     command.leave_out(name, why);
                 }
                 (None, None) => {
-                    let problem = format!("the option {} is not known; remove it", word.text);
+                    // Of a word that has more: a quotation mark in the wrong place, or a value.
+                    let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '.';
+                    let name: String = word.text.chars().take_while(is_name).take(40).collect();
+                    let problem = format!("the option {name} is not known; remove it");
                     return refuse(word.at, &problem);
                 }
             }
@@ -491,10 +491,14 @@ fn header(command: &mut Command, text: &str) {
     }
 }
 
-fn data(text: &str, is_stripped: bool) -> Data {
+const STDIN: &str = "standard input";
+const TO_A_FILE: &str = "write it to a file and use body-file";
+
+fn data(command: &mut Command, text: &str, is_stripped: bool) {
     match text.strip_prefix('@') {
-        Some(name) => Data::File { name: name.to_owned(), is_stripped },
-        None => Data::Text(text.to_owned()),
+        Some("-") => command.leave_out(STDIN, TO_A_FILE),
+        Some(name) => command.data.push(Data::File { name: name.to_owned(), is_stripped }),
+        None => command.data.push(Data::Text(text.to_owned())),
     }
 }
 

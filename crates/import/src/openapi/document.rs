@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::error::{Format, ImportError};
 use crate::json::Json;
 use crate::template::Template;
-use crate::yaml;
+use crate::{write, yaml};
 
 /// References to references, one after another.
 const MAX_CHAIN: usize = 32;
@@ -35,7 +35,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Json, ImportError> {
     let version = root.get("openapi").or(root.get("swagger")).and_then(Json::scalar);
     match version.as_deref() {
         Some(version) if version.starts_with("3.") || version.starts_with('2') => {}
-        Some(version) => return Err(kind(&format!("its version is {version:.20}"))),
+        Some(version) => {
+            return Err(kind(&format!("its version is {:.20}", write::one_line(version))));
+        }
         None => return Err(kind("it has neither `openapi` nor `swagger`")),
     }
     match root.get("paths") {

@@ -10,6 +10,7 @@ use serde_json::Number;
 
 use super::document::{Document, MAX_VALUE};
 use crate::json::Json;
+use crate::made;
 use crate::template::Template;
 
 /// Levels of objects in a body.
@@ -228,31 +229,18 @@ fn number(schema: &Json) -> Json<Template> {
     }
 }
 
-/// By format, as RFC 3339 and the like have it.
+/// By format, or of the length that the schema asks for.
 fn text(schema: &Json) -> Template {
-    let template = match schema.str("format").unwrap_or_default() {
-        "uuid" => return Template::hole("uuid"),
-        "date-time" => "2024-01-01T00:00:00Z",
-        "date" => "2024-01-01",
-        "time" => "00:00:00Z",
-        "email" => {
-            let mut email = Template::text("user");
-            email.push_hole("seq");
-            email.push_text("@example.com");
-            return email;
-        }
-        "uri" | "url" | "iri" => "https://example.com/",
-        "hostname" => "example.com",
-        "ipv4" => "192.0.2.1",
-        "ipv6" => "2001:db8::1",
-        "byte" => "dGV4dA==",
-        _ => "text",
+    let of_format = made::of_format(schema.str("format").unwrap_or_default());
+    let mut text = match of_format.as_ref().map(Template::as_text) {
+        Some(None) => return of_format.unwrap_or_default(),
+        Some(Some(text)) => text.to_owned(),
+        None => "text".to_owned(),
     };
     let bound = |key: &str| match schema.get(key) {
         Some(Json::Number(number)) => number.as_u64().map(|length| length.min(1000) as usize),
         _ => None,
     };
-    let mut text = template.to_owned();
     while text.len() < bound("minLength").unwrap_or(0) {
         text.push('x');
     }

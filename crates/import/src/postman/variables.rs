@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use percent_encoding::percent_decode_str;
+
 use crate::draft::{Step, slug};
 use crate::json::Json;
+use crate::made;
 use crate::secrets::{Secrets, kind_of_field};
 use crate::template::Template;
 
@@ -82,6 +85,10 @@ impl<'c> Variables<'c> {
 
     /// Text with all names filled; guesses are said above the step.
     pub(super) fn fill(&mut self, text: &str, step: &mut Step) -> Template {
+        if let Some(made) = placeholder(text) {
+            step.remark(GUESS);
+            return made;
+        }
         let mut template = Template::default();
         self.fill_into(text, &mut template, step, 0);
         template
@@ -111,6 +118,17 @@ impl<'c> Variables<'c> {
                 self.guessed.insert(name.chars().take(60).collect());
                 to.push_hole(self.secrets.variable(&variable));
             }
+        }
+    }
+
+    /// A string of JSON, whose placeholder may be that of a number.
+    pub(super) fn fill_json(&mut self, text: &str, step: &mut Step) -> Json<Template> {
+        let filled = self.fill(text, step);
+        match text {
+            "<boolean>" | "<integer>" | "<long>" | "<number>" | "<float>" | "<double>" => {
+                Json::Raw(filled)
+            }
+            _ => Json::Text(filled),
         }
     }
 
@@ -147,6 +165,21 @@ impl<'c> Variables<'c> {
                 to.push_hole("random 1..1000000");
             }
         }
+    }
+}
+
+const GUESS: &str = "guess: values for placeholders of the collection, such as <integer>";
+
+/// A value for `<integer>` and the like: Postman's converter of descriptions writes these where there is no
+/// example.
+fn placeholder(text: &str) -> Option<Template> {
+    let text = percent_decode_str(text).decode_utf8().ok()?;
+    match text.strip_prefix('<')?.strip_suffix('>')? {
+        "string" => Some(Template::text("text")),
+        "boolean" => Some(Template::text("true")),
+        "integer" | "long" | "number" | "float" | "double" => Some(Template::hole("random 1..100")),
+        "dateTime" => made::of_format("date-time"),
+        format => made::of_format(format),
     }
 }
 
@@ -218,6 +251,15 @@ mod tests {
             ("{{seq}}{{1}}{{}}", "${env:VAR_VALUE_SEQ}${env:VAR_VALUE_1}${env:VAR_REQUEST}"),
         ] {
             assert_eq!(variables.fill(text, &mut step).render(), filled, "{text}");
+        }
+        for (text, filled) in [
+            ("<integer>", "${random 1..100}"),
+            ("%3Cuuid%3E", "${uuid}"),
+            ("<email>", "user${seq}@example.com"),
+            ("<b>", "<b>"),
+            ("a<integer>", "a<integer>"),
+        ] {
+            assert_eq!(variables.fill(text, &mut step).render(), filled);
         }
         assert!(variables.fill("{{loop}}", &mut step).render().len() < 400);
         assert!(variables.flat("{{loop}}").len() < 400);
