@@ -210,8 +210,10 @@ fn service(rejected: Rc<RefCell<u64>>) -> impl SimServer {
         let answer = match path.strip_prefix("/login/") {
             Some(user) => with_fields(&format!("X-Token: t{user}.{number}\r\n")),
             None => {
-                let (user, token) =
-                    path.strip_prefix("/cart/").and_then(|rest| rest.split_once('/')).unwrap();
+                let (user, token) = path
+                    .strip_prefix("/cart/")
+                    .and_then(|rest| rest.split_once('/'))
+                    .unwrap_or_default();
                 if token.starts_with(&format!("t{user}.")) {
                     ok_bytes()
                 } else {

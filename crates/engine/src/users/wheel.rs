@@ -252,7 +252,7 @@ mod tests {
             let mut free: Vec<UserKey> = (0..200).rev().collect();
             for step in 0..20_000 {
                 let random = draw(seed, 1, step);
-                if random % 3 != 0
+                if !random.is_multiple_of(3)
                     && let Some(user) = free.pop()
                 {
                     let width = draw(seed, 2, step) % 45;
