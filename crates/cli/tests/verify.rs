@@ -28,8 +28,10 @@ fn what_holds_on_any_machine_holds_here() {
     assert_eq!(found["quick"], true);
     let checks = found["checks"].as_array().expect("checks");
     let ids: Vec<&str> = checks.iter().filter_map(|check| check["id"].as_str()).collect();
-    let wanted =
-        ["stall", "overload", "delays", "constant", "poisson", "closed", "shedding", "pause"];
+    let wanted = [
+        "stall", "overload", "delays", "constant", "poisson", "closed", "shedding", "users",
+        "pause",
+    ];
     assert_eq!(ids, wanted);
 
     let mut all_ok = true;
