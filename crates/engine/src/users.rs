@@ -14,7 +14,7 @@ mod wheel;
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_memory::{CookieCounts, Memory, Site};
+use candor_memory::{Memory, Site};
 use candor_pace::{Due, Picker, draw};
 use candor_plan::url::HttpUrl;
 use candor_plan::{Load, OnFailure, Plan};
@@ -55,7 +55,6 @@ pub(crate) struct Users {
     filling: Option<Filling>,
     site: Site,
     variables: usize,
-    cookies: CookieCounts,
     seed: u64,
     warm_up_ns: u64,
 }
@@ -169,7 +168,6 @@ impl Users {
             filling: None,
             site: Site::new(&host, plan.target.tls.is_some()),
             variables: candor_plan::journey::variables(&plan.journeys).len(),
-            cookies: CookieCounts::default(),
             seed: plan.seed,
             warm_up_ns: own.warm_up_ns,
         })
@@ -357,8 +355,7 @@ impl Users {
             let response = captured.get();
             if self.journeys[journey as usize].cookies {
                 let fields = response.fields;
-                let counts = user.memory.take_cookies(&self.site, &user.path, fields, unix_s());
-                self.cookies.add(&counts);
+                user.memory.take_cookies(&self.site, &user.path, fields, unix_s());
             }
             let captures = &self.steps[request as usize].captures;
             if ended.error.is_none() && !captures.is_empty() {

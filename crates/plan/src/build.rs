@@ -71,7 +71,8 @@ impl Options {
         }
         delivery::check(&self, &requests.list)?;
         once::check(&self)?;
-        let load = load::load(&self, &mut files)?;
+        let mut load = load::load(&self, &mut files)?;
+        journeys::count(&self, &journeys, &mut load.load)?;
         let script = script::script(&self, &mut files)?;
         let parts = Parts {
             target,

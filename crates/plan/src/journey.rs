@@ -71,6 +71,15 @@ pub enum Think {
     },
 }
 
+/// What a rate counts in a plan with journeys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateOf {
+    /// Users who come.
+    Users,
+    /// Requests, if every step is made.
+    Requests,
+}
+
 /// What follows a step that failed, or whose captures found nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

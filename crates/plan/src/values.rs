@@ -28,6 +28,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::data::DataOrder;
+use crate::journey::RateOf;
 use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
 use crate::suggest::did_you_mean;
 use crate::units::{self, Quantity, UnitError};
@@ -402,6 +403,29 @@ fn one_of<T: ValueEnum>(text: &str) -> Result<T, ValueError> {
         let hint = did_you_mean(text, names.iter().copied());
         refuse(format!("unknown; write {}{hint}", names.join(" or ")))
     })
+}
+
+impl ValueEnum for RateOf {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[RateOf::Users, RateOf::Requests]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            RateOf::Users => PossibleValue::new("users").help("Users who come"),
+            RateOf::Requests => {
+                PossibleValue::new("requests").help("Requests, if every step is made")
+            }
+        })
+    }
+}
+
+impl FromStr for RateOf {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        one_of(text)
+    }
 }
 
 impl FromStr for Arrivals {

@@ -50,6 +50,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "rate" | "connect-rate" => "0.01",
             "load" => "\"hold 7\"",
             "arrivals" => "\"poisson\"",
+            "rate-of" => "\"requests\"",
             "data" => "\"x=y\"",
             "order" => "\"weighted\"",
             "pacing" => "\"spin\"",

@@ -3,7 +3,7 @@
 mod common;
 
 use candor_plan::journey::{known_before, variables};
-use candor_plan::{Capture, OnFailure, Options, Plan, Think};
+use candor_plan::{Capture, OnFailure, Options, Plan, Segment, Think};
 use common::*;
 
 const BUY: &str = "
@@ -108,4 +108,49 @@ fn what_does_not_fit_together_is_refused_with_its_remedy() {
         let error = planned(&text).expect_err(&text);
         assert!(error.contains(message), "{text}: {error}");
     }
+}
+
+#[test]
+fn a_rate_may_be_of_requests() {
+    // Three quarters of the users make 1 + 2 requests on average, the others one: 2.5 each.
+    let text = |keys: &str| format!("{keys}\n{BUY}");
+    let rate = |keys: &str| -> Vec<f64> {
+        let plan = planned(&text(keys)).unwrap();
+        let of = |one: &Segment| match one {
+            Segment::Hold { rate, .. } => vec![rate.per_s_f64()],
+            Segment::Ramp { from, to, .. } => vec![from.per_s_f64(), to.per_s_f64()],
+            _ => Vec::new(),
+        };
+        plan.load.segments().iter().flat_map(of).collect()
+    };
+    assert_eq!(rate("rate = 500\nrate-of = 'users'"), [500.0]);
+    assert_eq!(rate("rate = 500\nrate-of = 'requests'"), [200.0]);
+    assert_eq!(rate("rate = '1/m'\nrate-of = 'requests'"), [0.4 / 60.0]);
+    let ramp = "load = 'ramp 0..500 over 10s; hold 100'\nrate-of = 'requests'";
+    assert_eq!(rate(ramp), [0.0, 200.0, 40.0]);
+    for (keys, message) in [
+        ("rate-of = 'requests'", "--rate-of requests cannot be used with a closed loop"),
+        ("rate-of = 'requests'\nload = 'burst 5 every 1s'", "cannot be used with burst or replay"),
+        ("rate-of = 'user'", "did you mean \"users\"?"),
+    ] {
+        let error = planned(&text(keys)).expect_err(keys);
+        assert!(error.contains(message), "{keys}: {error}");
+    }
+    let error = planned("url = 'http://h/'\nrate = 5\nrate-of = 'users'").expect_err("no users");
+    assert!(error.contains("--rate-of: only a plan with a [[journey]] has users"), "{error}");
+}
+
+#[test]
+fn a_path_can_be_a_captured_one() {
+    let text = "url = 'http://h/'
+        [[journey]]
+        [[journey.step]]
+        capture = { location = 'header:Location' }
+        [[journey.step]]
+        path = '${path location}'";
+    let plan = planned(text).unwrap();
+    assert_eq!(plan.requests.list[1].path, "${path location}");
+    let error =
+        planned(&text.replace("path location}'", "path location}x y'")).expect_err("a blank");
+    assert!(error.contains("path"), "{error}");
 }

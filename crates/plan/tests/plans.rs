@@ -220,6 +220,7 @@ fn the_plan_with_every_key_has_every_key() {
         "urls",
         // Users take the place of requests; tests/journeys.rs has them.
         "journey",
+        "rate-of",
         "users",
     ];
     // These are refused here, because the plan uses HTTP/2; tests/deliveries.rs covers them.

@@ -1,10 +1,9 @@
 //! The journeys of a plan: each `[[journey.step]]` is a request of the list.
 
-use super::Files;
-use super::requests;
+use super::{Files, conflict, requests};
 use crate::error::PlanError;
-use crate::journey::{Journey, Step};
-use crate::model::Request;
+use crate::journey::{Journey, RateOf, Step};
+use crate::model::{Load, Rate, Request, Segment};
 use crate::options::{JourneyOptions, Options, RequestOptions};
 use crate::url::HttpUrl;
 use crate::values::SmallCount;
@@ -51,4 +50,65 @@ fn journey(
         cookies: table.cookies,
         on_failure: table.on_failure,
     })
+}
+
+/// Where rates count requests: makes them rates of users, by the mean number of requests of one.
+pub(super) fn count(
+    options: &Options,
+    journeys: &[Journey],
+    load: &mut Load,
+) -> Result<(), PlanError> {
+    const OPTION: &str = "--rate-of requests";
+    match options.load.rate_of {
+        None | Some(RateOf::Users) if !journeys.is_empty() => return Ok(()),
+        None => return Ok(()),
+        Some(_) if journeys.is_empty() => {
+            let problem = "only a plan with a [[journey]] has users; leave it out".to_owned();
+            return Err(PlanError::Value { option: "--rate-of", problem });
+        }
+        Some(_) => {}
+    }
+    let Load::Open(open) = load else {
+        let why = "nothing is due there; add --rate or --load, or leave it out";
+        return Err(conflict(OPTION, "a closed loop", why));
+    };
+    // Twice the sums, so that the mean of a range is whole.
+    let requests = |one: &Journey| -> u128 {
+        let twice =
+            one.steps.iter().map(|step| u128::from(step.repeat.0) + u128::from(step.repeat.1));
+        u128::from(one.weight) * twice.sum::<u128>()
+    };
+    let requests: u128 = journeys.iter().map(requests).sum();
+    let users: u128 = journeys.iter().map(|one| 2 * u128::from(one.weight)).sum();
+    for segment in &mut open.segments {
+        match segment {
+            Segment::Hold { rate, .. } => *rate = scaled(*rate, users, requests),
+            Segment::Ramp { from, to, .. } => {
+                (*from, *to) = (scaled(*from, users, requests), scaled(*to, users, requests));
+            }
+            Segment::Burst { .. } | Segment::Replay { .. } => {
+                let why = "users come there one by one, not at a rate; leave --rate-of out";
+                return Err(conflict(OPTION, "burst or replay", why));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A rate times `times / by`; exact, unless the fraction is finer than a rate can be.
+fn scaled(rate: Rate, times: u128, by: u128) -> Rate {
+    /// The longest time of a rate.
+    const LONGEST_NS: u128 = 1_000_000_000_000_000_000;
+    let mut events = u128::from(rate.events) * times;
+    let mut per_ns = u128::from(rate.per_ns) * by.max(1);
+    let common = gcd(events, per_ns).max(1);
+    (events, per_ns) = (events / common, per_ns / common);
+    while per_ns > LONGEST_NS {
+        (events, per_ns) = (events.div_ceil(2), per_ns.div_ceil(2));
+    }
+    Rate { events: events as u64, per_ns: per_ns as u64 }
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

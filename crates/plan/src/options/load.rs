@@ -1,6 +1,7 @@
 //! How requests are timed: closed or open, how many, for how long.
 
 use super::group::group;
+use crate::journey::RateOf;
 use crate::load::Shape;
 use crate::model::{Arrivals, Pacing, Rate};
 use crate::values::{Count, Nanos, PositiveNanos, SmallCount, typed};
@@ -64,6 +65,13 @@ group! {
         /// Closed loop: pause between a response and the next request [default: 0]
         #[arg(long, value_name = "TIME")]
         pub think_time: Option<Nanos>,
+
+        /// What --rate and --load count in a plan with journeys [default: users]
+        ///
+        /// With `requests`, users come at the rate that makes so many requests if every step is made.
+        #[arg(long, value_name = "WHAT")]
+        #[serde(deserialize_with = "typed")]
+        pub rate_of: Option<RateOf>,
 
         /// Users at a time, of plans with journeys [default: one for each connection]
         ///

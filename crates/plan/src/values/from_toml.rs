@@ -14,6 +14,7 @@ use super::{
     RequestPath, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError, WindowBits,
 };
 use crate::allow::Allowed;
+use crate::journey::RateOf;
 use crate::load::Shape;
 use crate::model::{
     Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
@@ -109,6 +110,7 @@ macro_rules! typed {
 typed! {
     Rate: "a rate such as \"20k/s\"",
     StatusSet: "statuses such as \"2xx,304\"",
+    RateOf: "\"users\" or \"requests\"",
     Arrivals: "\"constant\" or \"poisson\"",
     ReactorChoice: "\"auto\", \"epoll\" or \"uring\"",
     Pacing: "\"auto\", \"sleep\" or \"spin\"",
