@@ -6,7 +6,7 @@
 //!
 //! This module knows no connection, no protocol and no clock. It says which step is due, is told what became of it,
 //! and enters users into the recorder. A step that is due and a user who comes wait in one order, that of their due
-//! times. A user who came before the window's end and was given no connection is not under way, and takes no memory.
+//! times. Who has come and was given no connection yet is not under way, and takes no memory.
 
 mod plan;
 mod wheel;
@@ -202,7 +202,7 @@ impl Users {
         self.table.len() - self.free.len()
     }
 
-    /// Whether somebody will be due later, or nobody is left.
+    /// Whether somebody thinks, and will be due later.
     pub(crate) fn has_thinking(&mut self, now_ns: u64) -> bool {
         self.wheel.first().is_some_and(|(due_ns, _)| due_ns > now_ns)
     }
@@ -277,7 +277,7 @@ impl Users {
             First::Step(_, key) => key,
             First::Arrival(due) => {
                 let key = self.admit(due, recorder)?;
-                // The first step is due at once, unless a condition says otherwise.
+                // Before the first step nobody thinks: it is due at once, before every other.
                 self.wheel.first().filter(|one| *one == (due.due_ns, key))?;
                 key
             }

@@ -36,7 +36,7 @@ pub enum ErrorKind {
     StreamReset,
     /// The server announced that it did not process the request (HTTP/2 GOAWAY, REFUSED_STREAM).
     NotProcessed,
-    /// The response was longer than the limit for scripts.
+    /// The response was longer than scripts or captures may read.
     BodyLimit,
 }
 
@@ -94,7 +94,7 @@ impl ErrorKind {
             }
             ErrorKind::StreamReset => "given up by the server (stream reset)",
             ErrorKind::NotProcessed => "not processed, as announced by the server",
-            ErrorKind::BodyLimit => "response longer than the limit for scripts",
+            ErrorKind::BodyLimit => "response longer than scripts or captures may read",
         }
     }
 }
@@ -178,7 +178,7 @@ pub enum LossKind {
     Malformed,
     /// Closed by us because of a timeout of a request or of silence.
     Timeout,
-    /// Closed by us because a response was longer than the limit for scripts.
+    /// Closed by us because a response was longer than scripts or captures may read.
     BodyLimit,
 }
 
@@ -214,7 +214,7 @@ impl LossKind {
             LossKind::Malformed => "given up because of an invalid response",
             LossKind::Timeout => "given up because of a timeout",
             LossKind::BodyLimit => {
-                "given up because of a response longer than the limit for scripts"
+                "given up because of a response longer than scripts or captures may read"
             }
         }
     }

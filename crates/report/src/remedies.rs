@@ -37,6 +37,8 @@ pub fn of(cause: Cause) -> &'static str {
             "check the protocol of this port (http:// or https://, --h1, --h2 or --h2c), or give the \
              server more time with --connect-timeout"
         }
-        Cause::BodyLimit => "keep longer responses with --script-body-limit",
+        Cause::BodyLimit => {
+            "with a script, raise --script-body-limit; captures read bodies of up to 1 MiB"
+        }
     }
 }
