@@ -125,6 +125,7 @@ fn with_plan_file(options: &mut Options) -> Result<(), UserError> {
     (plan.load.rate, plan.load.load, plan.load.requests, plan.load.think_time) =
         (None, None, None, None);
     plan.output.expect.clear();
+    plan.output.abort_if.clear();
     *options = std::mem::take(options).or(plan);
     check("with a plan", options)
 }

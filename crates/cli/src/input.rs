@@ -101,6 +101,7 @@ pub(crate) fn refuse_outputs_of_runs(
         ("--hgrm", output.hgrm.is_some(), KEEP),
         ("--hlog", output.hlog.is_some(), KEEP),
         ("--trace", output.trace.is_some(), "that is for a single run"),
+        ("--abort-if", !output.abort_if.is_empty(), "that is for a single run"),
     ];
     refuse(command, refused)
 }

@@ -241,6 +241,41 @@ fn expectations_decide_the_exit_code() {
 }
 
 #[test]
+fn a_condition_ends_the_run_with_what_was_measured() {
+    let target = Target::start(&[]);
+    let run = |path: &str, length: &str| {
+        let load = ["-R", "200", "-c", "8", "-d", length, "--interval", "100ms"];
+        let condition = ["--abort-if", "error-rate > 5% for 500ms", "--strict"];
+        let url = target.url(path);
+        Candor::start_measuring(&[&load[..], &condition, &[&url]].concat()).finish()
+    };
+    // The run would take an hour.
+    let outcome = run("/status/500", "1h");
+    assert_eq!(outcome.code(), EXPECTATION_NOT_MET, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!(document.text("/end/reason"), "aborted");
+    assert_eq!(document.at("/end/partial"), true);
+    assert!(document.verdicts().contains(&"aborted"), "{:?}", document.verdicts());
+    let (ledger, window_ns) = (document.ledger("scheduled"), document.count("/time/window_ns"));
+    assert!(window_ns >= 500_000_000, "{window_ns}");
+    assert!(ledger.abs_diff(window_ns / 5_000_000) <= 1, "{ledger} of {window_ns}");
+    assert_eq!(document.text("/expectations/0/outcome"), "not-met");
+    assert!(
+        outcome
+            .stdout
+            .contains("error-rate > 5% for 500ms: this ended the run; it held from 0 ns to")
+    );
+    assert_eq!(report(&outcome, "text"), outcome.stdout);
+
+    let outcome = run("/", "1s");
+    let document = outcome.document();
+    assert_eq!(
+        (document.text("/end/reason"), document.list("/expectations").len()),
+        ("duration", 0)
+    );
+}
+
+#[test]
 fn strict_turns_a_warning_into_a_failure() {
     let target = Target::start(&[]);
     let failing = target.url("/status/500");

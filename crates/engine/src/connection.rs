@@ -4,6 +4,7 @@ use candor_protocol::Abilities;
 
 use crate::chain::Chain;
 use crate::reactor::{Key, Ready};
+use crate::users::{NOBODY, UserKey};
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub(crate) struct Connection<S> {
     /// Requests handed to the session, ever.
     pub(crate) taken: u64,
     pub(crate) account: Account,
+    /// The user that it was made for, who may be gone; `NOBODY`: it is shared.
+    pub(crate) owner: UserKey,
     /// The wait after which the first of them was handed over, by the worker's count of waits.
     pub(crate) asked_after: u64,
     /// The kernel took less than was offered: the rest waits for room.
@@ -86,6 +89,7 @@ impl<S> Default for Connection<S> {
             generation: 0,
             taken: 0,
             account: Account::default(),
+            owner: NOBODY,
             asked_after: 0,
             blocked: false,
             postponed: None,

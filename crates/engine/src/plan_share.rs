@@ -63,14 +63,15 @@ impl WorkerPlan {
         WorkerPlan {
             share,
             authority: plan.target.authority.clone(),
-            connections: of(plan.connections.count),
+            // Those of users come and go with them.
+            connections: if plan.connections.own { 0 } else { of(plan.connections.count) },
             max_connections: of(max.max(plan.connections.count)),
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
             lifetime_ns: plan.connections.lifetime_ns,
             once: plan.connections.once,
             notes_held_up: plan.recording.held_up,
             connections_before: match &plan.connections {
-                one if one.once => 0,
+                one if one.once || one.own => 0,
                 one if one.connect_during_run => of(one.count).min(1),
                 one => of(one.count),
             },

@@ -359,7 +359,10 @@ impl<U: Start> Use for Thread<'_, U> {
         let (index, out) = (link.worker, link.out.clone());
         let mut end = None;
         // Where connecting belongs to the run, that it fails does too.
-        if meeting.established.load(Ordering::Relaxed) > 0 || plan.connections.once {
+        if meeting.established.load(Ordering::Relaxed) > 0
+            || plan.connections.once
+            || plan.connections.own
+        {
             // All reactors read the same clock: the latest of their proposals is the origin.
             if is_leader {
                 if control.is_held() {

@@ -8,6 +8,7 @@
 //! and enters users into the recorder. A step that is due and a user who comes wait in one order, that of their due
 //! times. Who has come and was given no connection yet is not under way, and takes no memory.
 
+mod owning;
 mod plan;
 mod wheel;
 
@@ -22,9 +23,11 @@ use candor_protocol::made::Made;
 use candor_protocol::{Capture, CaptureRoom};
 use candor_record::{ErrorKind, Phase, Recorder, StepFailure};
 
+use self::owning::Own;
 use self::plan::{Journey, Step, journeys, steps};
 use self::wheel::Wheel;
 pub(crate) use self::wheel::{NOBODY, UserKey};
+use crate::connection::Place;
 use crate::fill::{Cookies, Filling, Whose};
 use crate::plan_share::{WorkerPlan, part};
 use crate::source::{Closed, Open, phase_at};
@@ -52,6 +55,12 @@ pub(crate) struct Users {
     table: Vec<User>,
     free: Vec<UserKey>,
     wheel: Wheel,
+    /// Whether each has a connection of its own.
+    owns: bool,
+    /// Steps that are due and wait for the connection of their user.
+    waiting: u64,
+    /// Connections whose users have left.
+    let_go: Vec<Place>,
     filling: Option<Filling>,
     site: Site,
     variables: usize,
@@ -82,6 +91,7 @@ struct User {
     phase: Phase,
     state: State,
     memory: Memory,
+    own: Own,
     /// The path of the last request, for cookies.
     path: Vec<u8>,
 }
@@ -165,6 +175,9 @@ impl Users {
             table: Vec::new(),
             free: Vec::new(),
             wheel: Wheel::new(),
+            owns: plan.connections.own,
+            waiting: 0,
+            let_go: Vec::new(),
             filling: None,
             site: Site::new(&host, plan.target.tls.is_some()),
             variables: candor_plan::journey::variables(&plan.journeys).len(),
@@ -225,7 +238,7 @@ impl Users {
     #[cold]
     pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
         let steps = self.wheel.due(now_ns);
-        steps + self.open().map_or(0, |open| open.backlog(now_ns))
+        self.waiting + steps + self.open().map_or(0, |open| open.backlog(now_ns))
     }
 
     /// What is due first: a step, or somebody who comes, if there is room for one more.
@@ -283,13 +296,14 @@ impl Users {
             }
         };
         self.wheel.take();
+        self.take_place(key);
         let user = &mut self.table[key as usize];
         user.start(now_ns, recorder);
         Some(Leaving { user: key, index: user.index, request: user.request })
     }
 
     /// Somebody comes. `None`: and is gone already.
-    fn admit(&mut self, due: Due, recorder: &mut Recorder) -> Option<UserKey> {
+    pub(crate) fn admit(&mut self, due: Due, recorder: &mut Recorder) -> Option<UserKey> {
         let (index, phase) = match &mut self.arrivals {
             Arrivals::Open(open) => {
                 open.take();
@@ -474,6 +488,7 @@ impl Users {
 
     /// A user is gone. In a closed load the next one comes.
     fn leave(&mut self, key: UserKey, at_ns: u64, recorder: &mut Recorder) {
+        self.let_go(key);
         let user = &mut self.table[key as usize];
         user.state = State::Gone;
         user.memory.clear();
@@ -489,6 +504,9 @@ impl Users {
 
     /// Takes the first step that was due before `end_ns`; its user stays where it is.
     pub(crate) fn take_unsent(&mut self, end_ns: u64) -> Option<(Due, Phase)> {
+        if self.waiting > 0 {
+            self.stop_waiting();
+        }
         let (due_ns, key) = self.wheel.first().filter(|(due_ns, _)| *due_ns < end_ns)?;
         self.wheel.take();
         let due = Due { index: self.table[key as usize].index, due_ns };
@@ -524,6 +542,7 @@ impl User {
             phase: Phase::WarmUp,
             state: State::Gone,
             memory: Memory::new(variables),
+            own: Own::NOTHING,
             path: Vec::new(),
         }
     }

@@ -26,6 +26,8 @@ use crate::values::{Nanos, Out, ProgressForm, ReportDepth, SmallCount, Tui};
 
 /// The default number of connections.
 pub const DEFAULT_CONNECTIONS: u32 = 10;
+/// Users at a time in an open load in which each has a connection.
+const DEFAULT_OWN_CONNECTIONS: u32 = 10_000;
 /// The measured window of a run that would not end otherwise.
 pub const DEFAULT_DURATION_NS: u64 = 10 * NS_PER_S;
 /// The default seed: fixed, so that a run can be repeated without noting it.
@@ -54,6 +56,8 @@ pub struct Outputs {
     pub progress: ProgressForm,
     /// Objectives as text, such as `p99 < 5ms`.
     pub expect: Vec<String>,
+    /// Conditions that end the run, as text, such as `error-rate > 5% for 10s`.
+    pub abort_if: Vec<String>,
     /// Exit with an error if the result is not trustworthy.
     pub strict: bool,
 }
@@ -64,6 +68,7 @@ impl Options {
         let mut files = Files { files, known: HashMap::new() };
         self.url_of_list(&files)?;
         let (target, url) = target::target(&self, &mut files)?;
+        let own = journeys::own_connections(&self)?;
         let (journeys, steps) = journeys::journeys(&self, &url, &mut files)?;
         let mut requests = requests::requests(&self, &url, &mut files)?;
         if !journeys.is_empty() {
@@ -84,7 +89,7 @@ impl Options {
                 pacing: self.load.pacing.unwrap_or_default(),
                 reactor: self.connecting.reactor.unwrap_or_default(),
             },
-            connections: self.connections()?,
+            connections: self.connections(own)?,
             timeouts: Timeouts {
                 connect_ns: self
                     .timeouts
@@ -106,7 +111,10 @@ impl Options {
             environment: data::environment(&requests.list, &files),
             requests,
             journeys,
-            users: self.load.users.map(SmallCount::get),
+            users: match own {
+                true => Some(self.own_connections()),
+                false => self.load.users.map(SmallCount::get),
+            },
             script,
             secrets: Secrets::shown_if(self.output.show_secrets),
         };
@@ -139,8 +147,18 @@ impl Options {
         }
     }
 
-    fn connections(&self) -> Result<Connections, PlanError> {
-        let count = self.load.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get);
+    /// Users at a time who each have a connection.
+    fn own_connections(&self) -> u32 {
+        let is_open = self.load.rate.is_some() || self.load.load.is_some();
+        let default = if is_open { DEFAULT_OWN_CONNECTIONS } else { DEFAULT_CONNECTIONS };
+        self.load.users.map_or(default, SmallCount::get)
+    }
+
+    fn connections(&self, own: bool) -> Result<Connections, PlanError> {
+        let count = match own {
+            true => self.own_connections(),
+            false => self.load.connections.map_or(DEFAULT_CONNECTIONS, SmallCount::get),
+        };
         let max = self.load.max_connections.map_or(count, SmallCount::get);
         let pipeline = self.requests.pipeline.map_or(1, SmallCount::get);
         let mut per_connection = self.requests.requests_per_connection.map(|one| one.get());
@@ -172,6 +190,7 @@ impl Options {
             connect_rate: self.load.connect_rate,
             connect_during_run: self.load.connect_during_run,
             once: self.load.once,
+            own,
             nodelay: !self.connecting.no_nodelay,
             sources: self
                 .connecting
@@ -221,6 +240,7 @@ impl Options {
             tui: self.watching.tui.unwrap_or_default(),
             progress: self.watching.progress.unwrap_or_default(),
             expect: self.output.expect.clone(),
+            abort_if: self.output.abort_if.clone(),
             strict: self.output.strict,
         }
     }

@@ -71,6 +71,17 @@ pub enum Think {
     },
 }
 
+/// Whose the connections of users are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConnectionUse {
+    /// Each request takes any that is free.
+    #[default]
+    Shared,
+    /// Each user has one, from its first step until it leaves.
+    Own,
+}
+
 /// What a rate counts in a plan with journeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateOf {

@@ -78,6 +78,9 @@ impl Parts {
     /// is above.
     pub fn connect(&mut self, count: u32, max: u32) {
         (self.connections.count, self.connections.max) = (count, max);
+        if self.connections.own {
+            (self.connections.count, self.users) = (max, Some(max));
+        }
         self.threads.count = self.threads.count.map(|threads| threads.min(count));
     }
 }
@@ -462,6 +465,10 @@ pub struct Connections {
     /// All connections are opened at the start of the run and not before it, and none is replaced
     /// once it was established.
     pub once: bool,
+    /// Each user has a connection of its own, made when its first step is due and closed when the user leaves.
+    /// Then `count` and `max` are the number of users at a time.
+    #[serde(default)]
+    pub own: bool,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
     /// Local addresses to connect from, in turn; empty: the system chooses.

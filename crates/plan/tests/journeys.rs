@@ -154,3 +154,31 @@ fn a_path_can_be_a_captured_one() {
         planned(&text.replace("path location}'", "path location}x y'")).expect_err("a blank");
     assert!(error.contains("path"), "{error}");
 }
+
+#[test]
+fn users_may_have_connections_of_their_own() {
+    let text = |keys: &str, more: &str| {
+        format!(
+            "url = 'http://h/'\n{keys}\n[[journey]]\nconnection = 'own'\n[[journey.step]]\n{more}"
+        )
+    };
+    let connections = |keys: &str| {
+        let plan = planned(&text(keys, "")).unwrap();
+        assert!(plan.connections.own);
+        (plan.connections.count, plan.connections.max, plan.users)
+    };
+    assert_eq!(connections(""), (10, 10, Some(10)));
+    assert_eq!(connections("users = 7"), (7, 7, Some(7)));
+    assert_eq!(connections("rate = 5"), (10_000, 10_000, Some(10_000)));
+    assert_eq!(connections("rate = 5\nusers = 50"), (50, 50, Some(50)));
+    for (keys, more, message) in [
+        ("connections = 5", "", "--connections cannot be used with connection = \"own\""),
+        ("rate = 5\nmax-connections = 50", "", "--max-connections cannot be used with"),
+        ("once = true", "", "--once cannot be used with"),
+        ("", "[[journey]]\n[[journey.step]]", "give every [[journey]] the same"),
+        ("", "[[journey]]\nconnection = 'mine'\n[[journey.step]]", "unknown variant `mine`"),
+    ] {
+        let error = planned(&text(keys, more)).expect_err(keys);
+        assert!(error.contains(message), "{keys}: {error}");
+    }
+}

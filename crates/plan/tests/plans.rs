@@ -61,6 +61,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             connect_rate: None,
             connect_during_run: false,
             once: false,
+            own: false,
             nodelay: true,
             sources: vec![],
         },

@@ -39,6 +39,8 @@ pub enum EndReason {
     TargetEnded,
     /// An agent of the fleet was lost, or its permission to send was over.
     AgentLost,
+    /// A condition of the user ended it. Who watches the intervals reports this, never a worker.
+    Aborted,
 }
 
 /// A range of a run's workers: those of a process, a machine or a record.

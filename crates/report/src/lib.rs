@@ -18,7 +18,7 @@ pub mod verdicts;
 mod testing;
 
 pub use document::{Document, Facts, Host};
-pub use expect::Expectation;
+pub use expect::{AbortRule, Expectation, Judgement};
 pub use read::ReadError;
 pub use render::Style;
 pub use verdicts::{Severity, Verdict};

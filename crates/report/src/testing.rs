@@ -363,6 +363,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
             connect_rate: None,
             connect_during_run: false,
             once: false,
+            own: false,
             nodelay: true,
             sources: Vec::new(),
         },

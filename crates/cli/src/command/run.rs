@@ -9,7 +9,7 @@ use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan};
 use candor_report::document::EndReason;
 use candor_report::render::json;
-use candor_report::{Document, Expectation, Severity};
+use candor_report::{AbortRule, Document, Expectation, Severity};
 use clap::Args;
 
 use crate::exit::{Exit, UserError};
@@ -73,6 +73,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Use
         fleet.check(&plan, embedded.is_some())?;
     }
     let expectations = expectations(&outputs, &plan)?;
+    let conditions = conditions(&outputs)?;
 
     let mut facts = facts(typed);
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
@@ -83,7 +84,7 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Use
     let asked = Asked { shares_stdout, ..Asked::of(&outputs) };
     let shown = Some((plan.clone(), facts.clone()));
     let mut written = match Show::start(asked, "", Some(Arc::clone(&interrupt)), shown) {
-        Ok(show) => written.show(show, &plan),
+        Ok(show) => written.show(show, &plan).abort_if(conditions, Arc::clone(&interrupt)),
         Err(why) => {
             written.discard();
             return Err(why);
@@ -104,7 +105,14 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Use
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &run.record);
     beside.finish(&site, &run.record, &mut document, interrupt.is_asked());
-    let met = document.judge_expectations(&expectations);
+    let mut met = document.judge_expectations(&expectations);
+    if let Some(why) = written.aborted()
+        && document.end.reason == EndReason::Interrupted
+        && !interrupt.is_asked()
+    {
+        document.set_aborted(why);
+        met = false;
+    }
     let is_kept = outputs.keep && last::keep(outputs.quiet, || json::render(&document));
     // Files first: the reader of the standard output may be slow.
     let written = written.end(&document);
@@ -130,8 +138,15 @@ fn expectations(outputs: &Outputs, plan: &Plan) -> Result<Vec<Expectation>, User
     outputs.expect.iter().map(parse).collect()
 }
 
-/// The order of precedence: an interruption, a target that ended, wrong numbers, a lost agent, doubts
-/// about the numbers, missed objectives.
+fn conditions(outputs: &Outputs) -> Result<Vec<AbortRule>, UserError> {
+    let parse = |text: &String| {
+        AbortRule::parse(text).map_err(|error| UserError::usage(format!("--abort-if {error}")))
+    };
+    outputs.abort_if.iter().map(parse).collect()
+}
+
+/// The order of precedence: an interruption, a target that ended, wrong numbers, a lost agent, a condition
+/// that ended the run, doubts about the numbers, missed objectives.
 fn exit(document: &Document, met: bool, strict: bool) -> Exit {
     let end = document.end.reason;
     let doubtful = document.verdicts.iter().any(|one| one.severity >= Severity::Warning);
@@ -143,6 +158,8 @@ fn exit(document: &Document, met: bool, strict: bool) -> Exit {
         Exit::NotTrustworthy
     } else if document.lost_agents().next().is_some() {
         Exit::Degraded
+    } else if end == EndReason::Aborted {
+        Exit::ExpectationNotMet
     } else if strict && doubtful {
         Exit::NotTrustworthy
     } else if !met {
@@ -183,6 +200,7 @@ pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
         options.url.get_or_insert_with(|| format!("{scheme}://localhost:8080/"));
         let (plan, outputs) = options.build(&AnyFile).map_err(UserError::usage)?;
         part.of(&plan)?;
+        conditions(&outputs)?;
         expectations(&outputs, &plan).map(drop)
     });
     built.err().map(|failure| failure.to_string())

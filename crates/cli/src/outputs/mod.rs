@@ -4,6 +4,7 @@
 //! that writes during the run uses a [`Sink`](sink::Sink), so that it can block neither the
 //! collecting thread nor a worker.
 
+mod abort;
 mod following;
 mod live;
 mod sink;
@@ -12,18 +13,21 @@ mod whole;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use candor_engine::Observer;
+use candor_lab::Interrupt;
 use candor_plan::{Out, Place, Plan};
 use candor_record::{RunRecord, Stretch, Traced};
 use candor_report::render::{Depth, Page, compose, csv, hgrm, hlog, json};
-use candor_report::{Document, Facts};
+use candor_report::{AbortRule, Document, Facts, Judgement};
 
 pub(crate) use whole::{check_paths, write};
 
 use crate::console;
 use crate::exit::UserError;
 use crate::show::Show;
+use abort::Abort;
 use following::Following;
 
 /// An output of a run.
@@ -89,13 +93,15 @@ pub(crate) struct Outputs {
     show: Show,
     /// The record of a run that is judged while it is shown.
     shown: Option<Following>,
+    /// Conditions that end the run.
+    abort: Option<Abort>,
     list: Vec<Box<dyn Output>>,
 }
 
 impl Outputs {
     /// No outputs, only the progress display.
     pub(crate) fn shown(show: Show) -> Self {
-        Outputs { show, shown: None, list: Vec::new() }
+        Outputs { show, shown: None, abort: None, list: Vec::new() }
     }
 
     /// The outputs of a run of `plan`. Refuses an output that cannot be written, before anything is
@@ -125,6 +131,17 @@ impl Outputs {
         self.shown = show.wants_records().then(|| Following::new(plan));
         self.show = show;
         self
+    }
+
+    /// Stops the run of `interrupt` when one of these conditions holds.
+    pub(crate) fn abort_if(mut self, rules: Vec<AbortRule>, interrupt: Arc<Interrupt>) -> Self {
+        self.abort = (!rules.is_empty()).then(|| Abort::new(rules, interrupt));
+        self
+    }
+
+    /// The condition that stopped the run.
+    pub(crate) fn aborted(&mut self) -> Option<Judgement> {
+        self.abort.as_mut().and_then(Abort::take_why)
     }
 
     /// The run is over, and this is its record.
@@ -178,6 +195,9 @@ impl Observer for Outputs {
     }
 
     fn stretch(&mut self, stretch: &Stretch<'_>) {
+        if let Some(abort) = &mut self.abort {
+            abort.see(stretch.summary);
+        }
         self.show.stretch(stretch);
         if let Some(record) = self.shown.as_mut().and_then(|run| run.follow(stretch)) {
             self.show.record(record);

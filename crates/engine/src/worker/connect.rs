@@ -13,6 +13,7 @@ use super::{Stage, Worker};
 use crate::connection::State;
 use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Segments};
 use crate::source::Source;
+use crate::users::Users;
 
 /// Why an established connection is given up.
 pub(super) enum Loss {
@@ -169,7 +170,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 
     /// Tries again later, `at_least` the first step of the back-off.
     fn schedule_retry(&mut self, key: Key, now_ns: u64, at_least: u32) {
-        match self.pool.retry_ns(key, now_ns, at_least) {
+        let owner = self.pool[key].owner;
+        let is_awaited = self.dispatch.users().is_some_and(|users| users.lost(owner, key));
+        match self.pool.retry_ns(key, now_ns, at_least, is_awaited) {
             Some(_) if self.stage == Stage::Preparing => self.pool.open_at_beginning(key),
             Some(at_ns) if self.stage == Stage::Running => {
                 self.timers.add(at_ns, Timer::Retry, key);
@@ -214,6 +217,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// think first, and a script may pause.
     #[inline]
     pub(super) fn offer_places(&mut self, key: Key, since_ns: u64) {
+        if self.own_connections() {
+            return self.offer_to_owner(key, since_ns);
+        }
         let count = self.pool.unoffered(key);
         let place = self.pool.offer(key, count, since_ns);
         let think_ns = match &self.dispatch.source {
@@ -226,6 +232,31 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 self.think(since_ns.saturating_add(pause_ns), place);
             } else {
                 self.pool.free(place);
+            }
+        }
+    }
+
+    /// Whether each user has a connection of its own.
+    #[inline]
+    pub(super) fn own_connections(&self) -> bool {
+        matches!(&self.dispatch.source, Source::Users(users) if users.own_connections())
+    }
+
+    /// The place of a user's connection is for its user, one request at a time.
+    fn offer_to_owner(&mut self, key: Key, since_ns: u64) {
+        let owner = self.pool[key].owner;
+        let Some(users) = self.dispatch.users() else { return };
+        if users.takes_place(owner, key) && self.pool.unoffered(key) > 0 {
+            users.give_place(owner, self.pool.offer(key, 1, since_ns));
+        }
+    }
+
+    /// Closes the connections of users who have left.
+    pub(super) fn close_let_go(&mut self, now_ns: u64) {
+        while let Some(place) = self.dispatch.users().and_then(Users::take_let_go) {
+            let connection = &self.pool[place.key];
+            if connection.generation == place.generation && connection.state == State::Open {
+                self.lose(place.key, Loss::Retired, now_ns);
             }
         }
     }

@@ -140,7 +140,11 @@ impl Dispatch {
                 return Next::Nothing;
             };
             let due_ns = first.due_ns();
-            let place = pool.take();
+            let owns = users.own_connections();
+            let place = match owns {
+                false => pool.take(),
+                true => users.place(first).filter(|place| pool.holds(*place)),
+            };
             let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due_ns));
             if !self.until.lets(ready_ns) {
                 return Next::Nothing;
@@ -148,12 +152,30 @@ impl Dispatch {
             let phase = users.phase(due_ns);
             let shed_after_ns = users.open().and_then(|open| open.shed_after_ns);
             if shed_after_ns.is_some_and(|limit| ready_ns - due_ns > limit) {
-                if let Some(place) = place {
+                if let Some(place) = place.filter(|_| !owns) {
                     pool.put_back(place);
                 }
                 return Next::Shed(users.shed(first, now_ns, recorder), phase);
             }
-            let Some(place) = place else { return Next::NoPlace };
+            let Some(place) = place else {
+                match first {
+                    _ if !owns => return Next::NoPlace,
+                    First::Arrival(due) => {
+                        users.admit(due, recorder);
+                    }
+                    First::Step(due_ns, user) => {
+                        if let Some(place) = users.place(first) {
+                            pool.withdraw(place);
+                        }
+                        if users.wait(due_ns, user)
+                            && let Some(key) = pool.open_for(user)
+                        {
+                            users.connects(user, key);
+                        }
+                    }
+                }
+                continue;
+            };
             let Some(Leaving { user, index, request }) = users.take(first, now_ns, recorder) else {
                 pool.put_back(place);
                 continue;

@@ -14,6 +14,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Sends every step that is due, each by itself, with a time of its own.
     pub(super) fn dispatch_users(&mut self, now_ns: u64) {
         self.tell_users();
+        self.close_let_go(now_ns);
         let mut shed = 0;
         self.has_more = false;
         while !self.has_more {

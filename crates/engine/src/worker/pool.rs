@@ -13,6 +13,7 @@ use crate::connection::{Connection, Place, State, back_off_ns};
 use crate::plan_share::WorkerPlan;
 use crate::reactor::Key;
 use crate::storm::ConnectPace;
+use crate::users::UserKey;
 
 /// Connections and places.
 pub(super) struct Pool<S> {
@@ -128,6 +129,14 @@ impl<S: Session> Pool<S> {
         if is_wanted && self.pace.take(now_ns) { self.spare.pop() } else { None }
     }
 
+    /// Makes a connection for a user as soon as the pace allows.
+    pub(super) fn open_for(&mut self, owner: UserKey) -> Option<Key> {
+        let key = self.spare.pop()?;
+        self[key].owner = owner;
+        self.open_soon(key);
+        Some(key)
+    }
+
     /// When the pace allows one more.
     pub(super) fn pace_ns(&self) -> u64 {
         self.pace.next_ns()
@@ -176,10 +185,16 @@ impl<S: Session> Pool<S> {
         self.connecting -= usize::from(was_connecting);
     }
 
-    /// When to make it again, after a back-off of at least the step `at_least`. `None`: one that was
-    /// opened for a backlog is opened again when there is a backlog.
-    pub(super) fn retry_ns(&mut self, key: Key, now_ns: u64, at_least: u32) -> Option<u64> {
-        if key >= self.kept {
+    /// When to make it again, after a back-off of at least the step `at_least`. `None`: one that is not kept,
+    /// and that no user waits for, is made again when there is a backlog or a user in need of one.
+    pub(super) fn retry_ns(
+        &mut self,
+        key: Key,
+        now_ns: u64,
+        at_least: u32,
+        is_awaited: bool,
+    ) -> Option<u64> {
+        if key >= self.kept && !is_awaited {
             self.spare.push(key);
             return None;
         }
@@ -245,6 +260,18 @@ impl<S: Session> Pool<S> {
             return Some(place);
         }
         None
+    }
+
+    /// Whether a request may leave on a place that is kept for its user.
+    pub(super) fn holds(&self, place: Place) -> bool {
+        let connection = &self[place.key];
+        let session = connection.session.as_ref();
+        session.is_some_and(|session| session.free_places() > 0) && !connection.blocked
+    }
+
+    /// Takes back a place on which no request may leave. It is offered again when one may.
+    pub(super) fn withdraw(&mut self, place: Place) {
+        self[place.key].offered -= 1;
     }
 
     /// Gives back the place that was taken last.
@@ -392,10 +419,10 @@ mod tests {
         // One attempt for each request that waits.
         assert_eq!((pool.connecting(), pool.next_for_backlog(0, 1)), (1, None));
         pool.leave(1);
-        assert_eq!((pool.connecting(), pool.retry_ns(1, 0, 0)), (0, None));
+        assert_eq!((pool.connecting(), pool.retry_ns(1, 0, 0, false)), (0, None));
         assert!(pool.can_open_more());
         pool.leave(0);
-        let back_off = |pool: &mut Pool<Fake>| pool.retry_ns(0, 1000, 0).unwrap() - 1000;
+        let back_off = |pool: &mut Pool<Fake>| pool.retry_ns(0, 1000, 0, false).unwrap() - 1000;
         assert_eq!([back_off(&mut pool), back_off(&mut pool)], [0, 10_000_000]);
     }
 

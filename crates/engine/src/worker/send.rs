@@ -230,5 +230,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             let now_ns = self.reactor.now_ns();
             self.pool.unpark(key, now_ns);
         }
+        if self.own_connections() && self.is_live(key) && !self.pool[key].blocked {
+            self.offer_places(key, now_ns);
+        }
     }
 }

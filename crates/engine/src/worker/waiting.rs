@@ -108,7 +108,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// When the next request is due that could leave at once.
     #[inline]
     fn next_due_ns(&mut self) -> Option<u64> {
-        let can_leave = self.stage == Stage::Running && self.pool.has_free();
+        let can_leave =
+            self.stage == Stage::Running && (self.pool.has_free() || self.own_connections());
         if can_leave { self.dispatch.next_due_ns() } else { None }
     }
 
@@ -141,7 +142,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                     until_ns = until_ns.min(opens_ns);
                 }
                 if let Some(due_ns) = self.dispatch.next_due_ns() {
-                    if self.pool.has_free() {
+                    if self.pool.has_free() || self.own_connections() {
                         until_ns = until_ns.min(due_ns);
                     } else if self.pool.can_open_more() {
                         let look_ns = now_ns + BACKLOG_LOOK_NS;

@@ -42,6 +42,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             connect_rate: None,
             connect_during_run: false,
             once: false,
+            own: false,
             nodelay: true,
             sources: vec![],
         },

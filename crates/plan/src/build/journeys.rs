@@ -2,7 +2,7 @@
 
 use super::{Files, conflict, requests};
 use crate::error::PlanError;
-use crate::journey::{Journey, RateOf, Step};
+use crate::journey::{ConnectionUse, Journey, RateOf, Step};
 use crate::model::{Load, Rate, Request, Segment};
 use crate::options::{JourneyOptions, Options, RequestOptions};
 use crate::url::HttpUrl;
@@ -20,6 +20,31 @@ pub(super) fn journeys(
         all.push(journey(options, table, number, url, files, &mut list)?);
     }
     Ok((all, list))
+}
+
+/// Whether users have connections of their own.
+pub(super) fn own_connections(options: &Options) -> Result<bool, PlanError> {
+    let all = &options.requests.journey;
+    let is_own = |one: &JourneyOptions| one.connection == ConnectionUse::Own;
+    if !all.iter().any(is_own) {
+        return Ok(false);
+    }
+    const OWN: &str = "connection = \"own\"";
+    if !all.iter().all(is_own) {
+        let why = "connections are of all users or of each; give every [[journey]] the same";
+        return Err(conflict(OWN, "connection = \"shared\"", why));
+    }
+    let why = "each user has one; limit the users at a time with --users, or leave it out";
+    let refused = [
+        ("--connections", options.load.connections.is_some()),
+        ("--max-connections", options.load.max_connections.is_some()),
+        ("--connect-during-run", options.load.connect_during_run),
+        ("--once", options.load.once),
+    ];
+    match refused.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(conflict(option, OWN, why)),
+        None => Ok(true),
+    }
 }
 
 fn journey(

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::RequestOptions;
-use crate::journey::OnFailure;
+use crate::journey::{ConnectionUse, OnFailure};
 use crate::values::SmallCount;
 
 /// One `[[journey]]` table of a plan.
@@ -16,6 +16,8 @@ pub struct JourneyOptions {
     pub weight: Option<SmallCount>,
     /// Whether its users keep cookies.
     pub cookies: bool,
+    /// Whose the connections of its users are: `shared` or `own`.
+    pub connection: ConnectionUse,
     /// What follows a step that failed: `end` or `go-on`.
     pub on_failure: OnFailure,
     /// The `[[journey.step]]` tables.

@@ -64,6 +64,15 @@ group! {
         #[serde(deserialize_with = "one_or_many")]
         pub expect: Vec<String>,
 
+        /// End the run early and exit with 3 if this holds, e.g. 'error-rate > 5% for 10s'; may be
+        /// repeated
+        ///
+        /// It is compared with each interval, and has to hold in all intervals of this time. The
+        /// result of the time until then is reported.
+        #[arg(long, value_name = "CONDITION")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub abort_if: Vec<String>,
+
         /// Exit with 4 if the result is not trustworthy
         #[arg(long)]
         pub strict: bool,

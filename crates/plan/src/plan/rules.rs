@@ -253,6 +253,7 @@ fn holes(parts: &Parts, one: &Request, number: usize) -> Result<(), PlanError> {
 
 fn journeys(parts: &Parts) -> Result<(), PlanError> {
     if parts.journeys.is_empty() {
+        need(!parts.connections.own, "connections.own", "is for users")?;
         return match parts.users {
             Some(_) => {
                 Err(value("--users", "only a plan with a [[journey]] has users; use --connections"))
@@ -261,6 +262,9 @@ fn journeys(parts: &Parts) -> Result<(), PlanError> {
         };
     }
     need(parts.users.is_none_or(is_small), "users", "is from 1 to 1,000,000")?;
+    let Connections { count, max, own, once, .. } = parts.connections;
+    let is_own = parts.users == Some(count) && max == count && !once;
+    need(!own || is_own, "connections.own", "has a connection for each of the users")?;
     let steps = parts.journeys.iter().flat_map(|one| &one.steps);
     let in_order = steps.clone().map(|step| step.request as usize).eq(0..parts.requests.list.len());
     need(in_order, "journeys", "has each request once, in order")?;

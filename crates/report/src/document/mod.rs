@@ -413,6 +413,13 @@ impl Document {
         self.expectations.iter().all(Judgement::met)
     }
 
+    /// A condition of the user ended the run, unless a signal came too: enters its outcome, and judges again.
+    pub fn set_aborted(&mut self, why: Judgement) {
+        self.end = Ending { reason: EndReason::Aborted, partial: true };
+        self.expectations.insert(0, why);
+        self.verdicts = verdicts::judge(self);
+    }
+
     /// Sets the resources of a managed target, and judges again. A target that ended has ended the
     /// run, unless a signal came too.
     pub fn set_target(&mut self, resources: target::Resources, interrupted: bool) {
@@ -469,6 +476,7 @@ impl Ending {
                 | EndReason::ScriptFailed
                 | EndReason::DataFailed
                 | EndReason::AgentLost
+                | EndReason::Aborted
         );
         Ending { reason, partial }
     }

@@ -148,7 +148,7 @@ impl Expectation {
     }
 
     /// The value in words.
-    fn show(&self, value: f64) -> String {
+    pub(super) fn show(&self, value: f64) -> String {
         match self.metric {
             Metric::Latency(..) => format!("it was {}", fmt_duration_ns(value.round() as u64)),
             Metric::Count(_) => format!("it was {}", fmt_count(value as u64)),

@@ -4,13 +4,16 @@
 //! [`judge`](Expectation::judge) compares it with a finished document. An expectation that cannot
 //! be measured, because samples or responses are missing, is not met: a build must not pass because
 //! nothing worked. [`weigh`](Expectation::weigh) compares it with several runs under one load, and
-//! may leave the question open, for callers that can make another run.
+//! may leave the question open, for callers that can make another run. An [`AbortRule`] compares it with
+//! intervals while a run goes on.
 
+mod abort;
 mod judge;
 mod parse;
 mod scope;
 mod weigh;
 
+pub use abort::AbortRule;
 pub use judge::{Judgement, Outcome};
 pub use parse::ParseError;
 pub use weigh::{Standing, Weighed};

@@ -13,7 +13,10 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
     let connections = &document.connections;
     document.window_intervals().next()?;
     // A run that opens connections while it runs has few of them at its beginning.
-    if connections.least >= connections.asked || document.plan.connections.during_run() {
+    if connections.least >= connections.asked
+        || document.plan.connections.during_run()
+        || document.plan.connections.own
+    {
         return None;
     }
     let turned_over = connections.closed_by_server.saturating_add(connections.retired);

@@ -25,6 +25,14 @@ pub(super) fn interrupted(document: &Document) -> Option<Finding> {
         .then(|| partial(document, "The run was interrupted", REMEDY))
 }
 
+/// A condition of the user ended the run.
+pub(super) fn aborted(document: &Document) -> Option<Finding> {
+    const REMEDY: &str =
+        "Look at the outcome of the condition and at the errors, and lower the load.";
+    (document.end.reason == EndReason::Aborted)
+        .then(|| partial(document, "A condition ended the run", REMEDY))
+}
+
 /// No request could be sent for too long.
 pub(super) fn gave_up(document: &Document) -> Option<Finding> {
     (document.end.reason == EndReason::GaveUp).then(|| {

@@ -92,6 +92,7 @@ const CHECKS: &[Check] = &[
     Check { id: "nothing-sent", find: Run(rate::nothing_sent) },
     Check { id: "no-rate", find: Run(rate::no_rate) },
     Check { id: "interrupted", find: Run(ending::interrupted) },
+    Check { id: "aborted", find: Run(ending::aborted) },
     Check { id: "gave-up", find: Run(ending::gave_up) },
     Check { id: "script-failed", find: Run(ending::script_failed) },
     Check { id: "data-failed", find: Run(ending::data_failed) },
@@ -216,13 +217,16 @@ mod tests {
         let (mut unsent, mut late) = (testing::healthy_open(), testing::healthy_open());
         (unsent.ledger.sent, unsent.warm_up.sent) = (0, 0);
         late.rate.answered_in_window = 0;
+        let mut aborted = testing::healthy_open();
+        let why = crate::Expectation::parse("errors > 0").unwrap().judge(&aborted);
+        aborted.set_aborted(why);
         for document in [&mut unsent, &mut late] {
             document.verdicts = judge(document);
         }
         let documents = testing::every_document()
             .into_iter()
             .chain(testing::provoked())
-            .chain([spoilt, unsent, late]);
+            .chain([spoilt, unsent, late, aborted]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {

@@ -39,6 +39,10 @@ pub(super) fn how(document: &Document) -> Vec<String> {
     let connections = &document.plan.connections;
     let mut parts = vec![describe::load(&document.plan)];
     parts.push(match connections.max > connections.count {
+        _ if connections.own => format!(
+            "a connection for each of at most {}",
+            fmt_plural(connections.count.into(), "user")
+        ),
         true => format!(
             "{} to {}",
             fmt_count(connections.count.into()),
@@ -126,6 +130,7 @@ pub(super) fn ended(document: &Document) -> Option<&'static str> {
         EndReason::DataFailed => Some("until its data failed"),
         EndReason::TargetEnded => Some("until the target ended"),
         EndReason::AgentLost => Some("an agent was lost"),
+        EndReason::Aborted => Some("aborted by a condition"),
         EndReason::Duration | EndReason::Count => None,
     }
 }
