@@ -108,7 +108,6 @@ impl Draft {
     pub(crate) fn finish(mut self, mut secrets: Secrets) -> Imported {
         secrets.move_out(&mut self);
         self.without_upgrade();
-        self.steps_mut().for_each(Step::without_file);
         let variables = Secrets::variables(&mut self);
         if !variables.is_empty() {
             let them = if variables.len() == 1 { "it" } else { "them" };
@@ -190,18 +189,6 @@ impl Step {
         let mut has_holes = false;
         self.values(&mut |_, _, value| has_holes |= value.as_text().is_none());
         has_holes
-    }
-
-    /// A plan sends a file as it is, and only in requests without holes.
-    fn without_file(&mut self) {
-        if let Some(Body::File(name)) = &self.body {
-            let text =
-                format!("left out: body-file {name}: a request with ${{…}} has a body in the plan");
-            if self.has_holes() {
-                self.body = None;
-                self.remark(text);
-            }
-        }
     }
 
     /// The bytes of all values.

@@ -90,6 +90,7 @@ mod tests {
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight,
             holes: false,
+            literal_body: false,
             redacted: None,
         };
         Requests { list: weights.iter().map(request).collect(), order, sequence: [].into() }

@@ -194,6 +194,9 @@ pub struct Request {
     /// filled anew for each request.
     #[serde(default)]
     pub holes: bool,
+    /// Whether the body is sent as it is, even so: it comes from a file.
+    #[serde(default)]
+    pub literal_body: bool,
     /// How it leaves.
     pub delivery: Delivery,
     /// The condition for a right response.

@@ -145,6 +145,9 @@ impl Template {
         number: usize,
         names: Names<'_>,
     ) -> Result<Self, TemplateError> {
+        if !request.holes {
+            return Ok(Template::literal(request));
+        }
         let mut parser = Parser::new(names, number);
         let mut text = |what: &str, text: &str, place| {
             parser
@@ -155,14 +158,28 @@ impl Template {
             Ok((name.clone(), text(&format!("header {name}"), value, Place::Field)?))
         });
         let headers: Result<Vec<_>, _> = headers.collect();
-        let body = std::str::from_utf8(request.body.whole())
-            .map_err(|_| TemplateError("a body with holes is text in UTF-8".to_owned()))?;
-        Ok(Template {
-            headers: headers?,
-            method: text("the method", &request.method, Place::Field)?,
-            path: text("the path", &request.path, Place::Path)?,
-            body: text("the body", body, Place::of_body(request, body))?,
-        })
+        let headers = headers?;
+        let method = text("the method", &request.method, Place::Field)?;
+        let path = text("the path", &request.path, Place::Path)?;
+        let body = if request.literal_body {
+            fixed(request.body.whole())
+        } else {
+            let body = std::str::from_utf8(request.body.whole())
+                .map_err(|_| TemplateError("a body with holes is text in UTF-8".to_owned()))?;
+            text("the body", body, Place::of_body(request, body))?
+        };
+        Ok(Template { method, path, headers, body })
+    }
+
+    /// A request that is the same each time.
+    fn literal(request: &Request) -> Self {
+        let fields = request.headers.iter();
+        Template {
+            method: fixed(request.method.as_bytes()),
+            path: fixed(request.path.as_bytes()),
+            headers: fields.map(|(name, value)| (name.clone(), fixed(value.as_bytes()))).collect(),
+            body: fixed(request.body.whole()),
+        }
     }
 
     /// The sets that it takes values from, and of each the columns.
@@ -179,6 +196,11 @@ impl Template {
             .into_iter()
             .chain(self.headers.iter().map(|(_, value)| value))
     }
+}
+
+/// Text that is the same in every request.
+fn fixed(text: &[u8]) -> Vec<Piece> {
+    if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.to_vec())] }
 }
 
 fn columns_of(pieces: &[Piece], all: &mut Vec<(usize, usize)>) {

@@ -56,17 +56,21 @@ fn requests_have_holes_where_they_have_some() {
                 [[request]]\npath = '/$${a}'\nheader = { A = '$${b}' }\nbody = '$${c}$'\n\
                 [[request]]\njson = { user = '${users.name}', n = 1 }\n\
                 [[request]]\nheaders = { A = '${seq}', Content-Type = 'text/x' }\njson = [1]\n\
-                [[request]]\nbody-file = 'body.bin'\n";
+                [[request]]\nbody-file = 'body.bin'\n\
+                [[request]]\npath = '/${seq}'\nbody-file = 'body.bin'\n";
     let plan = planned(text).unwrap();
     let list = &plan.requests.list;
     let holes: Vec<bool> = list.iter().map(|one| one.holes).collect();
-    assert_eq!(holes, [true, false, true, true, false]);
+    assert_eq!(holes, [true, false, true, true, false, true]);
     assert_eq!((list[1].path.as_str(), list[1].body.whole()), ("/${a}", &b"${c}$"[..]));
     assert_eq!(list[1].headers[0].1, "${b}");
     assert_eq!(list[2].body.whole(), b"{\"n\":1,\"user\":\"${users.name}\"}");
     assert_eq!(list[2].headers, [("Content-Type".to_owned(), "application/json".to_owned())]);
     assert_eq!(list[3].headers.len(), 2, "a type that is given is kept");
-    assert_eq!(list[4].body.whole(), b"${x}", "a file is sent as it is");
+    for one in &list[4..] {
+        assert_eq!(one.body.whole(), b"${x}", "a file is sent as it is");
+        assert!(one.literal_body);
+    }
     // In a URL too, with blanks.
     let (plan, _) = flags(&["http://h/a?b=${random 1..9}"]).unwrap().build(&files()).unwrap();
     assert_eq!(plan.requests.list[0].path, "/a?b=${random 1..9}");
@@ -125,7 +129,6 @@ fn what_does_not_fit_together_is_refused_with_its_remedy() {
             "[[request]]\npath = '/${users.name}'",
             "request \"GET /${users.name}\": the path: ${users.name} is not known",
         ),
-        ("body-file = 'body.bin'\nheader = 'A: ${seq}'", "a file is sent as it is"),
         ("[[request]]\nbody = 'x'\njson = 1", "a request has one body"),
         ("chunked = 8\nbody = 'xxxxxxxxxxx${seq}'", "--chunked cannot be used with ${…}"),
         ("pieces = 2\nheader = 'A: ${seq}'", "--pieces cannot be used with ${…}"),

@@ -40,6 +40,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
                 expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
                 weight: 1,
                 holes: false,
+                literal_body: false,
                 redacted: None,
             }],
             order: Order::Rotation,

@@ -16,6 +16,7 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Re
         headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
         body: body.as_bytes().to_vec().into(),
         holes: true,
+        literal_body: false,
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
@@ -88,6 +89,21 @@ fn holes_are_filled_anew_each_time() {
                     {\"a\":\"\\\"\",\"b\":\"a\\r\\nb\"}";
     assert_eq!(second, expected);
     assert_eq!(filled(&mut form, ["me you", "1.5"], 0), first);
+}
+
+#[test]
+fn what_is_no_template_is_sent_as_it_is() {
+    // A file beside holes.
+    let path = request("POST", "/${seq}", &[], "");
+    let file = Request { body: b"\xff${d.a}"[..].into(), literal_body: true, ..path };
+    let mut beside = form(&file);
+    let made = beside.fill(&mut Row([b"", b""], 5));
+    let expected = b"POST /5 HTTP/1.1\r\nHost: host:80\r\nContent-Length: 7\r\n\r\n\xff${d.a}";
+    assert_eq!(made.raw, expected);
+    // A request that is filled for its cookies alone.
+    let mut alone = form(&Request { path: "/${d.a}".to_owned(), holes: false, ..file });
+    let made = alone.fill(&mut Row([b"", b""], 5));
+    assert_eq!(made.raw, [&b"POST /${d.a}"[..], &expected[7..]].concat());
 }
 
 #[test]

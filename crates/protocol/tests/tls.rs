@@ -66,6 +66,7 @@ fn clients(plan: &TlsPlan) -> Make {
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Length(7) },
         weight: 1,
         holes: false,
+        literal_body: false,
         redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();

@@ -322,6 +322,7 @@ fn request(name: &str, path: &str) -> Request {
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
         holes: false,
+        literal_body: false,
         redacted: None,
     }
 }

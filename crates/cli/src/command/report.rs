@@ -99,6 +99,8 @@ enum Format {
     Json,
     /// The intervals, every request of a trace, or every run of an experiment
     Csv,
+    /// The requests, steps and journeys of a run
+    CsvSteps,
     /// A self-contained HTML page
     Html,
     /// The report, as Markdown
@@ -255,6 +257,7 @@ fn of_run(document: &Document, asked: Asked, path: &Path) -> Result<String, User
         }
         Format::Json => return Ok(json::render(document)),
         Format::Csv => return Ok(csv::run(document)),
+        Format::CsvSteps => return Ok(csv::steps(document)),
         Format::Html => return Ok(compose::run(document, Depth::Full).html()),
         Format::Hlog => return Ok(hlog::render(document)),
         Format::Markdown => return Ok(compose::run(document, Depth::Full).markdown()),

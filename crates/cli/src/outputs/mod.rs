@@ -71,6 +71,10 @@ struct Kind {
 const KINDS: &[Kind] = &[
     Kind { name: "json", make: |to| whole::make(to.place, |document| Ok(json::render(document))) },
     Kind { name: "csv", make: |to| whole::make(to.place, |document| Ok(csv::run(document))) },
+    Kind {
+        name: "csv-steps",
+        make: |to| whole::make(to.place, |document| Ok(csv::steps(document))),
+    },
     Kind { name: "html", make: |to| whole::make(to.place, |document| Ok(page(document).html())) },
     Kind {
         name: "markdown",

@@ -69,6 +69,7 @@ fn request() -> Request {
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
         holes: false,
+        literal_body: false,
         redacted: None,
     }
 }

@@ -86,6 +86,7 @@ pub(crate) fn get(path: &str) -> Request {
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
         holes: false,
+        literal_body: false,
         redacted: None,
     }
 }

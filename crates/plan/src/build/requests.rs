@@ -120,6 +120,7 @@ pub(super) fn request(
         path,
         body: body.into(),
         holes: false,
+        literal_body: file.is_some(),
         redacted: None,
     };
     if options.requests.literal {
@@ -127,10 +128,6 @@ pub(super) fn request(
     }
     // A file is sent as it is.
     fill(&mut request, text.as_deref().unwrap_or_default());
-    if request.holes && file.is_some() {
-        let why = "a file is sent as it is, and this request has holes; use --body";
-        return Err(conflict("--body-file", "${…}", why));
-    }
     Ok(request)
 }
 

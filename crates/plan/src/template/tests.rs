@@ -13,6 +13,7 @@ fn request(path: &str, headers: &[(&str, &str)], body: &str) -> Request {
         headers: headers.iter().map(owned).collect(),
         body: body.as_bytes().to_vec().into(),
         holes: true,
+        literal_body: false,
         delivery: crate::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,

@@ -763,6 +763,7 @@ mod tests {
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
             weight: 1,
             holes: false,
+            literal_body: false,
             redacted: None,
         };
         let table = [prepare(&request, "example")].into();

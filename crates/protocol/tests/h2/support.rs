@@ -24,6 +24,7 @@ pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) 
         expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
         weight: 1,
         holes: false,
+        literal_body: false,
         redacted: None,
     }
 }

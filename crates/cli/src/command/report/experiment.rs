@@ -44,6 +44,6 @@ fn rendered<T: Serialize>(
         Format::Csv => Some((forms.csv)(&document)),
         Format::Html => Some((forms.page)(&document, Depth::Full).html()),
         Format::Json => Some(json::any(&document)),
-        Format::Hgrm | Format::HgrmService | Format::Hlog => None,
+        Format::CsvSteps | Format::Hgrm | Format::HgrmService | Format::Hlog => None,
     })
 }

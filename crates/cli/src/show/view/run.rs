@@ -2,6 +2,7 @@
 
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use candor_report::Document;
+use candor_report::document::users::JourneyRow;
 use candor_report::render::{shorten, visible};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -32,6 +33,7 @@ pub(super) fn put(painter: &Painter, state: &State, is_wide: bool, area: Rect, o
     let figures = |painter: &Painter| {
         vec![
             if area.height < TABLE { tail(painter, run) } else { latency(painter, run, document) },
+            users(painter, run, document),
             counts(painter, run, document),
             loader(painter, state, document),
         ]
@@ -136,6 +138,27 @@ fn latency(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
         lines.push(painter.line(Tone::Strong, &format!("{:<LABEL$}run {}", "", cells(texts))));
     }
     Block::new(1, lines).at_least(3)
+}
+
+/// Users under way, and what became of the others; nothing in a run without users.
+fn users(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
+    let Some(users) = document.and_then(|document| document.users.as_ref()) else {
+        return Block::new(2, Vec::new());
+    };
+    let under_way = run.last.as_ref().map_or(0, |last| last.summary.users);
+    let sum = |count: fn(&JourneyRow) -> u64| {
+        users.journeys.iter().fold(0u64, |sum, one| sum.saturating_add(count(one)))
+    };
+    let failed = sum(|one| one.failed);
+    let text = format!(
+        "{:<LABEL$}{} under way · {} completed · {} failed",
+        "users",
+        fmt_count(under_way),
+        fmt_count(sum(|one| one.completed)),
+        fmt_count(failed)
+    );
+    let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
+    Block::new(2, vec![painter.line(tone, &text)])
 }
 
 /// The same in a line.

@@ -27,6 +27,8 @@ struct Second {
     slowest_ns: u64,
     errors: u64,
     backlog: u64,
+    /// Under way at its end, and those who came and those who were done in it.
+    users: u64,
 }
 
 fn plan(text: &str) -> Plan {
@@ -70,14 +72,18 @@ fn run(text: &str, seconds: &[Second]) -> State {
 }
 
 fn interval(index: u64, second: &Second) -> Interval {
-    let mut one = Interval::new(3, 1, 0);
+    let mut one = Interval::new(3, 1, usize::from(second.users > 0));
     (one.index, one.start_ns, one.end_ns) = (Some(index), index * S, (index + 1) * S);
-    let Second { scheduled, ok, slowest_ns, errors, backlog } = *second;
+    let Second { scheduled, ok, slowest_ns, errors, backlog, users } = *second;
     one.ledger.scheduled = scheduled;
     (one.ledger.ok, one.ledger.sent) = (ok, ok + errors);
     one.backlog = backlog;
     one.connections.established = 50;
     one.in_flight = 12;
+    one.users = users;
+    for journey in &mut one.journeys {
+        (journey.started, journey.completed) = (users, users);
+    }
     one.bytes.received = (ok + errors) * 150;
     for nth in 0..ok {
         // Most are fast: x = 60 µs / (1 - u), cut off at the slowest.
@@ -120,9 +126,27 @@ fn stalled() -> State {
     run(OPEN, &seconds)
 }
 
+fn shopping() -> State {
+    const USERS: &str = "url = 'http://127.0.0.1:8080/'\nrate = 500\nduration = 30\n[[journey]]\n\
+                         [[journey.step]]\npath = '/a'\n[[journey.step]]\npath = '/b'\nthink = '1s'\n";
+    let second = Second {
+        scheduled: 1000,
+        ok: 1000,
+        slowest_ns: 2_000_000,
+        users: 500,
+        ..Second::default()
+    };
+    run(USERS, &[second; 12])
+}
+
 fn failing() -> State {
-    let second =
-        Second { scheduled: 1000, ok: 400, slowest_ns: 9_000_000, errors: 600, backlog: 0 };
+    let second = Second {
+        scheduled: 1000,
+        ok: 400,
+        slowest_ns: 9_000_000,
+        errors: 600,
+        ..Second::default()
+    };
     run(OPEN, &[second; 8])
 }
 
@@ -196,6 +220,7 @@ fn golden(name: &str, state: &State, theme: Theme, columns: u16, rows: u16) {
 fn pictures_are_as_they_were() {
     golden("healthy-open", &healthy(), UNICODE, 100, 30);
     let second = Second { ok: 9000, slowest_ns: 700_000, ..Second::default() };
+    golden("users", &shopping(), UNICODE, 100, 30);
     golden("closed", &run(CLOSED, &[second; 5]), UNICODE, 100, 30);
     golden("stalled", &stalled(), UNICODE, 100, 30);
     golden("failing", &failing(), UNICODE, 100, 30);

@@ -91,6 +91,7 @@ fn with_tokens(run_s: &str) -> Result<RunRecord, LabError> {
             name: path.to_owned(),
             path: path.to_owned(),
             holes: true,
+            literal_body: false,
             ..one.clone()
         };
         parts.requests.list = vec![get("/token/${seq}"), get("/token/${seq}/${token}")];

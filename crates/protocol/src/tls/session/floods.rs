@@ -184,6 +184,7 @@ fn client(max: TlsVersion) -> Tls {
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         weight: 1,
         holes: false,
+        literal_body: false,
         redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();

@@ -1,12 +1,15 @@
-//! Documents as CSV (RFC 4180): the intervals of a run, the runs of an experiment, one row each.
+//! Documents as CSV (RFC 4180): the intervals of a run, its requests and steps, the runs of an experiment, one row
+//! each.
 //!
 //! The first line names the columns, with units. A field without a figure is empty.
 
 mod clients;
+mod steps;
 mod suite;
 mod trials;
 
 pub use clients::{COLUMNS as CLIENTS_COLUMNS, csv as clients};
+pub use steps::steps;
 pub use suite::{COLUMNS as SUITE_COLUMNS, csv as suite};
 pub use trials::{comparison, peak, sweep};
 
@@ -21,13 +24,14 @@ const LATENCY_COLUMNS: &str = "count,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p999_ns
 
 /// The intervals of a run. `in_window` is 1 for the measured window and 0 for the drain. Times count from
 /// the beginning of the run, warm-up included. Latency columns repeat for `response`, `service` and
-/// `send_lag`.
+/// `send_lag`. `users` are those under way at its end.
 pub fn run(document: &Document) -> String {
     let mut columns = COLUMNS.to_owned();
     for series in ["response", "service", "send_lag"] {
         let own = LATENCY_COLUMNS.split(',').map(|column| format!(",{series}_{column}"));
         columns.extend(own);
     }
+    columns += ",users";
     table(&columns, document.intervals.iter().map(row))
 }
 
@@ -95,6 +99,7 @@ fn row(interval: &IntervalSummary) -> Vec<String> {
         row.extend([count.to_string(), whole(min_ns), tenths(mean_ns)]);
         row.extend([p50_ns, p90_ns, p99_ns, p999_ns, max_ns].map(whole));
     }
+    row.push(interval.users.to_string());
     row
 }
 
@@ -107,7 +112,7 @@ mod tests {
     fn every_row_has_every_column() {
         for document in testing::every_document() {
             let text = run(&document);
-            let columns = 15 + 3 * 8;
+            let columns = 15 + 3 * 8 + 1;
             assert_eq!(text.lines().count(), document.intervals.len() + 1);
             for line in text.lines() {
                 assert_eq!(line.split(',').count(), columns, "{line}");
