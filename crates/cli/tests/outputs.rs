@@ -245,7 +245,7 @@ fn a_condition_ends_the_run_with_what_was_measured() {
     let target = Target::start(&[]);
     let run = |path: &str, length: &str| {
         let load = ["-R", "200", "-c", "8", "-d", length, "--interval", "100ms"];
-        let condition = ["--abort-if", "error-rate > 5% for 500ms", "--strict"];
+        let condition = ["--no-keep", "--abort-if", "error-rate > 5% for 500ms", "--strict"];
         let url = target.url(path);
         Candor::start_measuring(&[&load[..], &condition, &[&url]].concat()).finish()
     };

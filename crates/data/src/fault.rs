@@ -52,6 +52,9 @@ pub enum Problem {
     /// The file is `-`.
     #[error("standard input cannot be read more than once")]
     StandardInput,
+    /// The run was stopped while the file was read.
+    #[error("reading it was stopped")]
+    Stopped,
     /// It is no regular file.
     #[error("this is {0} and not a regular file")]
     Special(&'static str),
@@ -186,6 +189,7 @@ impl Problem {
     pub fn remedy(&self) -> &'static str {
         match self {
             Problem::StandardInput => "save it to a file and name that",
+            Problem::Stopped => "run again",
             Problem::Special(_) | Problem::NoLength => "save the rows to a regular file",
             Problem::Unreadable(_) => "check the path and its permissions",
             Problem::Utf16 => "convert it to UTF-8",

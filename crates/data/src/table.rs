@@ -56,22 +56,37 @@ impl Default for Limits {
     }
 }
 
+/// Bytes of a file from one look at the stop to the next: about a millisecond's work.
+const LOOK_BYTES: u64 = 256 << 10;
+
 impl Table {
     /// Opens the file and reads it once, from beginning to end.
     ///
     /// # Errors
     /// The file cannot be read or is no regular one, has no row, has other columns than the set, or
-    /// a row is broken: the first such row, with its line.
-    pub fn open(set: &DataSet) -> Result<Table, Fault> {
-        Table::open_within(set, Limits::default())
+    /// a row is broken: the first such row, with its line. Or `is_stopped`, which is asked every few
+    /// milliseconds: a file of gigabytes takes seconds.
+    pub fn open(set: &DataSet, is_stopped: &dyn Fn() -> bool) -> Result<Table, Fault> {
+        Table::open_within(set, Limits::default(), is_stopped)
     }
 
-    pub(crate) fn open_within(set: &DataSet, limits: Limits) -> Result<Table, Fault> {
+    pub(crate) fn open_within(
+        set: &DataSet,
+        limits: Limits,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Table, Fault> {
         let mut scan = Scan::begin(&set.file, set.format, limits)?;
         if scan.columns != set.columns {
             return Err(Fault::whole(&set.file, Problem::OtherColumns));
         }
+        let mut look_at = 0;
         while scan.is_unfinished() {
+            if scan.at >= look_at {
+                if is_stopped() {
+                    return Err(Fault::whole(&set.file, Problem::Stopped));
+                }
+                look_at = scan.at + LOOK_BYTES;
+            }
             scan.next(&set.file)?;
         }
         scan.finish(set).map_err(|problem| Fault::whole(&set.file, problem))

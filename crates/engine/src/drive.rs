@@ -114,7 +114,7 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
     observer: &mut O,
     with: impl Fn(&Parts, Option<CaptureRoom>, Drive<'_, R, O>) -> (u64, WorkerReport),
 ) -> RunRecord {
-    let tables = Tables::open(plan).unwrap_or_else(|error| panic!("{error}"));
+    let tables = Tables::open(plan, control).unwrap_or_else(|error| panic!("{error}"));
     let plan = &*tables.limited(plan).unwrap_or_else(|error| panic!("{error}"));
     let mut collector = Collector::new(collecting_part(plan, workers));
     let mut intake = TraceIntake::new(plan);

@@ -19,6 +19,7 @@ use candor_plan::url::HttpUrl;
 use candor_plan::{DataOrder, Plan};
 use candor_protocol::made::{Form, Made, Values, write_text};
 
+use crate::control::Control;
 use crate::error::EngineError;
 
 /// The data sets of a plan, opened. All threads share them.
@@ -30,10 +31,10 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Opens and checks every file.
-    pub(crate) fn open(plan: &Plan) -> Result<Self, EngineError> {
+    /// Opens and checks every file, unless stopped.
+    pub(crate) fn open(plan: &Plan, control: &Control) -> Result<Self, EngineError> {
         let open = |set| {
-            let table = Table::open(set)?;
+            let table = Table::open(set, &|| control.is_stopping())?;
             match table.site() {
                 Some(site) if !is_target(site, plan) => Err(EngineError::Site {
                     file: set.file.display().to_string(),

@@ -140,7 +140,7 @@ pub fn run_part(
     observer: &mut (impl Observer + ?Sized),
 ) -> Result<RunRecord, EngineError> {
     observer.prepares(plan);
-    let tables = Tables::open(plan)?;
+    let tables = Tables::open(plan, control)?;
     tables.unusable(plan).for_each(|(file, lines)| observer.leaves_out(file, lines));
     let plan = &*tables.limited(plan)?;
     let spoken = Spoken::of(plan)?;

@@ -47,7 +47,7 @@ fn rows_may_be_one_mebibyte_long() {
             text.extend(header.lines().last().unwrap().as_bytes());
             let file = file(&text);
             match is_fine {
-                true => drop(Table::open(&set_of(format, &file, &text)).unwrap()),
+                true => drop(Table::open(&set_of(format, &file, &text), &|| false).unwrap()),
                 false => {
                     let line = header.lines().count() + 1;
                     assert_eq!(fault(format, &text), format!("FILE:{line}: {LONG}"));
@@ -92,7 +92,10 @@ fn columns_are_bounded() {
 fn nesting_is_no_recursion() {
     let deep = format!("{{\"a\":1}}\n{{\"a\":{}1{}}}\n", "[".repeat(400_000), "]".repeat(400_000));
     let file = file(deep.as_bytes());
-    assert_eq!(Table::open(&set_of(JsonLines, &file, deep.as_bytes())).unwrap().rows(), 2);
+    assert_eq!(
+        Table::open(&set_of(JsonLines, &file, deep.as_bytes()), &|| false).unwrap().rows(),
+        2
+    );
     let open = format!("{{\"a\":1}}\n{{\"b\":{}\n", "[".repeat(1_000_000));
     assert!(fault(JsonLines, open.as_bytes()).starts_with("FILE:2: the line is not valid JSON"));
 }
@@ -103,7 +106,9 @@ fn a_long_beginning_without_rows() {
     let text = "#\n".repeat(HEAD_BYTES) + "/a\n";
     let file = file(text.as_bytes());
     assert_eq!(
-        Table::open(&set_of(Urls, &file, &text.as_bytes()[..HEAD_BYTES])).unwrap().rows(),
+        Table::open(&set_of(Urls, &file, &text.as_bytes()[..HEAD_BYTES]), &|| false)
+            .unwrap()
+            .rows(),
         1
     );
 }

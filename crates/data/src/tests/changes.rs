@@ -23,7 +23,7 @@ fn after(change: impl Fn(&File), limits: Limits) -> Result<(), Problem> {
     };
     keep(&file);
     let set = set_of(DataFormat::Csv, &file, TEXT);
-    let mut rows = Rows::new(Arc::new(Table::open_within(&set, limits).unwrap()));
+    let mut rows = Rows::new(Arc::new(Table::open_within(&set, limits, &|| false).unwrap()));
     rows.go_to(0).unwrap();
     change(file.as_file());
     keep(&file);
@@ -65,7 +65,7 @@ fn a_changed_file_is_found_out() {
 fn a_later_time_of_modification_is_found_out() {
     let file = file(TEXT);
     let set = set_of(DataFormat::Csv, &file, TEXT);
-    let mut rows = Rows::new(Arc::new(Table::open_within(&set, BY_ROW).unwrap()));
+    let mut rows = Rows::new(Arc::new(Table::open_within(&set, BY_ROW, &|| false).unwrap()));
     rows.go_to(3).unwrap();
     let later = file.as_file().metadata().unwrap().modified().unwrap() + Duration::from_nanos(1);
     file.as_file().set_times(FileTimes::new().set_modified(later)).unwrap();
@@ -80,8 +80,28 @@ fn a_header_that_is_not_the_plans_is_refused() {
     let file = file(TEXT);
     let mut set = set_of(DataFormat::Csv, &file, TEXT);
     set.columns.swap(0, 1);
-    let fault = Table::open(&set).unwrap_err();
+    let fault = Table::open(&set, &|| false).unwrap_err();
     let sentence = ": the columns are no longer those that the plan was made with; do not change \
                     the file while a run starts";
     assert_eq!(fault.to_string(), file.path().display().to_string() + sentence);
+}
+
+#[test]
+fn reading_stops_within_a_few_hundred_kilobytes() {
+    let text = format!("a,b\n{}", "first,second\n".repeat(200_000));
+    let file = file(text.as_bytes());
+    let set = set_of(DataFormat::Csv, &file, text.as_bytes());
+    let looks = std::cell::Cell::new(0);
+    let stops_after = |most: u32| {
+        looks.set(0);
+        let table = Table::open(&set, &|| {
+            looks.set(looks.get() + 1);
+            looks.get() > most
+        });
+        table.map(|table| table.rows()).map_err(|fault| fault.problem)
+    };
+    // 2.6 MB, and a look every 256 KiB.
+    assert_eq!((stops_after(u32::MAX), looks.get()), (Ok(200_000), 10));
+    assert_eq!((stops_after(3), looks.get()), (Err(Problem::Stopped), 4));
+    assert_eq!((stops_after(0), looks.get()), (Err(Problem::Stopped), 1));
 }

@@ -37,7 +37,7 @@ fn content() -> impl Strategy<Value = (DataFormat, Vec<u8>)> {
 fn rows_of_file(format: DataFormat, bytes: &[u8], limits: Limits) -> Result<Vec<Row>, Fault> {
     let file = file(bytes);
     let set = set_of(format, &file, bytes);
-    let table = Arc::new(Table::open_within(&set, limits)?);
+    let table = Arc::new(Table::open_within(&set, limits, &|| false)?);
     assert!(matches!(table.store, Store::Filed(..)));
     let mut rows = Rows::new(Arc::clone(&table));
     let columns = set.columns.len();
@@ -83,7 +83,7 @@ fn a_file_whose_decoded_rows_are_too_large_is_not_held() {
     let set = set_of(DataFormat::Csv, &file, text.as_bytes());
     // A row needs 1 byte of text and 4 for its end.
     for (held_bytes, is_held) in [(2001, false), (4999, false), (5000, true)] {
-        let table = Table::open_within(&set, Limits { held_bytes, ..SMALL }).unwrap();
+        let table = Table::open_within(&set, Limits { held_bytes, ..SMALL }, &|| false).unwrap();
         assert_eq!(matches!(table.store, Store::Held(_)), is_held, "{held_bytes}");
         assert_eq!(table.rows(), 1000);
     }
@@ -95,7 +95,8 @@ fn the_values_are_empty_before_and_after_the_rows() {
         let text = b"a,b\n1,2\n3,4\n";
         let file = file(text);
         let set = set_of(DataFormat::Csv, &file, text);
-        let table = Arc::new(Table::open_within(&set, Limits { held_bytes, ..SMALL }).unwrap());
+        let table =
+            Arc::new(Table::open_within(&set, Limits { held_bytes, ..SMALL }, &|| false).unwrap());
         let mut rows = Rows::new(table);
         assert_eq!([rows.value(0), rows.value(1), rows.value(2)], [b"", b"", b""]);
         rows.go_to(0).unwrap();
@@ -115,7 +116,7 @@ fn threads_share_a_table() {
     let file = file(text.as_bytes());
     let set = set_of(DataFormat::Urls, &file, text.as_bytes());
     let limits = Limits { held_bytes: 0, entries: 100, block_bytes: 256 };
-    let table = Arc::new(Table::open_within(&set, limits).unwrap());
+    let table = Arc::new(Table::open_within(&set, limits, &|| false).unwrap());
     std::thread::scope(|scope| {
         for worker in 0..4 {
             let mut rows = Rows::new(Arc::clone(&table));

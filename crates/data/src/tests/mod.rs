@@ -39,7 +39,7 @@ fn set_of(format: DataFormat, file: &NamedTempFile, bytes: &[u8]) -> DataSet {
 fn rows_within(format: DataFormat, bytes: &[u8], limits: Limits) -> Result<Vec<Row>, Fault> {
     let file = file(bytes);
     let set = set_of(format, &file, bytes);
-    let table = Arc::new(Table::open_within(&set, limits)?);
+    let table = Arc::new(Table::open_within(&set, limits, &|| false)?);
     let mut rows = Rows::new(Arc::clone(&table));
     Ok((0..table.rows()).map(|number| row(&mut rows, number, set.columns.len())).collect())
 }
@@ -62,7 +62,7 @@ fn texts(format: DataFormat, text: &str) -> Vec<Vec<String>> {
 /// The fault of opening a file with these bytes, its path shortened to `FILE`.
 fn fault(format: DataFormat, bytes: &[u8]) -> String {
     let file = file(bytes);
-    let fault = Table::open(&set_of(format, &file, bytes)).expect_err("no fault");
+    let fault = Table::open(&set_of(format, &file, bytes), &|| false).expect_err("no fault");
     let text = fault.to_string();
     let path = file.path().display().to_string();
     text.strip_prefix(&path).map(|rest| format!("FILE{rest}")).unwrap_or(text)

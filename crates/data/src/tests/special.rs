@@ -12,7 +12,7 @@ fn fault(file: &Path) -> String {
     let (file, order) = (file.to_owned(), DataOrder::Rotation);
     let columns = vec!["a".to_owned()];
     let set = DataSet { name: "set".to_owned(), file, format: DataFormat::Csv, order, columns };
-    Table::open(&set).expect_err("no fault").to_string()
+    Table::open(&set, &|| false).expect_err("no fault").to_string()
 }
 
 #[test]

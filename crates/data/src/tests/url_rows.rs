@@ -67,7 +67,7 @@ fn log_lines_without_a_request_to_repeat_are_counted() {
     let text = format!("{lines}{}{lines}", line("GET /a HTTP/1.1"));
     assert_eq!(texts(Urls, &text), [["GET", "/a"]]);
     let file = file(text.as_bytes());
-    let table = Table::open(&set_of(Urls, &file, text.as_bytes())).unwrap();
+    let table = Table::open(&set_of(Urls, &file, text.as_bytes()), &|| false).unwrap();
     assert_eq!(table.unusable_lines(), 2 * requests.len() as u64);
     assert_eq!(
         fault(Urls, lines.as_bytes()),
@@ -79,7 +79,7 @@ fn log_lines_without_a_request_to_repeat_are_counted() {
 fn the_server_of_absolute_urls_is_told() {
     let site = |text: &str| {
         let file = file(text.as_bytes());
-        let table = Table::open(&set_of(Urls, &file, text.as_bytes())).unwrap();
+        let table = Table::open(&set_of(Urls, &file, text.as_bytes()), &|| false).unwrap();
         table.site().map(|url| (url.is_https, url.host.clone(), url.port))
     };
     assert_eq!(site("/a\nGET /b\n"), None);
