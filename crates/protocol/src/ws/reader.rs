@@ -25,10 +25,12 @@ pub(super) struct Reader {
     deflates: bool,
     most_message_bytes: u64,
     reading: Reading,
-    /// Bytes of a header, or of a control frame, that have come.
-    have: usize,
     header: [u8; MOST_HEADER_BYTES],
+    /// Bytes of a header that have come.
+    have: usize,
     control: [u8; MOST_CONTROL_BYTES],
+    /// Bytes of a control frame's payload that have come.
+    control_have: usize,
     /// Payload of the message that has begun and not ended; `None`: there is none.
     message_bytes: Option<u64>,
     most_idle_frames: u32,
@@ -57,9 +59,10 @@ impl Reader {
             most_message_bytes: limits.message_bytes,
             most_idle_frames: limits.idle_frames,
             reading: Reading::Header,
-            have: 0,
             header: [0; MOST_HEADER_BYTES],
+            have: 0,
             control: [0; MOST_CONTROL_BYTES],
+            control_have: 0,
             message_bytes: None,
             idle_frames: 0,
         }
@@ -67,7 +70,7 @@ impl Reader {
 
     /// The payload of the control frame that was read last.
     pub(super) fn control(&self) -> &[u8] {
-        &self.control[..self.have]
+        &self.control[..self.control_have]
     }
 
     /// Another second begins, for [`Limits::idle_frames`].
@@ -110,12 +113,13 @@ impl Reader {
                     return Ok(Some(Token::Payload(payload)));
                 }
                 Reading::Control { length, opcode } => {
-                    let taken = (length - self.have).min(input.len());
+                    let taken = (length - self.control_have).min(input.len());
                     let (payload, rest) = input.split_at(taken);
                     *input = rest;
-                    self.control[self.have..self.have + taken].copy_from_slice(payload);
-                    self.have += taken;
-                    if self.have < length {
+                    self.control[self.control_have..self.control_have + taken]
+                        .copy_from_slice(payload);
+                    self.control_have += taken;
+                    if self.control_have < length {
                         return Ok(None);
                     }
                     self.reading = Reading::Header;
@@ -160,7 +164,7 @@ impl Reader {
         let Header { fin, deflated, opcode, length } = header;
         if matches!(opcode, opcode::CLOSE..) {
             self.count_idle()?;
-            self.have = 0;
+            self.control_have = 0;
             // Longer ones were refused.
             self.reading = Reading::Control { length: length as usize, opcode };
             return Ok(None);
